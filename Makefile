@@ -1,0 +1,103 @@
+# Every task of this repository by name; CI calls these and nothing else.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+STACK  ?= local
+SEED   ?=
+BIN    := .venv/bin
+RUN    := $(BIN)/python -m rehearsal
+UV     := $(BIN)/uv
+
+# Set where a session or another checkout must not be disturbed.
+export PULUMI_SKIP_UPDATE_CHECK := true
+export PYTHONUNBUFFERED := 1
+
+.PHONY: help
+help: ## list the tasks
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# --- what everything else needs -------------------------------------------------------------------
+
+.venv/.installed: requirements.lock pyproject.toml
+	@echo "python: installing the locked packages into .venv"
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else f"error: Python {sys.version.split()[0]} found, 3.11 or newer needed; name one with make PYTHON=python3.12")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@test -x $(UV) || $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r <(awk '/^[a-z]/ {on = /^uv==/} on' requirements.lock)
+	@$(UV) pip install --quiet --python .venv --require-hashes -r requirements.lock
+	@$(UV) pip install --quiet --python .venv --no-deps --no-build-isolation -e .
+	@touch $@
+
+.PHONY: venv
+venv: .venv/.installed ## Python packages, pinned by hash, in .venv
+
+.PHONY: tools
+tools: venv ## build what is not on PATH into .tools/bin
+	@$(BIN)/python -m rehearsal.tools
+
+# --- the local platform ---------------------------------------------------------------------------
+
+.PHONY: up
+up: tools ## bring up the local platform
+	@$(RUN) up local
+
+.PHONY: demo
+demo: tools ## a spot eviction on the local platform, step by step
+	@$(RUN) demo local
+
+.PHONY: down
+down: tools ## drain and remove the local platform
+	@$(RUN) down local
+
+# --- any stack, without an account ----------------------------------------------------------------
+
+.PHONY: rehearse
+rehearse: tools ## make rehearse STACK=aws-dev: the engine's plan, then the policies' verdicts
+	@$(RUN) rehearse $(STACK)
+
+.PHONY: crash
+crash: tools ## interrupt `up` after every resource of STACK and converge
+	@$(RUN) crash $(STACK) --every
+
+.PHONY: bench
+bench: tools ## seconds and memory of preview and up, beside an empty program
+	@$(RUN) bench
+
+# --- checks ---------------------------------------------------------------------------------------
+
+.PHONY: format
+format: venv ## rewrite the sources in the one format
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+.PHONY: lint
+lint: venv ## format, lint and types
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/pyright
+
+.PHONY: workflows
+workflows: tools ## lint the GitHub workflows
+	@.tools/bin/actionlint
+	@$(BIN)/zizmor --offline --quiet .github/workflows
+
+.PHONY: unit
+unit: venv ## tests that need no tool: pure logic and components under mocks
+	@$(BIN)/pytest -m "not engine and not cluster"
+
+.PHONY: test
+test: lint unit workflows ## everything: lint, types, unit, component, engine and cluster tests
+	@$(BIN)/pytest -m "engine or cluster"
+
+# --- generated files ------------------------------------------------------------------------------
+
+.PHONY: lock
+lock: venv ## pin every Python package with its hashes
+	@$(UV) pip compile --quiet --universal --python-version 3.11 --extra dev --generate-hashes \
+		--no-emit-index-url --no-annotate --no-header pyproject.toml -o requirements.lock
+
+.PHONY: crds
+crds: tools ## regenerate the CRD charts from the pinned modules
+	@$(BIN)/python -m rehearsal.tools crd-charts

@@ -1,0 +1,5 @@
+"""The failure every part of the rehearsal raises."""
+
+
+class RehearsalError(Exception):
+    """A failure the user can act on: its message names what went wrong and the mend."""

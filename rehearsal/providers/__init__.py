@@ -1,0 +1,1 @@
+"""Stand-ins for the Pulumi engine's provider plugins."""
