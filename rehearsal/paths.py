@@ -45,13 +45,13 @@ class Workspace:
         return self.project_root / ".tools" / "charts"
 
     def stack_dir(self, stack: str) -> Path:
-        """The folder of one stack's rehearsal."""
+        """Return the folder of one stack's rehearsal."""
         return self.state_dir / stack
 
     def kubeconfig(self, stack: str) -> Path:
-        """The kubeconfig of the control plane of one stack's rehearsal."""
+        """Return the kubeconfig of the control plane of one stack's rehearsal."""
         return self.stack_dir(stack) / "kubeconfig"
 
     def logs_dir(self, stack: str) -> Path:
-        """The logs of the processes of one stack's rehearsal."""
+        """Return the folder for the logs of the processes of one stack's rehearsal."""
         return self.stack_dir(stack) / "logs"

@@ -76,10 +76,10 @@ class Faults:
         """How many times a throttled call was tried again."""
         return self._counts["retry"]
 
-    def before_call(self, name: str) -> None:
+    def before_call(self, name: str, *, reason: str = "Rate exceeded") -> None:
         """Count a call and, if it is to be throttled, try again as a provider does.
 
-        Raises ThrottledError where the retries do not last.
+        `reason` is the cloud's message. Raises ThrottledError where the retries do not last.
         """
         turned_away = self._throttles.pop(self._next("call"), 0)
         wait = _FIRST_WAIT_SECONDS
@@ -88,7 +88,7 @@ class Faults:
             wait = min(wait * 2, _LONGEST_WAIT_SECONDS)
             self._next("retry")
         if turned_away > MAX_RETRIES:
-            raise ThrottledError(f"{name}: Rate exceeded; gave up after {MAX_RETRIES} retries")
+            raise ThrottledError(f"{name}: {reason}; gave up after {MAX_RETRIES} retries")
 
     def before_create(self, urn: str) -> None:
         """Count a create. Raises CreateRefusedError where it is ordered to fail."""

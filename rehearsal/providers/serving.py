@@ -94,9 +94,9 @@ class _Answering(grpc.ServerInterceptor):
 
     def intercept_service(
         self,
-        continuation: Callable[[grpc.HandlerCallDetails], grpc.RpcMethodHandler[Any, Any] | None],
+        continuation: "Callable[[grpc.HandlerCallDetails], grpc.RpcMethodHandler[Any, Any] | None]",
         handler_call_details: grpc.HandlerCallDetails,
-    ) -> grpc.RpcMethodHandler[Any, Any] | None:
+    ) -> "grpc.RpcMethodHandler[Any, Any] | None":
         handler = continuation(handler_call_details)
         if handler is None or handler.unary_unary is None:
             return handler
@@ -113,7 +113,7 @@ def _answering(behaviour: _Handler, method: str) -> _Handler:
             return behaviour(request, context)
         except EngineCrashedError:
             _wait_until_nobody_listens(context)
-            raise
+            context.abort(grpc.StatusCode.CANCELLED, "the engine is gone")
         except Exception as failure:  # noqa: BLE001 - the last frame before the wire: nothing else could report it
             _abort(context, failure, method)
 

@@ -53,8 +53,16 @@ class Secret:
         return "Secret(…)"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Reference:
+    """A resource as an output of a component; only ever sent to the engine, never received."""
+
+    urn: str
+    id: "Value"
+
+
 Value: TypeAlias = (
-    "bool | int | float | str | Unknown | Secret | Sequence[Value] | Mapping[str, Value] | None"
+    "bool | int | float | str | Unknown | Secret | Reference | Sequence[Value] | Mapping[str, Value] | None"
 )
 Properties: TypeAlias = "Mapping[str, Value]"
 
@@ -106,10 +114,10 @@ def strip_secrets(value: Value) -> Value:
 def reveal(value: Value) -> JsonValue:
     """Return a wholly known value as plain JSON, secrets laid open.
 
-    Raises ValueError where a part is unknown: ask `has_unknown` first.
+    Raises ValueError where a part is unknown or a resource: ask `has_unknown` first.
     """
-    if isinstance(value, Unknown):
-        raise ValueError("an unknown value has no JSON form")  # noqa: TRY004 - the value is wrong, not its type
+    if isinstance(value, Unknown | Reference):
+        raise ValueError(f"{value!r} has no JSON form")  # noqa: TRY004 - the value is wrong, not its type
     if isinstance(value, Secret):
         return reveal(value.value)
     if isinstance(value, Mapping):
@@ -171,6 +179,8 @@ def _encode(value: Value) -> struct_pb2.Value:
     if isinstance(value, Secret):
         fields = {_SIGNATURE_KEY: struct_pb2.Value(string_value=_SECRET), "value": _encode(value.value)}
         return struct_pb2.Value(struct_value=struct_pb2.Struct(fields=fields))
+    if isinstance(value, Reference):
+        return _encode({_SIGNATURE_KEY: _RESOURCE, "urn": value.urn, "id": value.id})
     if isinstance(value, bool):
         return struct_pb2.Value(bool_value=value)
     if isinstance(value, int | float):

@@ -4,6 +4,8 @@ go 1.26.0
 
 tool github.com/ray-project/kuberay/ray-operator
 
+require github.com/ray-project/kuberay v1.6.2
+
 require (
 	github.com/Masterminds/semver/v3 v3.4.0 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect

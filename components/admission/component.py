@@ -1,0 +1,61 @@
+"""The component that puts the admission rules into force on one cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from pulumi import ComponentResource, ResourceOptions
+from pulumi_kubernetes.admissionregistration.v1 import MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding
+
+from components.admission.manifests import binding_spec, policy_name, policy_spec
+from components.admission.supported_version import version_problem
+from scheduling.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pulumi_kubernetes.admissionregistration.v1 import (
+        MutatingAdmissionPolicyBindingSpecArgsDict,
+        MutatingAdmissionPolicySpecArgsDict,
+    )
+
+    from components.admission.rules import TolerationRule
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingAdmissionArgs:
+    """What admission is told: the cluster's version, as `1.36`, and one rule for each taint its pods may meet."""
+
+    kubernetes_version: str
+    rules: tuple[TolerationRule, ...]
+
+
+class TrainingAdmission(ComponentResource):
+    """Admission of pods in the training namespaces of one cluster.
+
+    Creates, for each rule, a MutatingAdmissionPolicy and its binding, named `training-<rule>-pods`. They act on pods
+    that are created in namespaces labelled `holdfast.dev/training: "true"`, and on nothing else.
+
+    Raises ConfigError on a cluster older than Kubernetes 1.36.
+    """
+
+    def __init__(self, name: str, args: TrainingAdmissionArgs, opts: ResourceOptions | None = None) -> None:
+        problem = version_problem(
+            "kubernetes_version", args.kubernetes_version, [rule.taint for rule in args.rules]
+        )
+        if problem is not None:
+            raise ConfigError([problem])
+        super().__init__("holdfast:index:TrainingAdmission", name, None, opts)
+        for rule in args.rules:
+            policy = MutatingAdmissionPolicy(
+                f"{name}-{rule.name}",
+                metadata={"name": policy_name(rule)},
+                spec=cast("MutatingAdmissionPolicySpecArgsDict", policy_spec(rule)),
+                opts=ResourceOptions(parent=self),
+            )
+            MutatingAdmissionPolicyBinding(
+                f"{name}-{rule.name}-binding",
+                metadata={"name": policy_name(rule)},
+                spec=cast("MutatingAdmissionPolicyBindingSpecArgsDict", binding_spec(rule)),
+                opts=ResourceOptions(parent=self, depends_on=[policy]),
+            )
+        self.register_outputs({})

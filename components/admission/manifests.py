@@ -1,0 +1,46 @@
+"""The admission policies of a cluster as Kubernetes objects."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from components.admission.expressions import asks, removal_patch, toleration_patch
+from scheduling.labels import TRAINING, TRAINING_VALUE
+
+if TYPE_CHECKING:
+    from components.admission.rules import TolerationRule
+    from scheduling.json import Json, JsonValue
+
+
+def policy_name(rule: TolerationRule) -> str:
+    """Return the name of the rule's policy and of its binding."""
+    return f"training-{rule.name}-pods"
+
+
+def policy_spec(rule: TolerationRule) -> Json:
+    """Return the specification of the rule's MutatingAdmissionPolicy.
+
+    Pods alone, on creation alone: the job objects they come from keep what their authors wrote, and a policy on those
+    can be added beside this one. It is reinvoked after admission webhooks that change a pod's selectors.
+    """
+    patches = [toleration_patch(rule.taint), *map(removal_patch, rule.removed_annotations)]
+    mutations: list[JsonValue] = [
+        {"patchType": "JSONPatch", "jsonPatch": {"expression": patch}} for patch in patches
+    ]
+    return {
+        "failurePolicy": "Fail",
+        "reinvocationPolicy": "IfNeeded",
+        "matchConstraints": {
+            "namespaceSelector": {"matchLabels": {TRAINING: TRAINING_VALUE}},
+            "resourceRules": [
+                {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+            ],
+        },
+        "matchConditions": [{"name": f"asks-for-{rule.name}", "expression": asks(rule)}],
+        "mutations": mutations,
+    }
+
+
+def binding_spec(rule: TolerationRule) -> Json:
+    """Return the specification of the binding that puts the rule's policy into force."""
+    return {"policyName": policy_name(rule)}

@@ -1,0 +1,1 @@
+"""The FallbackPolicy: a ladder as a Kubernetes object, and the definition of its kind."""

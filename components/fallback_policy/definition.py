@@ -1,0 +1,45 @@
+"""The custom resource definition of FallbackPolicy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from components.fallback_policy.schema import policy_schema
+
+if TYPE_CHECKING:
+    from scheduling.json import Json
+
+GROUP = "holdfast.dev"
+VERSION = "v1alpha1"
+API_VERSION = f"{GROUP}/{VERSION}"
+KIND = "FallbackPolicy"
+PLURAL = "fallbackpolicies"
+DEFINITION = f"{PLURAL}.{GROUP}"
+
+
+def definition_spec() -> Json:
+    """Return the specification of the definition."""
+    return {
+        "group": GROUP,
+        "scope": "Namespaced",
+        "names": {
+            "kind": KIND,
+            "listKind": f"{KIND}List",
+            "plural": PLURAL,
+            "singular": KIND.lower(),
+            "shortNames": ["fbp"],
+        },
+        "versions": [
+            {
+                "name": VERSION,
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": policy_schema()},
+                "subresources": {"status": {}},
+                "additionalPrinterColumns": [
+                    {"name": "Pools", "type": "string", "jsonPath": ".spec.tiers[*].pool"},
+                    {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+                ],
+            }
+        ],
+    }

@@ -1,0 +1,89 @@
+"""The component that makes a namespace a place for training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from pulumi import ComponentResource, ResourceOptions
+from pulumi_kubernetes.apiextensions import CustomResource
+from pulumi_kubernetes.core.v1 import ConfigMap, Namespace, ServiceAccount
+
+from components.fallback_policy.definition import API_VERSION, KIND
+from components.fallback_policy.ladder import ladder_spec
+from scheduling.labels import LADDER, TRAINING, TRAINING_VALUE
+
+if TYPE_CHECKING:
+    from pulumi import Input
+
+    from scheduling.ladder import Ladder
+
+#: The service account that training pods name; each cloud binds it to the namespace's checkpoints alone.
+SERVICE_ACCOUNT = "trainer"
+
+#: The ConfigMap that training pods take CHECKPOINT_URI from (`envFrom`).
+CHECKPOINTS = "checkpoints"
+
+POD_SECURITY = "pod-security.kubernetes.io/enforce"
+
+PodSecurity: TypeAlias = Literal["privileged", "baseline", "restricted"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingNamespaceArgs:
+    """What a training namespace is told.
+
+    `namespace` is its name in the cluster, `ladder` what its jobs walk down, `checkpoint_uri` the place its jobs write
+    checkpoints to, theirs alone. `pod_security` is the Pod Security Standard its pods are held to: `baseline` keeps them
+    off the host, and `privileged` is for training that needs it, as RDMA does with host devices or locked memory.
+    """
+
+    namespace: str
+    ladder: Ladder
+    checkpoint_uri: Input[str]
+    pod_security: PodSecurity = "baseline"
+
+
+class TrainingNamespace(ComponentResource):
+    """A namespace where jobs run.
+
+    Creates the Namespace, labelled `holdfast.dev/training: "true"`; in it the ServiceAccount `trainer`, the
+    FallbackPolicy `ladder`, and the ConfigMap `checkpoints` with CHECKPOINT_URI. It needs the cluster's
+    FallbackPolicyDefinition and TrainingAdmission: depend on both.
+    """
+
+    def __init__(self, name: str, args: TrainingNamespaceArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:TrainingNamespace", name, None, opts)
+        namespace = Namespace(
+            f"{name}-namespace",
+            metadata={
+                "name": args.namespace,
+                "labels": {TRAINING: TRAINING_VALUE, POD_SECURITY: args.pod_security},
+            },
+            opts=ResourceOptions(parent=self),
+        )
+        # The namespace's name is passed as text rather than as its output, so that a preview knows which namespace
+        # each object lies in, and with it the policies.
+        inside = ResourceOptions(parent=self, depends_on=[namespace])
+        ServiceAccount(
+            f"{name}-{SERVICE_ACCOUNT}",
+            metadata={"name": SERVICE_ACCOUNT, "namespace": args.namespace},
+            # Training has no business with the cluster's API, and checkpoints are reached by tokens of their own.
+            automount_service_account_token=False,
+            opts=inside,
+        )
+        ConfigMap(
+            f"{name}-{CHECKPOINTS}",
+            metadata={"name": CHECKPOINTS, "namespace": args.namespace},
+            data={"CHECKPOINT_URI": args.checkpoint_uri},
+            opts=inside,
+        )
+        CustomResource(
+            f"{name}-{LADDER}",
+            api_version=API_VERSION,
+            kind=KIND,
+            metadata={"name": LADDER, "namespace": args.namespace},
+            spec=ladder_spec(args.ladder),
+            opts=inside,
+        )
+        self.register_outputs({})

@@ -1,0 +1,1 @@
+"""Pools: nodes of one capacity type."""

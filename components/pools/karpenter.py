@@ -1,0 +1,66 @@
+"""A pool that Karpenter keeps: a NodePool and its node class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pulumi import ComponentResource, CustomTimeouts, ResourceOptions
+from pulumi_kubernetes.apiextensions import CustomResource
+
+from components.pools.node_pool import node_pool_spec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from components.pools.node_class import NodeClass
+    from scheduling.machines import Machine
+    from scheduling.pools import Pool
+
+#: Longer than a node's termination grace period of 10 min: the deletion of a NodePool is that of its last node.
+_DELETE_TIMEOUT: Final = "20m"
+
+
+@dataclass(frozen=True, kw_only=True)
+class KarpenterPoolArgs:
+    """A pool's facts, the machine types it may buy (one or more), and the node class of its cloud."""
+
+    pool: Pool
+    machines: Sequence[Machine]
+    node_class: NodeClass
+
+
+class KarpenterPool(ComponentResource):
+    """Nodes of one capacity type that come and go with the pods which select them.
+
+    Creates the node class and the NodePool, both under the pool's name. Deleting it waits until its nodes are gone.
+    """
+
+    def __init__(self, name: str, args: KarpenterPoolArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:KarpenterPool", name, None, opts)
+        node_class = CustomResource(
+            f"{name}-node-class",
+            api_version=args.node_class.api_version,
+            kind=args.node_class.kind,
+            metadata={"name": args.pool.name},
+            spec=args.node_class.spec,
+            opts=ResourceOptions(parent=self),
+        )
+        CustomResource(
+            f"{name}-node-pool",
+            api_version="karpenter.sh/v1",
+            kind="NodePool",
+            metadata={
+                "name": args.pool.name,
+                # NodeClaims are owned by their NodePool and block its deletion in the foreground: so the next thing
+                # in line, Karpenter itself, is still there to empty and end their nodes.
+                "annotations": {"pulumi.com/deletionPropagationPolicy": "foreground"},
+            },
+            spec=node_pool_spec(args.pool, args.machines, args.node_class, args.pool.name),
+            opts=ResourceOptions(
+                parent=self,
+                depends_on=[node_class],
+                custom_timeouts=CustomTimeouts(delete=_DELETE_TIMEOUT),
+            ),
+        )
+        self.register_outputs({})

@@ -1,0 +1,87 @@
+"""The clouds a stack can be on: for each one its parser, its composition root and the provider packages it uses.
+
+What is one cloud's alone is imported only when a stack is on it: a user of one cloud installs, and imports, one SDK.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from infra.config.problems import shown
+from infra.config.reading import PLATFORM
+from scheduling.errors import ConfigError, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from infra.config.local import LocalPlatform
+    from scheduling.json import Json, JsonValue
+
+    #: The parsed configuration of any stack.
+    Platform: TypeAlias = LocalPlatform
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cloud:
+    """A cloud as the program sees it.
+
+    `read` parses a stack's document and raises ConfigError with every problem; `build` does the same, then composes
+    the stack of that name. `provider_packages` are the Pulumi providers its stacks use.
+    """
+
+    provider_packages: tuple[str, ...]
+    read: Callable[[Json], Platform]
+    build: Callable[[Json, str], None]
+
+
+def _read_local(document: Json) -> LocalPlatform:
+    from infra.config.local_rules import read_local_platform
+
+    return read_local_platform(document)
+
+
+def _build_local(document: Json, stack: str) -> None:
+    platform = _read_local(document)
+    from infra import local
+
+    local.compose(platform, stack)
+
+
+CLOUDS: Final[Mapping[str, Cloud]] = {
+    "local": Cloud(provider_packages=("kubernetes",), read=_read_local, build=_build_local),
+}
+
+
+def cloud_of(document: JsonValue) -> tuple[Cloud, Json]:
+    """The cloud that a stack's document names, and the document.
+
+    Raises ConfigError where there is no document, or none of the clouds known here in it.
+    """
+    if not isinstance(document, dict):
+        raise ConfigError([_no_document(document)])
+    name = document.get("cloud")
+    if not isinstance(name, str) or name not in CLOUDS:
+        raise ConfigError([_unknown_cloud(document)])
+    return CLOUDS[name], document
+
+
+def _no_document(document: JsonValue) -> Problem:
+    return Problem(
+        field=PLATFORM,
+        value="nothing" if document is None else shown(document),
+        allowed="a mapping of cloud, pools, namespaces and what else the cloud has",
+        mend="Start from stacks/Pulumi.local.yaml; run from the project's folder and name the stack with -s.",
+    )
+
+
+def _unknown_cloud(document: Json) -> Problem:
+    name = document.get("cloud")
+    close = get_close_matches(name, CLOUDS, n=1) if isinstance(name, str) else []
+    return Problem(
+        field=f"{PLATFORM}.cloud",
+        value=shown(name) if "cloud" in document else "nothing",
+        allowed=", ".join(CLOUDS),
+        mend=f"Write `cloud: {(close or list(CLOUDS))[0]}`.",
+    )

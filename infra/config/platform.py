@@ -1,0 +1,57 @@
+"""The sections that every cloud's platform has."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from pydantic import Field
+
+from infra.config.fields import NAME_ALLOWED, ChartSource, DnsLabel, Duration
+from infra.config.section import Section
+from scheduling.ladder import FOREVER, Ladder, Tier
+
+
+class TierSection(Section):
+    """One tier of a ladder."""
+
+    mends: ClassVar[Mapping[str, str]] = {
+        "maxRestarts": "Write maxFailures; a job's own restart limit stays in the job.",
+        "timeout": "Write procurementTimeout.",
+    }
+
+    pool: str = Field(description="the name of a pool of this stack", examples=["a100-spot"])
+    max_failures: int | None = Field(
+        default=None,
+        ge=FOREVER,
+        description="a whole number of failures: 0 or more, or -1 to stay for ever",
+        examples=["5"],
+    )
+    procurement_timeout: Duration | None = None
+
+    def as_tier(self) -> Tier:
+        """The tier as the rules know it."""
+        return Tier(
+            pool=self.pool, max_failures=self.max_failures, procurement_timeout=self.procurement_timeout
+        )
+
+
+class NamespaceSection(Section):
+    """A training namespace and the ladder its jobs follow."""
+
+    name: DnsLabel = Field(description=NAME_ALLOWED, examples=["vision"])
+    ladder: tuple[TierSection, ...] = Field(
+        description="a list of tiers, the last on-demand", examples=["[{pool: a100}]"]
+    )
+
+    def as_ladder(self) -> Ladder:
+        """The ladder as the rules know it."""
+        return Ladder(tiers=tuple(tier.as_tier() for tier in self.ladder))
+
+
+class MirrorSection(Section):
+    """Where charts are taken from."""
+
+    charts: ChartSource = Field(
+        default=".tools/charts",
+        description="a directory, or an address that starts with oci:// or https://",
+        examples=["oci://registry.example.com/charts"],
+    )

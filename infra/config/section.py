@@ -1,0 +1,26 @@
+"""What every section of the configuration is: closed, frozen, spelled in camelCase."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import ClassVar
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+
+class Section(BaseModel):
+    """A mapping in the configuration with a fixed set of fields.
+
+    Each field's description says what is allowed there and its first example how it is written: the texts of
+    refusals are made of them.
+    """
+
+    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True, strict=True)
+
+    #: Names from elsewhere that users try here, and the sentence which says what to write instead.
+    mends: ClassVar[Mapping[str, str]] = MappingProxyType({})
+
+    @classmethod
+    def field_names(cls) -> tuple[str, ...]:
+        """The fields as users spell them."""
+        return tuple(to_camel(name) for name in cls.model_fields)

@@ -1,0 +1,34 @@
+"""Names: what a resource is called in the program, and what it is called where it lives.
+
+The logical name is a key in the state: it is composed of the concept and the user's own name, and never changes. The
+physical name is what `kubectl` shows: it is the user's own name wherever the place lets it be, so that the name in
+the configuration, in a job's selector and in an event are one and the same.
+"""
+
+import re
+from typing import Final
+
+# Kubernetes holds Namespace names and label values to this; a pool's name is both a NodePool's name and a label value.
+DNS_LABEL_LIMIT: Final = 63
+
+_DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
+
+
+def is_dns_label(name: str) -> bool:
+    """Whether a name can be a Namespace, a NodePool and a label value alike."""
+    return len(name) <= DNS_LABEL_LIMIT and _DNS_LABEL.fullmatch(name) is not None
+
+
+def as_dns_label(name: str) -> str:
+    """The nearest allowed name (`A100_Spot` → `a100-spot`); empty where nothing of the name can stay."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower())[:DNS_LABEL_LIMIT].strip("-")
+
+
+def pool(name: str) -> str:
+    """Logical name of a pool."""
+    return f"pool-{name}"
+
+
+def training_namespace(name: str) -> str:
+    """Logical name of a training namespace."""
+    return f"namespace-{name}"

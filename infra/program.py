@@ -1,0 +1,83 @@
+"""The program that the engine runs, and the same configuration as tools outside a run see it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import pulumi
+import yaml
+
+from infra.clouds import cloud_of
+from infra.config.problems import shown
+from infra.config.reading import PLATFORM
+from scheduling.errors import ConfigError, Problem
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from infra.clouds import Platform
+    from scheduling.json import JsonValue
+
+
+def run() -> None:
+    """Compose the stack that is selected.
+
+    Raises pulumi.RunError, which the engine shows as one message, for a configuration that cannot be used; nothing
+    is registered then.
+    """
+    try:
+        cloud, document = cloud_of(_configured())
+        cloud.build(document, pulumi.get_stack())
+    except ConfigError as error:
+        raise pulumi.RunError(str(error)) from None
+
+
+def load_platform(stack_file: Path) -> Platform:
+    """Read the platform of a stack file without running anything.
+
+    Raises ConfigError with every problem, the unreadable file included.
+    """
+    cloud, document = cloud_of(_in_file(stack_file))
+    return cloud.read(document)
+
+
+def provider_packages(platform: Platform) -> tuple[str, ...]:
+    """The Pulumi providers which a platform's stack uses."""
+    return cloud_of({"cloud": platform.cloud})[0].provider_packages
+
+
+def _configured() -> JsonValue:
+    namespace, _, key = PLATFORM.partition(":")
+    try:
+        return cast("JsonValue", pulumi.Config(namespace).get_object(key))
+    except pulumi.ConfigTypeError:
+        raise ConfigError([_not_structured(pulumi.Config(namespace).get(key))]) from None
+
+
+def _in_file(stack_file: Path) -> JsonValue:
+    try:
+        content: JsonValue = yaml.safe_load(stack_file.read_text())
+    except OSError as error:
+        raise ConfigError([_unreadable(stack_file, error.strerror or "no file")]) from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError([_unreadable(stack_file, " ".join(str(error).split()))]) from None
+    config = content.get("config") if isinstance(content, dict) else None
+    return config.get(PLATFORM) if isinstance(config, dict) else None
+
+
+def _unreadable(stack_file: Path, reason: str) -> Problem:
+    return Problem(
+        field=str(stack_file),
+        value=f"a file that cannot be read ({reason})",
+        allowed=f"a YAML file with config: {{{PLATFORM}: …}}",
+        mend="Mend the file, or name another stack: stacks/ holds one file for each.",
+    )
+
+
+def _not_structured(text: str | None) -> Problem:
+    return Problem(
+        field=PLATFORM,
+        value=shown(text),
+        allowed="a mapping",
+        mend="Write it as nested YAML in the stack file; `pulumi config set` needs --path for single fields.",
+    )

@@ -1,0 +1,55 @@
+"""Pulumi's view of a stack's resources, turned into ours.
+
+Pulumi's policy SDK raises at the touch of a property that a preview cannot know, and then turns the whole policy
+into advice, real violations beside it included. Here such a property becomes `UNKNOWN`, and each rule decides
+what hangs on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, cast
+
+from pulumi_policy.proxy import UnknownValueError
+
+from policies.findings import StackResource
+from policies.known_values import UNKNOWN, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pulumi_policy import PolicyResource
+
+
+def stack_resources(resources: Sequence[PolicyResource]) -> tuple[StackResource, ...]:
+    """Return Pulumi's resources with their unknown properties explicit."""
+    return tuple(
+        StackResource(
+            type=resource.resource_type,
+            urn=resource.urn,
+            props={key: touched(lambda key=key, props=resource.props: props[key]) for key in resource.props},
+        )
+        for resource in resources
+    )
+
+
+def touched(read: Callable[[], object]) -> Value:
+    """Return what a read gives, or `UNKNOWN` when the SDK refuses it."""
+    try:
+        return explicit(read())
+    except UnknownValueError:
+        return UNKNOWN
+
+
+def explicit(value: object) -> Value:
+    """Return a property value with everything unknown beneath it explicit."""
+    if isinstance(value, Mapping):
+        mapping = cast("Mapping[str, object]", value)
+        return {key: touched(lambda key=key: mapping[key]) for key in mapping}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        items = cast("Sequence[object]", value)
+        return [touched(lambda index=index: items[index]) for index in range(len(items))]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    # Assets and archives: no rule looks inside one, and its text says what it is.
+    return str(value)

@@ -1,0 +1,147 @@
+"""The engine as a process that can be interrupted, and killed with all it started."""
+
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+import psutil
+from pulumi.automation import CommandResult, PulumiCommand
+from pulumi.automation.errors import create_command_error
+from semver import VersionInfo
+
+# What the lookup of the tool promises at least; the Automation API asks for it to choose how events arrive.
+_ENGINE_VERSION = VersionInfo(3, 245, 0)
+
+OnLine = Callable[[str], None]
+
+
+class EngineProcess:
+    """The engine while it runs; nothing at other times."""
+
+    def __init__(self) -> None:
+        self._running: subprocess.Popen[str] | None = None
+
+    def started(self, process: subprocess.Popen[str]) -> None:
+        """Note the process that is the engine from now on."""
+        self._running = process
+
+    def ended(self) -> None:
+        """Note that the engine is gone."""
+        self._running = None
+
+    def interrupt(self) -> None:
+        """Ask the engine to finish what it has begun and to stop."""
+        if self._running is not None:
+            self._running.send_signal(signal.SIGINT)
+
+    def kill(self) -> None:
+        """Kill the engine, then what it started. Harmless when it does not run."""
+        if self._running is None:
+            return
+        with suppress(psutil.NoSuchProcess):
+            engine = psutil.Process(self._running.pid)
+            # Plugins lead process groups of their own. The engine dies first, or it would report their end.
+            family = [engine, *engine.children(recursive=True)]
+            for process in family:
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
+
+
+class EngineCommand(PulumiCommand):
+    """The `pulumi` command: started with a fixed environment, in a session of its own.
+
+    Arguments: `executable`, its file; `environment`, all it sees of the user's; `process`, told of its life.
+    Ctrl-C reaches this process alone, which passes it on once: the engine then ends in order.
+    """
+
+    def __init__(self, *, executable: Path, environment: Mapping[str, str], process: EngineProcess) -> None:
+        # The base class would start the command to learn a version that the tool lookup has checked (0.3 s).
+        self.command = str(executable)
+        self.version = _ENGINE_VERSION
+        self.last: CommandResult | None = None
+        self._environment = environment
+        self._process = process
+        self._flags: tuple[str, ...] = ()
+
+    @contextmanager
+    def adding(self, flags: Iterable[str]) -> Generator[None]:
+        """Add flags, for which the Automation API has no parameter, to the commands run inside the block."""
+        self._flags = tuple(flags)
+        try:
+            yield
+        finally:
+            self._flags = ()
+
+    def run(
+        self,
+        args: list[str],
+        cwd: str,
+        additional_env: Mapping[str, str],
+        on_output: OnLine | None = None,
+        on_error: OnLine | None = None,
+    ) -> CommandResult:
+        """Run one command to its end. Raises CommandError where it fails."""
+        said: dict[str, list[str]] = {"stdout": [], "stderr": []}
+        with subprocess.Popen(
+            [self.command, "--non-interactive", *args, *self._flags],
+            cwd=cwd,
+            env={**self._environment, **additional_env, "PULUMI_AUTOMATION_API": "true"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            start_new_session=True,
+        ) as running:
+            self._process.started(running)
+            readers = (
+                _reader(running.stdout, said["stdout"], on_output),
+                _reader(running.stderr, said["stderr"], on_error),
+            )
+            try:
+                self._wait(running)
+            finally:
+                for reader in readers:
+                    reader.join()
+                self._process.ended()
+        result = CommandResult(
+            stdout="\n".join(said["stdout"]), stderr="\n".join(said["stderr"]), code=running.returncode
+        )
+        self.last = result
+        if result.code != 0:
+            raise create_command_error(result)
+        return result
+
+    def _wait(self, running: subprocess.Popen[str]) -> None:
+        try:
+            running.wait()
+        except BaseException:
+            self._process.interrupt()
+            try:
+                running.wait()
+            except BaseException:
+                self._process.kill()
+                raise
+            raise
+
+
+def engine_environment(user: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of the user without any setting of an engine: account, backend, stack, options."""
+    return {name: value for name, value in user.items() if not name.startswith("PULUMI_")}
+
+
+def _reader(stream: IO[str] | None, said: list[str], on_line: OnLine | None) -> threading.Thread:
+    def read() -> None:
+        for line in stream or ():
+            stripped = line.rstrip()
+            said.append(stripped)
+            if on_line is not None:
+                on_line(stripped)
+
+    thread = threading.Thread(target=read, daemon=True, name=f"engine output {os.getpid()}")
+    thread.start()
+    return thread

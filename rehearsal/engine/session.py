@@ -1,0 +1,179 @@
+"""A stack under rehearsal: preview, up, refresh and destroy by the real engine."""
+
+import os
+import socket
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypedDict
+
+from pulumi.automation import OnEvent
+from pulumi.automation.errors import CommandError
+
+from rehearsal.engine.display import Display, OnLine, quiet
+from rehearsal.engine.events import EventRecorder
+from rehearsal.engine.failures import failure, last_words
+from rehearsal.engine.folder import EngineFolder
+from rehearsal.engine.policy import with_policy_launcher
+from rehearsal.engine.process import EngineCommand, EngineProcess, engine_environment
+from rehearsal.engine.program import reporting
+from rehearsal.engine.recovery import pending_operations, release_stale_locks, settling_flags
+from rehearsal.engine.results import Outcome
+from rehearsal.engine.stand_ins import StandIns, serving
+from rehearsal.engine.subject import Subject
+from rehearsal.engine.workspace import EngineStack, EngineWorkspace
+from rehearsal.errors import RehearsalError
+from rehearsal.paths import Workspace
+from rehearsal.tools.locate import find_tool
+
+
+class _Listeners(TypedDict):
+    """What the Automation API is told, for one command, of where its output goes."""
+
+    on_output: OnLine
+    on_event: OnEvent
+    color: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audience:
+    """Who watches: `show` takes the engine's own lines, in `color` (`always`, `never`)."""
+
+    show: OnLine = quiet
+    color: str = "never"
+
+
+class Rehearsal:
+    """One stack, its providers being served; made by `Rehearsal.open`.
+
+    Every command raises EngineFailure where the engine stops, with what was done until then.
+    """
+
+    def __init__(
+        self,
+        *,
+        stack: EngineStack,
+        command: EngineCommand,
+        subject: Subject,
+        folder: EngineFolder,
+        stand_ins: StandIns,
+        audience: Audience,
+    ) -> None:
+        self._stack = stack
+        self._command = command
+        self._subject = subject
+        self._folder = folder
+        self._stand_ins = stand_ins
+        self._audience = audience
+        self._packs = [str(pack) for pack in subject.policy_packs]
+
+    @classmethod
+    @contextmanager
+    def open(
+        cls,
+        stack: str,
+        workspace: Workspace,
+        *,
+        subject: Subject,
+        stand_ins: StandIns,
+        audience: Audience | None = None,
+        process: EngineProcess | None = None,
+    ) -> Generator["Rehearsal"]:
+        """Serve the providers, copy project and stack file, and yield the stack.
+
+        `process`, where given, is told of the engine's process, so that it can be killed. Raises
+        RehearsalError where the engine is missing or its stack cannot be made.
+        """
+        folder = EngineFolder.of(stack, workspace)
+        folder.prepare(project=subject.project, stack=stack, settings=subject.settings)
+        with serving(subject.packages, stand_ins) as ports:
+            environment = {
+                **with_policy_launcher(engine_environment(os.environ)),
+                **folder.environment(),
+                "PULUMI_DEBUG_PROVIDERS": ports,
+            }
+            command = EngineCommand(
+                executable=find_tool("pulumi", workspace),
+                environment=environment,
+                process=process or EngineProcess(),
+            )
+            project = EngineWorkspace(
+                folder=folder,
+                project=subject.name,
+                command=command,
+                program=reporting(subject.program, log=workspace.logs_dir(stack) / "program.log"),
+            )
+            yield cls(
+                stack=_new_or_known(stack, project, command),
+                command=command,
+                subject=subject,
+                folder=folder,
+                stand_ins=stand_ins,
+                audience=audience or Audience(),
+            )
+
+    def preview(self) -> Outcome:
+        """Return what an `up` would do; nothing is changed."""
+        return self._run("preview", lambda to: self._stack.preview(policy_packs=self._packs, **to))
+
+    def up(self) -> Outcome:
+        """Make everything as the program says."""
+        self._take_up_what_was_left()
+        return self._run("up", lambda to: self._stack.up(policy_packs=self._packs, **to))
+
+    def refresh(self) -> Outcome:
+        """Read what there is into the stack's state."""
+        self._take_up_what_was_left()
+        return self._run("refresh", lambda to: self._stack.refresh(**to))
+
+    def destroy(self) -> Outcome:
+        """Remove everything, what depends on others first."""
+        self._take_up_what_was_left()
+        return self._run("destroy", lambda to: self._stack.destroy(**to))
+
+    def _take_up_what_was_left(self) -> None:
+        """Release the locks of dead runs and read what became of the operations they did not see end."""
+        name, stack = self._subject.name, self._stack.name
+        release_stale_locks(self._folder.locks(name, stack), stack=stack, hostname=socket.gethostname())
+        pending = pending_operations(self._folder.checkpoint(name, stack))
+        if pending:
+            names = ", ".join(operation.name for operation in pending)
+            self._audience.show(
+                f"The run before was killed in the middle of {names}: reading what became of it."
+            )
+            with self._command.adding(settling_flags(pending, self._stand_ins.made)):
+                self._run("refresh after a killed run", lambda to: self._stack.refresh(**to))
+
+    def _run(self, command: str, call: Callable[[_Listeners], object]) -> Outcome:
+        recorder, said = EventRecorder(), list[str]()
+        display = Display(self._audience.show)
+
+        def on_output(line: str) -> None:
+            said.append(line)
+            display(line)
+
+        listeners: _Listeners = {"on_output": on_output, "on_event": recorder, "color": self._audience.color}
+        began = time.monotonic()
+
+        def outcome() -> Outcome:
+            return recorder.outcome(
+                command=command,
+                stack=self._stack.name,
+                seconds=time.monotonic() - began,
+                stdout="\n".join(said),
+            )
+
+        try:
+            call(listeners)
+        except CommandError:
+            raise failure(outcome(), self._command.last) from None
+        return outcome()
+
+
+def _new_or_known(name: str, workspace: EngineWorkspace, command: EngineCommand) -> EngineStack:
+    try:
+        return EngineStack(name, workspace)
+    except CommandError:
+        stderr = command.last.stderr if command.last else ""
+        raise RehearsalError(f"stack {name} cannot be made: {last_words(stderr)}") from None

@@ -1,0 +1,70 @@
+"""Decisions about a resource, as the messages the engine reads."""
+
+from collections.abc import Iterable, Sequence
+
+from pulumi.runtime.proto import provider_pb2
+
+from rehearsal.providers.cloud.diffing import Change, ChangeKind, changes
+from rehearsal.providers.cloud.naming import is_autoname
+from rehearsal.providers.cloud.resource_type import ResourceType
+from rehearsal.providers.cloud.schema.checking import Violation
+from rehearsal.providers.values import Properties, has_unknown, reveal
+
+_PLAIN = {
+    ChangeKind.ADD: provider_pb2.PropertyDiff.ADD,
+    ChangeKind.DELETE: provider_pb2.PropertyDiff.DELETE,
+    ChangeKind.UPDATE: provider_pb2.PropertyDiff.UPDATE,
+}
+_REPLACING = {
+    ChangeKind.ADD: provider_pb2.PropertyDiff.ADD_REPLACE,
+    ChangeKind.DELETE: provider_pb2.PropertyDiff.DELETE_REPLACE,
+    ChangeKind.UPDATE: provider_pb2.PropertyDiff.UPDATE_REPLACE,
+}
+
+
+def diff_response(
+    found: Sequence[Change], *, immutable: Iterable[str] = (), deletes_first: bool = False
+) -> provider_pb2.DiffResponse:
+    """Return changes as the engine reads them; one within an immutable path replaces the resource."""
+    fixed = frozenset(immutable)
+    replacing = [one for one in found if one.within(fixed)]
+    detailed = {
+        one.path: provider_pb2.PropertyDiff(
+            kind=(_REPLACING if one in replacing else _PLAIN)[one.kind], inputDiff=True
+        )
+        for one in found
+    }
+    return provider_pb2.DiffResponse(
+        changes=provider_pb2.DiffResponse.DIFF_SOME if found else provider_pb2.DiffResponse.DIFF_NONE,
+        diffs=list(dict.fromkeys(one.top for one in found)),
+        replaces=list(dict.fromkeys(one.top for one in replacing)),
+        detailedDiff=detailed,
+        hasDetailedDiff=True,
+        deleteBeforeReplace=bool(replacing) and deletes_first,
+    )
+
+
+def resource_diff(
+    kind: ResourceType, logical_name: str, *, old: Properties, new: Properties
+) -> provider_pb2.DiffResponse:
+    """Return what a change of inputs means for a resource.
+
+    A replacement is made before its predecessor goes, unless both would bear the name the program fixed.
+    """
+    keeps = _given_name(kind, logical_name, old)
+    clashes = keeps is not None and keeps == _given_name(kind, logical_name, new)
+    return diff_response(changes(old, new), immutable=kind.immutable, deletes_first=clashes)
+
+
+def check_failures(found: Iterable[Violation]) -> list[provider_pb2.CheckFailure]:
+    """Return violations as the engine shows them."""
+    return [provider_pb2.CheckFailure(property=one.path, reason=one.reason) for one in found]
+
+
+def _given_name(kind: ResourceType, logical_name: str, inputs: Properties) -> tuple[str, ...] | None:
+    """Return the name and its scope where the program fixed them, None where the provider made a name up."""
+    known = {name: reveal(value) for name, value in inputs.items() if not has_unknown(value)}
+    name = kind.physical_name(known)
+    if not name or is_autoname(name, logical_name, kind.catalogue.autonaming):
+        return None
+    return (name, *kind.scope(known))

@@ -1,0 +1,40 @@
+"""AWS, put together."""
+
+from collections.abc import Mapping
+
+from rehearsal.json import Json, JsonValue
+from rehearsal.providers.cloud.aws.invokes import INVOKES
+from rehearsal.providers.cloud.aws.names import arn, identify, region, text
+from rehearsal.providers.cloud.aws.resources import RESOURCES
+from rehearsal.providers.cloud.catalogue import Catalogue, Making, Messages
+
+
+def _all_tags(making: Making) -> JsonValue:
+    """A resource's tags over the default ones of its provider."""
+    defaults = _object(making.configuration, "defaultTags")
+    return {**_object(defaults, "tags"), **_object(making.inputs, "tags")}
+
+
+def _object(values: Json, name: str) -> Json:
+    found = values.get(name)
+    return found if isinstance(found, Mapping) else {}
+
+
+CATALOGUE = Catalogue(
+    resources=RESOURCES,
+    invokes=INVOKES,
+    common={
+        "arn": arn,
+        "region": lambda making: region(making.inputs, making.configuration),
+        "tagsAll": _all_tags,
+    },
+    name_properties=("name", "bucket", "nodeGroupName"),
+    scopes=frozenset({"clusterName", "role", "user", "group", "vpcId", "eventBusName", "rule"}),
+    identify=identify,
+    text=text,
+    messages=Messages(
+        taken="ResourceAlreadyExistsException: {type} {name} already exists",
+        missing="ResourceNotFoundException: {type} {id} does not exist",
+        throttled="ThrottlingException: Rate exceeded",
+    ),
+)

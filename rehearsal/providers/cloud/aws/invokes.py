@@ -1,0 +1,54 @@
+"""AWS functions a program calls while it runs."""
+
+from collections.abc import Mapping
+
+from rehearsal.json import Json, JsonValue
+from rehearsal.providers.cloud.aws.names import ACCOUNT, PARTITION, region
+from rehearsal.providers.cloud.catalogue import Call, Invoke
+
+
+def _caller_identity(_: Call) -> Json:
+    arn = f"arn:{PARTITION}:iam::{ACCOUNT}:user/rehearsal"
+    return {"accountId": ACCOUNT, "arn": arn, "id": ACCOUNT, "userId": "AIDAREHEARSAL0000001"}
+
+
+def _region(call: Call) -> Json:
+    name = region(call.arguments, call.configuration)
+    return {
+        "id": name,
+        "name": name,
+        "region": name,
+        "description": name,
+        "endpoint": f"ec2.{name}.amazonaws.com",
+    }
+
+
+def _partition(_: Call) -> Json:
+    return {
+        "id": PARTITION,
+        "partition": PARTITION,
+        "dnsSuffix": "amazonaws.com",
+        "reverseDnsPrefix": "com.amazonaws",
+    }
+
+
+def _availability_zones(call: Call) -> Json:
+    """Three zones: fewer hides mistakes in spreading, and most regions have at least as many."""
+    name = region(call.arguments, call.configuration)
+    zones: list[JsonValue] = [f"{name}{letter}" for letter in "abc"]
+    return {
+        "id": name,
+        "names": zones,
+        "zoneIds": [f"{name.replace('-', '')}-az{at}" for at in (1, 2, 3)],
+        "groupNames": [name],
+        "state": "available",
+        "region": name,
+    }
+
+
+INVOKES: Mapping[str, Invoke] = {
+    "aws:index/getAvailabilityZones:getAvailabilityZones": _availability_zones,
+    "aws:index/getCallerIdentity:getCallerIdentity": _caller_identity,
+    "aws:index/getPartition:getPartition": _partition,
+    "aws:index/getRegion:getRegion": _region,
+}

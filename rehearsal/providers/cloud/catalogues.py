@@ -1,0 +1,21 @@
+"""Finds the catalogue of a package, importing no other cloud's."""
+
+import importlib
+from typing import cast
+
+from rehearsal.providers.cloud.catalogue import Catalogue
+
+# A module with a CATALOGUE for each package a stand-in knows more about than its SDK says.
+_MODULES = {
+    "aws": "rehearsal.providers.cloud.aws.catalogue",
+    "eks": "rehearsal.providers.cloud.eks.catalogue",
+    "gcp": "rehearsal.providers.cloud.gcp.catalogue",
+    "azure-native": "rehearsal.providers.cloud.azure_native.catalogue",
+}
+
+
+def catalogue_of(package: str) -> Catalogue:
+    """Return what is known of a package's cloud; the plain default for one without a catalogue of its own."""
+    if package not in _MODULES:
+        return Catalogue()
+    return cast("Catalogue", importlib.import_module(_MODULES[package]).CATALOGUE)

@@ -1,0 +1,1 @@
+"""The remote components of pulumi-eks."""

@@ -1,0 +1,155 @@
+"""The stand-in for one cloud provider: answers the engine's calls from a stand-in cloud."""
+
+# ruff: noqa: N802, ARG002 - names and parameters of the methods are the protocol's
+
+from pathlib import Path
+
+import grpc
+from google.protobuf import empty_pb2
+from pulumi.runtime.proto import provider_pb2
+
+from rehearsal.errors import RehearsalError
+from rehearsal.providers.cloud.answers import check_failures, resource_diff
+from rehearsal.providers.cloud.catalogues import catalogue_of
+from rehearsal.providers.cloud.cloud import Asked, Cloud
+from rehearsal.providers.cloud.construction import Construction, monitor_at
+from rehearsal.providers.cloud.naming import with_name
+from rehearsal.providers.cloud.plugin import Plugin
+from rehearsal.providers.cloud.schema.checking import violations
+from rehearsal.providers.cloud.schema.package import Schema
+from rehearsal.providers.cloud.state import CloudState
+from rehearsal.providers.faults import Faults
+from rehearsal.providers.values import Properties, Secret, Value, from_struct, has_secret, to_struct
+
+
+class CloudProvider(Plugin):
+    """Stands in for the provider plugin of one package, such as "aws", "eks" or "azure-native".
+
+    What it creates is kept in `state_file`, which outlives the run; `faults` are the failures it is to
+    suffer. Raises RehearsalError where the package's SDK is not installed.
+    """
+
+    def __init__(self, package: str, state_file: Path, faults: Faults) -> None:
+        schema = Schema.for_package(package)
+        super().__init__(schema.version)
+        self._catalogue = catalogue_of(package)
+        self._cloud = Cloud(schema, self._catalogue, CloudState(state_file))
+        self._faults = faults
+
+    def Check(
+        self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.CheckResponse:
+        """Refuse what the schema refuses; give a physical name to what has none."""
+        kind = self._cloud.kind(request.type)
+        given = {name: value for name, value in from_struct(request.news).items() if value is not None}
+        found = violations(given, kind.schema)
+        if found:
+            return provider_pb2.CheckResponse(failures=check_failures(found))
+        inputs = with_name(
+            kind,
+            request.name,
+            inputs=given,
+            old_inputs=from_struct(request.olds),
+            seed=request.randomSeed,
+        )
+        return provider_pb2.CheckResponse(inputs=to_struct(inputs))
+
+    def Diff(
+        self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.DiffResponse:
+        """Compare inputs property by property."""
+        old, new = from_struct(request.old_inputs), from_struct(request.news)
+        return resource_diff(self._cloud.kind(request.type), request.name, old=old, new=new)
+
+    def Create(
+        self, request: provider_pb2.CreateRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.CreateResponse:
+        """Make an object, or on preview say what is known of it."""
+        inputs = from_struct(request.properties)
+        if request.preview:
+            planned = self._cloud.plan(request.type, inputs)
+            return provider_pb2.CreateResponse(properties=to_struct(planned))
+        self._before_call("create", request.type)
+        self._faults.before_create(request.urn)
+        made = self._cloud.create(self._asked(request, context), inputs)
+        self._faults.after_create(request.urn)
+        outputs = _keeping_secrets(made.outputs, inputs)
+        return provider_pb2.CreateResponse(id=made.id, properties=to_struct(outputs))
+
+    def Read(
+        self, request: provider_pb2.ReadRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.ReadResponse:
+        """Show an object as it is now; of a missing one nothing, so that a refresh drops it.
+
+        With inputs it is a refresh: the same inputs are shown as they are now. Without, an import: all are.
+        """
+        self._before_call("read", request.type)
+        found = self._cloud.read(request.type, request.id)
+        if found is None:
+            return provider_pb2.ReadResponse()
+        before = from_struct(request.inputs)
+        now = {name: value for name, value in found.inputs.items() if not before or name in before}
+        return provider_pb2.ReadResponse(
+            id=found.id,
+            properties=to_struct(_keeping_secrets(found.outputs, from_struct(request.properties))),
+            inputs=to_struct(_keeping_secrets(now, before)),
+        )
+
+    def Update(
+        self, request: provider_pb2.UpdateRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.UpdateResponse:
+        """Change an object in place, or on preview say what is known of the outcome."""
+        inputs = from_struct(request.news)
+        asked = self._asked(request, context)
+        if request.preview:
+            planned = self._cloud.plan_update(asked, request.id, inputs)
+            return provider_pb2.UpdateResponse(properties=to_struct(planned))
+        self._before_call("update", request.type)
+        changed = self._cloud.update(asked, request.id, inputs)
+        return provider_pb2.UpdateResponse(properties=to_struct(_keeping_secrets(changed.outputs, inputs)))
+
+    def Delete(self, request: provider_pb2.DeleteRequest, context: grpc.ServicerContext) -> empty_pb2.Empty:
+        """Remove an object."""
+        self._before_call("delete", request.type)
+        self._cloud.delete(request.type, request.id)
+        self._faults.after_delete(request.urn)
+        return empty_pb2.Empty()
+
+    def Invoke(
+        self, request: provider_pb2.InvokeRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.InvokeResponse:
+        """Call a function of the cloud."""
+        self._before_call("invoke", request.tok)
+        result = self._cloud.invoke(request.tok, from_struct(request.args), self.configuration(context))
+        response = provider_pb2.InvokeResponse()
+        getattr(response, "return").CopyFrom(to_struct(result))
+        return response
+
+    def Construct(
+        self, request: provider_pb2.ConstructRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.ConstructResponse:
+        """Build a remote component by registering its children with the engine."""
+        self._cloud.kind(request.type)
+        build = self._catalogue.components.get(request.type)
+        if build is None:
+            known = ", ".join(sorted(self._catalogue.components)) or "none"
+            raise RehearsalError(
+                f"component {request.type!r} is not rehearsed; these are: {known}. Register its parts yourself, "
+                "or add it to the package's components in rehearsal/providers/cloud"
+            )
+        with monitor_at(request.monitorEndpoint) as monitor:
+            construction = Construction(request, monitor)
+            return construction.finish(build(construction))
+
+    def _before_call(self, verb: str, token: str) -> None:
+        self._faults.before_call(f"{verb} {token}", reason=self._catalogue.messages.throttled)
+
+    def _asked(
+        self, request: provider_pb2.CreateRequest | provider_pb2.UpdateRequest, context: grpc.ServicerContext
+    ) -> Asked:
+        return Asked(type=request.type, urn=request.urn, configuration=self.configuration(context))
+
+
+def _keeping_secrets(shown: Properties, known: Properties) -> dict[str, Value]:
+    """Mark as secret what is known to be: a cloud does not remember which of its values are."""
+    return {name: Secret(value) if has_secret(known.get(name)) else value for name, value in shown.items()}

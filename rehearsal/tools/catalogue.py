@@ -1,0 +1,129 @@
+"""The tools by name: what each is built from, how it tells its version, which versions are good."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rehearsal.errors import RehearsalError
+from rehearsal.tools.pins import read_go_module
+from rehearsal.tools.versions import Accepts, Version, parse_version
+
+#: What every program is compiled with. No cgo: one set of standard packages serves all, and no C compiler is
+#: needed. No DWARF and no symbols: nobody debugs these here, and linking them costs seconds per program.
+BUILD_FLAGS = ("-buildvcs=false", "-mod=readonly", "-pgo=off")
+LINK_FLAGS = ("-s", "-w")
+
+_KUBERNETES_VERSION = "k8s.io/component-base/version"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool:
+    """One program, built from a Go package.
+
+    `module` is the folder under tools/ whose go.mod pins it. `asks` are the arguments that make it print its
+    version; None where it cannot say, and then only the one built here is trusted. `stamps` are the link-time
+    variables that hold the version, with {version}, {major} and {minor} to be filled in.
+    """
+
+    name: str
+    module: str
+    package: str
+    asks: tuple[str, ...] | None = None
+    accepts: Accepts = Accepts.EXACT
+    stamps: tuple[str, ...] = ()
+
+    def pin(self, project_root: Path) -> Version:
+        """The version this tool's go.mod asks for."""
+        _, version = read_go_module(project_root / "tools" / self.module).providing(self.package)
+        parsed = parse_version(version)
+        if parsed is None:
+            raise RehearsalError(
+                f"tools/{self.module}/go.mod pins {self.package} at {version}, which is no release"
+            )
+        return parsed
+
+    def link_flags(self, pin: Version) -> str:
+        """The linker's flags, with the version written into the program."""
+        values = (f"-X {stamp}" for stamp in self.stamps)
+        return " ".join((*LINK_FLAGS, *values)).format(version=f"v{pin}", major=pin.major, minor=pin.minor)
+
+
+def _kubernetes(name: str) -> Tool:
+    # Unstamped, a control plane says v0.0.0 and clients refuse it for its skew.
+    return Tool(
+        name=name,
+        module="kubernetes",
+        package=f"k8s.io/kubernetes/cmd/{name}",
+        asks=("--version",),
+        stamps=(
+            f"{_KUBERNETES_VERSION}.gitVersion={{version}}",
+            f"{_KUBERNETES_VERSION}.gitMajor={{major}}",
+            f"{_KUBERNETES_VERSION}.gitMinor={{minor}}",
+        ),
+    )
+
+
+#: In building order: within a module the earlier program compiles packages the later ones share.
+TOOLS = (
+    _kubernetes("kube-apiserver"),
+    _kubernetes("kube-controller-manager"),
+    _kubernetes("kube-scheduler"),
+    Tool(name="etcd", module="kubernetes", package="go.etcd.io/etcd/server/v3", asks=("--version",)),
+    Tool(name="kwok", module="kubernetes", package="sigs.k8s.io/kwok/cmd/kwok", asks=("--version",)),
+    Tool(name="kwokctl", module="kubernetes", package="sigs.k8s.io/kwok/cmd/kwokctl", asks=("--version",)),
+    Tool(name="karpenter-kwok", module="kubernetes", package="sigs.k8s.io/karpenter/kwok"),
+    Tool(name="jobset-controller", module="kubernetes", package="sigs.k8s.io/jobset"),
+    Tool(
+        name="helm",
+        module="kubernetes",
+        package="helm.sh/helm/v4/cmd/helm",
+        asks=("version", "--short"),
+        accepts=Accepts.SAME_MAJOR,
+        stamps=("helm.sh/helm/v4/internal/version.version={version}",),
+    ),
+    Tool(
+        name="pulumi",
+        module="pulumi",
+        package="github.com/pulumi/pulumi/pkg/v3/cmd/pulumi",
+        asks=("version",),
+        accepts=Accepts.SAME_MAJOR,
+        stamps=("github.com/pulumi/pulumi/sdk/v3/go/common/version.Version={version}",),
+    ),
+    Tool(name="kuberay-operator", module="kuberay", package="github.com/ray-project/kuberay/ray-operator"),
+    Tool(
+        name="actionlint",
+        module="actionlint",
+        package="github.com/rhysd/actionlint/cmd/actionlint",
+        asks=("-version",),
+    ),
+)
+
+#: Modules built one after another; the chains run side by side. Those in one chain share packages.
+CHAINS = (("kubernetes",), ("pulumi", "kuberay", "actionlint"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackagedTool:
+    """One program that a locked Python package carries, beside the interpreter."""
+
+    name: str
+    asks: tuple[str, ...]
+    accepts: Accepts
+    same_version_as: str
+
+
+#: kubectl is nothing we build: its package is locked with the other Python packages.
+KUBECTL = PackagedTool(
+    name="kubectl",
+    asks=("version", "--client"),
+    accepts=Accepts.NEIGHBOUR_MINOR,
+    same_version_as="kube-apiserver",
+)
+
+
+def tool_named(name: str) -> Tool:
+    """Return the built tool of that name. Raises RehearsalError listing the names there are."""
+    for tool in TOOLS:
+        if tool.name == name:
+            return tool
+    known = ", ".join(sorted((*(tool.name for tool in TOOLS), KUBECTL.name)))
+    raise RehearsalError(f"{name!r} is no tool of this project; there are {known}")

@@ -1,0 +1,81 @@
+"""Everything that is missing, made: chains side by side, one failure ends them all."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+
+from rehearsal.errors import RehearsalError
+from rehearsal.paths import Workspace
+from rehearsal.tools.build import build_tool, gather_chart
+from rehearsal.tools.catalogue import CHAINS, Tool
+from rehearsal.tools.failures import diagnose
+from rehearsal.tools.files import empty_partial_dir
+from rehearsal.tools.pins import read_go_module
+from rehearsal.tools.plan import Piece, Survey, chains
+from rehearsal.tools.process import GoRunner, Stopped
+from rehearsal.tools.progress import Progress
+from rehearsal.tools.toolchain import find_go, require_go
+
+
+def make_missing(survey: Survey, workspace: Workspace, progress: Progress) -> None:
+    """Make every missing piece of the survey, in .tools.
+
+    Raises RehearsalError where Go is missing or too old, or where a piece fails; the others are then ended.
+    What is finished stays, and Go's cache keeps most of what is not.
+    """
+    toolchain = find_go(survey.missing)
+    tools = workspace.project_root / "tools"
+    require_go(toolchain, [read_go_module(tools / module) for module in sorted(survey.modules)])
+    empty_partial_dir(workspace)
+    runner = GoRunner(toolchain)
+
+    def make(piece: Piece) -> None:
+        progress.started(piece.name)
+        try:
+            _make(piece, workspace, runner, lambda line: progress.line(piece.name, line))
+        except OSError as error:
+            message = diagnose(piece.name, [str(error)], proxy=toolchain.proxy, cache=toolchain.cache)
+            raise RehearsalError(message) from error
+        progress.finished(piece.name)
+
+    with progress:
+        _side_by_side(chains(survey, CHAINS), make, stop=runner.stop, tick=progress.tick)
+
+
+def _make(piece: Piece, workspace: Workspace, runner: GoRunner, on_line: Callable[[str], None]) -> None:
+    if isinstance(piece, Tool):
+        build_tool(piece, workspace, runner, on_line)
+    else:
+        gather_chart(piece, workspace, runner, on_line)
+
+
+def _side_by_side(
+    work: Sequence[Sequence[Piece]],
+    make: Callable[[Piece], None],
+    *,
+    stop: Callable[[], None],
+    tick: Callable[[], None],
+) -> None:
+    def follow(chain: Sequence[Piece]) -> None:
+        for piece in chain:
+            make(piece)
+
+    with ThreadPoolExecutor(max_workers=max(1, len(work))) as pool:
+        running = {pool.submit(follow, chain) for chain in work}
+        try:
+            _await(running, tick)
+        finally:
+            # On a failure or Ctrl-C the other chains end now; after a success there is nothing left to stop.
+            stop()
+    failures = [error for chain in running if (error := chain.exception()) is not None]
+    told = [error for error in failures if not isinstance(error, Stopped)]
+    if told:
+        raise told[0]
+
+
+def _await(running: set[Future[None]], tick: Callable[[], None]) -> None:
+    pending = running
+    while pending:
+        done, pending = wait(pending, timeout=1.0, return_when=FIRST_EXCEPTION)
+        if any(chain.exception() is not None for chain in done):
+            return
+        tick()

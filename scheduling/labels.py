@@ -1,0 +1,40 @@
+"""Label and annotation keys: what job authors select by, and what the rules recognise."""
+
+from enum import StrEnum
+from typing import Final
+
+
+class CapacityType(StrEnum):
+    """How a pool's machines are bought, as Karpenter spells it; a pool has exactly one."""
+
+    SPOT = "spot"
+    ON_DEMAND = "on-demand"
+
+
+# The single selector key that every tier of a ladder uses: JobSet merges selectors when it resumes a job, so a
+# second key left over from a spot tier would make the on-demand tier unschedulable for ever.
+POOL: Final = "holdfast.dev/pool"
+
+# On a Namespace: jobs run here, so admission and the policies look at it.
+TRAINING: Final = "holdfast.dev/training"
+TRAINING_VALUE: Final = "true"
+
+# The name of the one FallbackPolicy in each training namespace.
+LADDER: Final = "ladder"
+
+# On the nodes that carry operators; they are not part of any pool.
+SYSTEM: Final = "holdfast.dev/system"
+SYSTEM_VALUE: Final = "true"
+
+# Karpenter's own label, which users' manifests select spot by.
+CAPACITY_TYPE: Final = "karpenter.sh/capacity-type"
+SPOT: Final = CapacityType.SPOT.value
+ON_DEMAND: Final = CapacityType.ON_DEMAND.value
+
+ARCH: Final = "kubernetes.io/arch"
+INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
+OS: Final = "kubernetes.io/os"
+ZONE: Final = "topology.kubernetes.io/zone"
+
+# The resource that GPU machines offer and GPU pods request.
+GPU_RESOURCE: Final = "nvidia.com/gpu"

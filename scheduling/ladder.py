@@ -1,0 +1,158 @@
+"""Fallback ladders: the tiers a job steps down, and what makes a ladder one that can be walked."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from difflib import get_close_matches
+from typing import Final
+
+from scheduling.errors import Problem
+from scheduling.labels import CapacityType
+from scheduling.pools import Pool
+
+#: `maxFailures` of a tier that is never left for its failures.
+FOREVER: Final = -1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tier:
+    """One rung: a pool, how many failures it may cost, how long to wait for its capacity.
+
+    `max_failures` is FOREVER or absent where failures never end the tier; `procurement_timeout` is absent where the
+    wait has no end.
+    """
+
+    pool: str
+    max_failures: int | None = None
+    procurement_timeout: timedelta | None = None
+
+    @property
+    def can_be_left(self) -> bool:
+        """Whether anything ever moves a job on from here."""
+        counts = self.max_failures is not None and self.max_failures != FOREVER
+        return counts or self.procurement_timeout is not None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ladder:
+    """An ordered list of tiers, best first."""
+
+    tiers: tuple[Tier, ...]
+
+
+def ladder_problems(ladder: Ladder, pools: Sequence[Pool], at: str) -> Iterator[Problem]:
+    """Everything that keeps a ladder from being walked to its end; `at` is the path of its list of tiers."""
+    return tier_problems(
+        dict(enumerate(ladder.tiers)), len(ladder.tiers), {pool.name: pool for pool in pools}, at
+    )
+
+
+def tier_problems(
+    tiers: Mapping[int, Tier],
+    count: int,
+    pools: Mapping[str, Pool],
+    at: str,
+    *,
+    unread_pools: Collection[str] = (),
+) -> Iterator[Problem]:
+    """The same for a ladder of `count` tiers of which only those given could be read.
+
+    `unread_pools` are names of pools that exist but could not be read: nothing is said about them. So every fault of
+    a configuration can be shown at once, and none of them twice.
+    """
+    if count == 0:
+        yield Problem(
+            field=at,
+            value="an empty ladder",
+            allowed="one tier or more, the last on-demand",
+            mend=f"Add the pool to run on, such as `- {{pool: {_on_demand_example(pools)}}}`.",
+        )
+    yield from _repeated_pools(tiers, at)
+    for index, tier in tiers.items():
+        pool = pools.get(tier.pool)
+        if pool is None:
+            if tier.pool not in unread_pools:
+                yield _unknown_pool(tier, pools, f"{at}[{index}].pool")
+        elif index < count - 1:
+            yield from _no_way_on(tier, f"{at}[{index}]")
+        else:
+            yield from _end_of_ladder(tier, pool, pools, f"{at}[{index}]")
+    yield from _mixed_machines(tiers, pools, at)
+
+
+def _repeated_pools(tiers: Mapping[int, Tier], at: str) -> Iterator[Problem]:
+    first: dict[str, int] = {}
+    for index, tier in tiers.items():
+        if first.setdefault(tier.pool, index) != index:
+            yield Problem(
+                field=f"{at}[{index}].pool",
+                value=f'"{tier.pool}" a second time',
+                allowed="each pool once in a ladder",
+                mend=f"Remove this tier, or raise maxFailures of tier [{first[tier.pool]}].",
+            )
+
+
+def _unknown_pool(tier: Tier, pools: Mapping[str, Pool], field: str) -> Problem:
+    close = get_close_matches(tier.pool, pools, n=1)
+    return Problem(
+        field=field,
+        value=f'"{tier.pool}"',
+        allowed=f"the pools of this stack: {', '.join(pools) or 'it has none'}",
+        mend=f'Write "{close[0]}".' if close else f'Name one of them, or add a pool called "{tier.pool}".',
+    )
+
+
+def _no_way_on(tier: Tier, field: str) -> Iterator[Problem]:
+    if not tier.can_be_left:
+        given = "no maxFailures" if tier.max_failures is None else f"maxFailures: {tier.max_failures}"
+        yield Problem(
+            field=field,
+            value=f'the tier "{tier.pool}" with {given} and no procurementTimeout',
+            allowed="a way on to the next tier: maxFailures of 0 or more, a procurementTimeout, or both",
+            mend="Add maxFailures, such as 5, or procurementTimeout, such as 15m; or make this the last tier.",
+        )
+
+
+def _end_of_ladder(tier: Tier, pool: Pool, pools: Mapping[str, Pool], field: str) -> Iterator[Problem]:
+    if pool.capacity is CapacityType.SPOT and tier.max_failures != FOREVER:
+        given = "none" if tier.max_failures is None else str(tier.max_failures)
+        yield Problem(
+            field=f"{field}.maxFailures",
+            value=f'{given} on the last tier, whose pool "{tier.pool}" is spot,',
+            allowed="-1 on a spot pool that is last",
+            mend=f"Add an on-demand tier below it, such as `- {{pool: {_on_demand_example(pools)}}}`, "
+            "or write maxFailures: -1 to stay on spot for ever.",
+        )
+    elif tier.max_failures not in {None, FOREVER}:
+        yield _leads_nowhere(f"{field}.maxFailures", f"{tier.max_failures} on the last tier")
+    if tier.procurement_timeout is not None:
+        yield _leads_nowhere(f"{field}.procurementTimeout", "a time limit on the last tier")
+
+
+def _leads_nowhere(field: str, value: str) -> Problem:
+    return Problem(
+        field=field,
+        value=value,
+        allowed="nothing here, since no tier follows to move on to",
+        mend="Leave it out, or add the tier that should follow.",
+    )
+
+
+def _mixed_machines(tiers: Mapping[int, Tier], pools: Mapping[str, Pool], at: str) -> Iterator[Problem]:
+    known = {index: pools[tier.pool] for index, tier in tiers.items() if tier.pool in pools}
+    if len({pool.has_gpus for pool in known.values()}) > 1:
+        kinds = ", ".join(
+            f"{pool.name} {'with' if pool.has_gpus else 'without'} GPUs" for pool in known.values()
+        )
+        yield Problem(
+            field=at,
+            value=f"a ladder of {kinds}",
+            allowed="tiers that all have GPUs or all have none, because a job's pods ask for the same on each",
+            mend="Give the job's kind of machine on every tier.",
+        )
+
+
+def _on_demand_example(pools: Mapping[str, Pool]) -> str:
+    return next(
+        (pool.name for pool in pools.values() if pool.capacity is CapacityType.ON_DEMAND), "an-on-demand-pool"
+    )

@@ -1,0 +1,41 @@
+"""Taints: which pods each kind of pool keeps away, and the tolerations that let them in."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from scheduling.json import Json
+from scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, CapacityType
+
+
+@dataclass(frozen=True, kw_only=True)
+class Taint:
+    """A node taint; the pods that do not tolerate it stay away."""
+
+    key: str
+    value: str
+    effect: str = "NoSchedule"
+
+    def as_taint(self) -> Json:
+        """The taint as a node or a NodePool spells it."""
+        return {"key": self.key, "value": self.value, "effect": self.effect}
+
+    def as_toleration(self) -> Json:
+        """The one toleration that matches exactly this taint."""
+        return {"key": self.key, "operator": "Equal", "value": self.value, "effect": self.effect}
+
+
+# Without it a pod that asks for nothing would land on the cheapest machine, which is a spot one.
+SPOT: Final = Taint(key=CAPACITY_TYPE, value=CapacityType.SPOT.value)
+
+# On GPU pools of both capacity types: a helper pod must neither buy a GPU machine nor fill one that has room.
+GPU: Final = Taint(key=GPU_RESOURCE, value="present")
+
+# On the nodes of operators. The key is the convention charts tolerate.
+SYSTEM: Final = Taint(key="CriticalAddonsOnly", value="true")
+
+
+def pool_taints(*, capacity: CapacityType, has_gpus: bool) -> tuple[Taint, ...]:
+    """The taints of a Karpenter pool's nodes."""
+    spot = (SPOT,) if capacity is CapacityType.SPOT else ()
+    gpu = (GPU,) if has_gpus else ()
+    return (*spot, *gpu)

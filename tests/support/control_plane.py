@@ -1,0 +1,32 @@
+"""A control plane of a test's own, in a temporary folder, made of the checkout's tools."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rehearsal.controlplane import ControlPlane
+from rehearsal.paths import Workspace
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+def scratch_workspace(folder: Path) -> Workspace:
+    """A workspace in `folder` which writes there, and takes the tools and charts of the checkout."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "Pulumi.yaml").touch()
+    tools = folder / ".tools"
+    if not tools.is_symlink():
+        tools.symlink_to(CHECKOUT / ".tools")
+    return Workspace(project_root=folder)
+
+
+@contextmanager
+def running_control_plane(folder: Path, stack: str = "local") -> Generator[Workspace]:
+    """A control plane for the length of the block; its kubeconfig is `workspace.kubeconfig(stack)`."""
+    workspace = scratch_workspace(folder)
+    control_plane = ControlPlane(stack, workspace, report=lambda _: None)
+    try:
+        control_plane.start()
+        yield workspace
+    finally:
+        control_plane.delete()
