@@ -24,6 +24,11 @@ def as_dns_label(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower())[:DNS_LABEL_LIMIT].strip("-")
 
 
+def as_label_value(text: str) -> str:
+    """A text of letters, digits, `.`, `_` and `-` (a stack's name) cut to what Kubernetes takes as a label value."""
+    return text[:DNS_LABEL_LIMIT].strip("._-")
+
+
 def pool(name: str) -> str:
     """Logical name of a pool."""
     return f"pool-{name}"
@@ -32,3 +37,8 @@ def pool(name: str) -> str:
 def training_namespace(name: str) -> str:
     """Logical name of a training namespace."""
     return f"namespace-{name}"
+
+
+def checkpoint_claim(namespace: str) -> str:
+    """Logical name of a training namespace's claim on its checkpoints."""
+    return f"checkpoints-of-{namespace}"

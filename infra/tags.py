@@ -1,7 +1,16 @@
 """What marks everything that this program made."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final, cast
+
+import pulumi
+
+from infra import naming
+
+if TYPE_CHECKING:
+    from pulumi import Input
 
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 STACK: Final = "holdfast.dev/stack"
@@ -9,4 +18,30 @@ STACK: Final = "holdfast.dev/stack"
 
 def labels(stack: str) -> Mapping[str, str]:
     """The labels of every Kubernetes object of a stack."""
-    return {MANAGED_BY: "holdfast", STACK: stack}
+    return {MANAGED_BY: "holdfast", STACK: naming.as_label_value(stack)}
+
+
+def label_everything(marks: Mapping[str, str]) -> None:
+    """Put labels on every Kubernetes object that is registered from here on; an object's own labels win.
+
+    At the stack, because a component that took them as an argument could forget one of its children.
+    """
+
+    def mark(
+        args: pulumi.ResourceTransformationArgs,
+    ) -> pulumi.ResourceTransformationResult | None:
+        metadata = args.props.get("metadata")
+        if not args.type_.startswith("kubernetes:") or not isinstance(metadata, Mapping):
+            return None
+        return pulumi.ResourceTransformationResult(
+            props={**args.props, "metadata": labelled(cast("Mapping[str, Input[object]]", metadata), marks)},
+            opts=args.opts,
+        )
+
+    pulumi.runtime.register_stack_transformation(mark)
+
+
+def labelled(metadata: Mapping[str, Input[object]], marks: Mapping[str, str]) -> Mapping[str, Input[object]]:
+    """An object's metadata with these labels beside its own."""
+    own = cast("Mapping[str, Input[str]]", metadata.get("labels") or {})
+    return {**metadata, "labels": {**marks, **own}}

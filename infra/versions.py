@@ -5,9 +5,6 @@ from typing import Final
 # renovate: datasource=github-releases depName=kubernetes/kubernetes
 KUBERNETES: Final = "1.36"
 
-# The oldest Kubernetes that serves MutatingAdmissionPolicy as v1.
-OLDEST_KUBERNETES: Final = "1.36"
-
 # renovate: datasource=github-releases depName=kubernetes-sigs/jobset
 JOBSET: Final = "0.12.0"
 

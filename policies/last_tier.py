@@ -86,7 +86,7 @@ def fault_of_capacity(pool: str, max_failures: Value, which: str, pools: KnownPo
     certain = [each for each in wrong if each.is_on_demand is False]
     if not certain:
         return Fault(message=f"whether pool {pool!r} of {which} is on-demand {KNOWN_LATER}", proven=False)
-    allowed = " or ".join(sorted(certain[0].capacity_types)) or "no capacity at all"
+    allowed = " or ".join(sorted(certain[0].capacity_types)) or "no"
     return Fault(
         message=f"{which} names pool {pool!r}, whose NodePool {certain[0].node_pool!r} makes {allowed} nodes, so a "
         "job that has used up its ladder has no on-demand capacity to fall back to. Append a tier with an "

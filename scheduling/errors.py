@@ -18,7 +18,7 @@ class Problem:
     mend: str
 
     def __str__(self) -> str:
-        return f"{self.field}: {self.value} is refused. Allowed: {self.allowed}. {self.mend}"
+        return f"{self.field}: got {self.value}; allowed: {self.allowed}. {self.mend}"
 
 
 class ConfigError(Exception):

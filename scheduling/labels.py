@@ -26,6 +26,10 @@ LADDER: Final = "ladder"
 SYSTEM: Final = "holdfast.dev/system"
 SYSTEM_VALUE: Final = "true"
 
+# On an operator's pod: it runs as a process beside the simulated cluster, whose pods otherwise run nothing.
+HOSTED: Final = "holdfast.dev/hosted"
+HOSTED_VALUE: Final = "true"
+
 # Karpenter's own label, which users' manifests select spot by.
 CAPACITY_TYPE: Final = "karpenter.sh/capacity-type"
 SPOT: Final = CapacityType.SPOT.value

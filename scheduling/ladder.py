@@ -1,6 +1,6 @@
 """Fallback ladders: the tiers a job steps down, and what makes a ladder one that can be walked."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from difflib import get_close_matches
@@ -53,12 +53,12 @@ def tier_problems(
     pools: Mapping[str, Pool],
     at: str,
     *,
-    unread_pools: Collection[str] = (),
+    may_exist: Callable[[str], bool] = lambda _: False,
 ) -> Iterator[Problem]:
     """The same for a ladder of `count` tiers of which only those given could be read.
 
-    `unread_pools` are names of pools that exist but could not be read: nothing is said about them. So every fault of
-    a configuration can be shown at once, and none of them twice.
+    `may_exist` tells of a name that is not in `pools` whether it may be that of a pool which could not be read: then
+    nothing is said about it. So every fault of a configuration can be shown at once, and none of them twice.
     """
     if count == 0:
         yield Problem(
@@ -71,7 +71,7 @@ def tier_problems(
     for index, tier in tiers.items():
         pool = pools.get(tier.pool)
         if pool is None:
-            if tier.pool not in unread_pools:
+            if not may_exist(tier.pool):
                 yield _unknown_pool(tier, pools, f"{at}[{index}].pool")
         elif index < count - 1:
             yield from _no_way_on(tier, f"{at}[{index}]")
@@ -118,12 +118,13 @@ def _end_of_ladder(tier: Tier, pool: Pool, pools: Mapping[str, Pool], field: str
         given = "none" if tier.max_failures is None else str(tier.max_failures)
         yield Problem(
             field=f"{field}.maxFailures",
-            value=f'{given} on the last tier, whose pool "{tier.pool}" is spot,',
+            value=f'{given} on the last tier, whose pool "{tier.pool}" is spot',
             allowed="-1 on a spot pool that is last",
-            mend=f"Add an on-demand tier below it, such as `- {{pool: {_on_demand_example(pools)}}}`, "
+            mend=f"Add an on-demand tier below it, such as `- {{pool: {_way_out_of(pool, pools)}}}`, "
             "or write maxFailures: -1 to stay on spot for ever.",
         )
-    elif tier.max_failures not in {None, FOREVER}:
+        return
+    if tier.max_failures not in {None, FOREVER}:
         yield _leads_nowhere(f"{field}.maxFailures", f"{tier.max_failures} on the last tier")
     if tier.procurement_timeout is not None:
         yield _leads_nowhere(f"{field}.procurementTimeout", "a time limit on the last tier")
@@ -150,6 +151,11 @@ def _mixed_machines(tiers: Mapping[int, Tier], pools: Mapping[str, Pool], at: st
             allowed="tiers that all have GPUs or all have none, because a job's pods ask for the same on each",
             mend="Give the job's kind of machine on every tier.",
         )
+
+
+def _way_out_of(spot: Pool, pools: Mapping[str, Pool]) -> str:
+    """An on-demand pool with the same kind of machine, if there is one."""
+    return _on_demand_example({name: pool for name, pool in pools.items() if pool.has_gpus == spot.has_gpus})
 
 
 def _on_demand_example(pools: Mapping[str, Pool]) -> str:

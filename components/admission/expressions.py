@@ -18,6 +18,9 @@ AFFINITY_TERMS = (
     "object.spec.?affinity.?nodeAffinity"
     ".?requiredDuringSchedulingIgnoredDuringExecution.?nodeSelectorTerms.orValue([])"
 )
+#: The policy's variable that holds `asks`.
+ASKS_VARIABLE = "asks"
+ASKS = f"variables.{ASKS_VARIABLE}"
 CONTAINERS = "(object.spec.containers + object.spec.?initContainers.orValue([]))"
 TOLERATIONS = "object.spec.?tolerations.orValue([])"
 
@@ -74,7 +77,7 @@ def tolerates(taint: Taint) -> str:
 
 
 def toleration_patch(taint: Taint) -> str:
-    """Return the patch that adds the toleration where it is missing.
+    """Return the patch that adds the toleration to a pod that asks and has none that matches.
 
     It looks first, since a reinvoked policy meets its own work. An apply configuration would not do: tolerations are
     an atomic list, which it may not touch.
@@ -85,11 +88,11 @@ def toleration_patch(taint: Taint) -> str:
     )
     append = f'[JSONPatch{{op: "add", path: "/spec/tolerations/-", value: {toleration}}}]'
     create = f'[JSONPatch{{op: "add", path: "/spec/tolerations", value: [{toleration}]}}]'
-    return f"{tolerates(taint)} ? [] : has(object.spec.tolerations) ? {append} : {create}"
+    return f"!{ASKS} || {tolerates(taint)} ? [] : has(object.spec.tolerations) ? {append} : {create}"
 
 
 def removal_patch(annotation: str) -> str:
-    """Return the patch that removes an annotation where it is present."""
+    """Return the patch that removes an annotation from a pod that asks."""
     path = f'"/metadata/annotations/" + jsonpatch.escapeKey({text(annotation)})'
     present = f"object.metadata.?annotations[?{text(annotation)}].hasValue()"
-    return f'{present} ? [JSONPatch{{op: "remove", path: {path}}}] : []'
+    return f'{ASKS} && {present} ? [JSONPatch{{op: "remove", path: {path}}}] : []'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.admission.expressions import asks, removal_patch, toleration_patch
+from components.admission.expressions import ASKS_VARIABLE, asks, removal_patch, toleration_patch
 from scheduling.labels import TRAINING, TRAINING_VALUE
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ def policy_spec(rule: TolerationRule) -> Json:
     """Return the specification of the rule's MutatingAdmissionPolicy.
 
     Pods alone, on creation alone: the job objects they come from keep what their authors wrote, and a policy on those
-    can be added beside this one. It is reinvoked after admission webhooks that change a pod's selectors.
+    can be added beside this one. It runs again when something after it gives a pod a selector, which the API server
+    does only for policies whose match conditions held the first time: so it has none, and its patches ask instead.
     """
     patches = [toleration_patch(rule.taint), *map(removal_patch, rule.removed_annotations)]
     mutations: list[JsonValue] = [
@@ -36,7 +37,7 @@ def policy_spec(rule: TolerationRule) -> Json:
                 {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
             ],
         },
-        "matchConditions": [{"name": f"asks-for-{rule.name}", "expression": asks(rule)}],
+        "variables": [{"name": ASKS_VARIABLE, "expression": asks(rule)}],
         "mutations": mutations,
     }
 

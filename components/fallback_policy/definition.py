@@ -37,7 +37,8 @@ def definition_spec() -> Json:
                 "schema": {"openAPIV3Schema": policy_schema()},
                 "subresources": {"status": {}},
                 "additionalPrinterColumns": [
-                    {"name": "Pools", "type": "string", "jsonPath": ".spec.tiers[*].pool"},
+                    {"name": "First", "type": "string", "jsonPath": ".spec.tiers[0].pool"},
+                    {"name": "Last", "type": "string", "jsonPath": ".spec.tiers[-1:].pool"},
                     {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
                 ],
             }

@@ -101,7 +101,6 @@ def tiers_rules() -> list[Json]:
         {
             "rule": "self.all(t, self.filter(other, other.pool == t.pool).size() == 1)",
             "message": "each pool may be in a ladder once; raise its maxFailures instead of naming it again",
-            "reason": "FieldValueDuplicate",
         },
         {
             "rule": (

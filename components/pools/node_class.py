@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from scheduling.json import Json
-
-
-def _nothing() -> Json:
-    return {}
+from scheduling.json import Json, JsonValue
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +15,7 @@ class NodeClass:
     group: str
     version: str
     kind: str
-    spec: Json = field(default_factory=_nothing)
+    spec: Json = field(default_factory=dict[str, JsonValue])
 
     @property
     def api_version(self) -> str:

@@ -63,8 +63,8 @@ def requirements(pool: Pool, machines: Sequence[Machine]) -> Sequence[Json]:
 def limits(pool: Pool, machines: Sequence[Machine]) -> Json:
     """How much the pool may hold.
 
-    `nodes` is the limit meant; Karpenter counts nodes only once they are planned, and two rounds of planning can
-    overlap, so the resources of that many of the largest machine stand as a second line.
+    `nodes` is the limit meant. Karpenter has come to honour it on such pools only lately, and a managed Karpenter is
+    not ours to upgrade: the resources of as many of the largest machine stand behind it.
     """
     gpus = max(machine.gpus for machine in machines)
     accelerators = {GPU_RESOURCE: str(pool.max_nodes * gpus)} if gpus else {}

@@ -8,7 +8,6 @@ from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator
 from pydantic_core import PydanticCustomError
 
 from infra import naming
-from scheduling.durations import ALLOWED as DURATION_ALLOWED
 from scheduling.durations import DurationError, format_duration, parse_duration
 
 #: The error type of refusals that bring their own mend.
@@ -49,7 +48,6 @@ Duration = Annotated[
     timedelta,
     PlainValidator(_duration),
     PlainSerializer(format_duration, return_type=str),
-    Field(description=DURATION_ALLOWED, examples=["15m"]),
 ]
 ChartSource = Annotated[str, Field(min_length=1), AfterValidator(_chart_source)]
 FilePath = Annotated[str, Field(min_length=1)]

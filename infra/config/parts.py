@@ -4,12 +4,13 @@ One wrong field must not hide a second mistake elsewhere: the rules across field
 """
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from pydantic import ValidationError
 
+from infra import naming
 from infra.config.section import Section
 from scheduling.json import JsonValue
 
@@ -23,15 +24,29 @@ class Parts(Generic[S]):
     count: int
     items: Mapping[int, S]
     names: Mapping[int, str]
+    is_list: bool
 
     @property
-    def unread_names(self) -> frozenset[str]:
-        """Names of the items that could not be read."""
-        return frozenset(name for index, name in self.names.items() if index not in self.items)
+    def complete(self) -> bool:
+        """Whether the whole list could be read."""
+        return self.is_list and len(self.items) == self.count
+
+    def may_hold(self, name: str) -> bool:
+        """Whether an item that could not be read may be the one of this name."""
+        unread = [self.names.get(index, "") for index in range(self.count) if index not in self.items]
+        # What a refused name was meant to be is known where a label can be made of it.
+        meant = {naming.as_dns_label(found) for found in unread}
+        return not self.is_list or "" in meant or name in {*unread, *meant}
+
+    def without(self, indexes: Collection[int]) -> "Parts[S]":
+        """The same with these items taken for unread."""
+        return replace(
+            self, items={index: item for index, item in self.items.items() if index not in indexes}
+        )
 
 
 def read_parts(model: type[S], document: JsonValue) -> Parts[S]:
-    """Read what can be read of a list of `model`; nothing where the document is no list."""
+    """Read what can be read of a list of `model`."""
     entries = document if isinstance(document, list | tuple) else ()
     items = {index: item for index, entry in enumerate(entries) if (item := _read(model, entry)) is not None}
     names = {
@@ -39,7 +54,7 @@ def read_parts(model: type[S], document: JsonValue) -> Parts[S]:
         for index, entry in enumerate(entries)
         if isinstance(entry, Mapping) and isinstance(name := entry.get("name"), str)
     }
-    return Parts(count=len(entries), items=items, names=names)
+    return Parts(count=len(entries), items=items, names=names, is_list=isinstance(document, list | tuple))
 
 
 def _read(model: type[S], entry: JsonValue) -> S | None:

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from infra.config.fields import NAME_ALLOWED, ChartSource, DnsLabel, Duration
 from infra.config.section import Section
+from scheduling.durations import ALLOWED as DURATION_ALLOWED
 from scheduling.ladder import FOREVER, Ladder, Tier
 
 
@@ -25,7 +26,7 @@ class TierSection(Section):
         description="a whole number of failures: 0 or more, or -1 to stay for ever",
         examples=["5"],
     )
-    procurement_timeout: Duration | None = None
+    procurement_timeout: Duration | None = Field(default=None, description=DURATION_ALLOWED, examples=["15m"])
 
     def as_tier(self) -> Tier:
         """The tier as the rules know it."""

@@ -1,10 +1,10 @@
 """Rules across fields: what no single value shows to be wrong. Pure; each yields the problems it finds."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final
 
-from infra import versions
+from components.admission.supported_version import version_problem
 from infra.config.parts import Parts, read_parts
 from infra.config.platform import TierSection
 from infra.config.problems import shown
@@ -14,7 +14,11 @@ from scheduling.labels import CapacityType
 from scheduling.ladder import tier_problems
 from scheduling.machines import Machine
 from scheduling.pools import Pool
-from scheduling.taints import GPU, SPOT, Taint
+from scheduling.taints import GPU, SPOT
+
+_A_DEFAULT_POOL: Final = (
+    "`{name: cpu, capacity: on-demand, instanceTypes: [m7i.xlarge], maxNodes: 20, default: true}`"
+)
 
 RESERVED_NAMESPACES: Final = frozenset({"default", "jobset-system", "karpenter", "kuberay-system"})
 
@@ -26,7 +30,7 @@ def repeated_names(names: Mapping[int, str], what: str, at: str) -> Iterator[Pro
         if first.setdefault(name, index) != index:
             yield Problem(
                 field=f"{at}[{index}].name",
-                value=f"{shown(name)}, already the name of {at}[{first[name]}],",
+                value=f"{shown(name)}, which is the name of {at}[{first[name]}]",
                 allowed=f"a name that no other {what} has",
                 mend=f"Rename one of the two, such as {shown(f'{name}-2')}, or remove it.",
             )
@@ -77,34 +81,30 @@ def instance_types(
 def default_pool(pools: Mapping[int, Pool], *, all_were_read: bool, at: str) -> Iterator[Problem]:
     """Exactly one pool takes the pods that ask for nothing, and it must be one on which they may run."""
     defaults = {index: pool for index, pool in pools.items() if pool.is_default}
-    fitting = [pool.name for pool in pools.values() if _may_be_default(pool)]
+    fitting = {index: pool for index, pool in defaults.items() if _may_be_default(pool)}
+    candidates = [pool.name for pool in pools.values() if _may_be_default(pool)]
     if not defaults and all_were_read:
         yield Problem(
             field=at,
             value="no pool with default: true",
             allowed="exactly one, on-demand and without GPUs, for pods that ask for nothing",
-            mend=f"Add default: true to {fitting[0]}."
-            if fitting
-            else "Add `{name: cpu, capacity: on-demand, instanceTypes: [m7i.xlarge], maxNodes: 20, default: true}`.",
+            mend=f"Add default: true to {candidates[0]}." if candidates else f"Add {_A_DEFAULT_POOL}.",
         )
-    for index in list(defaults)[1:]:
+    for index, pool in list(fitting.items())[1:]:
         yield Problem(
             field=f"{at}[{index}].default",
-            value=f"true on a second pool, {pools[index].name},",
-            allowed=f"true on exactly one pool; {next(iter(defaults.values())).name} has it",
-            mend="Remove default from one of them.",
+            value=f"true on a second pool, {pool.name}",
+            allowed=f"true on exactly one pool, and {next(iter(fitting.values())).name} has it",
+            mend="Remove default from one of the two.",
         )
-    for index, pool in defaults.items():
-        if not _may_be_default(pool):
-            kind = f"{pool.capacity.value}{' with GPUs' if pool.has_gpus else ''}"
-            yield Problem(
-                field=f"{at}[{index}].default",
-                value=f"true on a pool that is {kind}",
-                allowed="true on an on-demand pool without GPUs, because pods that ask for nothing tolerate no taint",
-                mend=f"Move default: true to {fitting[0]}."
-                if fitting
-                else "Add an on-demand pool without GPUs.",
-            )
+    for index in defaults.keys() - fitting.keys():
+        kind = f"{pools[index].capacity.value}{' with GPUs' if pools[index].has_gpus else ''}"
+        yield Problem(
+            field=f"{at}[{index}].default",
+            value=f"true on a pool that is {kind}",
+            allowed="true on an on-demand pool without GPUs, because pods that ask for nothing tolerate no taint",
+            mend=f"Leave it to {candidates[0]}." if candidates else f"Add {_A_DEFAULT_POOL}.",
+        )
 
 
 def _may_be_default(pool: Pool) -> bool:
@@ -112,7 +112,7 @@ def _may_be_default(pool: Pool) -> bool:
 
 
 def ladders(
-    namespaces: JsonValue, pools: Mapping[str, Pool], unread: frozenset[str], at: str
+    namespaces: JsonValue, pools: Mapping[str, Pool], may_exist: Callable[[str], bool], at: str
 ) -> Iterator[Problem]:
     """Ladders that cannot be walked to their end."""
     for index, entry in enumerate(namespaces if isinstance(namespaces, list | tuple) else ()):
@@ -124,36 +124,19 @@ def ladders(
                 tiers.count,
                 pools,
                 f"{at}[{index}].ladder",
-                unread_pools=unread,
+                may_exist=may_exist,
             )
 
 
 def kubernetes_version(cluster: JsonValue, supported: str, at: str) -> Iterator[Problem]:
-    """A version without MutatingAdmissionPolicy v1, or another than the one this cloud can give."""
+    """A version whose admission cannot add tolerations, or another than the one this cloud can give."""
     version = cluster.get("version") if isinstance(cluster, Mapping) else None
     if not isinstance(version, str) or version == supported:
         return
-    too_old = _minor(version) is not None and (_minor(version) or 0) < (
-        _minor(versions.OLDEST_KUBERNETES) or 0
-    )
-    yield Problem(
+    problem = version_problem(f"{at}.version", version, (SPOT, GPU))
+    yield problem or Problem(
         field=f"{at}.version",
         value=shown(version),
-        allowed=f'"{supported}"',
-        mend=f'Write "{supported}". {_by_hand() if too_old else ""}'.strip(),
-    )
-
-
-def _minor(version: str) -> int | None:
-    major, _, minor = version.partition(".")
-    return int(minor) if major == "1" and minor.isascii() and minor.isdigit() else None
-
-
-def _by_hand() -> str:
-    def line(taint: Taint) -> str:
-        return "{" + ", ".join(f"{key}: {value}" for key, value in taint.as_toleration().items()) + "}"
-
-    return (
-        f"An older one cannot add tolerations (MutatingAdmissionPolicy is v1 since {versions.OLDEST_KUBERNETES}); "
-        f"jobs for such a cluster must carry them by hand: {line(SPOT)} to run on spot, {line(GPU)} with GPUs."
+        allowed=f'"{supported}", the version of the tools that `make tools` builds',
+        mend=f'Write "{supported}".',
     )

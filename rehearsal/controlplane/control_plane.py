@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from rehearsal.controlplane.configuration import COMPONENTS, TOOLS
+from rehearsal.controlplane.configuration import COMPONENTS, TOOLS, Ports
 from rehearsal.controlplane.files import ControlPlaneFiles
 from rehearsal.controlplane.kubeconfig import answers_ready
 from rehearsal.controlplane.launcher import START_SECONDS, Launcher, PortTakenError
@@ -80,7 +80,7 @@ class ControlPlane:
 
     def _start_on_free_ports(self, launcher: Launcher, programs: Mapping[str, Path]) -> None:
         for _ in range(PORT_CHOICES):
-            self._files.write(programs, free_ports())
+            self._files.write(programs, Ports.of(free_ports(Ports.count())))
             try:
                 launcher.create()
                 self._files.write_kubeconfig()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rehearsal.controlplane.configuration import Ports, ports_of, render_configuration, render_egress
-from rehearsal.controlplane.kubeconfig import render_kubeconfig
+from rehearsal.controlplane.kubeconfig import Cluster, administrator, render_kubeconfig
 from rehearsal.controlplane.launcher import forget_processes
 from rehearsal.controlplane.layout import Layout
 from rehearsal.errors import RehearsalError
@@ -44,13 +44,9 @@ class ControlPlaneFiles:
                 f"{self.layout.configuration} vanished while the control plane started: start again"
             )
         pki = self.layout.pki_dir
-        text = render_kubeconfig(
-            name=f"holdfast-{self.layout.stack}",
-            server=server,
-            authority=(pki / "ca.crt").read_bytes(),
-            certificate=(pki / "admin.crt").read_bytes(),
-            key=(pki / "admin.key").read_bytes(),
-        )
+        cluster = Cluster(server=server, authority=(pki / "ca.crt").read_bytes())
+        user = administrator((pki / "admin.crt").read_bytes(), (pki / "admin.key").read_bytes())
+        text = render_kubeconfig(f"holdfast-{self.layout.stack}", cluster, user)
         draft = self.layout.kubeconfig.with_suffix(".new")
         draft.unlink(missing_ok=True)
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:

@@ -1,36 +1,63 @@
-"""The administrator's kubeconfig of a control plane."""
+"""Kubeconfigs of a control plane on this machine, and whether it answers."""
 
 import base64
 import ssl
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import HTTPSHandler, ProxyHandler, build_opener
 
 import yaml
 
-from rehearsal.json import Json
+from rehearsal.errors import RehearsalError
+from rehearsal.json import Json, JsonValue
+from rehearsal.kube.summary import mapping, sequence
 
 
-def render_kubeconfig(*, name: str, server: str, authority: bytes, certificate: bytes, key: bytes) -> str:
-    """A kubeconfig that holds all it needs: it can be moved, and outlives the files it was made from.
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """An API server's address, and the certificates (PEM) by which it is known."""
 
-    `authority`, `certificate` and `key` are PEM.
-    """
-    user = {"client-certificate-data": _base64(certificate), "client-key-data": _base64(key)}
-    return yaml.safe_dump(kubeconfig_document(name, server, authority, user), sort_keys=False)
+    server: str
+    authority: bytes
 
 
-def kubeconfig_document(name: str, server: str, authority: bytes, user: Json) -> Json:
-    """The kubeconfig of one `user` of one API server, who trusts the certificates in `authority` (PEM)."""
-    cluster = {"server": server, "certificate-authority-data": _base64(authority)}
-    return {
+def render_kubeconfig(name: str, cluster: Cluster, user: Json) -> str:
+    """The kubeconfig of one `user` of one cluster."""
+    authority = base64.b64encode(cluster.authority).decode("ascii")
+    entry: Json = {"server": cluster.server, "certificate-authority-data": authority}
+    document: Json = {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{"name": name, "cluster": cluster}],
+        "clusters": [{"name": name, "cluster": entry}],
         "users": [{"name": name, "user": user}],
         "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
         "current-context": name,
     }
+    return yaml.safe_dump(document, sort_keys=False)
+
+
+def administrator(certificate: bytes, key: bytes) -> Json:
+    """The user of a kubeconfig that holds all it needs: it outlives the files it was made from. Both are PEM."""
+    encoded = {"client-certificate-data": certificate, "client-key-data": key}
+    return {field: base64.b64encode(data).decode("ascii") for field, data in encoded.items()}
+
+
+def read_cluster(kubeconfig: Path) -> Cluster:
+    """The cluster of a kubeconfig that `render_kubeconfig` made.
+
+    Raises RehearsalError where the file is missing or is another.
+    """
+    try:
+        document: JsonValue = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))
+        entry = mapping(mapping(next(iter(sequence(mapping(document).get("clusters"))), None)).get("cluster"))
+        return Cluster(
+            server=str(entry["server"]), authority=base64.b64decode(str(entry["certificate-authority-data"]))
+        )
+    except (OSError, KeyError, yaml.YAMLError) as error:
+        raise RehearsalError(
+            f"{kubeconfig} is not the kubeconfig of a local control plane ({error}): start the control plane first"
+        ) from error
 
 
 def answers_ready(*, server: str, pki_dir: Path, timeout_seconds: float = 2) -> bool:
@@ -44,7 +71,3 @@ def answers_ready(*, server: str, pki_dir: Path, timeout_seconds: float = 2) -> 
             return answer.status == 200
     except (URLError, OSError):
         return False
-
-
-def _base64(data: bytes) -> str:
-    return base64.b64encode(data).decode("ascii")

@@ -1,6 +1,7 @@
 """Reads the engine's events into a result."""
 
 import re
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import cast
 
@@ -14,8 +15,12 @@ _SECRET_KEY = "4dabf18193072939515e22adb298388d"  # noqa: S105 - a marker, the s
 _UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 _COLOUR = re.compile(r"<\{%.*?%\}>|\x1b\[[0-9;]*m")
 _TRACEBACK = re.compile(r"\s*Traceback \(most recent call last\):.*", re.DOTALL)
-_WRAPPER = re.compile(r"^python inline source runtime error: ")
+_WRAPPER = re.compile(r"^(an unhandled error occurred: )?(python inline source runtime error: )?")
 _STACK_TYPE = "pulumi:pulumi:Stack"
+
+
+# A killed engine breaks off its stream, which is no news to who killed it.
+warnings.filterwarnings("ignore", message="Error in event stream")
 
 
 class EventRecorder:
@@ -38,7 +43,7 @@ class EventRecorder:
             command=command,
             stack=stack,
             changes={str(op): count for op, count in summary.resource_changes.items()} if summary else {},
-            packs=dict(summary.policy_packs) if summary else {},
+            packs=_packs(summary.policy_packs) if summary else {},
             verdicts=verdicts(self._events),
             outputs=stack_outputs(self._events),
             problems=problems(self._events),
@@ -106,6 +111,11 @@ def plain(text: str) -> str:
 def without_traceback(message: str) -> str:
     """Return the message of a failed program without its traceback."""
     return _WRAPPER.sub("", _TRACEBACK.sub("", message))
+
+
+def _packs(named: Mapping[str, str]) -> dict[str, str]:
+    # A pack from a folder is named `holdfast|local|<folder>`.
+    return {name.partition("|")[0]: version for name, version in named.items()}
 
 
 def _announced(metadata: StepEventMetadata) -> Json:

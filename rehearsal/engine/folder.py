@@ -1,6 +1,7 @@
 """The folder in which the engine rehearses one stack."""
 
 import secrets
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,12 +50,16 @@ class EngineFolder:
         return self.root / "clouds"
 
     def environment(self) -> dict[str, str]:
-        """Return what points the engine here: no account, no question, no look for a newer version."""
+        """Return what points the engine here: no account, no question, no download."""
         return {
             "PULUMI_HOME": str(self.home),
-            "PULUMI_BACKEND_URL": f"file://{self.state}",
+            # Without `skip` each state file has a second one beside it that is not written at one stroke: a run
+            # killed at that moment leaves it cut off, and then no command reads the state any more.
+            "PULUMI_BACKEND_URL": f"file://{self.state}?metadata=skip",
             "PULUMI_CONFIG_PASSPHRASE_FILE": str(self.passphrase),
             "PULUMI_SKIP_UPDATE_CHECK": "true",
+            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+            "REHEARSAL_PYTHON": sys.executable,
         }
 
     def checkpoint(self, project: str, stack: str) -> Path:

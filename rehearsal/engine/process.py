@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -55,23 +55,32 @@ class EngineProcess:
 class EngineCommand(PulumiCommand):
     """The `pulumi` command: started with a fixed environment, in a session of its own.
 
-    Arguments: `executable`, its file; `environment`, all it sees of the user's; `process`, told of its life.
+    Arguments: `executable`, its file; `environment`, all it sees of the user's; `process`, told of its life;
+    `on_end`, called when a command has ended in whatever way.
     Ctrl-C reaches this process alone, which passes it on once: the engine then ends in order.
     """
 
-    def __init__(self, *, executable: Path, environment: Mapping[str, str], process: EngineProcess) -> None:
+    def __init__(
+        self,
+        *,
+        executable: Path,
+        environment: Mapping[str, str],
+        process: EngineProcess,
+        on_end: Callable[[], None],
+    ) -> None:
         # The base class would start the command to learn a version that the tool lookup has checked (0.3 s).
         self.command = str(executable)
         self.version = _ENGINE_VERSION
         self.last: CommandResult | None = None
         self._environment = environment
         self._process = process
+        self._on_end = on_end
         self._flags: tuple[str, ...] = ()
 
     @contextmanager
-    def adding(self, flags: Iterable[str]) -> Generator[None]:
+    def adding(self, *flags: str) -> Generator[None]:
         """Add flags, for which the Automation API has no parameter, to the commands run inside the block."""
-        self._flags = tuple(flags)
+        self._flags = flags
         try:
             yield
         finally:
@@ -108,6 +117,7 @@ class EngineCommand(PulumiCommand):
                 for reader in readers:
                     reader.join()
                 self._process.ended()
+                self._on_end()
         result = CommandResult(
             stdout="\n".join(said["stdout"]), stderr="\n".join(said["stderr"]), code=running.returncode
         )

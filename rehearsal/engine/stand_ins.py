@@ -1,15 +1,18 @@
-"""Serves stand-in providers to the engine, or lends it plugins the user has installed."""
+"""Serves stand-in providers to the engine, or lends it the plugins that are used for real."""
 
 from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
-from importlib.metadata import version
 from pathlib import Path
 from typing import Protocol
 
 from pulumi.runtime.proto.provider_pb2_grpc import ResourceProviderServicer
 
-from rehearsal.engine.recovery import PendingOperation
+from rehearsal.engine.checkpoint import PendingOperation
+from rehearsal.engine.plugins import installed_plugin, lend_plugin
 from rehearsal.providers.serving import serve
+
+# Objects go to a real API server, so the real provider may send them. No cloud's own provider may be used.
+_REAL_WHERE_INSTALLED = frozenset({"kubernetes"})
 
 
 class StandIns(Protocol):
@@ -25,31 +28,19 @@ class StandIns(Protocol):
 
 
 @contextmanager
-def serving(packages: tuple[str, ...], stand_ins: StandIns) -> Generator[str]:
-    """Serve a stand-in for each package; yield what the engine reads in PULUMI_DEBUG_PROVIDERS."""
-    with ExitStack() as served:
-        ports = {
-            package: served.enter_context(serve(stand_ins.provider(package))).port for package in packages
-        }
-        yield ",".join(f"{package}:{port}" for package, port in ports.items())
+def serving(
+    packages: tuple[str, ...], stand_ins: StandIns, *, home: Path, user: Mapping[str, str]
+) -> Generator[str]:
+    """Serve a stand-in for each package; yield what the engine reads in PULUMI_DEBUG_PROVIDERS.
 
-
-def installed_plugin(package: str, environment: Mapping[str, str]) -> Path | None:
-    """Return the folder of the user's plugin for a package, at the version its Python package asks for.
-
-    None where it is not installed, or only in part.
+    `home` is the engine's; `user` the environment in which the user's own home of the engine is looked up.
     """
-    home = Path(environment.get("PULUMI_HOME") or Path.home() / ".pulumi")
-    name = f"resource-{package}-v{version(f'pulumi-{package}')}"
-    folder = home / "plugins" / name
-    # The engine marks a download that did not end by a file beside the folder.
-    partial = folder.with_name(f"{name}.partial")
-    return folder if folder.is_dir() and not partial.exists() else None
-
-
-def lend_plugin(plugin: Path, home: Path) -> None:
-    """Make a plugin known in another home of the engine."""
-    lent = home / "plugins" / plugin.name
-    lent.parent.mkdir(parents=True, exist_ok=True)
-    if not lent.exists():
-        lent.symlink_to(plugin, target_is_directory=True)
+    with ExitStack() as served:
+        ports: dict[str, int] = {}
+        for package in packages:
+            plugin = installed_plugin(package, user) if package in _REAL_WHERE_INSTALLED else None
+            if plugin is None:
+                ports[package] = served.enter_context(serve(stand_ins.provider(package))).port
+            else:
+                lend_plugin(plugin, home)
+        yield ",".join(f"{package}:{port}" for package, port in ports.items())

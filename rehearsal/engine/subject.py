@@ -4,7 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rehearsal.engine.settings import read_yaml, stack_file
 from rehearsal.json import Json
+from rehearsal.paths import Workspace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -12,7 +14,8 @@ class Subject:
     """A program and what the engine needs to run it.
 
     Arguments: `program`, registers the resources; `project` and `settings`, the content of Pulumi.yaml and of
-    the stack's file; `packages`, the providers it uses, by Pulumi's names; `policy_packs`, folders.
+    the stack's file; `packages`, the providers it uses, by Pulumi's names; `policy_packs`, folders;
+    `hosts_operators`, whether its operators run for real beside the control plane.
     """
 
     program: Callable[[], None]
@@ -20,6 +23,27 @@ class Subject:
     settings: Json
     packages: tuple[str, ...]
     policy_packs: tuple[Path, ...] = field(default=())
+    hosts_operators: bool = False
+
+    @classmethod
+    def holdfast(cls, stack: str, workspace: Workspace) -> "Subject":
+        """Return this project's own program with a stack's configuration and the policy pack.
+
+        Raises ConfigError for a configuration the program would refuse, RehearsalError for an unknown stack.
+        """
+        # Here and not above: a program brings its providers' SDKs, half a second and 50 MB for a cloud's.
+        from infra.program import load_platform, provider_packages, run
+
+        file = stack_file(stack, workspace)
+        platform = load_platform(file)
+        return cls(
+            program=run,
+            project=read_yaml(workspace.project_root / "Pulumi.yaml"),
+            settings=read_yaml(file),
+            packages=provider_packages(platform),
+            policy_packs=(workspace.project_root / "policies",),
+            hosts_operators=platform.cloud == "local",
+        )
 
     @property
     def name(self) -> str:

@@ -1,8 +1,12 @@
 """What can go wrong between us and an API server."""
 
+from typing import TYPE_CHECKING
+
 from rehearsal.errors import RehearsalError
-from rehearsal.json import Json
 from rehearsal.kube.summary import summarise
+
+if TYPE_CHECKING:
+    from rehearsal.json import Json
 
 
 class KubeError(RehearsalError):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 from google.protobuf import struct_pb2
 
@@ -64,7 +64,7 @@ class Reference:
 Value: TypeAlias = (
     "bool | int | float | str | Unknown | Secret | Reference | Sequence[Value] | Mapping[str, Value] | None"
 )
-Properties: TypeAlias = "Mapping[str, Value]"
+Properties: TypeAlias = Mapping[str, Value]
 
 
 def from_struct(struct: struct_pb2.Struct) -> dict[str, Value]:
@@ -180,7 +180,8 @@ def _encode(value: Value) -> struct_pb2.Value:
         fields = {_SIGNATURE_KEY: struct_pb2.Value(string_value=_SECRET), "value": _encode(value.value)}
         return struct_pb2.Value(struct_value=struct_pb2.Struct(fields=fields))
     if isinstance(value, Reference):
-        return _encode({_SIGNATURE_KEY: _RESOURCE, "urn": value.urn, "id": value.id})
+        known_id = "" if value.id is UNKNOWN else value.id
+        return _encode({_SIGNATURE_KEY: _RESOURCE, "urn": value.urn, "id": known_id})
     if isinstance(value, bool):
         return struct_pb2.Value(bool_value=value)
     if isinstance(value, int | float):
@@ -188,6 +189,6 @@ def _encode(value: Value) -> struct_pb2.Value:
     if isinstance(value, str):
         return struct_pb2.Value(string_value=value)
     if isinstance(value, Mapping):
-        return struct_pb2.Value(struct_value=to_struct(cast("Properties", value)))
+        return struct_pb2.Value(struct_value=to_struct(value))
     items = [_encode(item) for item in value]
     return struct_pb2.Value(list_value=struct_pb2.ListValue(values=items))

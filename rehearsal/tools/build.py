@@ -30,7 +30,7 @@ def build_tool(tool: Tool, workspace: Workspace, runner: GoRunner, on_line: Call
     flags = (*BUILD_FLAGS, f"-ldflags={tool.link_flags(pin)}")
     wanted = binary_fingerprint(tool, workspace)
     folder = workspace.project_root / "tools" / tool.module
-    runner.run(tool.name, ("build", "-v", *flags, "-o", os.fspath(made), tool.package), folder, on_line)
+    runner.run(tool.title, ("build", "-v", *flags, "-o", os.fspath(made), tool.package), folder, on_line)
     _replace_stamped("bin", tool.name, workspace, wanted, lambda: _put_file(made, place))
 
 
@@ -42,14 +42,14 @@ def gather_chart(
     Raises RehearsalError where the module cannot be fetched or lacks the chart.
     """
     folder = workspace.project_root / "tools" / source.module
-    answer = runner.run(source.name, ("mod", "download", "-x", "-json", source.go_module), folder, on_line)
-    told = cast("dict[str, str]", json.loads(answer.stdout))
+    answer = runner.run(source.title, ("mod", "download", "-x", "-json", source.go_module), folder, on_line)
+    told = cast("dict[str, str]", json.loads(answer))
     if "Dir" not in told:
         raise RehearsalError(
-            f"{source.name}: `go mod download` names no folder for {source.go_module}: {answer.stdout}"
+            f"{source.title}: `go mod download` names no folder for {source.go_module}: {answer}"
         )
     wanted = chart_fingerprint(source, workspace)
-    made = partial_dir(workspace) / f"chart-{source.name}"
+    made = partial_dir(workspace) / source.title
     gather(source, Path(told["Dir"]), made)
     place = workspace.charts_dir / source.name
     _replace_stamped("charts", source.name, workspace, wanted, lambda: replace_folder(made, place))

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rehearsal.errors import RehearsalError
-from rehearsal.tools.pins import read_go_module
-from rehearsal.tools.versions import Accepts, Version, parse_version
+from rehearsal.tools.pins import pinned_version
+from rehearsal.tools.versions import Accepts, Version
 
 #: What every program is compiled with. No cgo: one set of standard packages serves all, and no C compiler is
 #: needed. No DWARF and no symbols: nobody debugs these here, and linking them costs seconds per program.
@@ -31,15 +31,14 @@ class Tool:
     accepts: Accepts = Accepts.EXACT
     stamps: tuple[str, ...] = ()
 
+    @property
+    def title(self) -> str:
+        """The name it is shown under."""
+        return self.name
+
     def pin(self, project_root: Path) -> Version:
         """The version this tool's go.mod asks for."""
-        _, version = read_go_module(project_root / "tools" / self.module).providing(self.package)
-        parsed = parse_version(version)
-        if parsed is None:
-            raise RehearsalError(
-                f"tools/{self.module}/go.mod pins {self.package} at {version}, which is no release"
-            )
-        return parsed
+        return pinned_version(project_root, self.module, self.package)
 
     def link_flags(self, pin: Version) -> str:
         """The linker's flags, with the version written into the program."""

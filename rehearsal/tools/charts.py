@@ -7,9 +7,9 @@ from pathlib import Path, PurePosixPath
 
 from rehearsal.errors import RehearsalError
 from rehearsal.paths import Workspace
-from rehearsal.tools.pins import read_go_module
+from rehearsal.tools.pins import pinned_version
 from rehearsal.tools.stamps import fingerprint, stamped
-from rehearsal.tools.versions import Version, parse_version
+from rehearsal.tools.versions import Version
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,15 +25,14 @@ class ChartSource:
     folder: PurePosixPath
     more_crds: tuple[PurePosixPath, ...] = ()
 
+    @property
+    def title(self) -> str:
+        """The name it is shown under: a chart may share its name with the program it installs."""
+        return f"{self.name} chart"
+
     def pin(self, project_root: Path) -> Version:
         """The version of the module, which is its operator's."""
-        _, version = read_go_module(project_root / "tools" / self.module).providing(self.go_module)
-        parsed = parse_version(version)
-        if parsed is None:
-            raise RehearsalError(
-                f"tools/{self.module}/go.mod pins {self.go_module} at {version}, which is no release"
-            )
-        return parsed
+        return pinned_version(project_root, self.module, self.go_module)
 
 
 CHARTS = (

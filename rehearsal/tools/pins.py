@@ -9,7 +9,8 @@ from rehearsal.tools.versions import Version, parse_version
 
 _REQUIRE = re.compile(r"^(?:require )?\s*(?P<path>[\w.\-/~]+\.[\w.\-/~]+) (?P<version>v\S+)", re.MULTILINE)
 _TOOL = re.compile(r"^(?:tool |\t)(?P<path>[\w.\-/~]+)$", re.MULTILINE)
-_GO = re.compile(r"^go (?P<version>\d+\.\d+(?:\.\d+)?)$", re.MULTILINE)
+_GO = re.compile(r"^go (\d+)\.(\d+)(?:\.(\d+))?$", re.MULTILINE)
+_REPLACE = re.compile(r"^replace \(.*?^\)|^replace [^\n]*$", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,15 +42,12 @@ def parse_go_mod(folder: Path, text: str) -> GoModule:
     go = _GO.search(text)
     if go is None:
         raise RehearsalError(f"{folder / 'go.mod'} has no line `go 1.x.y`: restore the file")
-    numbers = go["version"]
-    version = parse_version(numbers if numbers.count(".") == 2 else f"{numbers}.0")
-    assert version is not None, "the pattern admits nothing else"  # noqa: S101
-    pinned = re.sub(r"^replace \(.*?^\)|^replace .*?$", "", text, flags=re.MULTILINE | re.DOTALL)
+    pinned = _REPLACE.sub("", text)
     return GoModule(
         folder=folder,
         requires={match["path"]: match["version"] for match in _REQUIRE.finditer(pinned)},
         tools=frozenset(match["path"] for match in _TOOL.finditer(pinned)),
-        go=version,
+        go=Version(major=int(go[1]), minor=int(go[2]), patch=int(go[3] or 0)),
     )
 
 
@@ -62,3 +60,14 @@ def read_go_module(folder: Path) -> GoModule:
             f"{folder / 'go.mod'} cannot be read ({error.strerror}): restore the folder"
         ) from error
     return parse_go_mod(folder, text)
+
+
+def pinned_version(project_root: Path, module: str, package: str) -> Version:
+    """Return the release at which tools/`module`/go.mod pins what `package` is in. Raises RehearsalError."""
+    _, version = read_go_module(project_root / "tools" / module).providing(package)
+    parsed = parse_version(version)
+    if parsed is None:
+        raise RehearsalError(
+            f"tools/{module}/go.mod pins {package} at {version}, which is no release: choose one like v1.2.3"
+        )
+    return parsed

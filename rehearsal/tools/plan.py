@@ -25,9 +25,9 @@ class Survey:
 
     @property
     def missing(self) -> list[str]:
-        """The names of what has to be made."""
+        """What has to be made, by title."""
         return [
-            piece.name
+            piece.title
             for piece, state in (*self.tools.items(), *self.charts.items())
             if state is State.MISSING
         ]

@@ -7,7 +7,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from rehearsal.errors import RehearsalError
@@ -22,13 +21,6 @@ class Stopped(Exception):  # noqa: N818 - not a failure: another one, or the use
     """The command was ended before it was done."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Answer:
-    """What a finished command printed on its standard output."""
-
-    stdout: str
-
-
 class GoRunner:
     """Runs `go` commands from several threads until it is told to stop."""
 
@@ -38,32 +30,26 @@ class GoRunner:
         self._running: set[subprocess.Popen[str]] = set()
         self._stopped = False
 
-    @property
-    def toolchain(self) -> GoToolchain:
-        """The toolchain the commands run with."""
-        return self._toolchain
-
     def run(
         self,
         name: str,
         arguments: Sequence[str],
         folder: Path,
         on_line: Callable[[str], None] = lambda _: None,
-    ) -> Answer:
-        """Run `go arguments` in `folder` for the sake of `name`; each line on standard error goes to `on_line`.
+    ) -> str:
+        """Run `go arguments` in `folder` for the sake of `name`, and return its standard output.
 
+        Each line on its standard error goes to `on_line` as it comes.
         Raises RehearsalError with the mend where it fails, Stopped after `stop`.
         """
         kept: deque[str] = deque(maxlen=_KEPT_LINES)
         with self._started(arguments, folder) as process:
-            assert process.stdout is not None  # noqa: S101 - asked for below
-            assert process.stderr is not None  # noqa: S101
-            for line in process.stderr:
+            for line in process.stderr or ():
                 kept.append(line)
                 on_line(line.rstrip())
-            stdout = process.stdout.read()
+            stdout = process.stdout.read() if process.stdout else ""
         if process.returncode == 0:
-            return Answer(stdout=stdout)
+            return stdout
         if self._stopped:
             raise Stopped(name)
         toolchain = self._toolchain
@@ -80,7 +66,9 @@ class GoRunner:
                     os.killpg(process.pid, signal.SIGTERM)
 
     @contextmanager
-    def _started(self, arguments: Sequence[str], folder: Path) -> Generator[subprocess.Popen[str], None, None]:
+    def _started(
+        self, arguments: Sequence[str], folder: Path
+    ) -> Generator[subprocess.Popen[str], None, None]:
         with self._lock:
             if self._stopped:
                 raise Stopped

@@ -29,13 +29,13 @@ def make_missing(survey: Survey, workspace: Workspace, progress: Progress) -> No
     runner = GoRunner(toolchain)
 
     def make(piece: Piece) -> None:
-        progress.started(piece.name)
+        progress.started(piece.title)
         try:
-            _make(piece, workspace, runner, lambda line: progress.line(piece.name, line))
+            _make(piece, workspace, runner, lambda line: progress.line(piece.title, line))
         except OSError as error:
-            message = diagnose(piece.name, [str(error)], proxy=toolchain.proxy, cache=toolchain.cache)
+            message = diagnose(piece.title, [str(error)], proxy=toolchain.proxy, cache=toolchain.cache)
             raise RehearsalError(message) from error
-        progress.finished(piece.name)
+        progress.finished(piece.title)
 
     with progress:
         _side_by_side(chains(survey, CHAINS), make, stop=runner.stop, tick=progress.tick)

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 
 from rich.table import Table
 
-from rehearsal.tools.plan import State, Survey
+from rehearsal.tools.catalogue import Tool
+from rehearsal.tools.plan import Survey
 
 
 def one_line(survey: Survey) -> str:
@@ -22,8 +23,7 @@ def table(survey: Survey, seconds: Mapping[str, float]) -> Table:
     shown.add_column("is")
     shown.add_column("seconds", justify="right")
     for piece, state in (*survey.tools.items(), *survey.charts.items()):
-        made = seconds.get(piece.name)
-        chart = "" if piece in survey.tools else " (chart)"
-        now = state.value if state is not State.MISSING else "copied" if chart else "built"
-        shown.add_row(f"{piece.name}{chart}", now, "" if made is None else f"{made:.0f}")
+        made = seconds.get(piece.title)
+        now = state.value if made is None else "built" if isinstance(piece, Tool) else "copied"
+        shown.add_row(piece.title, now, "" if made is None else f"{made:.0f}")
     return shown

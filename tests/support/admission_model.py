@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from tests.support.json_objects import obj, objects
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -12,30 +14,20 @@ if TYPE_CHECKING:
     from scheduling.taints import Taint
 
 
-def objects(value: object) -> Sequence[Json]:
-    """A list of JSON objects, empty where there is none."""
-    return cast("Sequence[Json]", value or [])
-
-
-def obj(value: object) -> Json:
-    """A JSON object, empty where there is none."""
-    return cast("Json", value or {})
-
-
-def tolerations(pod: Json) -> list[Json]:
+def tolerations_of(pod: Json) -> list[Json]:
     """The pod's tolerations, but for those the API server gives to every pod."""
     given = objects(obj(pod["spec"]).get("tolerations"))
     return [each for each in given if not str(each.get("key", "")).startswith("node.kubernetes.io/")]
 
 
-def annotations(pod: Json) -> Json:
+def annotations_of(pod: Json) -> Json:
     """The pod's annotations."""
     return obj(obj(pod["metadata"]).get("annotations"))
 
 
 def expected_tolerations(pod: Json, rules: Iterable[TolerationRule]) -> list[Json]:
     """The pod's own tolerations and, after them, those of the rules it asks by and does not tolerate yet."""
-    expected = tolerations(pod)
+    expected = tolerations_of(pod)
     for rule in rules:
         if asks(pod, rule) and not any(tolerates(each, rule.taint) for each in expected):
             expected.append(rule.taint.as_toleration())
@@ -45,7 +37,7 @@ def expected_tolerations(pod: Json, rules: Iterable[TolerationRule]) -> list[Jso
 def expected_annotations(pod: Json, rules: Iterable[TolerationRule]) -> Json:
     """The pod's own annotations, less those that the rules it asks by remove."""
     removed = {name for rule in rules if asks(pod, rule) for name in rule.removed_annotations}
-    return {name: value for name, value in annotations(pod).items() if name not in removed}
+    return {name: value for name, value in annotations_of(pod).items() if name not in removed}
 
 
 def asks(pod: Json, rule: TolerationRule) -> bool:

@@ -14,9 +14,9 @@ def scratch_workspace(folder: Path) -> Workspace:
     """A workspace in `folder` which writes there, and takes the tools and charts of the checkout."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "Pulumi.yaml").touch()
-    tools = folder / ".tools"
-    if not tools.is_symlink():
-        tools.symlink_to(CHECKOUT / ".tools")
+    for shared in (".tools", "tools"):
+        if not (folder / shared).is_symlink():
+            (folder / shared).symlink_to(CHECKOUT / shared)
     return Workspace(project_root=folder)
 
 

@@ -81,7 +81,7 @@ def containers(draw: st.DrawFn, name: str) -> Json:
 
 
 @st.composite
-def annotations(draw: st.DrawFn) -> dict[str, str]:
+def annotation_sets(draw: st.DrawFn) -> dict[str, str]:
     """Annotations, among them the one that spot pods must not carry."""
     names = draw(st.lists(st.sampled_from((DO_NOT_DISRUPT, "example.com/note")), unique=True))
     return {name: draw(st.sampled_from(("true", ""))) for name in names}
@@ -100,7 +100,7 @@ def pods(draw: st.DrawFn, namespace: str) -> Json:
     written = {field: given for field, given in fields.items() if given or draw(st.booleans())}
     return pod(
         namespace=namespace,
-        annotations=draw(annotations()),
+        annotations=draw(annotation_sets()),
         containers=[draw(containers("train")), *beside],
         spec=written,
     )

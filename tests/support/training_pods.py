@@ -55,6 +55,12 @@ def required_affinity(*terms: Sequence[Json]) -> Json:
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": selector}}
 
 
+def preferred_affinity(*expressions: Json) -> Json:
+    """A node affinity that weighs in, and binds to nothing."""
+    preference: Json = {"weight": 1, "preference": {"matchExpressions": list(expressions)}}
+    return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [preference]}}
+
+
 def expression(key: str, operator: str, *values: str) -> Json:
     """One expression of a node affinity term."""
     return {"key": key, "operator": operator, **({"values": list(values)} if values else {})}

@@ -12,7 +12,7 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2, resource_pb2, resource_pb2_grpc
 
 from rehearsal.errors import RehearsalError
-from rehearsal.providers.values import Properties, Value, from_struct, to_struct
+from rehearsal.providers.values import UNKNOWN, Properties, Value, from_struct, to_struct
 
 _MAX_MESSAGE_BYTES = 400 * 1024 * 1024
 
@@ -77,8 +77,7 @@ class Construction:
         )
         answer = self._send(request)
         self._children.append(answer.urn)
-        outputs = from_struct(answer.object)
-        return Child(urn=answer.urn, id=answer.id or outputs.get("id"), outputs=outputs)
+        return Child(urn=answer.urn, id=answer.id or UNKNOWN, outputs=from_struct(answer.object))
 
     def finish(self, outputs: Properties) -> provider_pb2.ConstructResponse:
         """Record the component's outputs and return the answer the engine waits for."""

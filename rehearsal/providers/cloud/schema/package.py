@@ -2,24 +2,25 @@
 
 import ast
 import difflib
-import importlib
 import importlib.util
 import json
-import sys
-from collections.abc import Iterator, Mapping
+import re
+import threading
+from collections.abc import Iterator
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import cast
 
-import pulumi
-
 from rehearsal.errors import RehearsalError
 from rehearsal.providers.cloud.schema.annotations import argument_properties, output_properties
+from rehearsal.providers.cloud.schema.source import SdkClass, find_in, find_resource
 from rehearsal.providers.cloud.schema.types import ResourceSchema
 
 # Which extra of the project installs a package's SDK.
 _EXTRAS = {"aws": "aws", "eks": "aws", "gcp": "gcp", "azure-native": "azure"}
+# The table of resources each SDK registers: a literal, first argument of a call in its `__init__`.
+_TABLE = re.compile(r'^    resource_modules=(?P<literal>""".*?""")', re.MULTILINE | re.DOTALL)
 
 
 class UnknownTypeError(RehearsalError):
@@ -27,12 +28,15 @@ class UnknownTypeError(RehearsalError):
 
 
 class Schema:
-    """The resource types of one package. Imports only the SDK module of a type that is asked for."""
+    """The resource types of one package; what has been looked up is kept."""
 
     def __init__(self, package: str) -> None:
         self.package = package
-        self._module = f"pulumi_{package.replace('-', '_')}"
-        self.version, self._classes = self._load()
+        self._root = _sdk_folder(package)
+        self.version = metadata.version(f"pulumi-{package}")
+        self._classes = dict(_registered_classes(self._root))
+        self._known: dict[str, ResourceSchema] = {}
+        self._lock = threading.Lock()
 
     @staticmethod
     @cache
@@ -48,30 +52,30 @@ class Schema:
         """The type tokens of all resources and components."""
         return frozenset(self._classes)
 
-    @cache  # noqa: B019 - schemas live as long as the process: `for_package` keeps them
     def resource(self, token: str) -> ResourceSchema:
         """Return the schema of a type such as "aws:s3/bucket:Bucket". Raises UnknownTypeError."""
+        with self._lock:
+            if token not in self._known:
+                self._known[token] = self._look_up(token)
+            return self._known[token]
+
+    def _look_up(self, token: str) -> ResourceSchema:
         if token not in self._classes:
             raise UnknownTypeError(self._unknown(token))
-        module_name, class_name = self._classes[token]
-        resource = cast("type[pulumi.Resource]", getattr(importlib.import_module(module_name), class_name))
+        module, name = self._classes[token]
+        resource = find_resource(self._root.joinpath(*module.split(".")[1:]), name)
+        arguments = _arguments_of(resource) if resource else None
+        if resource is None or arguments is None:
+            raise RehearsalError(
+                f"{token}: no class {name} with its arguments in pulumi-{self.package} {self.version}"
+            )
         return ResourceSchema(
             token=token,
             package=self.package,
             version=self.version,
-            inputs=argument_properties(_arguments_of(resource)),
+            inputs=argument_properties(arguments),
             outputs=output_properties(resource),
         )
-
-    def _load(self) -> tuple[str, Mapping[str, tuple[str, str]]]:
-        found = importlib.util.find_spec(self._module)
-        if found is None or found.origin is None:
-            raise RehearsalError(
-                f"provider {self.package!r}: its SDK is not installed; "
-                f"install it with `pip install '{_requirement(self.package)}'`"
-            )
-        version = metadata.version(f"pulumi-{self.package}")
-        return version, dict(_registered_classes(Path(found.origin)))
 
     def _unknown(self, token: str) -> str:
         close = difflib.get_close_matches(token, self._classes, n=3)
@@ -79,30 +83,32 @@ class Schema:
         return f"pulumi-{self.package} {self.version} has no type {token!r}{hint}"
 
 
-def _requirement(package: str) -> str:
-    return f"holdfast[{_EXTRAS[package]}]" if package in _EXTRAS else f"pulumi-{package}"
+def _sdk_folder(package: str) -> Path:
+    found = importlib.util.find_spec(f"pulumi_{package.replace('-', '_')}")
+    if found is None or found.origin is None:
+        wanted = f"holdfast[{_EXTRAS[package]}]" if package in _EXTRAS else f"pulumi-{package}"
+        raise RehearsalError(
+            f"provider {package!r}: its SDK is not installed; install it with `pip install '{wanted}'`"
+        )
+    return Path(found.origin).parent
 
 
-def _registered_classes(package_init: Path) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Yield token → (module, class) from the table each SDK's `__init__` registers.
+def _registered_classes(root: Path) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield token → (module, class)."""
+    table = _TABLE.search((root / "__init__.py").read_text(encoding="utf-8"))
+    if table is None:
+        raise RehearsalError(
+            f"{root} registers no resources in the way of Pulumi's SDKs; is another version installed?"
+        )
+    for module in cast("list[dict[str, object]]", json.loads(ast.literal_eval(table["literal"]))):
+        classes = cast("dict[str, str]", module["classes"])
+        yield from ((token, (str(module["fqn"]), name)) for token, name in classes.items())
 
-    Read from the source: importing a cloud's SDK costs a second, and a stack may use none of its types.
-    """
-    for node in ast.walk(ast.parse(package_init.read_text(encoding="utf-8"))):
-        if not isinstance(node, ast.keyword) or node.arg != "resource_modules":
-            continue
-        for module in cast("list[dict[str, object]]", json.loads(ast.literal_eval(node.value))):
-            classes = cast("dict[str, str]", module["classes"])
-            yield from ((token, (str(module["fqn"]), name)) for token, name in classes.items())
 
-
-def _arguments_of(resource: type[pulumi.Resource]) -> type:
+def _arguments_of(resource: SdkClass) -> SdkClass | None:
     """Return the class of a resource's arguments.
 
     It is `<Class>Args`, or `<Class>InitArgs` where a nested type took that name.
     """
-    module = vars(sys.modules[resource.__module__])
-    for name in (f"{resource.__name__}InitArgs", f"{resource.__name__}Args"):
-        if name in module:
-            return cast("type", module[name])
-    raise RehearsalError(f"{resource.__module__}.{resource.__name__} has no argument class to read")
+    renamed = find_in(resource.file, f"{resource.name}InitArgs")
+    return renamed or find_in(resource.file, f"{resource.name}Args")

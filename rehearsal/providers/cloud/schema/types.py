@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from rehearsal.providers.cloud.schema.source import SdkClass
+
 
 class Kind(Enum):
     """The coarse kind of a value, named as error texts name it."""
@@ -20,11 +22,11 @@ class Kind(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class PropertyType:
-    """One shape a property may have: `item` for a list or map, `shape` (an SDK class) for an object."""
+    """One shape a property may have: `item` for a list or map, `shape` for an object."""
 
     kind: Kind
     item: tuple["PropertyType", ...] = ()
-    shape: type | None = None
+    shape: SdkClass | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,67 @@
+"""Checkpoints in a directory of this machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pulumi import ComponentResource, Output, ResourceOptions
+from pulumi_kubernetes.core.v1 import PersistentVolume
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: The name of the claim in each training namespace.
+CLAIM: Final = "checkpoints"
+
+#: Kubernetes asks for a size; a directory has none, so nothing is held to it.
+NOMINAL_SIZE: Final = "1Ti"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointBucketArgs:
+    """`directory` is an absolute path; `namespaces` the training namespaces, each with a folder of its own there."""
+
+    directory: str
+    namespaces: Sequence[str]
+
+
+class CheckpointBucket(ComponentResource):
+    """The local place for checkpoints: a directory, not an object store.
+
+    Creates a PersistentVolume for each training namespace, reserved for its claim. Simulated pods mount nothing, and a
+    trainer that runs on this machine opens a path or a `file://` address as readily as a bucket's; a server would be
+    one more process to start, to secure and to leave behind. The files stay when the stack is destroyed.
+    """
+
+    def __init__(self, name: str, args: CheckpointBucketArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:CheckpointBucket", name, None, opts)
+        self._directory = Path(args.directory)
+        for namespace in args.namespaces:
+            PersistentVolume(
+                f"{name}-{namespace}",
+                metadata={"name": volume_name(namespace)},
+                spec={
+                    "capacity": {"storage": NOMINAL_SIZE},
+                    "access_modes": ["ReadWriteMany"],
+                    # Checkpoints outlive the claim, the namespace and the stack.
+                    "persistent_volume_reclaim_policy": "Retain",
+                    # Empty, not absent: absent would mean the cluster's default class, which provisions volumes.
+                    "storage_class_name": "",
+                    # No other claim may take the volume, whatever it asks for.
+                    "claim_ref": {"namespace": namespace, "name": CLAIM},
+                    "host_path": {"path": str(self._directory / namespace), "type": "DirectoryOrCreate"},
+                },
+                opts=ResourceOptions(parent=self),
+            )
+        self.register_outputs({})
+
+    def uri(self, namespace: str) -> Output[str]:
+        """The `file://` address of a namespace's folder."""
+        return Output.from_input((self._directory / namespace).as_uri())
+
+
+def volume_name(namespace: str) -> str:
+    """The volume of a training namespace; volumes are not in one, so the name says whose it is."""
+    return f"checkpoints-{namespace}"

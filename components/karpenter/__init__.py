@@ -1,0 +1,1 @@
+"""Karpenter: what buys nodes for pods and gives them back."""

@@ -1,0 +1,18 @@
+"""Where operators run: on the system nodes, which no pool's pods enter and no interruption takes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from scheduling.labels import SYSTEM, SYSTEM_VALUE
+from scheduling.taints import SYSTEM as SYSTEM_TAINT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from scheduling.json import Json
+
+SYSTEM_NODE_SELECTOR: Final[Mapping[str, str]] = {SYSTEM: SYSTEM_VALUE}
+
+# By key alone: whatever value a cloud gives to this taint of its system nodes.
+SYSTEM_TOLERATIONS: Final[Sequence[Json]] = ({"key": SYSTEM_TAINT.key, "operator": "Exists"},)

@@ -1,0 +1,119 @@
+"""The local stack, composed: a control plane on this machine, real operators, simulated nodes.
+
+Read `depends_on` backwards for the order of destroy: training namespaces while KubeRay and JobSet still answer for
+their finalizers, pools while Karpenter still ends their nodes, the operators while they still have system nodes.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pulumi
+
+from components.admission.component import TrainingAdmission, TrainingAdmissionArgs
+from components.admission.karpenter_rules import karpenter_rules
+from components.checkpoints.claim import CheckpointClaim, CheckpointClaimArgs
+from components.checkpoints.directory import CheckpointBucket, CheckpointBucketArgs
+from components.cluster.local import LocalCluster, LocalClusterArgs
+from components.fallback_policy.component import FallbackPolicyDefinition
+from components.karpenter.kwok import KwokKarpenter, KwokKarpenterArgs
+from components.namespace.component import TrainingNamespace, TrainingNamespaceArgs
+from components.operators.component import Operators, OperatorsArgs
+from components.pools.karpenter import KarpenterPool, KarpenterPoolArgs
+from components.pools.node_class import KWOK
+from infra import naming, tags, versions
+from scheduling.labels import HOSTED, HOSTED_VALUE
+from scheduling.machines import LOCAL_ZONES, machine_catalogue
+
+if TYPE_CHECKING:
+    from infra.config.local import LocalPlatform
+
+_PROJECT = Path(__file__).resolve().parents[1]
+
+
+def compose(platform: LocalPlatform, stack: str) -> None:
+    """Make everything of a local stack."""
+    tags.label_everything(tags.labels(stack))
+    charts = _chart_source(platform.mirror.charts)
+    pools = [pool.as_pool() for pool in platform.pools]
+
+    cluster = LocalCluster(
+        "cluster",
+        LocalClusterArgs(
+            kubeconfig=_in_project(platform.cluster.kubeconfig), system_nodes=platform.cluster.system_nodes
+        ),
+    )
+
+    def after(*resources: pulumi.Resource) -> pulumi.ResourceOptions:
+        return pulumi.ResourceOptions(providers=[cluster.kubernetes], depends_on=[cluster, *resources])
+
+    operators = Operators(
+        "operators",
+        OperatorsArgs(
+            charts=charts,
+            jobset_version=versions.JOBSET,
+            kuberay_version=versions.KUBERAY,
+            replicas=1,
+            pod_annotations={HOSTED: HOSTED_VALUE},
+        ),
+        opts=after(),
+    )
+    karpenter = KwokKarpenter(
+        "karpenter",
+        KwokKarpenterArgs(
+            charts=charts,
+            version=versions.KARPENTER,
+            chart_version=versions.KARPENTER_KWOK_CHART,
+            machines=tuple(machine_catalogue("local").values()),
+            zones=LOCAL_ZONES,
+        ),
+        opts=after(),
+    )
+    nodes = [
+        KarpenterPool(
+            naming.pool(pool.name),
+            KarpenterPoolArgs(pool=pool.as_pool(), machines=pool.machines(), node_class=KWOK),
+            opts=after(karpenter),
+        )
+        for pool in platform.pools
+    ]
+
+    admission = TrainingAdmission(
+        "admission",
+        TrainingAdmissionArgs(kubernetes_version=platform.cluster.version, rules=karpenter_rules(pools)),
+        opts=after(),
+    )
+    fallback_policy = FallbackPolicyDefinition("fallback-policy", opts=after())
+    checkpoints = CheckpointBucket(
+        "checkpoints",
+        CheckpointBucketArgs(
+            directory=_in_project(platform.checkpoints.directory),
+            namespaces=[namespace.name for namespace in platform.namespaces],
+        ),
+        opts=after(),
+    )
+    for namespace in platform.namespaces:
+        training = TrainingNamespace(
+            naming.training_namespace(namespace.name),
+            TrainingNamespaceArgs(
+                namespace=namespace.name,
+                ladder=namespace.as_ladder(),
+                checkpoint_uri=checkpoints.uri(namespace.name),
+            ),
+            opts=after(operators, *nodes, admission, fallback_policy, checkpoints),
+        )
+        CheckpointClaim(
+            naming.checkpoint_claim(namespace.name),
+            CheckpointClaimArgs(namespace=namespace.name),
+            opts=after(training),
+        )
+
+
+def _in_project(path: str) -> str:
+    """A path of the configuration, which is relative to the project's folder, wherever the program is run from."""
+    return str(_PROJECT / path)
+
+
+def _chart_source(source: str) -> str:
+    return source if "://" in source else _in_project(source)

@@ -1,0 +1,42 @@
+"""Runs a command of the rehearsal: `python -m rehearsal up local`."""
+
+import os
+import signal
+import sys
+from types import FrameType
+from typing import NoReturn
+
+from rehearsal.cli.arguments import parse
+from rehearsal.cli.dispatch import run
+from rehearsal.errors import RehearsalError
+from rehearsal.paths import Workspace
+from scheduling.errors import ConfigError
+
+# What a shell reports for a command ended by Ctrl-C.
+_INTERRUPTED = 128 + signal.SIGINT
+
+
+def main() -> int:
+    """Run the command line and return its exit code: 0, 1 for a failure, 130 when interrupted."""
+    arguments = parse(sys.argv[1:])
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        workspace = Workspace.find()
+        # The program's relative paths are the project's, wherever the command was given.
+        os.chdir(workspace.project_root)
+        run(arguments, workspace)
+    except (RehearsalError, ConfigError) as failure:
+        print(f"error: {failure}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f"interrupted: run `{arguments.command}` again and it goes on from here", file=sys.stderr)
+        return _INTERRUPTED
+    return 0
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001 - the handler's signature
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())

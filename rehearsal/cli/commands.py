@@ -1,0 +1,67 @@
+"""The commands that run the engine on a stack."""
+
+from collections.abc import Callable
+
+from rehearsal.cli.on_hand import StackOnHand
+from rehearsal.cli.output import say
+from rehearsal.cli.summary import summary, verdict_lines
+from rehearsal.engine import EngineFailure, Outcome
+
+
+def preview(stack: StackOnHand) -> None:
+    """Show what an `up` would do."""
+    with stack.surroundings.lent(), stack.session() as rehearsal:
+        _run(rehearsal.preview)
+
+
+def rehearse(stack: StackOnHand) -> None:
+    """Show the engine's plan, then the policies' verdicts, then a summary."""
+    say(f"The plan of {stack.name}, by the real engine; every cloud is a stand-in.")
+    with stack.surroundings.lent(), stack.session() as rehearsal:
+        try:
+            outcome = rehearsal.preview()
+        except EngineFailure as failure:
+            _say_verdicts(failure.outcome)
+            raise
+    _say_verdicts(outcome)
+    _say_summary(outcome)
+
+
+def up(stack: StackOnHand) -> None:
+    """Bring up the stack, and what it needs around it first."""
+    stack.surroundings.start()
+    with stack.session() as rehearsal:
+        _run(rehearsal.up)
+    kubeconfig = stack.workspace.kubeconfig(stack.name).relative_to(stack.workspace.project_root)
+    say(f"Its API server: export KUBECONFIG={kubeconfig}")
+
+
+def refresh(stack: StackOnHand) -> None:
+    """Read what there is into the stack's state."""
+    stack.surroundings.start()
+    with stack.session() as rehearsal:
+        _run(rehearsal.refresh)
+
+
+def destroy(stack: StackOnHand) -> None:
+    """Remove the stack's resources; what is around them stays."""
+    stack.surroundings.start()
+    with stack.session() as rehearsal:
+        _run(rehearsal.destroy)
+
+
+def _run(command: Callable[[], Outcome]) -> None:
+    _say_summary(command())
+
+
+def _say_verdicts(outcome: Outcome) -> None:
+    say()
+    say("Policies")
+    for line in verdict_lines(outcome):
+        say(line)
+
+
+def _say_summary(outcome: Outcome) -> None:
+    say()
+    for line in summary(outcome):
+        say(line)

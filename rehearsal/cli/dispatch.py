@@ -1,0 +1,40 @@
+"""Finds what a command runs; what only one command needs is imported for it alone."""
+
+from rehearsal.cli.arguments import Arguments
+from rehearsal.paths import Workspace
+
+
+def run(arguments: Arguments, workspace: Workspace) -> None:
+    """Run a command. Raises RehearsalError or ConfigError for the user."""
+    if arguments.command == "down" and arguments.force:
+        from rehearsal.cli.taking_down import drop
+
+        drop(arguments.stack, workspace)
+    elif arguments.command == "demo":
+        raise NotImplementedError
+    elif arguments.command == "crash":
+        from rehearsal.cli.crashing import crash
+
+        crash(arguments, workspace)
+    elif arguments.command == "bench":
+        from rehearsal.bench.measuring import bench
+
+        bench(arguments, workspace)
+    else:
+        _on_a_stack(arguments, workspace)
+
+
+def _on_a_stack(arguments: Arguments, workspace: Workspace) -> None:
+    from rehearsal.cli import commands
+    from rehearsal.cli.on_hand import StackOnHand
+    from rehearsal.cli.taking_down import down
+
+    does = {
+        "rehearse": commands.rehearse,
+        "preview": commands.preview,
+        "up": commands.up,
+        "refresh": commands.refresh,
+        "destroy": commands.destroy,
+        "down": down,
+    }
+    does[arguments.command](StackOnHand.named(arguments.stack, workspace))

@@ -1,0 +1,54 @@
+"""What a stack needs around it: a control plane for its Kubernetes objects, a host for its operators."""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+from rehearsal.controlplane import ControlPlane
+from rehearsal.hosting import OperatorHost
+from rehearsal.paths import Workspace
+
+
+class Surroundings:
+    """The control plane of a stack and, where operators really run, their host.
+
+    `report` is told, a line at a time, what is being done. Nothing is started before it is asked for.
+    """
+
+    def __init__(
+        self, *, stack: str, workspace: Workspace, hosts_operators: bool, report: Callable[[str], None]
+    ) -> None:
+        self._stack = stack
+        self._control_plane = ControlPlane(stack, workspace, report=report)
+        self._host = OperatorHost(workspace, stack, report=report)
+        self._hosts_operators = hosts_operators
+        self._report = report
+
+    def start(self) -> None:
+        """Bring both up; what is up is left as it is."""
+        if not self._control_plane.healthy():
+            self._report(f"Starting the control plane of {self._stack}.")
+        self._control_plane.start()
+        if self._hosts_operators:
+            self._host.start()
+
+    def remove(self) -> None:
+        """End every process and drop what the API server held. Harmless when nothing is there."""
+        self._host.stop()
+        self._control_plane.delete()
+
+    def answers(self) -> bool:
+        """Whether the control plane runs and its API server answers."""
+        return self._control_plane.healthy()
+
+    @contextmanager
+    def lent(self) -> Generator[None]:
+        """Have a control plane for the length of the block; one that was not there is removed again."""
+        was_there = self.answers()
+        try:
+            if not was_there:
+                self._report(f"Starting a control plane for {self._stack}.")
+                self._control_plane.start()
+            yield
+        finally:
+            if not was_there:
+                self._control_plane.delete()

@@ -1,0 +1,134 @@
+"""Runs a stack, kills the engine in the middle, and compares where the next runs arrive."""
+
+import time
+from collections import Counter
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from rehearsal.crash.choosing import every
+from rehearsal.engine import EngineKilled, Outcome, Rehearsal
+from rehearsal.engine.checkpoint import Checkpoint
+from rehearsal.engine.process import EngineProcess
+from rehearsal.providers.faults import Faults
+
+
+class Stage(Protocol):
+    """A stack on stand-ins, which can be run again and again from an empty beginning."""
+
+    def session(self, faults: Faults, process: EngineProcess) -> AbstractContextManager[Rehearsal]:
+        """Open the stack."""
+        ...
+
+    def checkpoint(self) -> Checkpoint:
+        """Return the engine's state."""
+        ...
+
+    def objects(self) -> tuple[str, ...]:
+        """Return what exists outside the engine: a line for each object, the same for the same content."""
+        ...
+
+    def clear(self) -> None:
+        """Remove what a destroyed stack may leave on purpose."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Baseline:
+    """Where an undisturbed run arrives: what it made, all that exists then, and after its destroy."""
+
+    urns: tuple[str, ...]
+    objects: tuple[str, ...]
+    left: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proof:
+    """What the runs around one kill came to; `faults` are the differences, empty where there are none."""
+
+    urn: str
+    faults: tuple[str, ...]
+    seconds: float
+
+    @property
+    def name(self) -> str:
+        """The resource's type and name."""
+        parts = self.urn.split("::")
+        return f"{parts[2].rsplit('$', 1)[-1]} {parts[-1]}"
+
+
+def run_undisturbed(stage: Stage) -> Baseline:
+    """Run `up` and `destroy` without a kill and return what others are compared with."""
+    stage.clear()
+    _up(stage)
+    urns, objects = every(stage.checkpoint().resources), stage.objects()
+    _destroy(stage)
+    return Baseline(urns=urns, objects=objects, left=stage.objects())
+
+
+def prove(stage: Stage, urn: str, baseline: Baseline) -> Proof:
+    """Kill `up` after one resource and `destroy` after the same, each time going on with a second run.
+
+    The second `up` must arrive where the undisturbed one does, the third change nothing, and the second
+    `destroy` leave no more than the undisturbed one.
+    """
+    began = time.monotonic()
+    stage.clear()
+    found = [
+        *_killed_up(stage, urn),
+        *_differences("the second up", stage.objects(), baseline.objects),
+        *_changes("the third up", _up(stage)),
+        *_killed_destroy(stage, urn),
+        *_differences("the second destroy", stage.objects(), baseline.left),
+    ]
+    return Proof(urn=urn, faults=tuple(found), seconds=time.monotonic() - began)
+
+
+def _killed_up(stage: Stage, urn: str) -> list[str]:
+    process = EngineProcess()
+    faults = Faults(on_crash=process.kill)
+    faults.crash_after_create(urn)
+    try:
+        with stage.session(faults, process) as rehearsal:
+            rehearsal.up()
+    except EngineKilled:
+        _up(stage)
+        return []
+    return ["the first up was not killed: it did not create the resource"]
+
+
+def _killed_destroy(stage: Stage, urn: str) -> list[str]:
+    process = EngineProcess()
+    faults = Faults(on_crash=process.kill)
+    faults.crash_after_delete(urn)
+    try:
+        with stage.session(faults, process) as rehearsal:
+            rehearsal.destroy()
+    except EngineKilled:
+        _destroy(stage)
+    # Not every resource is deleted by its provider: some are retained on purpose. Then there was no kill.
+    return [f"the engine still knows {one.urn}" for one in stage.checkpoint().resources]
+
+
+def _up(stage: Stage) -> Outcome:
+    process = EngineProcess()
+    with stage.session(Faults(on_crash=process.kill), process) as rehearsal:
+        return rehearsal.up()
+
+
+def _destroy(stage: Stage) -> Outcome:
+    process = EngineProcess()
+    with stage.session(Faults(on_crash=process.kill), process) as rehearsal:
+        return rehearsal.destroy()
+
+
+def _differences(moment: str, found: tuple[str, ...], expected: tuple[str, ...]) -> list[str]:
+    there, wanted = Counter(found), Counter(expected)
+    return [
+        *(f"after {moment} there is also {one}" for one in (there - wanted).elements()),
+        *(f"after {moment} there is no {one}" for one in (wanted - there).elements()),
+    ]
+
+
+def _changes(moment: str, outcome: Outcome) -> list[str]:
+    return [f"{moment} changed {dict(outcome.changes)}"] if outcome.changed else []

@@ -1,0 +1,44 @@
+"""The plugins in the engine's own home: what it needs beside the stand-ins."""
+
+import shutil
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+
+_LAUNCHER = "pulumi-analyzer-policy-python"
+_BIN = Path(__file__).parent / "bin"
+
+
+def install_pack_launcher(home: Path, environment: Mapping[str, str]) -> None:
+    """Let the engine run policy packs written in Python, unless its own launcher is on the path.
+
+    As a plugin, not on the path: the engine would print a warning for one it finds there.
+    """
+    if shutil.which(_LAUNCHER, path=environment.get("PATH")) is None:
+        lend_plugin(_BIN, home, name="analyzer-policy-python-v1.0.0")
+
+
+def installed_plugin(package: str, environment: Mapping[str, str]) -> Path | None:
+    """Return the folder of the user's plugin for a package, at the version its Python package asks for.
+
+    None where it is not installed, or only in part.
+    """
+    home = Path(environment.get("PULUMI_HOME") or Path.home() / ".pulumi")
+    name = f"resource-{package}-v{version(f'pulumi-{package}')}"
+    folder = home / "plugins" / name
+    # The engine marks a download that did not end by a file beside the folder.
+    partial = folder.with_name(f"{name}.partial")
+    return folder if folder.is_dir() and not partial.exists() else None
+
+
+def lend_plugin(plugin: Path, home: Path, *, name: str | None = None) -> None:
+    """Make a plugin known in another home of the engine.
+
+    Its files are linked one by one, since the engine passes over a folder that is itself a link.
+    """
+    lent = home / "plugins" / (name or plugin.name)
+    lent.mkdir(parents=True, exist_ok=True)
+    for file in plugin.iterdir():
+        link = lent / file.name
+        link.unlink(missing_ok=True)
+        link.symlink_to(file)

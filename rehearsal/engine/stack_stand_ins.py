@@ -1,0 +1,49 @@
+"""The stand-ins of one stack: its clouds' and, in front of a real API server, Kubernetes'."""
+
+from pulumi.runtime.proto.provider_pb2_grpc import ResourceProviderServicer
+
+from rehearsal.engine.checkpoint import PendingOperation
+from rehearsal.engine.clouds import StandInClouds
+from rehearsal.engine.folder import EngineFolder
+from rehearsal.paths import Workspace
+from rehearsal.providers.faults import Faults
+from rehearsal.providers.kubernetes.charts import ChartMirror
+from rehearsal.providers.kubernetes.provider import KubernetesProvider
+from rehearsal.tools.locate import find_tool
+
+_KUBERNETES = "kubernetes"
+
+
+class StackStandIns:
+    """Plays every provider of a stack.
+
+    Arguments: `project`, the project's name, under which the engine keeps the stack's state; `faults`, what
+    the stand-ins shall suffer. Kubernetes objects go to the API server of the stack's own control plane.
+    """
+
+    def __init__(self, *, stack: str, project: str, workspace: Workspace, faults: Faults) -> None:
+        folder = EngineFolder.of(stack, workspace)
+        self._stack = stack
+        self._workspace = workspace
+        self._faults = faults
+        self.clouds = StandInClouds(
+            folder=folder.stand_ins, checkpoint=folder.checkpoint(project, stack), faults=faults
+        )
+
+    def provider(self, package: str) -> ResourceProviderServicer:
+        """Return the stand-in of a package. Raises RehearsalError where helm is missing."""
+        return self._kubernetes() if package == _KUBERNETES else self.clouds.provider(package)
+
+    def made(self, operation: PendingOperation) -> str | None:
+        """Return the id of the object an interrupted create did make, None where it made nothing."""
+        if operation.type.partition(":")[0] == _KUBERNETES:
+            return self._kubernetes().made(operation.urn, operation.type, operation.inputs)
+        return self.clouds.made(operation)
+
+    def _kubernetes(self) -> KubernetesProvider:
+        return KubernetesProvider(
+            self._workspace.kubeconfig(self._stack),
+            find_tool("helm", self._workspace),
+            ChartMirror(self._workspace.charts_dir, base=self._workspace.project_root),
+            self._faults,
+        )

@@ -1,0 +1,135 @@
+"""What differs when a controller runs as a process here and not in a container. Pure.
+
+Each controller has one function: from its container, with paths, variables and ports already known, to the
+process to run. They hold what a container's own network and file system would have given: free ports, and
+files where the controller looks for them.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import yaml
+
+from rehearsal.kube.summary import mapping
+
+if TYPE_CHECKING:
+    from rehearsal.json import Json, JsonValue
+
+LOOPBACK = "127.0.0.1"
+ADAPTED = "adapted"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Container:
+    """A container, ready to be adapted.
+
+    `ports` maps each container port to a free port of this machine; `mounts` each mounted path to where it is
+    here; `files` holds the text of each mounted file by its path here; `folder` is the pod's own.
+    """
+
+    namespace: str
+    args: tuple[str, ...]
+    variables: Mapping[str, str]
+    ports: Mapping[int, int]
+    mounts: Mapping[str, Path] = field(default_factory=dict[str, Path])
+    files: Mapping[Path, str] = field(default_factory=dict[Path, str])
+    folder: Path = Path()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Invocation:
+    """A process to run, and files to write before."""
+
+    args: tuple[str, ...]
+    variables: Mapping[str, str]
+    files: Mapping[Path, str] = field(default_factory=dict[Path, str])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Controller:
+    """How pods of one application become processes of this machine.
+
+    `tool` is the program; `extra_ports` are those it listens on without its container declaring them.
+    """
+
+    tool: str
+    adapt: Callable[[Container], Invocation]
+    extra_ports: tuple[int, ...] = ()
+
+
+def _jobset(container: Container) -> Invocation:
+    """JobSet takes its webhook's port and certificates from its configuration file alone."""
+    prefix = "--config="
+    configured = next((arg for arg in container.args if arg.startswith(prefix)), prefix)
+    text = container.files.get(Path(configured.removeprefix(prefix)), "")
+    target = container.folder / ADAPTED / "controller_manager_config.yaml"
+    kept = tuple(arg for arg in container.args if not arg.startswith(prefix))
+    return Invocation(
+        args=(
+            *kept,
+            f"{prefix}{target}",
+            f"--metrics-bind-address={LOOPBACK}:{container.ports[8443]}",
+            f"--health-probe-bind-address={LOOPBACK}:{container.ports[8081]}",
+        ),
+        variables=container.variables,
+        files={target: _jobset_configuration(text, container), **_jobset_marker(container)},
+    )
+
+
+# The certificate rotator waits until this file exists, at a path that no setting changes; it never reads it.
+JOBSET_CERTIFICATES = "/tmp/k8s-webhook-server/serving-certs"  # noqa: S108
+
+
+def _jobset_configuration(text: str, container: Container) -> str:
+    parsed: JsonValue = yaml.safe_load(text) if text else None
+    webhook: Json = {
+        **mapping(mapping(parsed).get("webhook")),
+        "host": LOOPBACK,
+        "port": container.ports[9443],
+        "certDir": str(container.mounts.get(JOBSET_CERTIFICATES, JOBSET_CERTIFICATES)),
+    }
+    return yaml.safe_dump({**mapping(parsed), "webhook": webhook}, sort_keys=False)
+
+
+def _jobset_marker(container: Container) -> Mapping[Path, str]:
+    certificates = container.mounts.get(JOBSET_CERTIFICATES)
+    return {Path(JOBSET_CERTIFICATES) / "tls.crt": ""} if certificates else {}
+
+
+def _kuberay(container: Container) -> Invocation:
+    return Invocation(
+        args=(
+            *container.args,
+            f"--metrics-addr={LOOPBACK}:{container.ports[8080]}",
+            f"--health-probe-bind-address={LOOPBACK}:{container.ports[8082]}",
+            # Outside a pod no file says which namespace the lease belongs in.
+            f"--leader-election-namespace={container.namespace}",
+        ),
+        variables=container.variables,
+    )
+
+
+def _karpenter(container: Container) -> Invocation:
+    """Karpenter has a setting for its ports' numbers and none for their address."""
+    listeners = {"METRICS_PORT": 8080, "HEALTH_PROBE_PORT": 8081}
+    ports = {name: str(container.ports[_port(container, name, usual)]) for name, usual in listeners.items()}
+    namespace = {"LEADER_ELECTION_NAMESPACE": container.namespace}
+    return Invocation(args=container.args, variables={**namespace, **container.variables, **ports})
+
+
+def _port(container: Container, variable: str, usual: int) -> int:
+    wanted = container.variables.get(variable, "")
+    return int(wanted) if wanted.isdigit() and int(wanted) in container.ports else usual
+
+
+CONTROLLERS: Mapping[str, Controller] = MappingProxyType(
+    {
+        "jobset": Controller(tool="jobset-controller", adapt=_jobset),
+        "kuberay-operator": Controller(tool="kuberay-operator", adapt=_kuberay, extra_ports=(8082,)),
+        "karpenter": Controller(tool="karpenter-kwok", adapt=_karpenter),
+    }
+)
+"""The controllers that can be run, by the `app.kubernetes.io/name` of their pods."""

@@ -1,0 +1,109 @@
+"""Starts and stops the operator host of a stack."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+import rehearsal
+from rehearsal.controlplane.kubeconfig import read_cluster
+from rehearsal.controlplane.lock import held
+from rehearsal.controlplane.processes import Running, end, processes_in
+from rehearsal.errors import RehearsalError
+from rehearsal.hosting.adaptation import CONTROLLERS
+from rehearsal.hosting.layout import HostLayout
+from rehearsal.hosting.record import read_record
+from rehearsal.hosting.supervised_process import open_log
+from rehearsal.paths import Workspace
+from rehearsal.tools.locate import find_tool
+
+START_SECONDS = 60
+# Longer than the longest grace a controller's pod asks for (30 s): the host waits for its processes.
+GRACE_SECONDS = 40
+
+
+class OperatorHost:
+    """The background process that runs the operators of one stack.
+
+    `report` is told, a line at a time, what is being done.
+    """
+
+    def __init__(self, workspace: Workspace, stack: str, *, report: Callable[[str], None] = print) -> None:
+        self._workspace = workspace
+        self._layout = HostLayout.of(stack, workspace)
+        self._report = report
+
+    @property
+    def layout(self) -> HostLayout:
+        """Where its files are."""
+        return self._layout
+
+    def start(self) -> None:
+        """Start the host, and return once it watches pods. One that runs for this API server is left as it is.
+
+        Needs the stack's control plane. Raises RehearsalError where a controller's program is missing, or the
+        host does not come up.
+        """
+        with held(self._layout.lock, doing="start the operator host"):
+            server = read_cluster(self._layout.kubeconfig).server
+            if self.running() and self._serves(server):
+                return
+            for controller in CONTROLLERS.values():
+                find_tool(controller.tool, self._workspace)
+            self._end_all()
+            self._wait_until_ready(self._spawn())
+
+    def stop(self) -> None:
+        """End the host and every controller it runs. Harmless when none runs."""
+        with held(self._layout.lock, doing="stop the operator host"):
+            self._end_all()
+
+    def running(self) -> bool:
+        """Whether the host runs."""
+        record = read_record(self._layout.record)
+        return record is not None and record.process() is not None
+
+    def _serves(self, server: str) -> bool:
+        record = read_record(self._layout.record)
+        if record is None or record.server == server:
+            return record is not None
+        self._report("the operator host works for a control plane that has gone: starting it again")
+        return False
+
+    def _spawn(self) -> psutil.Popen:
+        self._layout.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        packages = str(Path(rehearsal.__file__).parents[1])
+        root = str(self._workspace.project_root.resolve())
+        with open_log(self._layout.log) as log:
+            return psutil.Popen(
+                [sys.executable, "-m", "rehearsal.hosting", self._layout.stack, root],
+                cwd=self._layout.folder,
+                env={**os.environ, "PYTHONPATH": packages},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def _wait_until_ready(self, host: psutil.Popen) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while not self.running():
+            if host.poll() is not None or time.monotonic() > deadline:
+                self._end_all()
+                lines = self._layout.log.read_text(errors="replace").strip().splitlines()[-6:]
+                raise RehearsalError("the operator host did not come up; it said:\n" + "\n".join(lines))
+            time.sleep(0.1)
+
+    def _end_all(self) -> None:
+        record = read_record(self._layout.record)
+        process = record.process() if record else None
+        if process is not None:
+            end([Running(name="host", process=process)], grace_seconds=GRACE_SECONDS)
+        # A host that was killed takes its controllers with it where the kernel can do that; elsewhere they are here.
+        tools = [controller.tool for controller in CONTROLLERS.values()]
+        end(processes_in(self._layout.folder, tools), grace_seconds=GRACE_SECONDS)
+        self._layout.record.unlink(missing_ok=True)

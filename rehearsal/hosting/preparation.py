@@ -1,0 +1,101 @@
+"""From a pod to the process that runs behind it: resolves, places and adapts."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rehearsal.controlplane.kubeconfig import Cluster
+from rehearsal.controlplane.ports import free_ports
+from rehearsal.hosting.adaptation import LOOPBACK, Container, Controller
+from rehearsal.hosting.containers import container_ports, identity_of, main_container, readiness_probe
+from rehearsal.hosting.environment import Lookup, expand, resolve_environment
+from rehearsal.hosting.pod_files import PodFiles
+from rehearsal.hosting.supervised_process import Command
+from rehearsal.hosting.volumes import mounts_of, on_this_machine
+from rehearsal.json import Json
+from rehearsal.kube.client import KubeClient
+from rehearsal.kube.summary import sequence
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """What all hosted pods share.
+
+    `cluster_proxy` is the address of the HTTP proxy through which names inside the cluster are reached. The
+    processes run in `folder`, by which they are recognised; each pod's files are in a folder under `pods`.
+    """
+
+    client: KubeClient
+    cluster: Cluster
+    cluster_proxy: str
+    folder: Path
+    pods: Path
+    logs: Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """A process ready to start, and where on this machine it will serve each of its container's ports."""
+
+    command: Command
+    ports: Mapping[int, int]
+
+
+def prepare(
+    pod: Json,
+    controller: Controller,
+    program: Path,
+    files: PodFiles,
+    surroundings: Surroundings,
+    lookup: Lookup,
+) -> Prepared:
+    """Write the pod's files and say what to run. Blocks: it may ask the API server.
+
+    Raises CannotRunError where something the pod names does not exist.
+    """
+    container = main_container(pod)
+    mounts = mounts_of(pod, files.volumes)
+    variables = resolve_environment(pod, lookup)
+    ports = _ports_here(container, controller)
+    arguments = [expand(str(arg), variables) for arg in sequence(container.get("args"))]
+    invocation = controller.adapt(
+        Container(
+            namespace=identity_of(pod).namespace,
+            args=tuple(on_this_machine(arg, mounts) for arg in arguments),
+            variables={name: on_this_machine(value, mounts) for name, value in variables.items()},
+            ports=ports,
+            mounts=mounts,
+            files=files.texts(),
+            folder=files.folder,
+        )
+    )
+    files.write_kubeconfig(surroundings.cluster)
+    files.write_all(invocation.files)
+    command = Command(
+        program=program,
+        args=invocation.args,
+        variables={**_base(files, surroundings), **invocation.variables},
+        folder=surroundings.folder,
+        log=surroundings.logs / f"{controller.tool}.log",
+    )
+    return Prepared(command=command, ports=ports)
+
+
+def _ports_here(container: Json, controller: Controller) -> Mapping[int, int]:
+    probe = readiness_probe(container)
+    probed = () if probe is None else (probe.port,)
+    listening = {*container_ports(container).values(), *controller.extra_ports, *probed}
+    return dict(zip(sorted(listening), free_ports(len(listening)), strict=True))
+
+
+def _base(files: PodFiles, surroundings: Surroundings) -> Mapping[str, str]:
+    """What a container would find: no variable of the user's reaches it, above all none of a proxy's."""
+    return {
+        "PATH": os.defpath,
+        "HOME": str(files.folder),
+        "KUBECONFIG": str(files.kubeconfig),
+        # Names like x.y.svc.cluster.local mean nothing outside a cluster; the API server is on the loopback.
+        "HTTP_PROXY": surroundings.cluster_proxy,
+        "NO_PROXY": f"{LOOPBACK},localhost",
+    }

@@ -1,0 +1,75 @@
+"""Deleting objects, and waiting until they are gone."""
+
+from rehearsal.errors import RehearsalError
+from rehearsal.json import Json
+from rehearsal.kube.client import KubeClient
+from rehearsal.kube.errors import KubeTimeout, NoSuchKind
+from rehearsal.kube.summary import identity, mapping, sequence, summarise
+from rehearsal.providers.kubernetes.annotations import SKIP_AWAIT, is_set, propagation
+
+# The kinds whose deletion the plugin does not wait for when told to skip waits.
+_MAY_SKIP_AWAIT = frozenset(
+    {"DaemonSet", "Deployment", "Job", "Namespace", "Pod", "ReplicationController", "StatefulSet"}
+)
+
+
+class StillThereError(RehearsalError):
+    """An object is not gone in time: `live` is its last state."""
+
+    def __init__(self, live: Json, seconds: float) -> None:
+        super().__init__(
+            f"{identity(live)} is still there {seconds:.0f} s after its deletion: {_held_by(live)}"
+        )
+        self.live = live
+
+
+def delete(client: KubeClient, obj: Json, *, seconds: float) -> None:
+    """Delete an object and wait until it is gone; one that is not there, or whose kind is gone, is.
+
+    Raises StillThereError, which names what holds the object, when it is there after `seconds`.
+    """
+    metadata = mapping(obj.get("metadata"))
+    api_version, kind, name = str(obj["apiVersion"]), str(obj["kind"]), str(metadata["name"])
+    namespace = str(metadata.get("namespace") or "default")
+    try:
+        was_there = client.delete(api_version, kind, name, namespace=namespace, propagation=propagation(obj))
+        if was_there and not (kind in _MAY_SKIP_AWAIT and is_set(obj, SKIP_AWAIT)):
+            wait_until_gone(client, obj, seconds=seconds)
+    except NoSuchKind:
+        return
+
+
+def wait_until_gone(client: KubeClient, obj: Json, *, seconds: float) -> None:
+    """Wait until an object is gone. Raises StillThereError."""
+    metadata = mapping(obj.get("metadata"))
+    uid = metadata.get("uid")
+
+    def is_gone(found: "Json | None") -> bool:
+        # Another object of its name, made by somebody who waited for the same, is not it.
+        return found is None or (uid is not None and mapping(found.get("metadata")).get("uid") != uid)
+
+    try:
+        client.wait_for(
+            str(obj["apiVersion"]),
+            str(obj["kind"]),
+            str(metadata["name"]),
+            namespace=str(metadata.get("namespace") or "default"),
+            timeout_seconds=seconds,
+            condition=is_gone,
+            what=f"{identity(obj)} is gone",
+        )
+    except KubeTimeout as timeout:
+        raise StillThereError(timeout.last or obj, seconds) from timeout
+
+
+def _held_by(live: Json) -> str:
+    finalizers = [str(each) for each in sequence(mapping(live.get("metadata")).get("finalizers"))]
+    others = [name for name in finalizers if name != "foregroundDeletion"]
+    if others:
+        return (
+            f"finalizer {', '.join(others)} holds it. The controller that removes it does not, or was removed "
+            "first: bring it back, or take the finalizer off by hand if nothing outside depends on it"
+        )
+    if finalizers:
+        return "objects that it owns are not gone yet"
+    return summarise(live)

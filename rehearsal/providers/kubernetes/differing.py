@@ -1,0 +1,91 @@
+"""What a change of inputs means for an object, as the engine reads it."""
+
+from collections.abc import Mapping
+
+from pulumi.runtime.proto import provider_pb2
+
+from rehearsal.json import Json, JsonValue
+from rehearsal.providers.cloud.diffing import Change, ChangeKind, changes
+from rehearsal.providers.kubernetes.inputs import READ_ONLY_METADATA
+from rehearsal.providers.kubernetes.properties import fields
+from rehearsal.providers.kubernetes.replacing import IDENTITY, immutable_paths, must_go_first, replaces
+from rehearsal.providers.kubernetes.settings import Settings
+from rehearsal.providers.values import UNKNOWN, Properties, Secret, Unknown, Value
+
+_PLAIN = {
+    ChangeKind.ADD: provider_pb2.PropertyDiff.ADD,
+    ChangeKind.DELETE: provider_pb2.PropertyDiff.DELETE,
+    ChangeKind.UPDATE: provider_pb2.PropertyDiff.UPDATE,
+}
+_REPLACING = {
+    ChangeKind.ADD: provider_pb2.PropertyDiff.ADD_REPLACE,
+    ChangeKind.DELETE: provider_pb2.PropertyDiff.DELETE_REPLACE,
+    ChangeKind.UPDATE: provider_pb2.PropertyDiff.UPDATE_REPLACE,
+}
+
+
+def object_diff(
+    old: Properties, new: Properties, *, settings: Settings, patches: bool = False
+) -> provider_pb2.DiffResponse:
+    """Compare an object's last-applied inputs with its new ones.
+
+    `patches`: it is a patch of somebody else's object, of which only the identity is fixed.
+    """
+    before, after = _known_part(old), _known_part(new)
+    immutable = IDENTITY if patches else immutable_paths(after, settings)
+    found = changes(_comparable(old), _comparable(new))
+    return response(found, immutable=immutable, deletes_first=must_go_first(before, after))
+
+
+def response(
+    found: list[Change], *, immutable: tuple[str, ...], deletes_first: bool
+) -> provider_pb2.DiffResponse:
+    """Return changes as the engine reads them."""
+    replacing = [change.path for change in found if replaces(change, immutable)]
+    detailed = {
+        change.path: provider_pb2.PropertyDiff(
+            kind=(_REPLACING if change.path in replacing else _PLAIN)[change.kind], inputDiff=True
+        )
+        for change in found
+    }
+    return provider_pb2.DiffResponse(
+        changes=provider_pb2.DiffResponse.DIFF_SOME if found else provider_pb2.DiffResponse.DIFF_NONE,
+        diffs=list(dict.fromkeys(change.top for change in found)),
+        replaces=replacing,
+        detailedDiff=detailed,
+        hasDetailedDiff=True,
+        deleteBeforeReplace=bool(replacing) and deletes_first,
+    )
+
+
+def _comparable(inputs: Properties) -> Properties:
+    metadata = inputs.get("metadata")
+    if not isinstance(metadata, Mapping):
+        return inputs
+    # The namespace may be left out or be called by its name; what the server writes is nobody's wish.
+    kept = {name: value for name, value in metadata.items() if name not in READ_ONLY_METADATA}
+    return {**inputs, "metadata": {**kept, "namespace": metadata.get("namespace") or "default"}}
+
+
+def _known_part(inputs: Properties) -> Json:
+    """Return what decides about replacement: the identity, and whether the object is immutable."""
+    metadata = fields(inputs, "metadata")
+    annotations = fields(metadata, "annotations")
+    return {
+        "apiVersion": _known(inputs.get("apiVersion")),
+        "kind": _known(inputs.get("kind")),
+        "immutable": _known(inputs.get("immutable")),
+        "metadata": {
+            "name": _known(metadata.get("name")),
+            "namespace": _known(metadata.get("namespace")),
+            "annotations": {name: _known(value) for name, value in annotations.items()},
+        },
+    }
+
+
+def _known(value: Value) -> JsonValue:
+    if isinstance(value, Secret):
+        return _known(value.value)
+    if isinstance(value, Unknown):
+        return repr(UNKNOWN)
+    return value if isinstance(value, str | bool | int | float) else None

@@ -1,0 +1,55 @@
+"""What a preview can say of an object, by a dry run on the API server."""
+
+from rehearsal.json import Json
+from rehearsal.kube.errors import KubeError, NoSuchKind
+from rehearsal.providers.kubernetes.annotations import field_manager
+from rehearsal.providers.kubernetes.applying import apply
+from rehearsal.providers.kubernetes.checkpoint import manager_in, planned_outputs
+from rehearsal.providers.kubernetes.operation import Operation
+from rehearsal.providers.kubernetes.ownership import existing_of, forces, manager_of, refuse_strangers
+from rehearsal.providers.kubernetes.properties import to_object
+from rehearsal.providers.kubernetes.tokens import is_patch
+from rehearsal.providers.values import Properties, has_unknown
+
+
+def plan_create(operation: Operation, inputs: Properties) -> Properties:
+    """Return the outputs an object will have. Raises RehearsalError for one that `create` would refuse."""
+    if has_unknown(inputs) or is_patch(operation.token, str(inputs.get("kind"))):
+        return inputs
+    obj = to_object(inputs)
+    manager = manager_of(operation, obj)
+    existing = existing_of(operation, obj)
+    if existing is not None:
+        refuse_strangers(operation, existing, manager=manager)
+    return _dry_run(operation, obj, inputs, manager=manager, force=True)
+
+
+def plan_update(operation: Operation, inputs: Properties, olds: Properties) -> Properties:
+    """Return the outputs an object will have after an update."""
+    if has_unknown(inputs):
+        return inputs
+    obj = to_object(inputs)
+    manager = field_manager(obj) or manager_in(olds, operation.urn)
+    return _dry_run(operation, obj, inputs, manager=manager, force=forces(operation, obj))
+
+
+def _dry_run(operation: Operation, obj: Json, inputs: Properties, *, manager: str, force: bool) -> Properties:
+    """Return what the API server says the object will be; the inputs, where it cannot say."""
+    try:
+        shown = apply(operation.client, obj, manager=manager, force=force, dry_run=True)
+    except KubeError as error:
+        if _says_nothing(error):
+            return inputs
+        raise
+    return planned_outputs(shown, inputs, manager=manager)
+
+
+def _says_nothing(error: KubeError) -> bool:
+    """Whether a failed dry run tells nothing of the real one.
+
+    The kind or the namespace is made by the same run, the object is about to be replaced, the webhook that
+    looks at it is not up yet, or cannot run dry.
+    """
+    is_expected = isinstance(error, NoSuchKind) or error.status in (403, 404)
+    words = ("field is immutable", "does not support dry run", "failed calling webhook")
+    return is_expected or any(each in error.message for each in words)

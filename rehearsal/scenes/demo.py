@@ -1,0 +1,102 @@
+"""`make demo`: every scene on the running platform, with what happens and when."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from rehearsal.controlplane import ControlPlane
+from rehearsal.errors import RehearsalError
+from rehearsal.hosting import OperatorHost
+from rehearsal.kube.client import KubeClient
+from rehearsal.paths import Workspace
+from rehearsal.scenes.default_placement import DefaultPlacement, default_placement
+from rehearsal.scenes.expectations import unmet_by_default_placement, unmet_by_rayjob, unmet_by_restart
+from rehearsal.scenes.manifests import load_example
+from rehearsal.scenes.placement import name_of
+from rehearsal.scenes.platform import Platform
+from rehearsal.scenes.rayjob_placement import RayJobPlacement, rayjob_placement
+from rehearsal.scenes.spot_restart import SpotRestart, restart_on_spot
+from rehearsal.scenes.table import render_table
+from scheduling.labels import TRAINING, TRAINING_VALUE
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemoResult:
+    """The facts of every scene."""
+
+    cpu: SpotRestart
+    gpu: SpotRestart
+    plain: DefaultPlacement
+    rayjob: RayJobPlacement
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Clock:
+    say: Callable[[str], None]
+    begin: float = field(default_factory=time.monotonic)
+
+    def __call__(self, line: str) -> None:
+        self.say(f"[{time.monotonic() - self.begin:6.1f} s] {line}")
+
+
+def demo(workspace: Workspace, stack: str, *, say: Callable[[str], None] = print) -> DemoResult:
+    """Play every scene on the stack's platform, which must be up; returns what was seen.
+
+    Raises RehearsalError where the platform is not up, a step does not come about, or a scene shows anything
+    but what it should.
+    """
+    platform = _running_platform(workspace, stack, _Clock(say=say))
+    root = workspace.project_root
+    cpu = restart_on_spot(platform, load_example(root, "jobset-spot"))
+    gpu = restart_on_spot(platform, load_example(root, "jobset-spot-gpu"))
+    plain = default_placement(platform, load_example(root, "helper-pod"))
+    rayjob = rayjob_placement(platform, load_example(root, "rayjob-spot"))
+    result = DemoResult(cpu=cpu, gpu=gpu, plain=plain, rayjob=rayjob)
+    say(render_table(("scene", "seen", "as it should be"), _summary(result)))
+    problems = [problem for _, _, problems in _verdicts(result) for problem in problems]
+    if problems:
+        raise RehearsalError("the demo showed what it should not: " + "; ".join(problems))
+    return result
+
+
+def _running_platform(workspace: Workspace, stack: str, say: Callable[[str], None]) -> Platform:
+    if not ControlPlane(stack, workspace).healthy() or not OperatorHost(workspace, stack).running():
+        raise RehearsalError(f"the platform {stack} is not up: run `make up` first")
+    client = KubeClient.from_kubeconfig(workspace.kubeconfig(stack))
+    namespaces = client.list("v1", "Namespace", label_selector=f"{TRAINING}={TRAINING_VALUE}")
+    if not namespaces:
+        raise RehearsalError(
+            f"the platform {stack} has no training namespace: add one under `namespaces` in its stack file, "
+            "then `make up`"
+        )
+    return Platform(client=client, namespace=min(map(name_of, namespaces)), say=say)
+
+
+def _verdicts(result: DemoResult) -> Sequence[tuple[str, str, list[str]]]:
+    return [
+        ("JobSet on spot loses its node", _restart(result.cpu), unmet_by_restart(result.cpu)),
+        ("the same with GPUs", _restart(result.gpu), unmet_by_restart(result.gpu)),
+        (
+            "a pod that selects nothing",
+            f"{result.plain.plain.capacity} {result.plain.plain.machine}, pool {result.plain.plain.pool}",
+            unmet_by_default_placement(result.plain),
+        ),
+        (
+            "RayJob with workers on spot",
+            f"head on {result.rayjob.head.pool}, workers on {_pools(result.rayjob)}",
+            unmet_by_rayjob(result.rayjob),
+        ),
+    ]
+
+
+def _summary(result: DemoResult) -> Sequence[Sequence[str]]:
+    return [(scene, seen, "no" if problems else "yes") for scene, seen, problems in _verdicts(result)]
+
+
+def _restart(seen: SpotRestart) -> str:
+    pools = ", ".join(sorted({each.pool for each in seen.after}))
+    return f"back on {pools} after {seen.seconds:.1f} s, restarts: {seen.restarts}"
+
+
+def _pools(seen: RayJobPlacement) -> str:
+    return ", ".join(sorted({each.pool for each in seen.workers}))

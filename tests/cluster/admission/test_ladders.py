@@ -1,0 +1,107 @@
+"""What the API server accepts as a FallbackPolicy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from components.fallback_policy.definition import API_VERSION, DEFINITION, KIND
+from components.fallback_policy.schema import MOST_TIERS
+from rehearsal.kube.errors import KubeError
+from tests.support.admission_cluster import TRAINING_NAMESPACE
+from tests.support.json_objects import obj, objects
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rehearsal.kube.client import KubeClient
+    from scheduling.json import Json
+
+pytestmark = pytest.mark.cluster
+
+A100_SPOT: Json = {"pool": "a100-spot", "maxFailures": 5, "procurementTimeout": "15m"}
+A100: Json = {"pool": "a100"}
+
+
+def fallback_policy(tiers: Sequence[Json], name: str = "ladder") -> Json:
+    return {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": {"name": name, "namespace": TRAINING_NAMESPACE},
+        "spec": {"tiers": list(tiers)},
+    }
+
+
+def accepted(cluster: KubeClient, manifest: Json) -> Json:
+    return cluster.apply(manifest, field_manager="tests", dry_run=True)
+
+
+@pytest.mark.parametrize(
+    ("ladder", "tiers"),
+    [
+        ("spot, then on-demand", [A100_SPOT, A100]),
+        ("one on-demand tier", [A100]),
+        ("one spot tier for ever", [{"pool": "a100-spot", "maxFailures": -1}]),
+        ("a tier left by failures alone", [{"pool": "a100-spot", "maxFailures": 0}, A100]),
+        ("a tier left by waiting alone", [{"pool": "a100-spot", "procurementTimeout": "1h30m"}, A100]),
+        (
+            "a tier that no failure ends",
+            [{"pool": "s", "maxFailures": -1, "procurementTimeout": "720h"}, A100],
+        ),
+        (
+            "as many tiers as may be",
+            [{"pool": f"s{i}", "maxFailures": 1} for i in range(MOST_TIERS - 1)] + [A100],
+        ),
+    ],
+)
+def test_a_ladder_that_can_be_walked_is_accepted(
+    cluster: KubeClient, ladder: str, tiers: Sequence[Json]
+) -> None:
+    stored = accepted(cluster, fallback_policy(tiers))
+    assert obj(stored["spec"])["tiers"] == tiers, f"{ladder}: must be stored as it is written"
+
+
+@pytest.mark.parametrize(
+    ("reason", "tiers"),
+    [
+        ("spec.tiers: Invalid value", []),
+        ("Too many", [{"pool": f"s{i}", "maxFailures": 1} for i in range(MOST_TIERS)] + [A100]),
+        ("each pool may be in a ladder once", [A100_SPOT, A100_SPOT, A100]),
+        ("needs a way on to the next", [{"pool": "a100-spot"}, A100]),
+        ("needs a way on to the next", [{"pool": "a100-spot", "maxFailures": -1}, A100]),
+        ("no tier follows the last one", [A100_SPOT]),
+        ("no tier follows the last one", [A100_SPOT, {**A100, "procurementTimeout": "15m"}]),
+        ("greater than or equal to -1", [{"pool": "a100-spot", "maxFailures": -2}, A100]),
+        ("expected numeric", [{"pool": "a100-spot", "maxFailures": "5"}, A100]),
+        ("should match", [{"pool": "a100-spot", "procurementTimeout": "15"}, A100]),
+        ("must be a time with its units", [{"pool": "a100-spot", "procurementTimeout": ""}, A100]),
+        ("must be a time with its units", [{"pool": "a100-spot", "procurementTimeout": "0m"}, A100]),
+        ("must be a time with its units", [{"pool": "a100-spot", "procurementTimeout": "721h"}, A100]),
+        ("must be a time with its units", [{"pool": "a100-spot", "procurementTimeout": "999999h"}, A100]),
+        ("spec.tiers\\[0\\].pool: Required", [{"maxFailures": 5}, A100]),
+        ("should match", [{"pool": "A100"}]),
+        ("field not declared in schema", [{**A100_SPOT, "maxRestarts": 5}, A100]),
+    ],
+)
+def test_a_ladder_that_cannot_be_walked_is_refused_with_the_reason(
+    cluster: KubeClient, reason: str, tiers: Sequence[Json]
+) -> None:
+    with pytest.raises(KubeError, match=reason):
+        accepted(cluster, fallback_policy(tiers))
+
+
+def test_a_ladder_of_another_name_is_refused_since_no_job_would_follow_it(cluster: KubeClient) -> None:
+    with pytest.raises(KubeError, match="jobs find it by its name: ladder"):
+        accepted(cluster, fallback_policy([A100], name="fast"))
+
+
+def test_the_definition_has_a_status_of_its_own_and_a_short_name(cluster: KubeClient) -> None:
+    definition = cluster.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", DEFINITION)
+    assert definition is not None, "the definition must be there under its group's name"
+    spec = obj(definition["spec"])
+    assert obj(spec["names"])["shortNames"] == ["fbp"], "`kubectl get fbp` is what people type"
+    (version,) = objects(spec["versions"])
+    assert "status" in obj(version["subresources"]), (
+        "whoever walks the ladder must be able to report without a right to change it"
+    )

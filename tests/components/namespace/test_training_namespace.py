@@ -1,0 +1,88 @@
+"""What `TrainingNamespace` registers."""
+
+from __future__ import annotations
+
+import pulumi
+import pytest
+
+from components.namespace.component import PodSecurity, TrainingNamespace, TrainingNamespaceArgs
+from scheduling.ladder import Ladder, Tier
+from tests.support.json_objects import obj
+from tests.support.recorder import Recording, record
+
+LADDER = Ladder(tiers=(Tier(pool="a100-spot", max_failures=5), Tier(pool="a100")))
+URI = "file:///checkpoints/vision"
+
+
+def recorded(*, pod_security: PodSecurity = "baseline", preview: bool = False) -> Recording:
+    def build() -> None:
+        args = TrainingNamespaceArgs(
+            namespace="vision",
+            ladder=LADDER,
+            checkpoint_uri=pulumi.Output.from_input(URI),
+            pod_security=pod_security,
+        )
+        TrainingNamespace("vision", args)
+
+    return record(build, preview=preview)
+
+
+def test_the_namespace_is_marked_as_training_and_keeps_pods_off_the_host() -> None:
+    namespace = recorded().one("core/v1:Namespace")
+    assert namespace.inputs["metadata"] == {
+        "name": "vision",
+        "labels": {"holdfast.dev/training": "true", "pod-security.kubernetes.io/enforce": "baseline"},
+    }, "admission and policies find it by the one label, Pod Security by the other"
+
+
+@pytest.mark.parametrize("standard", ["privileged", "restricted"])
+def test_the_pod_security_standard_can_be_chosen(standard: PodSecurity) -> None:
+    metadata = obj(recorded(pod_security=standard).one("core/v1:Namespace").inputs["metadata"])
+    assert obj(metadata["labels"])["pod-security.kubernetes.io/enforce"] == standard, (
+        "training over RDMA needs the host, and a namespace of notebooks may be held to more"
+    )
+
+
+def test_its_jobs_have_a_ladder_under_the_name_they_look_for() -> None:
+    ladder = recorded().one("holdfast.dev/v1alpha1:FallbackPolicy")
+    assert ladder.inputs["metadata"] == {"name": "ladder", "namespace": "vision"}, "jobs find it by this name"
+    assert ladder.inputs["spec"] == {"tiers": [{"pool": "a100-spot", "maxFailures": 5}, {"pool": "a100"}]}, (
+        "the ladder must be the one of the arguments"
+    )
+
+
+def test_its_pods_learn_where_their_checkpoints_are() -> None:
+    checkpoints = recorded().one("core/v1:ConfigMap")
+    assert checkpoints.inputs["metadata"] == {"name": "checkpoints", "namespace": "vision"}, (
+        "a name to rely on"
+    )
+    assert checkpoints.inputs["data"] == {"CHECKPOINT_URI": URI}, "the address that the arguments give"
+
+
+def test_its_service_account_brings_no_token_for_the_api() -> None:
+    account = recorded().one("core/v1:ServiceAccount")
+    assert account.inputs == {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": "trainer", "namespace": "vision"},
+        "automountServiceAccountToken": False,
+    }, "training has no business with the cluster's API"
+
+
+def test_everything_in_it_comes_after_the_namespace() -> None:
+    everything = recorded()
+    inside = [
+        resource
+        for resource in everything
+        if resource.name.startswith("vision-") and "Namespace" not in resource.type
+    ]
+    assert len(inside) == 3, "service account, checkpoints and ladder"
+    for resource in inside:
+        assert "vision-namespace" in resource.depends_on, f"{resource.name} needs the namespace to lie in"
+
+
+def test_a_preview_knows_which_namespace_the_ladder_lies_in() -> None:
+    ladder = recorded(preview=True).one("holdfast.dev/v1alpha1:FallbackPolicy")
+    assert ladder.inputs["metadata"] == {"name": "ladder", "namespace": "vision"}, (
+        "an output of the namespace would be unknown in a preview, and the policies could not tell"
+    )

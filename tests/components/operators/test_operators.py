@@ -1,0 +1,76 @@
+"""The operators that run training jobs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from components.operators.component import Operators, OperatorsArgs
+from tests.support.inputs import mapping, objects, text, value
+from tests.support.recorder import Recorded, Recording, record
+
+ARGS = OperatorsArgs(charts="/charts", jobset_version="0.12.0", kuberay_version="1.6.2", replicas=1)
+
+
+def recorded(args: OperatorsArgs = ARGS, *, preview: bool = False) -> Recording:
+    return record(lambda: Operators("operators", args), preview=preview)
+
+
+def jobset(recording: Recording) -> Recorded:
+    return recording.one(":Release", "operators-jobset-controller")
+
+
+def kuberay(recording: Recording) -> Recorded:
+    return recording.one(":Release", "operators-kuberay-controller")
+
+
+@pytest.mark.parametrize("preview", [False, True])
+def test_each_operator_has_a_release_of_its_own_beside_its_crds(preview: bool) -> None:
+    releases = {text(release, "name") for release in recorded(preview=preview).of(":Release")}
+    assert releases == {"jobset", "jobset-crds", "kuberay-operator", "kuberay-crds"}, (
+        "names that helm users meet"
+    )
+
+
+def test_each_operator_has_a_namespace_of_its_own() -> None:
+    namespaces = {text(namespace, "metadata", "name") for namespace in recorded().of(":Namespace")}
+    assert namespaces == {"jobset-system", "kuberay-system"}, "their permissions are apart"
+
+
+def test_images_are_pinned_to_the_operators_versions() -> None:
+    recording = recorded()
+    images = [mapping(release, "values", "image") for release in (jobset(recording), kuberay(recording))]
+    assert [image["tag"] for image in images] == ["v0.12.0", "v1.6.2"], (
+        "JobSet's chart would take a moving tag"
+    )
+
+
+@pytest.mark.parametrize(("replicas", "elects"), [(1, False), (2, True)])
+def test_a_leader_is_elected_among_several(replicas: int, elects: bool) -> None:
+    recording = recorded(replace(ARGS, replicas=replicas))
+    assert value(jobset(recording), "values", "controller", "replicas") == replicas, "as many as asked for"
+    assert value(jobset(recording), "values", "controller", "leaderElection", "enable") is elects, (
+        "one has no rival"
+    )
+    assert value(kuberay(recording), "values", "replicas") == replicas, "as many as asked for"
+    assert value(kuberay(recording), "values", "leaderElectionEnabled") is elects, "one has no rival"
+
+
+def test_operators_run_on_system_nodes() -> None:
+    recording = recorded()
+    for placement in (
+        mapping(jobset(recording), "values", "controller"),
+        mapping(kuberay(recording), "values"),
+    ):
+        assert placement["nodeSelector"] == {"holdfast.dev/system": "true"}, "no interruption takes these"
+        tolerations = objects(placement, "tolerations")
+        assert tolerations == [{"key": "CriticalAddonsOnly", "operator": "Exists"}], "which are tainted"
+
+
+def test_annotations_reach_the_pods_of_both() -> None:
+    recording = recorded(replace(ARGS, pod_annotations={"example.com/seen": "yes"}))
+    assert value(jobset(recording), "values", "controller", "podAnnotations", "example.com/seen") == "yes", (
+        "JobSet's key"
+    )
+    assert value(kuberay(recording), "values", "annotations", "example.com/seen") == "yes", "KubeRay's key"

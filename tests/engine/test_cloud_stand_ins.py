@@ -1,0 +1,209 @@
+"""The real engine takes the stand-ins for clouds."""
+
+import json
+from pathlib import Path
+
+import pulumi
+import pytest
+
+from rehearsal.engine import EngineFailure
+from rehearsal.providers.cloud.state import CloudObject
+from rehearsal.providers.faults import Faults
+from tests.support.cloud_program import CloudProgram
+
+# Importing an SDK module imports the deprecated types in it as well.
+pytestmark = [pytest.mark.engine, pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_")]
+
+_VPC = "aws:ec2/vpc:Vpc"
+_SUBNET = "aws:ec2/subnet:Subnet"
+_BUCKET = "aws:s3/bucket:Bucket"
+_CLUSTER = "aws:eks/cluster:Cluster"
+
+
+@pytest.fixture
+def stack(tmp_path: Path) -> CloudProgram:
+    return CloudProgram(root=tmp_path)
+
+
+def _network(*, tags: dict[str, str] | None = None, cidr: str = "10.0.0.0/16") -> None:
+    from pulumi_aws import ec2
+
+    vpc = ec2.Vpc("network", cidr_block=cidr, tags=tags)
+    subnet = ec2.Subnet("zone-a", vpc_id=vpc.id, cidr_block=cidr.replace("/16", "/24"))
+    pulumi.export("vpc", vpc.id)
+    pulumi.export("subnet", subnet.arn)
+
+
+def _bucket(name: str | None = None, *, import_id: str | None = None) -> None:
+    from pulumi_aws import s3
+
+    s3.Bucket("checkpoints", bucket=name, opts=pulumi.ResourceOptions(import_=import_id))
+
+
+def test_a_preview_makes_nothing_and_leaves_computed_outputs_unknown(stack: CloudProgram) -> None:
+    seen: list[str] = []
+
+    def program() -> None:
+        from pulumi_aws import s3
+
+        s3.Bucket("checkpoints", bucket="ckpt").arn.apply(seen.append)
+
+    outcome = stack.preview(program)
+    assert outcome.changes["create"] == 2, "the stack and the bucket are to be created"
+    assert seen == [], "an ARN was given before there was a bucket"
+    assert stack.objects(_BUCKET) == [], "a preview made a bucket"
+    stack.up(program)
+    assert seen == ["arn:aws:s3:::ckpt"], "after the create the ARN is known"
+
+
+def test_a_stack_is_made_left_alone_updated_replaced_and_destroyed(stack: CloudProgram) -> None:
+    made = stack.up(_network)
+    assert made.changes["create"] == 3, "the stack, a VPC and a subnet are created"
+    assert str(made.outputs["subnet"]).startswith("arn:aws:ec2:us-east-1:"), "the ARN is not well shaped"
+    assert stack.up(_network).changed == 0, "a second run has nothing to do"
+
+    tagged = stack.up(lambda: _network(tags={"team": "vision"}))
+    assert tagged.changes["update"] == 1, "tags change in place"
+    assert stack.objects(_VPC)[0].inputs["tags"] == {"team": "vision"}, "the cloud did not learn of the tags"
+
+    moved = stack.up(lambda: _network(cidr="10.1.0.0/16"))
+    assert moved.changes["replace"] == 2, "a VPC cannot change its range, nor a subnet its VPC"
+    assert [one.id for one in stack.objects(_VPC)] == [moved.outputs["vpc"]], "the old VPC is still there"
+    assert moved.outputs["vpc"] != made.outputs["vpc"], "a replacement is another object"
+
+    stack.destroy()
+    assert stack.cloud().read().all() == [], "something outlived the stack"
+
+
+def test_a_replaced_bucket_with_a_made_up_name_gets_another(stack: CloudProgram) -> None:
+    def program(generation: int) -> None:
+        from pulumi_aws import s3
+
+        s3.Bucket("ckpt", opts=pulumi.ResourceOptions(replacement_trigger=generation))
+
+    stack.up(lambda: program(1))
+    (first,) = stack.objects(_BUCKET)
+    stack.up(lambda: program(2))
+    (second,) = stack.objects(_BUCKET)
+    assert first.id != second.id, (
+        "the successor is made before its predecessor goes, so it needs a name of its own"
+    )
+
+
+def test_a_refresh_drops_what_was_deleted_behind_the_engine_and_up_makes_it_again(
+    stack: CloudProgram,
+) -> None:
+    stack.up(_network)
+    with stack.cloud().changing() as console:
+        (subnet,) = console.of_type(_SUBNET)
+        console.remove(_SUBNET, subnet.id)
+    assert stack.refresh(_network).changes.get("delete") == 1, "the missing subnet was not noticed"
+    assert stack.up(_network).changes["create"] == 1, "the subnet was not made again"
+    assert len(stack.objects(_SUBNET)) == 1, "there is one subnet in the program"
+
+
+def test_an_existing_bucket_is_imported_and_a_missing_one_refused(stack: CloudProgram) -> None:
+    with pytest.raises(EngineFailure, match="resource 'ckpt' does not exist"):
+        stack.up(lambda: _bucket("ckpt", import_id="ckpt"))
+    with stack.cloud().changing() as console:
+        console.put(CloudObject(type=_BUCKET, id="ckpt", urn="", inputs={"bucket": "ckpt"}))
+    assert stack.up(lambda: _bucket("ckpt", import_id="ckpt")).changes["import"] == 1, (
+        "the bucket was not imported"
+    )
+    assert stack.up(lambda: _bucket("ckpt")).changed == 0, "the imported bucket differs from the program's"
+
+
+def test_a_name_that_is_taken_stops_the_run_in_the_clouds_words(stack: CloudProgram) -> None:
+    with stack.cloud().changing() as console:
+        console.put(CloudObject(type=_BUCKET, id="ckpt", urn="", inputs={"bucket": "ckpt"}))
+    with pytest.raises(
+        EngineFailure, match="BucketAlreadyExists: The requested bucket name is not available: ckpt"
+    ):
+        stack.up(lambda: _bucket("ckpt"))
+
+
+def test_an_unknown_property_and_type_stop_the_preview(stack: CloudProgram) -> None:
+    def program() -> None:
+        pulumi.CustomResource("aws:s3/bukket:Bukket", "one", {})
+        pulumi.CustomResource(_SUBNET, "two", {"vpcID": "vpc-1"})
+
+    with pytest.raises(EngineFailure) as caught:
+        stack.preview(program)
+    assert "has no type 'aws:s3/bukket:Bukket'; did you mean aws:s3/bucket:Bucket" in str(caught.value), (
+        "not named"
+    )
+    assert "Traceback" not in caught.value.outcome.stdout, "a traceback reached the user"
+
+
+def test_invokes_and_instances_answer_for_their_own_regions(tmp_path: Path) -> None:
+    stack = CloudProgram(root=tmp_path, config={"aws:region": "eu-west-1"})
+
+    def program() -> None:
+        import pulumi_aws as aws
+
+        elsewhere = aws.Provider("elsewhere", region="us-west-2")
+        pulumi.export("here", aws.sqs.Queue("here").arn)
+        pulumi.export("there", aws.sqs.Queue("there", opts=pulumi.ResourceOptions(provider=elsewhere)).arn)
+        pulumi.export("zones", aws.get_availability_zones_output().names)
+
+    outputs = stack.up(program).outputs
+    assert str(outputs["here"]).startswith("arn:aws:sqs:eu-west-1:"), (
+        "the default provider's region was not used"
+    )
+    assert str(outputs["there"]).startswith("arn:aws:sqs:us-west-2:"), (
+        "instances share a server, not a region"
+    )
+    assert outputs["zones"] == ["eu-west-1a", "eu-west-1b", "eu-west-1c"], (
+        "the invoke answered for another region"
+    )
+
+
+def test_a_remote_component_registers_its_children_and_answers_its_outputs(tmp_path: Path) -> None:
+    stack = CloudProgram(root=tmp_path, packages=("aws", "eks"))
+    unknown: list[object] = []
+
+    def program() -> None:
+        import pulumi_eks as eks
+
+        cluster = eks.Cluster(
+            "train", version="1.36", subnet_ids=["subnet-1", "subnet-2"], create_oidc_provider=True
+        )
+        cluster.kubeconfig.apply(unknown.append)
+        pulumi.export("kubeconfig", cluster.kubeconfig)
+        pulumi.export("version", cluster.eks_cluster.version)
+        pulumi.export("issuer", cluster.oidc_provider_url)
+
+    planned = stack.preview(program)
+    assert unknown == [], "a kubeconfig was given before there was a cluster"
+    outputs = stack.up(program).outputs
+    (cluster,) = stack.objects(_CLUSTER)
+    assert planned.changes["create"] == 7, (
+        "stack, component, role, policy, security group, cluster, OIDC provider"
+    )
+    assert cluster.id in json.dumps(outputs["kubeconfig"]), (
+        "the kubeconfig asks for a token of another cluster"
+    )
+    assert outputs["version"] == "1.36", "the cluster itself did not come back as a resource"
+    assert str(outputs["issuer"]) in json.dumps(cluster.computed["identities"]), (
+        "the issuer is another cluster's"
+    )
+    assert stack.up(program).changed == 0, "the component changes though nothing did"
+    stack.destroy(program)
+    assert stack.cloud().read().all() == [], "a child outlived its component"
+
+
+def test_a_run_that_failed_at_a_create_converges_with_the_next(stack: CloudProgram) -> None:
+    faults = Faults()
+    faults.fail_create(2, "SubnetLimitExceeded")
+    with pytest.raises(EngineFailure, match="creating zone-a: SubnetLimitExceeded"):
+        stack.up(_network, faults=faults)
+    outcome = stack.up(_network)
+    assert (outcome.changes["create"], outcome.changes["same"]) == (1, 2), "only what had failed is made"
+    assert stack.up(_network).changed == 0, "the stack has not converged"
+
+
+def test_a_throttled_call_delays_a_run_and_does_not_fail_it(stack: CloudProgram) -> None:
+    faults = Faults()
+    faults.throttle(1, times=3)
+    assert stack.up(_network, faults=faults).changes["create"] == 3, "a throttled call failed the run"
+    assert faults.retries == 3, "the call was not throttled"

@@ -1,0 +1,327 @@
+"""The stand-in answers each call of the protocol as the cloud's own provider would."""
+
+import json
+from collections.abc import Generator
+from pathlib import Path
+
+import grpc
+import pytest
+from google.protobuf import empty_pb2
+from pulumi.runtime.proto import provider_pb2
+
+from rehearsal.providers.cloud import CloudProvider
+from rehearsal.providers.cloud.schema.package import Schema
+from rehearsal.providers.cloud.state import CloudObject, CloudState
+from rehearsal.providers.faults import Faults
+from rehearsal.providers.serving import serve
+from rehearsal.providers.values import UNKNOWN, Properties, Secret, from_struct, to_struct
+from tests.support.provider_calls import Engine, Provider, calling, refusal
+
+_BUCKET = "aws:s3/bucket:Bucket"
+_VPC = "aws:ec2/vpc:Vpc"
+_SUBNET = "aws:ec2/subnet:Subnet"
+_ROLE = "aws:iam/role:Role"
+_GROUP = "aws:ec2/securityGroup:SecurityGroup"
+
+
+@pytest.fixture
+def state_file(tmp_path: Path) -> Path:
+    return tmp_path / "aws.json"
+
+
+@pytest.fixture
+def aws(state_file: Path) -> Generator[Provider]:
+    with serve(CloudProvider("aws", state_file, Faults())) as served, calling(served.port) as provider:
+        yield provider
+
+
+def test_the_version_is_that_of_the_installed_sdk(aws: Provider) -> None:
+    info = aws.GetPluginInfo(empty_pb2.Empty())
+    assert info.version == Schema.for_package("aws").version, "the engine would look for another plugin"
+
+
+def test_a_preview_knows_the_inputs_and_not_what_the_cloud_adds(aws: Provider, state_file: Path) -> None:
+    planned = Engine(provider=aws, type=_BUCKET).plan({"bucket": "ckpt", "forceDestroy": True})
+    assert (planned["bucket"], planned["forceDestroy"]) == ("ckpt", True), "known inputs were lost"
+    assert planned["arn"] is UNKNOWN, "an ARN is not known before the bucket exists"
+    assert CloudState(state_file).read().all() == [], "a preview made something"
+
+
+def test_everything_unknown_on_preview_that_is_always_set_is_there_after_a_create(aws: Provider) -> None:
+    engine = Engine(provider=aws, type=_VPC)
+    planned = engine.plan({"cidrBlock": "10.0.0.0/16"})
+    _, made = engine.create({"cidrBlock": "10.0.0.0/16"})
+    assert UNKNOWN not in made.values(), "an output stayed unknown"
+    assert set(made) == set(planned), "a preview promised other outputs than the create gave"
+
+
+def test_computed_outputs_have_the_types_and_shapes_of_the_cloud(aws: Provider) -> None:
+    vpc, outputs = Engine(provider=aws, type=_VPC).create({"cidrBlock": "10.0.0.0/16"})
+    assert vpc.startswith("vpc-"), "an EC2 id begins with its kind"
+    assert len(vpc) == len("vpc-") + 17, "an EC2 id ends in 17 hexadecimal digits"
+    assert outputs["arn"] == f"arn:aws:ec2:us-east-1:123456789012:vpc/{vpc}", "the ARN is not well shaped"
+    assert outputs["enableDnsHostnames"] is False, "a boolean output must be one"
+
+
+def test_a_name_is_made_up_from_the_seed_and_kept_on_update(aws: Provider) -> None:
+    engine = Engine(provider=aws, type=_BUCKET, name="ckpt")
+    first = engine.check({}, seed=b"one")
+    assert str(first["bucket"]).startswith("ckpt-"), "the logical name is what people recognise"
+    assert len(str(first["bucket"])) == len("ckpt-") + 7, "the real provider appends 7 digits"
+    assert engine.check({}, old=first, seed=b"two") == first, "an update would rename the bucket"
+    assert engine.check({}, seed=b"two") != first, "a replacement would clash with its predecessor"
+
+
+def test_a_made_up_name_too_long_for_the_cloud_is_refused_with_the_mend(aws: Provider) -> None:
+    engine = Engine(provider=aws, type=_ROLE, name="r" * 60)
+    reason = refusal(lambda: engine.check({"assumeRolePolicy": "{}"}))
+    assert "has 68 characters of at most 64; shorten the resource's name or set 'name'" in reason, reason
+
+
+def test_an_unknown_type_is_refused_by_name(aws: Provider) -> None:
+    reason = refusal(lambda: Engine(provider=aws, type="aws:s3/bukket:Bukket").check({}))
+    assert "has no type 'aws:s3/bukket:Bukket'" in reason, reason
+
+
+def test_a_missing_property_is_refused_at_the_check(aws: Provider) -> None:
+    assert list(Engine(provider=aws, type=_SUBNET).refusals({})) == ["vpcId"], (
+        "the mistake is found before any create"
+    )
+
+
+def test_a_name_that_is_taken_is_refused_in_the_clouds_words(aws: Provider) -> None:
+    Engine(provider=aws, type=_BUCKET).create({"bucket": "ckpt"})
+    second = Engine(provider=aws, type=_BUCKET, name="two")
+    reason = refusal(lambda: second.create({"bucket": "ckpt"}))
+    assert reason == "BucketAlreadyExists: The requested bucket name is not available: ckpt", reason
+
+
+def test_one_name_serves_two_objects_in_different_scopes(aws: Provider) -> None:
+    ids = {
+        Engine(provider=aws, type=_GROUP, name=vpc).create({"name": "nodes", "vpcId": vpc})[0]
+        for vpc in ("vpc-1", "vpc-2")
+    }
+    assert len(ids) == 2, "a security group's name is unique in its VPC only"
+
+
+def test_an_object_made_again_has_another_id(aws: Provider) -> None:
+    engine = Engine(provider=aws, type=_VPC)
+    first, _ = engine.create({"cidrBlock": "10.0.0.0/16"})
+    engine.delete(first)
+    second, _ = engine.create({"cidrBlock": "10.0.0.0/16"})
+    assert first != second, "a stale reference to the first would seem to work"
+
+
+def test_a_missing_object_reads_as_nothing_so_that_a_refresh_drops_it(aws: Provider) -> None:
+    assert Engine(provider=aws, type=_BUCKET).read("gone", inputs={"bucket": "gone"})[0] == "", (
+        "it must read as gone"
+    )
+
+
+def test_a_refresh_shows_what_was_changed_behind_the_engine(aws: Provider, state_file: Path) -> None:
+    engine = Engine(provider=aws, type=_BUCKET)
+    made, _ = engine.create({"bucket": "ckpt", "tags": {"a": "b"}})
+    document = json.loads(state_file.read_text())
+    document["objects"][0]["inputs"] |= {"tags": {"a": "changed"}, "forceDestroy": True}
+    state_file.write_text(json.dumps(document))
+    _, outputs, inputs = engine.read(made, inputs={"bucket": "ckpt", "tags": {"a": "b"}})
+    assert inputs == {"bucket": "ckpt", "tags": {"a": "changed"}}, (
+        "drift must show in the inputs the program set"
+    )
+    assert outputs["forceDestroy"] is True, "drift outside the program's inputs shows in the outputs"
+
+
+def test_an_import_shows_all_inputs_of_an_object_that_was_there(aws: Provider, state_file: Path) -> None:
+    with CloudState(state_file).changing() as inventory:
+        inventory.put(
+            CloudObject(type=_BUCKET, id="old", urn="", inputs={"bucket": "old", "forceDestroy": True})
+        )
+    _, _, inputs = Engine(provider=aws, type=_BUCKET).read("old")
+    assert inputs == {"bucket": "old", "forceDestroy": True}, "an import compares these with the program's"
+
+
+def test_an_update_keeps_id_and_computed_values(aws: Provider) -> None:
+    engine = Engine(provider=aws, type=_VPC)
+    vpc, before = engine.create({"cidrBlock": "10.0.0.0/16"})
+    after = engine.update(vpc, {"cidrBlock": "10.0.0.0/16", "tags": {"a": "b"}})
+    assert (after["arn"], after["tagsAll"]) == (before["arn"], {"a": "b"}), (
+        "only what follows from the tags changes"
+    )
+
+
+def test_a_previewed_update_changes_nothing(aws: Provider) -> None:
+    engine = Engine(provider=aws, type=_VPC)
+    vpc, before = engine.create({"cidrBlock": "10.0.0.0/16"})
+    planned = engine.update(vpc, {"cidrBlock": "10.0.0.0/16", "tags": {"a": UNKNOWN}}, preview=True)
+    assert planned["tags"] == {"a": UNKNOWN}, "what is not known yet must stay so"
+    assert planned["tagsAll"] is UNKNOWN, "what follows from the unknown is unknown"
+    assert planned["ownerId"] == before["ownerId"], "what does not follow from it is known"
+    assert engine.read(vpc)[1] == before, "a preview changed the object"
+
+
+def test_an_update_of_a_missing_object_fails_in_the_clouds_words(aws: Provider) -> None:
+    reason = refusal(lambda: Engine(provider=aws, type=_BUCKET).update("gone", {"bucket": "gone"}))
+    assert reason == "ResourceNotFoundException: aws:s3/bucket:Bucket gone does not exist", reason
+
+
+def test_deleting_what_is_gone_is_no_failure(aws: Provider) -> None:
+    engine = Engine(provider=aws, type=_BUCKET)
+    made, _ = engine.create({"bucket": "ckpt"})
+    engine.delete(made)
+    engine.delete(made)
+    assert engine.read(made)[0] == "", "the bucket is still there"
+
+
+def test_a_delete_the_cloud_refuses_leaves_the_object(aws: Provider) -> None:
+    engine = Engine(provider=aws, type=_VPC)
+    vpc, _ = engine.create({"cidrBlock": "10.0.0.0/16"})
+    Engine(provider=aws, type=_SUBNET).create({"vpcId": vpc, "cidrBlock": "10.0.0.0/24"})
+    assert refusal(lambda: engine.delete(vpc)).startswith("DependencyViolation"), (
+        "a VPC with subnets cannot go"
+    )
+    assert engine.read(vpc)[0] == vpc, "a refused delete deleted"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "replaces", "deletes_first"),
+    [
+        ({"bucket": "a"}, {"bucket": "a", "tags": {}}, [], False),
+        ({"bucket": "a"}, {"bucket": "b"}, ["bucket"], False),
+        ({"bucket": "one-0123abc"}, {"bucket": UNKNOWN}, ["bucket"], False),
+    ],
+)
+def test_a_bucket_is_replaced_only_for_its_name(
+    aws: Provider, old: Properties, new: Properties, replaces: list[str], *, deletes_first: bool
+) -> None:
+    answer = Engine(provider=aws, type=_BUCKET).diff(old, new)
+    assert (list(answer.replaces), answer.deleteBeforeReplace) == (replaces, deletes_first), (
+        "the plan is wrong"
+    )
+
+
+@pytest.mark.parametrize(("name", "deletes_first"), [("mine", True), ("one-0123abc", False)])
+def test_a_replacement_comes_after_the_delete_only_if_the_program_fixed_the_name(
+    aws: Provider, name: str, *, deletes_first: bool
+) -> None:
+    old = {"name": name, "roleArn": "a", "vpcConfig": {"subnetIds": ["s"]}}
+    answer = Engine(provider=aws, type="aws:eks/cluster:Cluster").diff(old, {**old, "roleArn": "b"})
+    assert list(answer.replaces) == ["roleArn"], "a cluster's role cannot be changed in place"
+    assert answer.deleteBeforeReplace is deletes_first, "two clusters of one name cannot exist together"
+    assert answer.detailedDiff["roleArn"].kind == provider_pb2.PropertyDiff.UPDATE_REPLACE, (
+        "the plan must say why"
+    )
+
+
+def test_a_secret_input_comes_back_secret_and_is_kept_in_plain(aws: Provider, state_file: Path) -> None:
+    _, outputs = Engine(provider=aws, type=_BUCKET).create({"bucket": "b", "policy": Secret("{}")})
+    assert outputs["policy"] == Secret("{}"), "the engine would store it in plain text"
+    assert CloudState(state_file).read().all()[0].inputs["policy"] == "{}", "a cloud holds the value itself"
+
+
+def test_each_provider_instance_keeps_its_own_configuration(state_file: Path) -> None:
+    with serve(CloudProvider("aws", state_file, Faults())) as served:
+        arns: set[str] = set()
+        for region in ("us-east-1", "eu-west-1"):
+            with calling(served.port) as provider:
+                configure = provider_pb2.ConfigureRequest(args=to_struct({"region": region}))
+                provider.Configure(configure)
+                _, outputs = Engine(provider=provider, type=_VPC, name=region).create({})
+                arns.add(str(outputs["arn"]).split(":")[3])
+    assert arns == {"us-east-1", "eu-west-1"}, (
+        "instances of a package share one server, not one configuration"
+    )
+
+
+def test_default_tags_of_the_provider_show_in_all_tags(aws: Provider) -> None:
+    tags = json.dumps({"tags": {"team": "ml", "a": "default"}})
+    aws.Configure(provider_pb2.ConfigureRequest(args=to_struct({"defaultTags": tags})))
+    _, outputs = Engine(provider=aws, type=_VPC).create({"tags": {"a": "own"}})
+    assert outputs["tagsAll"] == {"team": "ml", "a": "own"}, "a resource's own tag wins over the default"
+
+
+def test_an_invoke_answers_for_the_providers_region(aws: Provider) -> None:
+    aws.Configure(provider_pb2.ConfigureRequest(args=to_struct({"region": "eu-west-1"})))
+    request = provider_pb2.InvokeRequest(tok="aws:index/getAvailabilityZones:getAvailabilityZones")
+    zones = from_struct(getattr(aws.Invoke(request), "return"))["names"]
+    assert zones == ["eu-west-1a", "eu-west-1b", "eu-west-1c"], "zones of another region were named"
+
+
+def test_an_invoke_that_is_not_rehearsed_is_refused_by_name(aws: Provider) -> None:
+    request = provider_pb2.InvokeRequest(tok="aws:ec2/getAmi:getAmi")
+    reason = refusal(lambda: aws.Invoke(request))
+    assert "function 'aws:ec2/getAmi:getAmi' is not rehearsed; of aws these are: aws:index/" in reason, reason
+
+
+def test_a_component_that_is_not_rehearsed_is_refused_by_name(tmp_path: Path) -> None:
+    request = provider_pb2.ConstructRequest(type="eks:index:ManagedNodeGroup", name="workers")
+    with serve(CloudProvider("eks", tmp_path / "eks.json", Faults())) as served, calling(served.port) as eks:
+        reason = refusal(lambda: eks.Construct(request))
+    assert (
+        "component 'eks:index:ManagedNodeGroup' is not rehearsed; these are: eks:index:Cluster" in reason
+    ), reason
+
+
+def test_an_ordered_failure_of_the_nth_create_makes_nothing(state_file: Path) -> None:
+    faults = Faults()
+    faults.fail_create(2, "VpcLimitExceeded")
+    with serve(CloudProvider("aws", state_file, faults)) as served, calling(served.port) as aws:
+        Engine(provider=aws, type=_VPC).create({})
+        reason = refusal(lambda: Engine(provider=aws, type=_VPC, name="two").create({}))
+    assert reason == "creating two: VpcLimitExceeded", reason
+    assert len(CloudState(state_file).read().all()) == 1, "the refused create made an object"
+
+
+def test_a_crash_after_a_create_leaves_the_object_and_no_answer(state_file: Path) -> None:
+    faults = Faults(on_crash=lambda: None)
+    faults.crash_after_create(1)
+    with serve(CloudProvider("aws", state_file, faults)) as served, calling(served.port) as aws:
+        engine = Engine(provider=aws, type=_VPC)
+        request = provider_pb2.CreateRequest(urn=engine.urn, type=_VPC, name="one", properties=to_struct({}))
+        call = aws.Create.future(request)
+        with pytest.raises(grpc.FutureTimeoutError):
+            call.result(timeout=0.2)
+    (orphan,) = CloudState(state_file).read().all()
+    assert orphan.urn == engine.urn, "the next run cannot find what this one made"
+
+
+def test_a_throttled_call_is_served_after_retries(state_file: Path) -> None:
+    faults = Faults()
+    faults.throttle(1, times=3)
+    with serve(CloudProvider("aws", state_file, faults)) as served, calling(served.port) as aws:
+        made, _ = Engine(provider=aws, type=_VPC).create({})
+    assert made.startswith("vpc-"), "the call was not served in the end"
+    assert faults.retries == 3, "the provider did not try again as often as it was turned away"
+
+
+def test_a_call_throttled_beyond_the_retries_fails_in_the_clouds_words(state_file: Path) -> None:
+    faults = Faults()
+    faults.throttle(1, times=100)
+    with serve(CloudProvider("aws", state_file, faults)) as served, calling(served.port) as aws:
+        reason = refusal(lambda: Engine(provider=aws, type=_VPC).create({}))
+    assert reason.startswith("create aws:ec2/vpc:Vpc: ThrottlingException: Rate exceeded; gave up"), reason
+
+
+@pytest.mark.parametrize(
+    ("package", "token", "inputs", "prefix"),
+    [
+        ("gcp", "gcp:container/cluster:Cluster", {"location": "us-central1"}, "us-central1/one-"),
+        (
+            "azure-native",
+            "azure-native:containerservice:ManagedCluster",
+            {"resourceGroupName": "rg"},
+            "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/rg/providers/Microsoft.Containerservice/",
+        ),
+    ],
+)
+def test_every_clouds_resources_are_made_named_and_identified(
+    tmp_path: Path, package: str, token: str, inputs: Properties, prefix: str
+) -> None:
+    with (
+        serve(CloudProvider(package, tmp_path / "c.json", Faults())) as served,
+        calling(served.port) as provider,
+    ):
+        engine = Engine(provider=provider, type=token)
+        made, outputs = engine.create(inputs)
+        assert made.startswith(prefix), f"{made} does not say where the object is"
+        assert str(outputs["name"]).startswith("one"), "the object has no name"
+        assert engine.read(made, inputs=inputs)[2] == inputs, "the object cannot be read back"

@@ -1,0 +1,124 @@
+"""Versions are read from go.mod, the file that decides what is built."""
+
+from pathlib import Path
+
+import pytest
+
+from infra import versions
+from rehearsal.errors import RehearsalError
+from rehearsal.tools.catalogue import CHAINS, TOOLS, Tool, tool_named
+from rehearsal.tools.charts import CHARTS
+from rehearsal.tools.pins import parse_go_mod, read_go_module
+from tests.support.tool_workspace import PROJECT
+
+FOLDER = Path("tools/example")
+GO_MOD = """\
+module holdfast.dev/tools/example
+
+go 1.26
+
+replace (
+\tk8s.io/api => k8s.io/api v0.1.0
+)
+replace example.com/one => example.com/fork v9.9.9
+
+tool (
+\texample.com/one/cmd/thing
+)
+
+require example.com/alone v1.0.0
+require (
+\texample.com/one v1.2.3 // indirect
+\texample.com/one/cmd v2.0.0 // indirect
+)
+"""
+
+
+def test_both_forms_of_require_are_read_and_replacements_are_none() -> None:
+    read = parse_go_mod(FOLDER, GO_MOD)
+    assert read.requires == {
+        "example.com/alone": "v1.0.0",
+        "example.com/one": "v1.2.3",
+        "example.com/one/cmd": "v2.0.0",
+    }, "a replacement is no pin of its own"
+    assert str(read.go) == "1.26.0", "a language version without a patch is its first release"
+
+
+def test_a_package_belongs_to_the_longest_matching_module() -> None:
+    read = parse_go_mod(FOLDER, GO_MOD)
+    assert read.providing("example.com/one/cmd/thing") == ("example.com/one/cmd", "v2.0.0"), (
+        "as Go itself resolves it"
+    )
+    assert read.providing("example.com/one") == ("example.com/one", "v1.2.3"), "a module is also a package"
+
+
+def test_a_module_that_is_not_required_is_named_with_the_command_that_adds_it() -> None:
+    with pytest.raises(RehearsalError, match=r"requires no module for example.com/onetwo.*go get -tool"):
+        parse_go_mod(FOLDER, GO_MOD).providing("example.com/onetwo")
+
+
+def test_a_missing_go_mod_is_one_clear_message(tmp_path: Path) -> None:
+    with pytest.raises(RehearsalError, match="cannot be read"):
+        read_go_module(tmp_path)
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_every_tool_is_kept_by_a_tool_directive(tool: Tool) -> None:
+    module = read_go_module(PROJECT / "tools" / tool.module)
+    assert tool.package in module.tools, f"`go mod tidy` in tools/{tool.module} would drop {tool.package}"
+
+
+def test_every_tool_directive_is_catalogued() -> None:
+    directives = {
+        (folder.parent.name, package)
+        for folder in (PROJECT / "tools").glob("*/go.mod")
+        for package in read_go_module(folder.parent).tools
+    }
+    catalogued = {(tool.module, tool.package) for tool in TOOLS}
+    assert directives == catalogued, "what is pinned is built, and what is built is pinned"
+
+
+def test_every_module_is_built_in_one_chain() -> None:
+    chained = sorted(module for chain in CHAINS for module in chain)
+    folders = sorted(folder.parent.name for folder in (PROJECT / "tools").glob("*/go.mod"))
+    assert chained == folders, "a module in no chain is never built, one in two chains is built twice"
+
+
+def test_all_of_kubernetes_is_one_release() -> None:
+    module = read_go_module(PROJECT / "tools" / "kubernetes")
+    text = (module.folder / "go.mod").read_text(encoding="utf-8")
+    pin = tool_named("kube-apiserver").pin(PROJECT)
+    replaced = {line.split()[-1] for line in text.splitlines() if " => k8s.io/" in line}
+    assert replaced == {f"v0.{pin.minor}.{pin.patch}"}, (
+        "staging modules of another release would not compile together"
+    )
+
+
+def test_the_control_plane_is_of_the_version_the_platform_declares() -> None:
+    pin = tool_named("kube-apiserver").pin(PROJECT)
+    assert f"{pin.major}.{pin.minor}" == versions.KUBERNETES, (
+        "the rehearsal must rehearse the declared Kubernetes"
+    )
+
+
+@pytest.mark.parametrize(
+    ("declared", "tool"),
+    [
+        (versions.JOBSET, "jobset-controller"),
+        (versions.KUBERAY, "kuberay-operator"),
+        (versions.KARPENTER, "karpenter-kwok"),
+    ],
+)
+def test_an_operator_runs_here_in_the_version_that_is_deployed(declared: str, tool: str) -> None:
+    assert declared == str(tool_named(tool).pin(PROJECT)), (
+        f"infra/versions.py and tools/ disagree about {tool}"
+    )
+
+
+def test_a_chart_is_of_the_version_of_its_operator() -> None:
+    charts = {chart.name: str(chart.pin(PROJECT)) for chart in CHARTS}
+    assert charts == {
+        "jobset": versions.JOBSET,
+        "kuberay-operator": versions.KUBERAY,
+        "karpenter": versions.KARPENTER,
+    }, "a chart of another release deploys flags its operator does not know"

@@ -1,0 +1,82 @@
+"""Runs small programs on the real engine, every cloud played by a stand-in, each test in a place of its own."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rehearsal.engine import Outcome, Rehearsal, Subject
+from rehearsal.engine.clouds import StandInClouds
+from rehearsal.engine.folder import EngineFolder
+from rehearsal.json import Json, JsonValue
+from rehearsal.paths import Workspace
+from rehearsal.providers.cloud.state import CloudObject, CloudState
+from rehearsal.providers.faults import Faults
+
+Program = Callable[[], None]
+_PROJECT = "clouds"
+_STACK = "test"
+
+
+def _nothing() -> None:
+    """Register no resource."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CloudProgram:
+    """A stack on stand-in clouds; each command is a run of its own, as a user's would be."""
+
+    root: Path
+    packages: tuple[str, ...] = ("aws",)
+    config: Json = field(default_factory=dict[str, JsonValue])
+
+    def preview(self, program: Program) -> Outcome:
+        """Return what an `up` would do."""
+        return self._run(program, Faults(), lambda rehearsal: rehearsal.preview())
+
+    def up(self, program: Program, *, faults: Faults | None = None) -> Outcome:
+        """Make everything as the program says."""
+        return self._run(program, faults or Faults(), lambda rehearsal: rehearsal.up())
+
+    def refresh(self, program: Program = _nothing) -> Outcome:
+        """Read what there is."""
+        return self._run(program, Faults(), lambda rehearsal: rehearsal.refresh())
+
+    def destroy(self, program: Program = _nothing) -> Outcome:
+        """Remove everything."""
+        return self._run(program, Faults(), lambda rehearsal: rehearsal.destroy())
+
+    def cloud(self, package: str = "aws") -> CloudState:
+        """Return a cloud, to look at or to change as its console would."""
+        return CloudState(self._folder.stand_ins / f"{package}.json")
+
+    def objects(self, type_token: str) -> list[CloudObject]:
+        """Return the objects of a type that exist."""
+        return self.cloud(type_token.split(":")[0]).read().of_type(type_token)
+
+    @property
+    def _folder(self) -> EngineFolder:
+        return EngineFolder.of(_STACK, self._workspace)
+
+    @property
+    def _workspace(self) -> Workspace:
+        """A checkout that shares nothing with this one but the tools and their pins."""
+        for shared in (".tools", "tools"):
+            link = self.root / shared
+            if not link.is_symlink():
+                link.symlink_to(Path(__file__).parents[2] / shared)
+        return Workspace(project_root=self.root)
+
+    def _run(self, program: Program, faults: Faults, command: Callable[[Rehearsal], Outcome]) -> Outcome:
+        stand_ins = StandInClouds(
+            folder=self._folder.stand_ins,
+            checkpoint=self._folder.checkpoint(_PROJECT, _STACK),
+            faults=faults,
+        )
+        subject = Subject(
+            program=program,
+            project={"name": _PROJECT, "runtime": "python"},
+            settings={"config": self.config},
+            packages=self.packages,
+        )
+        with Rehearsal.open(_STACK, self._workspace, subject=subject, stand_ins=stand_ins) as rehearsal:
+            return command(rehearsal)

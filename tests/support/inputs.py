@@ -1,0 +1,39 @@
+"""Looks into what was asked of the engine: a value by the path to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from scheduling.json import Json, JsonValue
+    from tests.support.recorder import Recorded
+
+
+def value(source: Recorded | Json, *steps: str) -> JsonValue:
+    """The value at the end of a path, None where the path ends before."""
+    found: JsonValue = source if isinstance(source, Mapping) else source.inputs
+    for step in steps:
+        found = found.get(step) if isinstance(found, Mapping) else None
+    return found
+
+
+def text(source: Recorded | Json, *steps: str) -> str:
+    """A text at the end of a path."""
+    found = value(source, *steps)
+    assert isinstance(found, str), f"{'.'.join(steps)} is {found!r}, not a text"
+    return found
+
+
+def mapping(source: Recorded | Json, *steps: str) -> Json:
+    """A mapping at the end of a path."""
+    found = value(source, *steps)
+    assert isinstance(found, Mapping), f"{'.'.join(steps)} is {found!r}, not a mapping"
+    return found
+
+
+def objects(source: Recorded | Json, *steps: str) -> Sequence[Json]:
+    """A list of mappings at the end of a path."""
+    found = value(source, *steps)
+    assert isinstance(found, Sequence), f"{'.'.join(steps)} is {found!r}, not a list"
+    return cast("Sequence[Json]", found)

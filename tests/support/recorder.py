@@ -1,0 +1,163 @@
+"""Builds components under Pulumi's mocks and keeps what the engine would have been told.
+
+A recording is handed out only after every registration has landed: whether something is absent can be asserted then,
+and not before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+
+import pulumi
+from pulumi.runtime import mocks as pulumi_mocks
+from pulumi.runtime import rpc, settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator
+
+    from pulumi.runtime.proto import resource_pb2
+
+    from scheduling.json import Json
+
+PROJECT = "holdfast"
+STACK = "local"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recorded:
+    """One registration: what was asked for, and with which options. Parents and dependencies are logical names."""
+
+    type: str
+    name: str
+    urn: str
+    inputs: Json
+    parent: str
+    custom: bool
+    protect: bool
+    retain_on_delete: bool
+    provider: str
+    depends_on: frozenset[str]
+    delete_timeout: str
+
+
+@dataclass(kw_only=True)
+class Recording:
+    """Everything a program registered, in order."""
+
+    resources: list[Recorded] = field(default_factory=list[Recorded])
+
+    def of(self, type_suffix: str) -> list[Recorded]:
+        """Those whose type ends so: `:Node`, `LocalCluster`."""
+        return [resource for resource in self.resources if resource.type.endswith(type_suffix)]
+
+    def one(self, type_suffix: str, name: str = "") -> Recorded:
+        """The only one whose type ends so, or the only such one of a logical name."""
+        found = [resource for resource in self.of(type_suffix) if name in {"", resource.name}]
+        assert len(found) == 1, f"exactly one {type_suffix} {name} is expected, not {[r.name for r in found]}"
+        return found[0]
+
+    def everything_before(self, resource: Recorded) -> set[str]:
+        """Names of all that must be there before a resource, and go after it: what it or its parents depend on."""
+        by_name = {found.name: found for found in self.resources}
+        seen: set[str] = set()
+        waiting = [resource]
+        while waiting:
+            found = waiting.pop()
+            names = {*found.depends_on, found.parent, found.provider} & by_name.keys() - seen
+            seen |= names
+            waiting.extend(by_name[name] for name in names)
+        return seen
+
+    def __iter__(self) -> Iterator[Recorded]:
+        """All of them, in order."""
+        return iter(self.resources)
+
+
+class _Echo(pulumi_mocks.Mocks):
+    """A cloud that grants everything: each resource comes out as it was asked for."""
+
+    def __init__(self, *, preview: bool) -> None:
+        self._preview = preview
+
+    def call(self, args: pulumi_mocks.MockCallArgs) -> tuple[dict[str, object], None]:
+        return {}, None
+
+    def new_resource(self, args: pulumi_mocks.MockResourceArgs) -> tuple[str | None, dict[str, object]]:
+        # In a preview nothing has an identity yet: whoever needs one has to live with an unknown.
+        inputs = cast("dict[str, object]", args.inputs)  # pyright: ignore[reportUnknownMemberType]
+        return ("" if self._preview else f"{args.name}-id"), inputs
+
+
+class _RecordingMonitor(pulumi_mocks.MockMonitor):
+    """Keeps each request with its options, most of which the mocks themselves are not shown."""
+
+    def __init__(self, mocks: pulumi_mocks.Mocks, recording: Recording) -> None:
+        super().__init__(mocks)
+        self._recording = recording
+
+    def RegisterResource(  # noqa: N802 - the name of the call
+        self, request: resource_pb2.RegisterResourceRequest
+    ) -> resource_pb2.RegisterResourceResponse:
+        with _loop_of_this_thread():
+            response = super().RegisterResource(request)  # pyright: ignore[reportUnknownMemberType]
+        if request.type != "pulumi:pulumi:Stack":
+            self._recording.resources.append(_recorded(request, response.urn))
+        return response
+
+
+@contextmanager
+def _loop_of_this_thread() -> Generator[None]:
+    """The mocks open an event loop in each thread that serves them and leave it so."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        yield
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
+
+
+def _recorded(request: resource_pb2.RegisterResourceRequest, urn: str) -> Recorded:
+    inputs = cast("Json", rpc.deserialize_properties(request.object, keep_unknowns=True))
+    return Recorded(
+        type=request.type,
+        name=request.name,
+        urn=urn,
+        inputs=inputs,
+        parent=_name(request.parent),
+        custom=request.custom,
+        protect=request.protect,
+        retain_on_delete=request.retainOnDelete,
+        provider=request.provider.rpartition("::")[0].rpartition("::")[2],
+        depends_on=frozenset(_name(dependency) for dependency in request.dependencies),
+        delete_timeout=request.customTimeouts.delete,
+    )
+
+
+def _name(urn: str) -> str:
+    return urn.rpartition("::")[2]
+
+
+def record(build: Callable[[], object], *, preview: bool = False) -> Recording:
+    """Run a program to its end and return what it registered.
+
+    In a `preview` the identities of resources are unknown, as they are before the first `up`. What the program raises
+    is raised from here.
+    """
+    recording = Recording()
+    mocks = _Echo(preview=preview)
+    # A stack keeps the transformations that a program registers on it: each program gets a new one.
+    settings.set_root_resource(cast("pulumi.Resource", None))
+    pulumi.runtime.set_mocks(
+        mocks, project=PROJECT, stack=STACK, preview=preview, monitor=_RecordingMonitor(mocks, recording)
+    )
+
+    def run() -> None:
+        build()
+
+    drained = cast("Callable[[], None]", pulumi.runtime.test(run))  # pyright: ignore[reportUnknownMemberType]
+    drained()
+    return recording

@@ -1,0 +1,120 @@
+"""A checkout in a temporary folder with the real pins, and a `go` that only pretends to compile."""
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from rehearsal.paths import Workspace
+
+PROJECT = Path(__file__).parents[2]
+
+_GO = """\
+#!/bin/sh
+echo "$*" >> "{calls}"
+case "$1" in
+  env) cat "{folder}/env.json" ;;
+  build)
+    package=""
+    while [ $# -gt 0 ]; do
+      case "$1" in -o) out="$2"; shift ;; esac
+      package="$1"; shift
+    done
+    if [ -f "{folder}/fails" ]; then cat "{folder}/fails" >&2; exit 1; fi
+    if [ -f "{folder}/hangs" ]; then sleep 60; fi
+    echo "some/package" >&2
+    echo "built $package" > "$out" ;;
+  mod)
+    for module; do :; done
+    printf '{{"Dir": "%s"}}' "{folder}/modules/$module" ;;
+esac
+"""
+
+
+def executable(path: Path, script: str) -> Path:
+    """Write a program anyone may run."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(script, encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def says(path: Path, answer: str) -> Path:
+    """Write a program that answers every question with the same line."""
+    return executable(path, f"#!/bin/sh\necho '{answer}'\n")
+
+
+def checkout(folder: Path) -> Workspace:
+    """Lay out a checkout with the project's own pins and nothing built."""
+    (folder / "Pulumi.yaml").write_text("name: holdfast\n", encoding="utf-8")
+    shutil.copytree(PROJECT / "tools", folder / "tools")
+    return Workspace(project_root=folder)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PretendedGo:
+    """A `go` on its own PATH: what it was asked lands in `calls`."""
+
+    folder: Path
+
+    @classmethod
+    def install(cls, folder: Path, *, version: str = "go1.26.8", toolchain: str = "local") -> "PretendedGo":
+        """Write the program, and modules with charts for it to hand out."""
+        told = {
+            "GOVERSION": version,
+            "GOTOOLCHAIN": toolchain,
+            "GOPROXY": "https://proxy.test",
+            "GOCACHE": "/cache",
+        }
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "env.json").write_text(json.dumps(told), encoding="utf-8")
+        executable(folder / "bin" / "go", _GO.format(folder=folder, calls=folder / "calls"))
+        chart(folder / "modules/sigs.k8s.io/jobset/charts/jobset", crds=("jobsets",))
+        chart(
+            folder / "modules/github.com/ray-project/kuberay/helm-chart/kuberay-operator", crds=("rayjobs",)
+        )
+        chart(folder / "modules/sigs.k8s.io/karpenter/kwok/charts", crds=("nodepools",))
+        crd(folder / "modules/sigs.k8s.io/karpenter/kwok/apis/crds", "kwoknodeclasses")
+        return cls(folder=folder)
+
+    @property
+    def path(self) -> str:
+        """The PATH on which it is found, with the system's own programs."""
+        return f"{self.folder / 'bin'}:/usr/bin:/bin"
+
+    @property
+    def built(self) -> list[str]:
+        """The packages it was asked to build, sorted."""
+        calls = (self.folder / "calls").read_text(encoding="utf-8").splitlines()
+        return sorted(call.split()[-1] for call in calls if call.startswith("build"))
+
+    def forget(self) -> None:
+        """Empty the list of what it was asked."""
+        (self.folder / "calls").write_text("", encoding="utf-8")
+
+    def fails_with(self, output: str) -> None:
+        """From now on a build prints this and fails."""
+        (self.folder / "fails").write_text(output, encoding="utf-8")
+
+    def works(self) -> None:
+        """From now on builds succeed again."""
+        (self.folder / "fails").unlink()
+
+    def hangs(self) -> None:
+        """From now on a build takes a minute."""
+        (self.folder / "hangs").touch()
+
+
+def chart(folder: Path, crds: tuple[str, ...]) -> None:
+    """Write an upstream chart, read-only as in Go's module cache."""
+    folder.mkdir(parents=True)
+    (folder / "Chart.yaml").write_text(f"name: {folder.name}\n", encoding="utf-8")
+    for name in crds:
+        crd(folder / "crds", name)
+    (folder / "Chart.yaml").chmod(0o444)
+
+
+def crd(folder: Path, name: str) -> None:
+    """Write one CRD file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.yaml").write_text(f"kind: CustomResourceDefinition\nname: {name}\n", encoding="utf-8")
