@@ -2,19 +2,19 @@
 
 from collections.abc import Callable
 
-from rehearsal.cli.on_hand import StackOnHand
 from rehearsal.cli.output import say
 from rehearsal.cli.summary import summary, verdict_lines
 from rehearsal.engine import EngineFailure, Outcome
+from rehearsal.stacks import Stack
 
 
-def preview(stack: StackOnHand) -> None:
+def preview(stack: Stack) -> None:
     """Show what an `up` would do."""
     with stack.surroundings.lent(), stack.session() as rehearsal:
         _run(rehearsal.preview)
 
 
-def rehearse(stack: StackOnHand) -> None:
+def rehearse(stack: Stack) -> None:
     """Show the engine's plan, then the policies' verdicts, then a summary."""
     say(f"The plan of {stack.name}, by the real engine; every cloud is a stand-in.")
     with stack.surroundings.lent(), stack.session() as rehearsal:
@@ -27,7 +27,7 @@ def rehearse(stack: StackOnHand) -> None:
     _say_summary(outcome)
 
 
-def up(stack: StackOnHand) -> None:
+def up(stack: Stack) -> None:
     """Bring up the stack, and what it needs around it first."""
     stack.surroundings.start()
     with stack.session() as rehearsal:
@@ -36,14 +36,14 @@ def up(stack: StackOnHand) -> None:
     say(f"Its API server: export KUBECONFIG={kubeconfig}")
 
 
-def refresh(stack: StackOnHand) -> None:
+def refresh(stack: Stack) -> None:
     """Read what there is into the stack's state."""
     stack.surroundings.start()
     with stack.session() as rehearsal:
         _run(rehearsal.refresh)
 
 
-def destroy(stack: StackOnHand) -> None:
+def destroy(stack: Stack) -> None:
     """Remove the stack's resources; what is around them stays."""
     stack.surroundings.start()
     with stack.session() as rehearsal:

@@ -11,7 +11,10 @@ def run(arguments: Arguments, workspace: Workspace) -> None:
 
         drop(arguments.stack, workspace)
     elif arguments.command == "demo":
-        raise NotImplementedError
+        from rehearsal.cli.output import say
+        from rehearsal.scenes import demo
+
+        demo(workspace, arguments.stack, say=say)
     elif arguments.command == "crash":
         from rehearsal.cli.crashing import crash
 
@@ -26,8 +29,10 @@ def run(arguments: Arguments, workspace: Workspace) -> None:
 
 def _on_a_stack(arguments: Arguments, workspace: Workspace) -> None:
     from rehearsal.cli import commands
-    from rehearsal.cli.on_hand import StackOnHand
+    from rehearsal.cli.output import color, say
     from rehearsal.cli.taking_down import down
+    from rehearsal.engine import Audience
+    from rehearsal.stacks import Stack
 
     does = {
         "rehearse": commands.rehearse,
@@ -37,4 +42,5 @@ def _on_a_stack(arguments: Arguments, workspace: Workspace) -> None:
         "destroy": commands.destroy,
         "down": down,
     }
-    does[arguments.command](StackOnHand.named(arguments.stack, workspace))
+    stack = Stack.named(arguments.stack, workspace, report=say, audience=Audience(show=say, color=color()))
+    does[arguments.command](stack)

@@ -20,11 +20,9 @@ _WORDS: Mapping[str, tuple[str, str]] = {
 def summary(outcome: Outcome) -> list[str]:
     """Return the lines that end a command: changes, policies, time."""
     title = f"{outcome.command} of {outcome.stack}"
-    return [
-        f"{title}: {changes(outcome)}",
-        f"{' ' * len(title)}  {policies(outcome)}",
-        f"{' ' * len(title)}  {outcome.seconds:.0f} s",
-    ]
+    indent = " " * (len(title) + 2)
+    judged = [f"{indent}{policies(outcome)}"] if outcome.packs else []
+    return [f"{title}: {changes(outcome)}", *judged, f"{indent}{outcome.seconds:.0f} s"]
 
 
 def changes(outcome: Outcome) -> str:

@@ -3,15 +3,14 @@
 import shutil
 
 from rehearsal.cli.commands import destroy
-from rehearsal.cli.on_hand import StackOnHand
 from rehearsal.cli.output import say
-from rehearsal.cli.surroundings import Surroundings
 from rehearsal.engine.folder import EngineFolder
 from rehearsal.errors import RehearsalError
 from rehearsal.paths import Workspace
+from rehearsal.stacks import Stack, Surroundings
 
 
-def down(stack: StackOnHand) -> None:
+def down(stack: Stack) -> None:
     """Destroy through the engine, in the program's own order, then end every process.
 
     Where the API server is dead its objects cannot be removed one by one: they, and the engine's record of
@@ -41,7 +40,7 @@ def forget(name: str, workspace: Workspace) -> None:
     shutil.rmtree(EngineFolder.of(name, workspace).root, ignore_errors=True)
 
 
-def _destroy(stack: StackOnHand) -> None:
+def _destroy(stack: Stack) -> None:
     try:
         destroy(stack)
     except RehearsalError:

@@ -1,6 +1,6 @@
 """Finds, and ends, the processes that belong to a folder."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,16 +21,29 @@ def processes_in(folder: Path, names: Collection[str]) -> list[Running]:
     A process is known by what it runs and where, not by a number in a file: after a reboot that number
     belongs to somebody else. It is found although its pid file, or the folder itself, was deleted.
     """
+    return [each for each in _all_in(folder) if each.name in names]
+
+
+def python_modules_in(folder: Path, module: str) -> list[Running]:
+    """The processes that run a Python module (`python -m module`) in `folder`, known in the same way."""
+    return [each for each in _all_in(folder) if module in _command_line(each.process)[1:3]]
+
+
+def _all_in(folder: Path) -> Iterator[Running]:
     here = (str(folder), f"{folder} (deleted)")
-    found: list[Running] = []
     for process in psutil.process_iter():
         try:
-            name = process.name()
-            if name in names and process.cwd() in here and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(Running(name=name, process=process))
+            if process.cwd() in here and process.status() != psutil.STATUS_ZOMBIE:
+                yield Running(name=process.name(), process=process)
         except (psutil.NoSuchProcess, psutil.AccessDenied):
             continue
-    return found
+
+
+def _command_line(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return []
 
 
 def end(running: Iterable[Running], *, grace_seconds: float) -> None:

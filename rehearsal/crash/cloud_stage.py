@@ -35,9 +35,9 @@ class CloudStage:
         """Return the engine's state."""
         return read_checkpoint(self._folder.checkpoint(self.subject.name, self.stack))
 
-    def objects(self) -> tuple[str, ...]:
+    def objects(self, types: frozenset[str]) -> tuple[str, ...]:
         """Return a line for each object of the clouds."""
-        return comparable(self._clouds(Faults()).objects())
+        return comparable(one for one in self._clouds(Faults()).objects() if one.type in types)
 
     def clear(self) -> None:
         """Forget everything the clouds keep."""

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from rehearsal.crash.choosing import every
 from rehearsal.engine import EngineKilled, Outcome, Rehearsal
-from rehearsal.engine.checkpoint import Checkpoint
+from rehearsal.engine.checkpoint import Checkpoint, type_in
 from rehearsal.engine.process import EngineProcess
 from rehearsal.providers.faults import Faults
 
@@ -24,8 +24,8 @@ class Stage(Protocol):
         """Return the engine's state."""
         ...
 
-    def objects(self) -> tuple[str, ...]:
-        """Return what exists outside the engine: a line for each object, the same for the same content."""
+    def objects(self, types: frozenset[str]) -> tuple[str, ...]:
+        """Return what exists outside the engine of these types: a line for each object, the same in every run."""
         ...
 
     def clear(self) -> None:
@@ -38,6 +38,7 @@ class Baseline:
     """Where an undisturbed run arrives: what it made, all that exists then, and after its destroy."""
 
     urns: tuple[str, ...]
+    types: frozenset[str]
     objects: tuple[str, ...]
     left: tuple[str, ...]
 
@@ -53,17 +54,18 @@ class Proof:
     @property
     def name(self) -> str:
         """The resource's type and name."""
-        parts = self.urn.split("::")
-        return f"{parts[2].rsplit('$', 1)[-1]} {parts[-1]}"
+        return f"{type_in(self.urn)} {self.urn.rsplit('::', 1)[-1]}"
 
 
 def run_undisturbed(stage: Stage) -> Baseline:
     """Run `up` and `destroy` without a kill and return what others are compared with."""
     stage.clear()
     _up(stage)
-    urns, objects = every(stage.checkpoint().resources), stage.objects()
+    urns = every(stage.checkpoint().resources)
+    types = frozenset(map(type_in, urns))
+    objects = stage.objects(types)
     _destroy(stage)
-    return Baseline(urns=urns, objects=objects, left=stage.objects())
+    return Baseline(urns=urns, types=types, objects=objects, left=stage.objects(types))
 
 
 def prove(stage: Stage, urn: str, baseline: Baseline) -> Proof:
@@ -76,10 +78,10 @@ def prove(stage: Stage, urn: str, baseline: Baseline) -> Proof:
     stage.clear()
     found = [
         *_killed_up(stage, urn),
-        *_differences("the second up", stage.objects(), baseline.objects),
+        *_differences("the second up", stage.objects(baseline.types), baseline.objects),
         *_changes("the third up", _up(stage)),
         *_killed_destroy(stage, urn),
-        *_differences("the second destroy", stage.objects(), baseline.left),
+        *_differences("the second destroy", stage.objects(baseline.types), baseline.left),
     ]
     return Proof(urn=urn, faults=tuple(found), seconds=time.monotonic() - began)
 

@@ -4,6 +4,11 @@ from collections.abc import Callable
 
 OnLine = Callable[[str], None]
 
+# After a destroy the engine advises a command, which would not find this backend.
+_OF_A_STACK_KEPT_ELSEWHERE = (
+    "The resources in the stack have been deleted, but the history and configuration",
+    "If you want to remove the stack completely, run",
+)
 _TRACEBACK = "Traceback (most recent call last):"
 
 
@@ -20,7 +25,7 @@ class Display:
             self._inside_traceback = True
         elif not line.strip():
             self._inside_traceback = False
-        if not self._inside_traceback:
+        if not self._inside_traceback and not line.startswith(_OF_A_STACK_KEPT_ELSEWHERE):
             self._show(line)
 
 

@@ -2,8 +2,10 @@
 
 import asyncio
 import threading
+import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import grpc
@@ -14,6 +16,7 @@ from scheduling.errors import ConfigError
 
 # A program that computes for longer than this after the engine is gone is left to itself.
 _END_SECONDS = 10.0
+_CLOSE_SECONDS = 0.5
 
 
 class HostedProgram:
@@ -47,10 +50,17 @@ class HostedProgram:
 
     def end(self) -> None:
         """End what still runs once the engine is gone, and wait for it. Harmless when nothing does."""
-        if self._loop is None or self._task is None or self._ended.is_set():
+        if self._loop is None or self._task is None or self._loop.is_closed():
             return
-        self._loop.call_soon_threadsafe(self._task.cancel)
-        self._ended.wait(_END_SECONDS)
+        if not self._ended.is_set():
+            self._loop.call_soon_threadsafe(self._task.cancel)
+            self._ended.wait(_END_SECONDS)
+        # The Automation API closes its loop, unless the engine is gone: then it fails at its own log line before.
+        deadline = time.monotonic() + _CLOSE_SECONDS
+        while not self._loop.is_closed() and time.monotonic() < deadline:
+            time.sleep(_CLOSE_SECONDS / 20)
+        with suppress(RuntimeError):
+            self._loop.close()
 
     def _outlive_the_engine(self) -> None:
         """Keep the loop running when calls to a killed engine fail, until `end`.

@@ -8,6 +8,8 @@ import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import psutil
+
 from rehearsal.controlplane.kubeconfig import read_cluster
 from rehearsal.hosting.adaptation import CONTROLLERS
 from rehearsal.hosting.connect_proxy import ConnectProxy
@@ -91,7 +93,7 @@ class Host:
             if asyncio.get_running_loop().time() > deadline:
                 break
             await asyncio.sleep(0.1)
-        HostRecord.of_this_process(self._cluster.server).write(self._layout.record)
+        HostRecord.of(psutil.Process(), self._cluster.server, ready=True).write(self._layout.record)
 
     def _changed(self, pod: Json) -> None:
         uid = identity_of(pod).uid

@@ -12,15 +12,16 @@ import psutil
 import rehearsal
 from rehearsal.controlplane.kubeconfig import read_cluster
 from rehearsal.controlplane.lock import held
-from rehearsal.controlplane.processes import Running, end, processes_in
+from rehearsal.controlplane.processes import end, processes_in, python_modules_in
 from rehearsal.errors import RehearsalError
 from rehearsal.hosting.adaptation import CONTROLLERS
 from rehearsal.hosting.layout import HostLayout
-from rehearsal.hosting.record import read_record
+from rehearsal.hosting.record import HostRecord, read_record
 from rehearsal.hosting.supervised_process import open_log
 from rehearsal.paths import Workspace
 from rehearsal.tools.locate import find_tool
 
+MODULE = "rehearsal.hosting"
 START_SECONDS = 60
 # Longer than the longest grace a controller's pod asks for (30 s): the host waits for its processes.
 GRACE_SECONDS = 40
@@ -55,7 +56,7 @@ class OperatorHost:
             for controller in CONTROLLERS.values():
                 find_tool(controller.tool, self._workspace)
             self._end_all()
-            self._wait_until_ready(self._spawn())
+            self._wait_until_ready(self._spawn(server))
 
     def stop(self) -> None:
         """End the host and every controller it runs. Harmless when none runs."""
@@ -63,9 +64,9 @@ class OperatorHost:
             self._end_all()
 
     def running(self) -> bool:
-        """Whether the host runs."""
+        """Whether the host runs and is ready."""
         record = read_record(self._layout.record)
-        return record is not None and record.process() is not None
+        return record is not None and record.ready and record.process() is not None
 
     def _serves(self, server: str) -> bool:
         record = read_record(self._layout.record)
@@ -74,13 +75,13 @@ class OperatorHost:
         self._report("the operator host works for a control plane that has gone: starting it again")
         return False
 
-    def _spawn(self) -> psutil.Popen:
+    def _spawn(self, server: str) -> psutil.Popen:
         self._layout.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         packages = str(Path(rehearsal.__file__).parents[1])
         root = str(self._workspace.project_root.resolve())
         with open_log(self._layout.log) as log:
-            return psutil.Popen(
-                [sys.executable, "-m", "rehearsal.hosting", self._layout.stack, root],
+            host = psutil.Popen(
+                [sys.executable, "-m", MODULE, self._layout.stack, root],
                 cwd=self._layout.folder,
                 env={**os.environ, "PYTHONPATH": packages},
                 stdin=subprocess.DEVNULL,
@@ -88,6 +89,8 @@ class OperatorHost:
                 stderr=log,
                 start_new_session=True,
             )
+        HostRecord.of(host, server, ready=False).write(self._layout.record)
+        return host
 
     def _wait_until_ready(self, host: psutil.Popen) -> None:
         deadline = time.monotonic() + START_SECONDS
@@ -99,10 +102,7 @@ class OperatorHost:
             time.sleep(0.1)
 
     def _end_all(self) -> None:
-        record = read_record(self._layout.record)
-        process = record.process() if record else None
-        if process is not None:
-            end([Running(name="host", process=process)], grace_seconds=GRACE_SECONDS)
+        end(python_modules_in(self._layout.folder, MODULE), grace_seconds=GRACE_SECONDS)
         # A host that was killed takes its controllers with it where the kernel can do that; elsewhere they are here.
         tools = [controller.tool for controller in CONTROLLERS.values()]
         end(processes_in(self._layout.folder, tools), grace_seconds=GRACE_SECONDS)

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 
-#: Lines that say what is being done, not what went wrong: a compiled package's path, a download.
-_PROGRESS = re.compile(r"^(?:\S+|go: downloading .*)$")
+#: Lines that say what is being done, not what went wrong: the path of a compiled package, a download.
+_PROGRESS = re.compile(r"^(?:\S+|go: downloading .*|# get \S+)$")
 _TAIL_LINES = 12
 
 _DISK_FULL = re.compile(r"no space left on device|disk quota exceeded", re.IGNORECASE)

@@ -1,6 +1,8 @@
 """The real engine takes the stand-ins for clouds."""
 
+import gc
 import json
+from collections.abc import Generator
 from pathlib import Path
 
 import pulumi
@@ -11,13 +13,24 @@ from rehearsal.providers.cloud.state import CloudObject
 from rehearsal.providers.faults import Faults
 from tests.support.cloud_program import CloudProgram
 
-# Importing an SDK module imports the deprecated types in it as well.
-pytestmark = [pytest.mark.engine, pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_")]
+pytestmark = [
+    pytest.mark.engine,
+    # Importing an SDK module imports the deprecated types in it as well.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_"),
+    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
+]
 
 _VPC = "aws:ec2/vpc:Vpc"
 _SUBNET = "aws:ec2/subnet:Subnet"
 _BUCKET = "aws:s3/bucket:Bucket"
 _CLUSTER = "aws:eks/cluster:Cluster"
+
+
+@pytest.fixture(autouse=True)
+def collect_what_failed_programs_leave() -> Generator[None]:
+    """Collect, where it is expected, the loop which the Automation API never closes after a failed run."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture
@@ -38,6 +51,10 @@ def _bucket(name: str | None = None, *, import_id: str | None = None) -> None:
     from pulumi_aws import s3
 
     s3.Bucket("checkpoints", bucket=name, opts=pulumi.ResourceOptions(import_=import_id))
+
+
+def _register(token: str, inputs: dict[str, str]) -> None:
+    pulumi.CustomResource(token, "one", dict(inputs))
 
 
 def test_a_preview_makes_nothing_and_leaves_computed_outputs_unknown(stack: CloudProgram) -> None:
@@ -122,16 +139,20 @@ def test_a_name_that_is_taken_stops_the_run_in_the_clouds_words(stack: CloudProg
         stack.up(lambda: _bucket("ckpt"))
 
 
-def test_an_unknown_property_and_type_stop_the_preview(stack: CloudProgram) -> None:
-    def program() -> None:
-        pulumi.CustomResource("aws:s3/bukket:Bukket", "one", {})
-        pulumi.CustomResource(_SUBNET, "two", {"vpcID": "vpc-1"})
-
+@pytest.mark.parametrize(
+    ("token", "inputs", "reason"),
+    [
+        ("aws:s3/bukket:Bukket", {}, "has no type 'aws:s3/bukket:Bukket'; did you mean aws:s3/bucket:Bucket"),
+        (_SUBNET, {"vpcId": "vpc-1", "cidr": "10.0.0.0/24"}, "no property 'cidr' on aws:ec2/subnet:Subnet"),
+        (_SUBNET, {"cidrBlock": "10.0.0.0/24"}, "missing required property 'vpcId' (aws:ec2/subnet:Subnet"),
+    ],
+)
+def test_what_the_sdk_does_not_know_stops_the_preview(
+    stack: CloudProgram, token: str, inputs: dict[str, str], reason: str
+) -> None:
     with pytest.raises(EngineFailure) as caught:
-        stack.preview(program)
-    assert "has no type 'aws:s3/bukket:Bukket'; did you mean aws:s3/bucket:Bucket" in str(caught.value), (
-        "not named"
-    )
+        stack.preview(lambda: _register(token, inputs))
+    assert reason in str(caught.value), str(caught.value)
     assert "Traceback" not in caught.value.outcome.stdout, "a traceback reached the user"
 
 
@@ -190,6 +211,40 @@ def test_a_remote_component_registers_its_children_and_answers_its_outputs(tmp_p
     assert stack.up(program).changed == 0, "the component changes though nothing did"
     stack.destroy(program)
     assert stack.cloud().read().all() == [], "a child outlived its component"
+
+
+def test_google_and_azure_are_stood_in_for_likewise(tmp_path: Path) -> None:
+    config = {"gcp:project": "acme", "azure-native:location": "westeurope"}
+    stack = CloudProgram(root=tmp_path, packages=("gcp", "azure-native"), config=config)
+
+    def program() -> None:
+        from pulumi_azure_native import resources, storage
+        from pulumi_gcp import container
+
+        cluster = container.Cluster("train", location="us-central1", initial_node_count=1)
+        container.NodePool("spot", cluster=cluster.name, location="us-central1", node_config={"spot": True})
+        group = resources.ResourceGroup("ml")
+        for account in ("one", "two"):
+            made = storage.StorageAccount(
+                account, resource_group_name=group.name, kind="StorageV2", sku={"name": "Standard_LRS"}
+            )
+            storage.BlobContainer(
+                f"{account}-checkpoints",
+                container_name="checkpoints",
+                resource_group_name=group.name,
+                account_name=made.name,
+            )
+        pulumi.export("project", cluster.project)
+
+    made = stack.up(program)
+    assert made.changes["create"] == 8, "the stack and seven resources are created"
+    assert made.outputs["project"] == "acme", "the provider's project was not used"
+    assert stack.up(program).changed == 0, "a second run has nothing to do"
+    assert stack.refresh(program).changed == 0, "a refresh finds nothing changed"
+    stack.destroy(program)
+    assert [*stack.cloud("gcp").read().all(), *stack.cloud("azure-native").read().all()] == [], (
+        "something is left"
+    )
 
 
 def test_a_run_that_failed_at_a_create_converges_with_the_next(stack: CloudProgram) -> None:

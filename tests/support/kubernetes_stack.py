@@ -82,9 +82,7 @@ def kubernetes_stack(
             env_vars=environment,
             pulumi_command=auto.PulumiCommand(str(TOOLS.parent)),
         )
-        stack = auto.create_or_select_stack(
-            "test", project_name="test", program=_nothing, opts=options
-        )
+        stack = auto.create_or_select_stack("test", project_name="test", program=_nothing, opts=options)
         yield KubernetesStack(stack, provider)
 
 

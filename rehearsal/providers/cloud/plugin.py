@@ -42,9 +42,7 @@ class Plugin(ResourceProviderServicer):
         self, request: provider_pb2.ProviderHandshakeRequest, context: grpc.ServicerContext
     ) -> provider_pb2.ProviderHandshakeResponse:
         """Tell the engine what kinds of values may be sent."""
-        return provider_pb2.ProviderHandshakeResponse(
-            accept_secrets=True, supports_autonaming_configuration=True
-        )
+        return provider_pb2.ProviderHandshakeResponse(accept_secrets=True)
 
     def GetPluginInfo(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> plugin_pb2.PluginInfo:
         """Give the version of the installed SDK: it is what the program was written against."""
@@ -69,9 +67,7 @@ class Plugin(ResourceProviderServicer):
         configuration = {name: _parsed(reveal(value)) for name, value in from_struct(request.args).items()}
         with self._lock:
             self._configurations[context.peer()] = configuration
-        return provider_pb2.ConfigureResponse(
-            acceptSecrets=True, supportsPreview=True, supports_autonaming_configuration=True
-        )
+        return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True)
 
     def Cancel(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> empty_pb2.Empty:
         """Take note that the run is being cancelled: no call here waits for anything."""

@@ -33,7 +33,7 @@ class ResourceType:
         """The inputs within which a physical name is unique, in a fixed order."""
         if self.rules.unique_within is not None:
             return self.rules.unique_within
-        return tuple(sorted(self.catalogue.scopes & set(self.schema.inputs)))
+        return tuple(sorted(self.catalogue.scopes & set(self.schema.inputs) - {self.name_property}))
 
     @property
     def immutable(self) -> frozenset[str]:

@@ -20,7 +20,9 @@ _GETTER = re.compile(
     r"    def (?P<python>\w+)\(self\) -> (?P<hint>.+):$",
     re.MULTILINE,
 )
-_CONSTRUCTOR = re.compile(r"^    def __init__\(__self__, \*,\n(?P<parameters>.*?)\):\n", re.MULTILINE | re.DOTALL)
+_CONSTRUCTOR = re.compile(
+    r"^    def __init__\(__self__, \*,\n(?P<parameters>.*?)\):\n", re.MULTILINE | re.DOTALL
+)
 _REQUIRED_PARAMETER = re.compile(r"^ +(?P<name>\w+): [^=\n]+$", re.MULTILINE)
 
 _SCALARS = {"str": Kind.STRING, "bool": Kind.BOOL, "int": Kind.NUMBER, "float": Kind.NUMBER}

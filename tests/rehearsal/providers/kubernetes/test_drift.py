@@ -8,7 +8,9 @@ from rehearsal.providers.kubernetes.drift import covers, live_inputs, without_sy
 
 _json = st.recursive(
     st.one_of(st.booleans(), st.integers(), st.text(max_size=3)),
-    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=3), inner, max_size=3)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 _objects = st.dictionaries(st.text(max_size=3), _json, max_size=4)
@@ -43,14 +45,18 @@ def test_a_changed_field_is_drift_beside_one_written_otherwise() -> None:
 
 
 def test_a_removed_field_is_drift() -> None:
-    found = live_inputs({"data": {"a": "1", "b": "2"}}, expected={"data": {"a": "1", "b": "2"}}, live={"data": {"a": "1"}})
+    found = live_inputs(
+        {"data": {"a": "1", "b": "2"}}, expected={"data": {"a": "1", "b": "2"}}, live={"data": {"a": "1"}}
+    )
     assert found == {"data": {"a": "1"}}, "up would not bring it back"
 
 
 def test_what_is_only_ever_written_is_not_drift() -> None:
     inputs: Json = {"stringData": {"p": "w"}}
     live: Json = {"data": {"p": "dw=="}}
-    assert live_inputs(inputs, expected=live, live=live) == inputs, "a Secret would be replaced after each refresh"
+    assert live_inputs(inputs, expected=live, live=live) == inputs, (
+        "a Secret would be replaced after each refresh"
+    )
 
 
 def test_one_entry_of_a_list_drifts_alone() -> None:

@@ -62,7 +62,12 @@ def test_the_engine_may_propose_the_name() -> None:
         ({}, CONFIG_MAP, Naming(logical_name="conf", disabled=True), "autonaming is disabled"),
         ({"metadata": {"generateName": "a-"}}, CONFIG_MAP, None, "generateName"),
         ({"kind": "ConfigMap"}, "kubernetes:core/v1:ConfigMapPatch", None, "needs the name of the object"),
-        ({"kind": "ConfigMapList", "items": []}, "kubernetes:core/v1:ConfigMapList", None, "cannot be created"),
+        (
+            {"kind": "ConfigMapList", "items": []},
+            "kubernetes:core/v1:ConfigMapList",
+            None,
+            "cannot be created",
+        ),
     ],
 )
 def test_what_no_server_could_take_is_refused(
@@ -98,7 +103,9 @@ def test_unknown_parts_stay_unknown(metadata: Value) -> None:
 
 
 def test_a_secret_is_secret_from_the_start() -> None:
-    inputs = complete({"metadata": {"name": "a"}, "stringData": {"p": "w"}}, token="kubernetes:core/v1:Secret")
+    inputs = complete(
+        {"metadata": {"name": "a"}, "stringData": {"p": "w"}}, token="kubernetes:core/v1:Secret"
+    )
     assert inputs["stringData"] == Secret({"p": "w"}), "the password would be written into the state"
 
 

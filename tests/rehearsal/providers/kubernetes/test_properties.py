@@ -10,7 +10,9 @@ from rehearsal.providers.values import UNKNOWN, Properties, Secret
 
 _json = st.recursive(
     st.one_of(st.booleans(), st.integers(), st.text(max_size=3)),
-    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=3), inner, max_size=3)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 
@@ -23,7 +25,9 @@ def test_an_object_comes_back_as_it_went(obj: dict[str, JsonValue]) -> None:
 def test_fields_with_dashes_have_the_names_the_sdks_know() -> None:
     properties: Properties = {"schema": {"x_kubernetes_list_map_keys": ["name"]}}
     obj = to_object(properties)
-    assert obj == {"schema": {"x-kubernetes-list-map-keys": ["name"]}}, "the CRD's schema would lose the field"
+    assert obj == {"schema": {"x-kubernetes-list-map-keys": ["name"]}}, (
+        "the CRD's schema would lose the field"
+    )
     assert to_properties(obj) == properties, "programs could not read it back"
 
 

@@ -26,4 +26,6 @@ def test_another_token_is_refused_by_name(token: str) -> None:
 
 def test_a_kind_that_ends_in_patch_is_no_patch() -> None:
     assert not is_patch("kubernetes:x.io/v1:SourcePatch", "SourcePatch"), "its object would never be deleted"
-    assert is_patch("kubernetes:core/v1:ConfigMapPatch", "ConfigMap"), "somebody else's object would be deleted"
+    assert is_patch("kubernetes:core/v1:ConfigMapPatch", "ConfigMap"), (
+        "somebody else's object would be deleted"
+    )

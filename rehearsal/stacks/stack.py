@@ -1,38 +1,57 @@
-"""A stack of this project as the commands handle it."""
+"""A stack of this project: its program, its stand-ins, and what is around it."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from rehearsal.cli.output import color, say
-from rehearsal.cli.surroundings import Surroundings
 from rehearsal.engine import Audience, Rehearsal, Subject
 from rehearsal.engine.checkpoint import Checkpoint, read_checkpoint
 from rehearsal.engine.folder import EngineFolder
 from rehearsal.engine.process import EngineProcess
-from rehearsal.engine.stack_stand_ins import StackStandIns
 from rehearsal.paths import Workspace
 from rehearsal.providers.faults import Faults
+from rehearsal.stacks.stand_ins import StackStandIns
+from rehearsal.stacks.surroundings import Surroundings
 
 
 @dataclass(frozen=True, kw_only=True)
-class StackOnHand:
-    """A stack, what is around it, and who is told of it: `show` takes the engine's lines as they come."""
+class Stack:
+    """A stack under its name; `audience` watches the engine."""
 
     name: str
     workspace: Workspace
     subject: Subject
     surroundings: Surroundings
-    show: Callable[[str], None] = say
+    audience: Audience = field(default_factory=Audience)
 
     @classmethod
-    def named(cls, name: str, workspace: Workspace) -> "StackOnHand":
-        """Return the stack of this name. Raises ConfigError or RehearsalError before anything is started."""
+    def named(
+        cls,
+        name: str,
+        workspace: Workspace,
+        *,
+        report: Callable[[str], None],
+        run_as: str | None = None,
+        audience: Audience | None = None,
+    ) -> "Stack":
+        """Return the stack of this name; `run_as`, where given, keeps it apart from the one that is in use.
+
+        Raises ConfigError or RehearsalError before anything is started.
+        """
         subject = Subject.holdfast(name, workspace)
         surroundings = Surroundings(
-            stack=name, workspace=workspace, hosts_operators=subject.hosts_operators, report=say
+            stack=run_as or name,
+            workspace=workspace,
+            hosts_operators=subject.hosts_operators,
+            report=report,
         )
-        return cls(name=name, workspace=workspace, subject=subject, surroundings=surroundings)
+        return cls(
+            name=run_as or name,
+            workspace=workspace,
+            subject=subject,
+            surroundings=surroundings,
+            audience=audience or Audience(),
+        )
 
     @contextmanager
     def session(
@@ -44,7 +63,7 @@ class StackOnHand:
             self.workspace,
             subject=self.subject,
             stand_ins=self.stand_ins(faults or Faults()),
-            audience=Audience(show=self.show, color=color()),
+            audience=self.audience,
             process=process,
         ) as rehearsal:
             yield rehearsal
@@ -55,10 +74,14 @@ class StackOnHand:
             stack=self.name, project=self.subject.name, workspace=self.workspace, faults=faults
         )
 
+    @property
+    def folder(self) -> EngineFolder:
+        """What the engine keeps of the stack."""
+        return EngineFolder.of(self.name, self.workspace)
+
     def checkpoint(self) -> Checkpoint:
         """Return the engine's state."""
-        folder = EngineFolder.of(self.name, self.workspace)
-        return read_checkpoint(folder.checkpoint(self.subject.name, self.name))
+        return read_checkpoint(self.folder.checkpoint(self.subject.name, self.name))
 
     def holds_resources(self) -> bool:
         """Whether the engine has made anything for this stack, or was about to."""

@@ -1,0 +1,1 @@
+"""Measures what the engine's commands cost on the local stack, beside an empty program."""

@@ -1,0 +1,75 @@
+"""The command that measures."""
+
+import os
+import platform
+import shutil
+import sys
+
+import psutil
+
+from rehearsal.bench.measurement import Measurement, measure, median_of
+from rehearsal.bench.one_command import EMPTY
+from rehearsal.bench.table import render, rows
+from rehearsal.cli.arguments import Arguments
+from rehearsal.cli.output import say
+from rehearsal.engine.folder import EngineFolder
+from rehearsal.paths import Workspace
+from rehearsal.stacks import Stack
+
+# In this order, once a round: each begins where the one before ends.
+ROUND = (
+    ("preview", "preview of a new stack"),
+    ("up", "up of a new stack"),
+    ("preview", "preview, no change"),
+    ("up", "up, no change"),
+    ("destroy", "destroy"),
+)
+_GIB = 1024**3
+
+
+def bench(arguments: Arguments, workspace: Workspace) -> None:
+    """Measure the commands of a stack and of an empty program, turn by turn, and print a table.
+
+    Runs on a control plane of its own, which, as the operators, is not counted: it serves every command.
+    """
+    name = f"{arguments.stack}-bench"
+    stack = Stack.named(arguments.stack, workspace, report=say, run_as=name)
+    say(machine())
+    found: dict[str, dict[str, list[Measurement]]] = {EMPTY: {}, arguments.stack: {}}
+    try:
+        stack.surroundings.start()
+        for repetition in range(arguments.repetitions):
+            say(f"round {repetition + 1} of {arguments.repetitions}")
+            for subject, measured in found.items():
+                _round(subject, f"{name}-empty" if subject == EMPTY else name, workspace, measured)
+    finally:
+        stack.surroundings.remove()
+        for left in (name, f"{name}-empty"):
+            shutil.rmtree(EngineFolder.of(left, workspace).root.parent, ignore_errors=True)
+    medians = {
+        subject: {what: median_of(several) for what, several in measured.items()}
+        for subject, measured in found.items()
+    }
+    for line in render(rows(medians[EMPTY], medians[arguments.stack], arguments.stack)):
+        say(line)
+    say(
+        f"Medians of {arguments.repetitions}: seconds from the start of Python to its end, and the most memory held "
+        "by Python, the engine and the policy pack together. Both grow with other load on the cores and with "
+        "a slow disk; their ratios hardly do."
+    )
+
+
+def machine() -> str:
+    """Return the facts of this machine that matter to the figures."""
+    return (
+        f"{os.cpu_count()} cores ({platform.machine()}), {psutil.virtual_memory().total / _GIB:.0f} GiB, "
+        f"load {os.getloadavg()[0]:.1f} before the start, Python {platform.python_version()}"
+    )
+
+
+def _round(subject: str, run_as: str, workspace: Workspace, measured: dict[str, list[Measurement]]) -> None:
+    for command, what in ROUND:
+        run = (sys.executable, "-m", "rehearsal.bench.one_command", subject, command, run_as)
+        one = measure(run, cwd=workspace.project_root)
+        say(f"  {subject}: {what}: {one.seconds:.1f} s")
+        measured.setdefault(what, []).append(one)

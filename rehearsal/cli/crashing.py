@@ -1,0 +1,65 @@
+"""The command that kills the engine after one resource after another."""
+
+import os
+import secrets
+
+from rehearsal.cli.arguments import Arguments
+from rehearsal.cli.output import say
+from rehearsal.crash import Proof, prove, run_undisturbed, sample
+from rehearsal.crash.stack_stage import StackStage
+from rehearsal.errors import RehearsalError
+from rehearsal.paths import Workspace
+from rehearsal.stacks import Stack
+
+SEED_VARIABLE = "HOLDFAST_SEED"
+
+
+def crash(arguments: Arguments, workspace: Workspace) -> None:
+    """Prove, for every resource of a stack or a sample, that a run killed after it is made up for.
+
+    Runs on a control plane of its own: the stack of that name, if it is up, is left alone. Raises
+    RehearsalError where any run did not arrive where the undisturbed one does.
+    """
+    stack = Stack.named(arguments.stack, workspace, report=say, run_as=f"{arguments.stack}-crash")
+    seed = seed_of(arguments.seed, os.environ.get(SEED_VARIABLE))
+    try:
+        stack.surroundings.start()
+        _prove_all(StackStage(stack=stack), arguments.sample, seed)
+    finally:
+        stack.surroundings.remove()
+        StackStage(stack=stack).clear()
+
+
+def seed_of(given: int | None, variable: str | None) -> int:
+    """Return the seed: the flag's, else the variable's, else one drawn now. Raises RehearsalError for no number."""
+    if given is not None:
+        return given
+    if not variable:
+        return secrets.randbelow(1_000_000)
+    if not variable.isdecimal():
+        raise RehearsalError(f"{SEED_VARIABLE} is {variable!r}: it must be a number, as 42")
+    return int(variable)
+
+
+def _prove_all(stage: StackStage, size: int | None, seed: int) -> None:
+    say("An undisturbed up and destroy, for comparison.")
+    baseline = run_undisturbed(stage)
+    chosen = baseline.urns if size is None else sample(baseline.urns, size, seed)
+    which = "every one" if size is None else f"{len(chosen)}, drawn with seed {seed}"
+    say(f"{len(baseline.urns)} resources; up and destroy are killed after {which}.")
+    proofs = [
+        _told(prove(stage, urn, baseline), f"{number}/{len(chosen)}") for number, urn in enumerate(chosen, 1)
+    ]
+    failed = [proof for proof in proofs if proof.faults]
+    if failed:
+        raise RehearsalError(
+            f"after {len(failed)} of {len(proofs)} kills the next run did not make up for it"
+        )
+    say(f"After each of {len(proofs)} kills the next run arrived where an undisturbed one does.")
+
+
+def _told(proof: Proof, position: str) -> Proof:
+    say(f"{position:>7}  {'FAILED' if proof.faults else 'ok':<6}  {proof.seconds:5.0f} s  {proof.name}")
+    for fault in proof.faults:
+        say(f"         {fault}")
+    return proof

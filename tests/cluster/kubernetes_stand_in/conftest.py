@@ -1,0 +1,41 @@
+"""One control plane for all tests of the stand-in kubernetes provider, and a namespace for each."""
+
+from collections.abc import Generator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from rehearsal.kube.client import KubeClient
+from tests.support.control_plane import running_control_plane
+
+
+@pytest.fixture(scope="package")
+def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
+    """The kubeconfig of a running control plane."""
+    with running_control_plane(tmp_path_factory.mktemp("kubernetes-stand-in")) as workspace:
+        yield workspace.kubeconfig("local")
+
+
+@pytest.fixture(scope="package")
+def client(kubeconfig: Path) -> Generator[KubeClient]:
+    """A client of the control plane, on which there is one simulated node."""
+    client = KubeClient.from_kubeconfig(kubeconfig)
+    client.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": "one", "annotations": {"kwok.x-k8s.io/node": "fake"}},
+        },
+        field_manager="tests",
+    )
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def namespace(client: KubeClient) -> str:
+    """A namespace of the test's own; it goes with the control plane."""
+    name = f"test-{uuid4().hex[:8]}"
+    client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}, field_manager="tests")
+    return name

@@ -1,0 +1,98 @@
+"""A deletion waits until the object is gone, and says what holds one that stays."""
+
+import threading
+from uuid import uuid4
+
+import pytest
+
+from rehearsal.json import Json
+from rehearsal.kube.client import KubeClient
+from rehearsal.kube.errors import NoSuchKind
+from rehearsal.providers.kubernetes.deletion import StillThereError
+from rehearsal.providers.values import Properties
+from tests.support.kubernetes_operations import Resource
+
+pytestmark = pytest.mark.cluster
+
+CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
+
+
+def held(namespace: str) -> Properties:
+    metadata: Properties = {"name": "conf", "namespace": namespace, "finalizers": ["holdfast.dev/held"]}
+    return {"metadata": metadata}
+
+
+def let_go(client: KubeClient, namespace: str) -> None:
+    client.merge_patch("v1", "ConfigMap", "conf", {"metadata": {"finalizers": None}}, namespace=namespace)
+
+
+def test_a_finalizer_that_nobody_removes_is_named(client: KubeClient, namespace: str) -> None:
+    resource = Resource(client=client, token=CONFIG_MAP, timeout=2)
+    resource.create(held(namespace))
+    with pytest.raises(StillThereError, match=r"ConfigMap .*/conf is still there 2 s .*holdfast\.dev/held"):
+        resource.delete()
+    let_go(client, namespace)
+    resource.delete()
+    assert client.get("v1", "ConfigMap", "conf", namespace) is None, "the next run could not go on"
+
+
+def test_a_deletion_waits_for_the_finalizers_owner(client: KubeClient, namespace: str) -> None:
+    resource = Resource(client=client, token=CONFIG_MAP)
+    resource.create(held(namespace))
+
+    def finalize() -> None:
+        def is_going(found: Json | None) -> bool:
+            metadata = found.get("metadata") if found else None
+            return isinstance(metadata, dict) and "deletionTimestamp" in metadata
+
+        client.wait_for(
+            "v1",
+            "ConfigMap",
+            "conf",
+            namespace=namespace,
+            timeout_seconds=60,
+            condition=is_going,
+            what="the ConfigMap is being deleted",
+        )
+        let_go(client, namespace)
+
+    owner = threading.Thread(target=finalize)
+    owner.start()
+    resource.delete()
+    owner.join()
+    assert client.get("v1", "ConfigMap", "conf", namespace) is None, (
+        "what it depends on would be deleted first"
+    )
+
+
+def test_a_create_waits_for_the_old_object_to_go(client: KubeClient, namespace: str) -> None:
+    resource = Resource(client=client, token=CONFIG_MAP)
+    resource.create(held(namespace))
+    client.delete("v1", "ConfigMap", "conf", namespace=namespace)
+    free = threading.Thread(target=let_go, args=(client, namespace))
+    free.start()
+    metadata: Properties = {"name": "conf", "namespace": namespace}
+    resource.create({"metadata": metadata, "data": {"k": "new"}})
+    free.join()
+    live = client.get("v1", "ConfigMap", "conf", namespace)
+    assert live is not None, "the new object went with the old one"
+    assert live["data"] == {"k": "new"}, "the old object was taken for the new one"
+
+
+def test_what_is_not_there_is_deleted(client: KubeClient, namespace: str) -> None:
+    resource = Resource(client=client, token=CONFIG_MAP, id=f"{namespace}/never")
+    resource.delete()
+    assert client.get("v1", "ConfigMap", "never", namespace) is None, "a second destroy would fail"
+
+
+def test_an_object_whose_kind_is_gone_is_deleted(client: KubeClient) -> None:
+    token = f"kubernetes:g{uuid4().hex[:8]}.test/v1:Widget"
+    with pytest.raises(NoSuchKind):
+        client.get(token.split(":")[1], "Widget", "w")
+    Resource(client=client, token=token, id="default/w").delete()
+
+
+def test_a_whole_namespace_is_waited_for(client: KubeClient, namespace: str) -> None:
+    Resource(client=client, token=CONFIG_MAP).create({"metadata": {"name": "a", "namespace": namespace}})
+    Resource(client=client, token="kubernetes:core/v1:Namespace", id=namespace).delete()
+    assert client.get("v1", "Namespace", namespace) is None, "a new one of its name would be refused"

@@ -1,0 +1,47 @@
+"""What keeps a pod from running is told in one line."""
+
+import pytest
+
+from rehearsal.json import Json
+from rehearsal.providers.kubernetes.troubles import pod_trouble
+
+
+def pod(**status: object) -> Json:
+    return {"metadata": {"name": "p"}, "status": {"phase": "Pending", **status}}  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [
+        (
+            {
+                "conditions": [
+                    {"type": "PodScheduled", "status": "False", "message": "0/1 nodes are available"}
+                ]
+            },
+            "pod p: 0/1 nodes are available",
+        ),
+        (
+            {
+                "containerStatuses": [
+                    {"name": "c", "state": {"waiting": {"reason": "ErrImagePull", "message": "no"}}}
+                ]
+            },
+            "pod p: container c: ErrImagePull no",
+        ),
+        (
+            {"containerStatuses": [{"name": "c", "state": {"terminated": {"reason": "Error"}}}]},
+            "pod p: container c: Error",
+        ),
+        ({"phase": "Running"}, "pod p: is Running"),
+    ],
+)
+def test_the_cause_is_told(status: dict[str, object], told: str) -> None:
+    assert pod_trouble(pod(**status)) == told, "the reader would have to ask the cluster"
+
+
+@pytest.mark.parametrize(
+    "status", [{"phase": "Succeeded"}, {"conditions": [{"type": "Ready", "status": "True"}]}]
+)
+def test_a_pod_that_is_well_has_no_trouble(status: dict[str, object]) -> None:
+    assert pod_trouble(pod(**status)) is None, "the message would name the wrong pod"
