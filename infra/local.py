@@ -106,7 +106,8 @@ def compose(platform: LocalPlatform, stack: str) -> None:
         CheckpointClaim(
             naming.checkpoint_claim(namespace.name),
             CheckpointClaimArgs(namespace=namespace.name),
-            opts=after(training),
+            # It goes with its namespace, not before: a claim that pods still mount cannot be deleted.
+            opts=pulumi.ResourceOptions.merge(after(training), pulumi.ResourceOptions(deleted_with=training)),
         )
 
 

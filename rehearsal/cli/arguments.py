@@ -57,13 +57,12 @@ def _down_flags(command: argparse.ArgumentParser) -> None:
 
 
 def _crash_flags(command: argparse.ArgumentParser) -> None:
+    command.set_defaults(sample=_SAMPLE)
     which = command.add_mutually_exclusive_group()
     which.add_argument(
         "--every", dest="sample", action="store_const", const=None, help="after every resource"
     )
-    which.add_argument(
-        "--sample", type=_positive, default=_SAMPLE, metavar="N", help=f"after N of them; default: {_SAMPLE}"
-    )
+    which.add_argument("--sample", type=_positive, metavar="N", help=f"after N of them; default: {_SAMPLE}")
     command.add_argument(
         "--seed",
         type=int,

@@ -51,10 +51,9 @@ def read_cluster(kubeconfig: Path) -> Cluster:
     try:
         document: JsonValue = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))
         entry = mapping(mapping(next(iter(sequence(mapping(document).get("clusters"))), None)).get("cluster"))
-        return Cluster(
-            server=str(entry["server"]), authority=base64.b64decode(str(entry["certificate-authority-data"]))
-        )
-    except (OSError, KeyError, yaml.YAMLError) as error:
+        authority = base64.b64decode(str(entry["certificate-authority-data"]), validate=True)
+        return Cluster(server=str(entry["server"]), authority=authority)
+    except (OSError, KeyError, ValueError, yaml.YAMLError) as error:
         raise RehearsalError(
             f"{kubeconfig} is not the kubeconfig of a local control plane ({error}): start the control plane first"
         ) from error

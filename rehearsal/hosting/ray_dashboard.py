@@ -21,6 +21,7 @@ from rehearsal.kube.summary import mapping
 
 COMPLETE = "holdfast.dev/complete"
 DASHBOARD_PORT = 8265
+JOBS = "/api/jobs"
 LARGEST_BODY_BYTES = 4_000_000
 
 # Service name, namespace → the pods behind it.
@@ -48,12 +49,16 @@ def answer(method: str, url: str, body: Json, heads: HeadPods) -> Answer:
     ]
     if not running:
         return Answer(status="502 Bad Gateway", body={"error": f"no Ray head runs behind {parts.hostname}"})
-    if method == "POST" and parts.path.rstrip("/") == "/api/jobs":
-        submission = body.get("submission_id")
-        return Answer(status="200 OK", body={"job_id": submission, "submission_id": submission})
-    if parts.path.startswith("/api/jobs/") and method == "GET":
-        return Answer(status="200 OK", body=_job(parts.path.split("/")[3], running[0]))
-    return Answer(status="200 OK", body=[] if parts.path.rstrip("/") == "/api/jobs" else {})
+    submission = parts.path.removeprefix(JOBS).strip("/") if parts.path.startswith(JOBS) else None
+    if submission is None:
+        return Answer(status="200 OK", body={})
+    if method == "POST" and not submission:
+        return Answer(
+            status="200 OK", body={key: body.get("submission_id") for key in ("job_id", "submission_id")}
+        )
+    if method == "GET":
+        return Answer(status="200 OK", body=_job(submission, running[0]) if submission else [])
+    return Answer(status="200 OK", body={})
 
 
 def _job(submission: str, head: Json) -> Json:

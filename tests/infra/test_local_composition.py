@@ -108,6 +108,13 @@ def test_the_claim_is_made_in_a_namespace_that_exists_on_a_volume_that_exists() 
     )
 
 
+def test_the_claim_goes_with_its_namespace() -> None:
+    claim = stack().one("CheckpointClaim", "checkpoints-of-vision")
+    assert claim.deleted_with == "namespace-vision", (
+        "asked to go first, it would wait for pods that are only ended with the namespace"
+    )
+
+
 def test_jobs_learn_where_to_checkpoint() -> None:
     config_map = stack().one(":ConfigMap", "namespace-vision-checkpoints")
     volume = stack().one(":PersistentVolume", "checkpoints-vision")

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pulumi
+
 from rehearsal.engine import Outcome, Rehearsal, Subject
 from rehearsal.engine.clouds import StandInClouds
 from rehearsal.engine.folder import EngineFolder
@@ -19,6 +21,23 @@ _STACK = "test"
 
 def _nothing() -> None:
     """Register no resource."""
+
+
+def network(*, tags: dict[str, str] | None = None, cidr: str = "10.0.0.0/16") -> None:
+    """Register an AWS network with one subnet, `zone-a`."""
+    from pulumi_aws import ec2
+
+    vpc = ec2.Vpc("network", cidr_block=cidr, tags=tags)
+    subnet = ec2.Subnet("zone-a", vpc_id=vpc.id, cidr_block=cidr.replace("/16", "/24"))
+    pulumi.export("vpc", vpc.id)
+    pulumi.export("subnet", subnet.arn)
+
+
+def bucket(name: str, *, import_id: str | None = None) -> None:
+    """Register an AWS bucket, `checkpoints`."""
+    from pulumi_aws import s3
+
+    s3.Bucket("checkpoints", bucket=name, opts=pulumi.ResourceOptions(import_=import_id))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,6 +40,7 @@ class Recorded:
     retain_on_delete: bool
     provider: str
     depends_on: frozenset[str]
+    deleted_with: str
     delete_timeout: str
 
 
@@ -133,6 +134,7 @@ def _recorded(request: resource_pb2.RegisterResourceRequest, urn: str) -> Record
         retain_on_delete=request.retainOnDelete,
         provider=request.provider.rpartition("::")[0].rpartition("::")[2],
         depends_on=frozenset(_name(dependency) for dependency in request.dependencies),
+        deleted_with=_name(request.deletedWith),
         delete_timeout=request.customTimeouts.delete,
     )
 

@@ -14,7 +14,7 @@ from pulumi.runtime.proto.provider_pb2_grpc import ResourceProviderServicer
 from rehearsal.json import Json, JsonValue
 from rehearsal.providers.cloud.answers import diff_response
 from rehearsal.providers.cloud.diffing import changes
-from rehearsal.providers.values import from_struct, reveal
+from rehearsal.providers.values import from_struct, has_unknown, reveal
 
 
 class Plugin(ResourceProviderServicer):
@@ -64,7 +64,10 @@ class Plugin(ResourceProviderServicer):
         self, request: provider_pb2.ConfigureRequest, context: grpc.ServicerContext
     ) -> provider_pb2.ConfigureResponse:
         """Keep the configuration of one provider instance."""
-        configuration = {name: _parsed(reveal(value)) for name, value in from_struct(request.args).items()}
+        given = from_struct(request.args)
+        configuration = {
+            name: _parsed(reveal(value)) for name, value in given.items() if not has_unknown(value)
+        }
         with self._lock:
             self._configurations[context.peer()] = configuration
         return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True)

@@ -141,6 +141,14 @@ class CloudProvider(Plugin):
             construction = Construction(request, monitor)
             return construction.finish(build(construction))
 
+    def Call(
+        self, request: provider_pb2.CallRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.CallResponse:
+        """Refuse the methods of components: none is rehearsed."""
+        raise RehearsalError(
+            f"method {request.tok!r} is not rehearsed; use the component's outputs instead of calling it"
+        )
+
     def _before_call(self, verb: str, token: str) -> None:
         self._faults.before_call(f"{verb} {token}", reason=self._catalogue.messages.throttled)
 

@@ -1,16 +1,20 @@
 """A deletion waits until the object is gone, and says what holds one that stays."""
 
 import threading
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
 
-from rehearsal.json import Json
 from rehearsal.kube.client import KubeClient
 from rehearsal.kube.errors import NoSuchKind
+from rehearsal.kube.summary import mapping
 from rehearsal.providers.kubernetes.deletion import StillThereError
 from rehearsal.providers.values import Properties
 from tests.support.kubernetes_operations import Resource
+
+if TYPE_CHECKING:
+    from rehearsal.json import Json
 
 pytestmark = pytest.mark.cluster
 
@@ -41,9 +45,8 @@ def test_a_deletion_waits_for_the_finalizers_owner(client: KubeClient, namespace
     resource.create(held(namespace))
 
     def finalize() -> None:
-        def is_going(found: Json | None) -> bool:
-            metadata = found.get("metadata") if found else None
-            return isinstance(metadata, dict) and "deletionTimestamp" in metadata
+        def is_going(found: "Json | None") -> bool:
+            return found is not None and "deletionTimestamp" in mapping(found.get("metadata"))
 
         client.wait_for(
             "v1",

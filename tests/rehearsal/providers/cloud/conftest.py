@@ -1,0 +1,22 @@
+"""A served stand-in for AWS, in a cloud of its own for each test."""
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from rehearsal.providers.cloud import CloudProvider
+from rehearsal.providers.faults import Faults
+from rehearsal.providers.serving import serve
+from tests.support.provider_calls import Provider, calling
+
+
+@pytest.fixture
+def state_file(tmp_path: Path) -> Path:
+    return tmp_path / "aws.json"
+
+
+@pytest.fixture
+def aws(state_file: Path) -> Generator[Provider]:
+    with serve(CloudProvider("aws", state_file, Faults())) as served, calling(served.port) as provider:
+        yield provider

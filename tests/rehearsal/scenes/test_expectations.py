@@ -1,0 +1,90 @@
+"""A scene that shows the wrong thing is found out, and one that shows the right thing is not."""
+
+from dataclasses import replace
+
+import pytest
+
+from rehearsal.scenes.default_placement import DefaultPlacement, Room
+from rehearsal.scenes.expectations import unmet_by_default_placement, unmet_by_rayjob, unmet_by_restart
+from rehearsal.scenes.rayjob_placement import RayJobPlacement
+from rehearsal.scenes.spot_restart import SpotRestart
+from tests.support.scene_facts import GPU, PLAIN, SPOT, default_placement, rayjob, restart
+
+
+def test_a_restart_on_a_new_spot_node_is_as_it_should_be() -> None:
+    assert unmet_by_restart(restart()) == [], "nothing in these facts is wrong"
+
+
+def test_a_pod_of_another_node_may_go_without_an_eviction() -> None:
+    other = replace(SPOT, pod="r", node="spot-3")
+    seen = restart(before=(SPOT, other), after=(replace(SPOT, node="spot-2"), replace(other, pod="r2")))
+    assert unmet_by_restart(seen) == [], (
+        "only the interrupted node is drained; JobSet restarts the others itself"
+    )
+
+
+@pytest.mark.parametrize(
+    ("seen", "complaint"),
+    [
+        (restart(before=(replace(SPOT, capacity="on-demand"),)), "is on on-demand"),
+        (restart(after=(replace(SPOT, node="spot-2", capacity="on-demand"),)), "is on on-demand"),
+        (restart(evicted=()), "without an eviction"),
+        (restart(after=()), "and 0 after it"),
+        (restart(after=(SPOT,)), "came back to the interrupted node"),
+        (restart(restarts=2), "cost 2 restarts"),
+        (
+            restart(
+                before=(SPOT, replace(SPOT, pod="r", node="spot-3")),
+                after=(replace(SPOT, node="spot-3"),) * 2,
+            ),
+            "no new node was bought",
+        ),
+    ],
+)
+def test_a_restart_gone_wrong_is_told(seen: SpotRestart, complaint: str) -> None:
+    assert any(complaint in problem for problem in unmet_by_restart(seen)), (
+        f"{unmet_by_restart(seen)} should say {complaint!r}"
+    )
+
+
+def test_a_plain_pod_on_the_default_pool_is_as_it_should_be() -> None:
+    assert unmet_by_default_placement(default_placement()) == [], "nothing in these facts is wrong"
+
+
+@pytest.mark.parametrize(
+    ("seen", "complaint"),
+    [
+        (default_placement(plain=SPOT), "asks for nothing and is on spot"),
+        (default_placement(plain=GPU), "with 8 GPUs"),
+        (default_placement(rooms=(Room(placement=GPU, free_cpus=95),)), "no spot machine had room"),
+        (default_placement(rooms=(Room(placement=SPOT, free_cpus=15),)), "no GPU machine had room"),
+        (
+            default_placement(rooms=(Room(placement=SPOT, free_cpus=0), Room(placement=GPU, free_cpus=9))),
+            "no spot machine had room",
+        ),
+    ],
+)
+def test_a_plain_pod_in_the_wrong_place_is_told(seen: DefaultPlacement, complaint: str) -> None:
+    assert any(complaint in problem for problem in unmet_by_default_placement(seen)), (
+        f"{unmet_by_default_placement(seen)} should say {complaint!r}"
+    )
+
+
+def test_a_rayjob_with_workers_on_spot_is_as_it_should_be() -> None:
+    assert unmet_by_rayjob(rayjob()) == [], "nothing in these facts is wrong"
+
+
+@pytest.mark.parametrize(
+    ("seen", "complaint"),
+    [
+        (rayjob(state=""), "without a state"),
+        (rayjob(workers=()), "has no workers"),
+        (rayjob(workers=(PLAIN,)), "selects spot and is on on-demand"),
+        (rayjob(head=SPOT), "asks for nothing and is on spot"),
+        (rayjob(submitters=(GPU,)), "asks for nothing and is on on-demand p4d.24xlarge"),
+    ],
+)
+def test_a_rayjob_in_the_wrong_place_is_told(seen: RayJobPlacement, complaint: str) -> None:
+    assert any(complaint in problem for problem in unmet_by_rayjob(seen)), (
+        f"{unmet_by_rayjob(seen)} should say {complaint!r}"
+    )

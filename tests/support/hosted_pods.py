@@ -1,0 +1,94 @@
+"""Pods, containers and Services as the operator host meets them: each builder makes a valid one."""
+
+from pathlib import Path
+
+from rehearsal.hosting.adaptation import Container
+from rehearsal.hosting.routes import Backend
+from rehearsal.json import Json, JsonValue
+
+
+def container(**overrides: JsonValue) -> Json:
+    """A container that listens on 8080 (`http`) and is ready when /readyz says so."""
+    return {
+        "name": "controller",
+        "image": "registry.example/controller:v1",
+        "args": ["--verbose"],
+        "ports": [{"name": "http", "containerPort": 8080}],
+        "readinessProbe": {"httpGet": {"path": "/readyz", "port": "http"}},
+        "resources": {"requests": {"cpu": "500m"}, "limits": {"memory": "1Gi"}},
+        **overrides,
+    }
+
+
+def pod(
+    *,
+    name: str = "controller-1",
+    namespace: str = "operators",
+    annotations: "Json | None" = None,
+    labels: "Json | None" = None,
+    metadata: "Json | None" = None,
+    spec: "Json | None" = None,
+    status: "Json | None" = None,
+    of: "Json | None" = None,
+) -> Json:
+    """A hosted pod that has a node; `of` is its container, the other arguments are merged in."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "uid": f"uid-of-{name}",
+            "annotations": {"holdfast.dev/hosted": "true", **(annotations or {})},
+            "labels": {"app.kubernetes.io/name": "jobset", **(labels or {})},
+            **(metadata or {}),
+        },
+        "spec": {"nodeName": "system-0", "containers": [of or container()], **(spec or {})},
+        "status": {"phase": "Pending", **(status or {})},
+    }
+
+
+def service(
+    *,
+    ip: str = "10.0.0.7",
+    port: int = 443,
+    target: int | str | None = "http",
+    selector: "Json | None" = None,
+) -> Json:
+    """A Service in front of `pod()`; a target of None is not written."""
+    targeted: Json = {} if target is None else {"targetPort": target}
+    selected = {"app.kubernetes.io/name": "jobset"} if selector is None else selector
+    return {
+        "metadata": {"name": "webhook", "namespace": "operators"},
+        "spec": {
+            "clusterIP": ip,
+            "clusterIPs": [ip],
+            "selector": selected,
+            "ports": [{"port": port, **targeted}],
+        },
+    }
+
+
+def backend(*, of: "Json | None" = None, local_port: int = 40_000, ready: bool = True) -> Backend:
+    """A hosted pod whose process serves container port 8080 on `local_port`."""
+    return Backend(pod=of or pod(), ports={8080: local_port}, ready=ready)
+
+
+def to_adapt(
+    *,
+    args: tuple[str, ...] = (),
+    variables: dict[str, str] | None = None,
+    ports: dict[int, int] | None = None,
+    mounts: dict[str, Path] | None = None,
+    files: dict[Path, str] | None = None,
+) -> Container:
+    """A container whose every port p is served on p + 10 000."""
+    return Container(
+        namespace="operators",
+        args=args,
+        variables=variables or {},
+        ports=ports or {port: port + 10_000 for port in (8080, 8081, 8082, 8443, 9443)},
+        mounts=mounts or {},
+        files=files or {},
+        folder=Path("/pods/one"),
+    )
