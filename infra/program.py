@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, cast
 
 import pulumi
@@ -56,10 +57,13 @@ def _configured() -> JsonValue:
 
 def _in_file(stack_file: Path) -> JsonValue:
     try:
-        content: JsonValue = yaml.safe_load(stack_file.read_text())
+        # As the engine sees it, for which a date is a text and every key is one.
+        content: JsonValue = json.loads(
+            json.dumps(yaml.safe_load(stack_file.read_text("utf-8")), default=str)
+        )
     except OSError as error:
         raise ConfigError([_unreadable(stack_file, error.strerror or "no file")]) from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigError([_unreadable(stack_file, " ".join(str(error).split()))]) from None
     config = content.get("config") if isinstance(content, dict) else None
     return config.get(PLATFORM) if isinstance(config, dict) else None

@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from rehearsal.cli.arguments import parse
 from rehearsal.cli.dispatch import run
+from rehearsal.cli.output import hush_libraries
 from rehearsal.errors import RehearsalError
 from rehearsal.paths import Workspace
 from scheduling.errors import ConfigError
@@ -19,6 +20,7 @@ _INTERRUPTED = 128 + signal.SIGINT
 def main() -> int:
     """Run the command line and return its exit code: 0, 1 for a failure, 130 when interrupted."""
     arguments = parse(sys.argv[1:])
+    hush_libraries()
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         workspace = Workspace.find()

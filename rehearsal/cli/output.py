@@ -1,12 +1,24 @@
 """Where commands print."""
 
+import logging
 import os
 import sys
+import warnings
 
 
 def say(line: str = "") -> None:
     """Print a line at once, also where the output is a pipe."""
     print(line, flush=True)
+
+
+def hush_libraries() -> None:
+    """Keep to themselves what the Automation API and gRPC tell of an engine that was ended in the middle.
+
+    The stream of events is broken off then, and the program fails at a log line the engine would take. Both are
+    told with a traceback, and neither is news: the command says how it ended.
+    """
+    warnings.filterwarnings("ignore", message="Error in event stream")
+    logging.getLogger("grpc").setLevel(logging.CRITICAL)
 
 
 def color() -> str:

@@ -18,7 +18,9 @@ from rehearsal.paths import Workspace
 from rehearsal.tools.locate import find_tool
 
 PORT_CHOICES = 3
-GRACE_SECONDS = 10
+ETCD_GRACE_SECONDS = 10
+# The API server takes 5 s to end its watches, and longer where etcd is gone; nothing is lost by not waiting.
+STATELESS_GRACE_SECONDS = 1
 
 
 class ControlPlane:
@@ -123,5 +125,6 @@ class ControlPlane:
     def _end_all(self) -> None:
         running = processes_in(self._layout.cluster_dir, COMPONENTS)
         # etcd last: what still writes to it would otherwise wait for it until its grace is over.
-        end([each for each in running if each.name != "etcd"], grace_seconds=GRACE_SECONDS)
-        end([each for each in running if each.name == "etcd"], grace_seconds=GRACE_SECONDS)
+        stateless = [each for each in running if each.name != "etcd"]
+        end(stateless, grace_seconds=STATELESS_GRACE_SECONDS)
+        end([each for each in running if each.name == "etcd"], grace_seconds=ETCD_GRACE_SECONDS)

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import psutil
 
+# A process that was killed is gone as soon as the kernel has taken back its memory.
+KILLED_SECONDS = 10
+
 
 @dataclass(frozen=True, kw_only=True)
 class Running:
@@ -57,7 +60,7 @@ def end(running: Iterable[Running], *, grace_seconds: float) -> None:
     _, alive = psutil.wait_procs(processes, timeout=grace_seconds)
     for process in alive:
         _send(process, kill=True)
-    psutil.wait_procs(alive, timeout=grace_seconds)
+    psutil.wait_procs(alive, timeout=KILLED_SECONDS)
 
 
 def _send(process: psutil.Process, *, kill: bool) -> None:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from rehearsal.crash.cloud_objects import comparable
-from rehearsal.engine import Rehearsal, Subject
+from rehearsal.engine import Audience, Rehearsal, Subject
 from rehearsal.engine.checkpoint import Checkpoint, read_checkpoint
 from rehearsal.engine.clouds import StandInClouds
 from rehearsal.engine.folder import EngineFolder
@@ -24,10 +24,17 @@ class CloudStage:
     subject: Subject
 
     @contextmanager
-    def session(self, faults: Faults, process: EngineProcess) -> Generator[Rehearsal]:
+    def session(
+        self, faults: Faults, process: EngineProcess, audience: Audience | None = None
+    ) -> Generator[Rehearsal]:
         """Open the stack."""
         with Rehearsal.open(
-            self.stack, self.workspace, subject=self.subject, stand_ins=self._clouds(faults), process=process
+            self.stack,
+            self.workspace,
+            subject=self.subject,
+            stand_ins=self._clouds(faults),
+            process=process,
+            audience=audience,
         ) as rehearsal:
             yield rehearsal
 

@@ -1,7 +1,6 @@
 """Reads the engine's events into a result."""
 
 import re
-import warnings
 from collections.abc import Iterable, Mapping
 from typing import cast
 
@@ -16,11 +15,9 @@ _UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 _COLOUR = re.compile(r"<\{%.*?%\}>|\x1b\[[0-9;]*m")
 _TRACEBACK = re.compile(r"\s*Traceback \(most recent call last\):.*", re.DOTALL)
 _WRAPPER = re.compile(r"^(an unhandled error occurred: )?(python inline source runtime error: )?")
+# What the engine adds to every failure.
+_NO_CAUSES = frozenset({"preview failed", "update failed"})
 _STACK_TYPE = "pulumi:pulumi:Stack"
-
-
-# A killed engine breaks off its stream, which is no news to who killed it.
-warnings.filterwarnings("ignore", message="Error in event stream")
 
 
 class EventRecorder:
@@ -77,7 +74,7 @@ def problems(events: Iterable[EngineEvent]) -> tuple[str, ...]:
         for diagnostic in found
         if diagnostic is not None and diagnostic.severity == "error"
     )
-    return tuple(dict.fromkeys(message for message in messages if message))
+    return tuple(dict.fromkeys(message for message in messages if message and message not in _NO_CAUSES))
 
 
 def stack_outputs(events: Iterable[EngineEvent]) -> Json:

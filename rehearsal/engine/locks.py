@@ -1,6 +1,7 @@
 """The locks of the file backend: a killed run leaves its own behind."""
 
 import json
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -53,12 +54,12 @@ def engine_started(pid: int) -> float | None:
         return None
 
 
-def release_stale_locks(folder: Path, *, stack: str, hostname: str) -> int:
+def release_stale_locks(folder: Path, *, stack: str) -> int:
     """Remove the locks whose processes are dead and return how many there were.
 
     Raises RehearsalError where a living run holds one.
     """
-    locks = read_locks(folder)
+    locks, hostname = read_locks(folder), socket.gethostname()
     for lock in locks:
         if is_held(lock, hostname=hostname, started=engine_started):
             raise RehearsalError(

@@ -1,7 +1,6 @@
 """A stack under rehearsal: preview, up, refresh and destroy by the real engine."""
 
 import os
-import socket
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -144,7 +143,7 @@ class Rehearsal:
     def _take_up_what_was_left(self) -> None:
         """Release the locks of dead runs and read what became of the operations they did not see end."""
         name, stack = self._subject.name, self._stack.name
-        release_stale_locks(self._folder.locks(name, stack), stack=stack, hostname=socket.gethostname())
+        release_stale_locks(self._folder.locks(name, stack), stack=stack)
         checkpoint = read_checkpoint(self._folder.checkpoint(name, stack))
         if not checkpoint.pending:
             return

@@ -10,6 +10,7 @@ from pulumi.automation._stack import StackInitMode  # pyright: ignore[reportPriv
 from pulumi.automation.errors import StackNotFoundError
 
 from rehearsal.engine.folder import EngineFolder
+from rehearsal.engine.locks import release_stale_locks
 from rehearsal.engine.process import EngineCommand
 
 
@@ -38,6 +39,11 @@ class EngineWorkspace(LocalWorkspace):
             raise StackNotFoundError(
                 CommandResult(stdout="", stderr=f"no state of stack {stack_name}", code=1)
             )
+
+    def create_stack(self, stack_name: str) -> None:
+        """Make a new stack. Raises RehearsalError where a living run holds its lock, CommandError otherwise."""
+        release_stale_locks(self._folder.locks(self._project, stack_name), stack=stack_name)
+        super().create_stack(stack_name)
 
     def stack_outputs(self, stack_name: str) -> OutputMap:  # noqa: ARG002 - the base class's signature
         """Return nothing: outputs are taken from events, where secrets are hidden; the command would show them."""

@@ -3,13 +3,13 @@
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 
-import rehearsal
 from rehearsal.controlplane.kubeconfig import read_cluster
 from rehearsal.controlplane.lock import held
 from rehearsal.controlplane.processes import end, processes_in, python_modules_in
@@ -77,7 +77,7 @@ class OperatorHost:
 
     def _spawn(self, server: str) -> psutil.Popen:
         self._layout.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        packages = str(Path(rehearsal.__file__).parents[1])
+        packages = str(Path(__file__).resolve().parents[2])
         root = str(self._workspace.project_root.resolve())
         with open_log(self._layout.log) as log:
             host = psutil.Popen(
@@ -90,6 +90,8 @@ class OperatorHost:
                 start_new_session=True,
             )
         HostRecord.of(host, server, ready=False).write(self._layout.record)
+        # It outlives most of those who start it; whoever lives longer shall not keep its corpse.
+        threading.Thread(target=host.wait, name="operator host", daemon=True).start()
         return host
 
     def _wait_until_ready(self, host: psutil.Popen) -> None:

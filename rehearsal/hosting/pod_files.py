@@ -48,9 +48,10 @@ class PodFiles:
         self._write(self.token, token)
 
     def write_all(self, files: Mapping[Path, str]) -> None:
-        """Write what an adaptation asks for."""
+        """Write what an adaptation asks for, where it is not there already: a path may be shared."""
         for path, text in files.items():
-            self._write(path, text)
+            if not path.is_file() or path.read_text() != text:
+                self._write(path, text)
 
     def texts(self) -> Mapping[Path, str]:
         """Every file of every volume, by its path."""

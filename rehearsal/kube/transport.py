@@ -6,6 +6,7 @@ and only once a client is really made.
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
@@ -111,7 +112,7 @@ class Transport:
             _decode(response.status, response.reason, response.read())
         raw = response.response
         try:
-            with cancellation.running(raw.shutdown):
+            with cancellation.running(lambda: _cut(raw)):
                 yield from _lines(raw)
         except (HTTPError, OSError, ValueError):
             # The connection broke, or the cancellation cut it.
@@ -146,6 +147,12 @@ class Transport:
             if getattr(error, "status", None) == 0:
                 raise KubeUnreachable(self.server, str(getattr(error, "reason", error))) from error
             raise
+
+
+def _cut(raw: urllib3.HTTPResponse) -> None:
+    """End a stream that another thread reads, unless it has ended by itself."""
+    with suppress(OSError, RuntimeError, ValueError):
+        raw.shutdown()
 
 
 def _lines(raw: urllib3.HTTPResponse) -> Iterator[Json]:

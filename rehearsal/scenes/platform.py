@@ -79,10 +79,16 @@ def _remove(platform: Platform, objects: Sequence[Json]) -> None:
 
 
 def release_empty_nodes(platform: Platform) -> None:
-    """Give back every machine on which no pod runs, as consolidation does minutes later."""
+    """Give back every machine on which no pod runs, as consolidation does minutes later.
+
+    A machine that is still starting was bought for a pod that waits for it: it stays.
+    """
     busy = {node_of(pod) for pod in platform.client.list("v1", "Pod")}
-    claims = platform.client.list("karpenter.sh/v1", "NodeClaim")
-    empty = [name_of(each) for each in claims if mapping(each.get("status")).get("nodeName") not in busy]
+    claims = {
+        str(mapping(claim.get("status")).get("nodeName") or ""): name_of(claim)
+        for claim in platform.client.list("karpenter.sh/v1", "NodeClaim")
+    }
+    empty = [claim for node, claim in claims.items() if node and node not in busy]
     for claim in empty:
         platform.client.delete("karpenter.sh/v1", "NodeClaim", claim)
     for claim in empty:

@@ -18,6 +18,8 @@ from tests.support.builders import platform_document
 from tests.support.recorder import record
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from scheduling.json import JsonValue
 
 ROOT = Path(__file__).parents[2]
@@ -25,7 +27,9 @@ CLOUD_SDKS = ("pulumi_aws", "pulumi_eks", "pulumi_gcp", "pulumi_azure_native")
 
 
 @pytest.fixture(autouse=True)
-def _no_configuration_is_left_behind() -> None:
+def _no_configuration_is_left_behind() -> Generator[None]:
+    pulumi.runtime.set_all_config({})
+    yield
     pulumi.runtime.set_all_config({})
 
 
@@ -109,6 +113,32 @@ def test_a_stack_file_that_is_no_yaml_is_refused_with_the_place(tmp_path: Path) 
     with pytest.raises(ConfigError, match="line 2") as refused:
         load_platform(stack_file(tmp_path, "config:\n  - {a: b"))
     assert "\n" not in str(refused.value), "the reason is one line"
+
+
+@pytest.mark.parametrize("name", ["2026-01-01", "!!binary aGk=", "1", "~", "{1: 2}"])
+def test_what_yaml_makes_of_a_name_is_refused_like_any_other(tmp_path: Path, name: str) -> None:
+    content = f"config: {{holdfast:platform: {{cloud: {name}}}}}"
+    with pytest.raises(ConfigError) as refused:
+        load_platform(stack_file(tmp_path, content))
+    assert refused.value.problems[0].field == "holdfast:platform.cloud", (
+        "dates, bytes and numbers are values too"
+    )
+
+
+@pytest.mark.parametrize(
+    "content", ["&a [*a]", "config: &a {holdfast:platform: *a}", "\\x00", "\x00", "config: 1: 2"]
+)
+def test_a_stack_file_that_has_no_end_or_no_sense_is_refused(tmp_path: Path, content: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        load_platform(stack_file(tmp_path, content))
+    assert refused.value.problems, "whatever is in the file, its reader gets no traceback"
+
+
+def test_a_stack_file_in_another_encoding_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "Pulumi.local.yaml"
+    file.write_bytes("config: {a: ü}".encode("latin-1"))
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_platform(file)
 
 
 def test_a_stack_file_that_is_not_there_is_refused_by_its_name(tmp_path: Path) -> None:

@@ -161,7 +161,7 @@ def _settled(operation: Operation, applied: Json, inputs: Properties, *, manager
             resource_id=object_id(error.live),
             properties=outputs_of(error.live, inputs, manager=manager),
             inputs=inputs,
-            reasons=[str(error), *error.reasons[1:]],
+            reasons=error.reasons,
         ) from error
     return Outcome(id=object_id(live), outputs=outputs_of(live, inputs, manager=manager), inputs=inputs)
 

@@ -66,5 +66,5 @@ def _refuse_unready(operation: Operation, live: Json, outcome: Outcome) -> None:
             resource_id=outcome.id,
             properties=outcome.outputs,
             inputs=outcome.inputs,
-            reasons=[str(error)],
+            reasons=error.reasons,
         ) from error

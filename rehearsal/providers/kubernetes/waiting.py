@@ -19,10 +19,10 @@ _CHECKED_ON_READ = frozenset({"DaemonSet", "Deployment", "Ingress", "Job", "Pod"
 class NotReadyError(RehearsalError):
     """An object is there, and does not work: `live` is its last state, `reasons` what is wrong, line by line."""
 
-    def __init__(self, live: Json, reasons: Sequence[str]) -> None:
-        super().__init__(f"{identity(live)} is not ready: {'; '.join(reasons)}")
+    def __init__(self, live: Json, reason: str, troubles: Sequence[str] = ()) -> None:
         self.live = live
-        self.reasons = list(reasons)
+        self.reasons = [f"{identity(live)} is not ready: {reason}", *troubles]
+        super().__init__("; ".join(self.reasons))
 
 
 def wait_until_ready(client: KubeClient, applied: Json, *, seconds: float) -> Json:
@@ -65,7 +65,7 @@ def _wait_for_rule(client: KubeClient, applied: Json, rule: Rule, seconds: float
 
     def is_settled(obj: "Json | None") -> bool:
         if obj is None:
-            raise NotReadyError(applied, ["it was deleted while it was waited for"])
+            raise NotReadyError(applied, "it was deleted while it was waited for")
         last[:] = [rule(obj)]
         return last[0].progress is not Progress.WAITING
 
@@ -110,7 +110,7 @@ def _wait_for_endpoints(client: KubeClient, service: Json, seconds: float) -> No
         )
     except KubeTimeout as timeout:
         reason = f"after {seconds:.0f} s some pods it selects are not ready"
-        raise NotReadyError(service, [reason]) from timeout
+        raise NotReadyError(service, reason) from timeout
 
 
 def _selects_pods(obj: Json) -> bool:
@@ -130,4 +130,4 @@ def _binds_late(client: KubeClient, claim: Json) -> bool:
 
 
 def _not_ready(client: KubeClient, live: Json, reason: str) -> NotReadyError:
-    return NotReadyError(live, [reason, *workload_troubles(client, live)])
+    return NotReadyError(live, reason, workload_troubles(client, live))

@@ -7,14 +7,21 @@ from uuid import uuid4
 import pytest
 
 from rehearsal.kube.client import KubeClient
+from rehearsal.paths import Workspace
 from tests.support.control_plane import running_control_plane
 
 
 @pytest.fixture(scope="package")
-def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
-    """The kubeconfig of a running control plane."""
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Generator[Workspace]:
+    """A workspace of the tests' own, in which a control plane runs as that of stack `local`."""
     with running_control_plane(tmp_path_factory.mktemp("kubernetes-stand-in")) as workspace:
-        yield workspace.kubeconfig("local")
+        yield workspace
+
+
+@pytest.fixture(scope="package")
+def kubeconfig(workspace: Workspace) -> Path:
+    """The kubeconfig of the control plane."""
+    return workspace.kubeconfig("local")
 
 
 @pytest.fixture(scope="package")

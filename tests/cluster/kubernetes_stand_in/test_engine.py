@@ -2,35 +2,47 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
-import psutil
 import pulumi
 import pulumi_kubernetes as kubernetes
 import pytest
-from pulumi import automation as auto
+from pulumi_kubernetes.apiextensions import v1 as crds
+from pulumi_kubernetes.apps import v1 as apps
+from pulumi_kubernetes.core import v1 as core
 
+from rehearsal.engine import EngineFailure
 from rehearsal.json import Json
 from rehearsal.kube.client import KubeClient
 from rehearsal.kube.summary import mapping
+from rehearsal.paths import Workspace
 from rehearsal.providers.faults import Faults
-from tests.support.kubernetes_stack import kubernetes_stack
+from tests.support.kubernetes_stack import KubernetesStack
 
-pytestmark = [pytest.mark.cluster, pytest.mark.engine]
+if TYPE_CHECKING:
+    from pulumi_kubernetes.meta import v1 as meta
+
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.engine,
+    # Importing an SDK module imports the deprecated types in it as well.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_"),
+]
 
 
 def team(
-    namespace: str, *, value: str = "1", extra: Callable[[], object] = lambda: None
+    namespace: str, *, value: str = "1", learn: Callable[[str], None] = lambda _: None
 ) -> Callable[[], None]:
     """A program with an object of each sort: plain, secret, awaited, a new kind and an object of it."""
 
     def program() -> None:
         group = f"{namespace}.test"
-        space = kubernetes.core.v1.Namespace("team", metadata={"name": namespace})
-        here = {"namespace": space.metadata["name"]}
-        kubernetes.core.v1.ConfigMap("conf", metadata={"name": "conf", **here}, data={"k": value})
-        kubernetes.core.v1.Secret("sec", metadata=here, string_data={"p": pulumi.Output.secret("hunter2")})
-        definition = kubernetes.apiextensions.v1.CustomResourceDefinition(
+        space = core.Namespace("team", metadata={"name": namespace})
+        here: meta.ObjectMetaArgsDict = {"namespace": space.metadata["name"]}
+        core.ConfigMap("conf", metadata={"name": "conf", **here}, data={"k": value})
+        core.Secret("sec", metadata=here, string_data={"p": pulumi.Output.secret("hunter2")})
+        definition = crds.CustomResourceDefinition(
             "widgets", metadata={"name": f"widgets.{group}"}, spec=widget_spec(group)
         )
         kubernetes.apiextensions.CustomResource(
@@ -41,39 +53,57 @@ def team(
             spec={"size": 3},
             opts=pulumi.ResourceOptions(depends_on=[definition]),
         )
-        service = kubernetes.core.v1.Service(
+        service = core.Service(
             "web", metadata=here, spec={"selector": {"app": "web"}, "ports": [{"port": 80}]}
         )
-        kubernetes.apps.v1.Deployment("web", metadata=here, spec=web_spec())
-        pulumi.export("address", service.spec.cluster_ip)
-        extra()
+        apps.Deployment("web", metadata=here, spec=web_spec())
+        service.spec.cluster_ip.apply(learn)
 
     return program
 
 
-def widget_spec(group: str) -> dict[str, object]:
-    schema = {"openAPIV3Schema": {"type": "object", "x_kubernetes_preserve_unknown_fields": True}}
+def widget_spec(group: str) -> crds.CustomResourceDefinitionSpecArgsDict:
     return {
         "group": group,
         "scope": "Namespaced",
         "names": {"kind": "Widget", "plural": "widgets", "singular": "widget"},
-        "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "open_apiv3_schema": {"type": "object", "x_kubernetes_preserve_unknown_fields": True}
+                },
+            }
+        ],
     }
 
 
-def web_spec(selector: dict[str, str] | None = None) -> dict[str, object]:
-    requests = {"requests": {"cpu": "100m", "memory": "1024Mi"}}
-    pod = {"containers": [{"name": "c", "image": "a", "resources": requests}], "nodeSelector": selector or {}}
+def web_spec(selector: dict[str, str] | None = None) -> apps.DeploymentSpecArgsDict:
+    requests = {"cpu": "100m", "memory": "1024Mi"}
     return {
-        "selector": {"matchLabels": {"app": "web"}},
-        "template": {"metadata": {"labels": {"app": "web"}}, "spec": pod},
+        "selector": {"match_labels": {"app": "web"}},
+        "template": {
+            "metadata": {"labels": {"app": "web"}},
+            "spec": {
+                "containers": [{"name": "c", "image": "a", "resources": {"requests": requests}}],
+                "node_selector": selector or {},
+            },
+        },
     }
 
 
 @pytest.fixture
 def name() -> str:
-    """A namespace's name that no other test has."""
+    """A name that no other test has, for the stack and for its namespace."""
     return f"team-{uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def stack(workspace: Workspace, kubeconfig: Path, name: str) -> KubernetesStack:
+    """A stack without resources."""
+    return KubernetesStack(name=name, workspace=workspace, kubeconfig=kubeconfig)
 
 
 def data_of(client: KubeClient, namespace: str) -> Json:
@@ -81,87 +111,111 @@ def data_of(client: KubeClient, namespace: str) -> Json:
 
 
 def test_a_program_comes_up_stays_changes_and_goes(
-    tmp_path: Path, kubeconfig: Path, client: KubeClient, name: str
+    stack: KubernetesStack, client: KubeClient, name: str
 ) -> None:
-    with kubernetes_stack(tmp_path, kubeconfig) as stack:
-        assert stack.preview(team(name)) == {"create": 8}, "the plan of an empty stack is wrong"
-        assert client.get("v1", "Namespace", name) is None, "the preview made an object"
-        assert stack.up(team(name)) == {"create": 8}, "something was not made"
-        assert stack.outputs()["address"], "what the server gave is not seen by the program"
-        assert stack.up(team(name)) == {}, "a second up changes something"
-        assert stack.refresh() == {}, "a refresh sees drift where there is none"
-        assert stack.preview(team(name)) == {}, "after a refresh there is something to do"
-        assert stack.up(team(name, value="2")) == {"replace": 1}, "a ConfigMap is replaced, as by the plugin"
-        assert data_of(client, name) == {"k": "2"}, "the change did not reach the API server"
-        state = "".join(file.read_text() for file in tmp_path.rglob("state/.pulumi/stacks/**/*.json"))
-        assert "hunter2" not in state, "a secret stands in the state"
-        assert stack.destroy() == {"delete": 8}, "something is left in the state"
+    assert stack.preview(team(name)) == {"create": 8}, "the plan of an empty stack is wrong"
+    assert client.get("v1", "Namespace", name) is None, "the preview made an object"
+    addresses: list[str] = []
+    assert stack.up(team(name, learn=addresses.append)) == {"create": 8}, "something was not made"
+    assert addresses, "what the server gave is not seen by the program"
+    assert stack.up(team(name)) == {}, "a second up changes something"
+    assert stack.refresh() == {}, "a refresh sees drift where there is none"
+    assert stack.preview(team(name)) == {}, "after a refresh there is something to do"
+    assert stack.up(team(name, value="2")) == {"replace": 1}, "a ConfigMap is replaced, as by the plugin"
+    assert data_of(client, name) == {"k": "2"}, "the change did not reach the API server"
+    assert "hunter2" not in stack.state(), "a secret stands in the state"
+    assert "aHVudGVyMg" not in stack.state(), "a secret stands in the state in another writing"
+    assert stack.destroy() == {"delete": 8}, "something is left in the state"
     assert client.get("v1", "Namespace", name) is None, "the namespace is left"
 
 
 def test_what_was_changed_or_deleted_by_hand_is_brought_back(
-    tmp_path: Path, kubeconfig: Path, client: KubeClient, name: str
+    stack: KubernetesStack, client: KubeClient, name: str
 ) -> None:
-    with kubernetes_stack(tmp_path, kubeconfig) as stack:
-        stack.up(team(name))
-        by_hand: Json = {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {"name": "conf", "namespace": name},
-            "data": {"k": "mine"},
-        }
-        client.apply(by_hand, field_manager="kubectl-edit", force=True)
-        deployment = client.list("apps/v1", "Deployment", namespace=name)[0]
-        deployed = str(mapping(deployment["metadata"])["name"])
-        client.delete("apps/v1", "Deployment", deployed, namespace=name, propagation="Background")
-        assert stack.refresh() == {"update": 1, "delete": 1}, "the refresh does not see what happened"
-        assert stack.up(team(name)) == {"replace": 1, "create": 1}, "up does not bring back what was there"
-        assert data_of(client, name) == {"k": "1"}, "the change by hand stays"
-        assert stack.up(team(name)) == {}, "it does not settle"
-        stack.destroy()
+    stack.up(team(name))
+    by_hand: Json = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "conf", "namespace": name},
+        "data": {"k": "mine"},
+    }
+    client.apply(by_hand, field_manager="kubectl-edit", force=True)
+    deployment = client.list("apps/v1", "Deployment", namespace=name)[0]
+    deployed = str(mapping(deployment["metadata"])["name"])
+    client.delete("apps/v1", "Deployment", deployed, namespace=name, propagation="Background")
+    assert stack.refresh() == {"update": 1, "delete": 1}, "the refresh does not see what happened"
+    assert stack.up(team(name)) == {"replace": 1, "create": 1}, "up does not bring back what was there"
+    assert data_of(client, name) == {"k": "1"}, "the change by hand stays"
+    assert stack.up(team(name)) == {}, "it does not settle"
+    stack.destroy()
 
 
 def test_a_run_killed_after_a_create_is_finished_by_the_next(
-    tmp_path: Path, kubeconfig: Path, client: KubeClient, name: str
+    stack: KubernetesStack, client: KubeClient, name: str
 ) -> None:
-    faults = Faults(on_crash=kill_engine)
-    faults.crash_after_create(f"urn:pulumi:test::test::kubernetes:core/v1:ConfigMap::conf")
-    with kubernetes_stack(tmp_path, kubeconfig, faults=faults) as stack:
-        with pytest.raises(auto.CommandError):
-            stack.up(team(name))
-        assert data_of(client, name) == {"k": "1"}, "the object was to be made before the engine died"
-        stack.cancel()
-        stack.up(team(name))
-        assert stack.up(team(name)) == {}, "the second run did not finish the first"
-        stack.destroy()
+    faults = Faults(on_crash=stack.process.kill)
+    faults.crash_after_create(f"urn:pulumi:{name}::test::kubernetes:core/v1:ConfigMap::conf")
+    with pytest.raises(EngineFailure):
+        stack.up(team(name), faults=faults)
+    assert data_of(client, name) == {"k": "1"}, "the object was to be made before the engine died"
+    stack.up(team(name))
+    assert stack.up(team(name)) == {}, "the second run did not finish the first"
+    stack.destroy()
     assert client.get("v1", "Namespace", name) is None, "an object is left that no state knows"
 
 
 def test_a_deployment_that_never_runs_says_why_and_is_mended_by_the_next_run(
-    tmp_path: Path, kubeconfig: Path, name: str
+    stack: KubernetesStack, name: str
 ) -> None:
     def program(selector: dict[str, str]) -> Callable[[], None]:
         def run() -> None:
-            space = kubernetes.core.v1.Namespace("team", metadata={"name": name})
-            kubernetes.apps.v1.Deployment(
+            space = core.Namespace("team", metadata={"name": name})
+            apps.Deployment(
                 "web",
                 metadata={"namespace": space.metadata["name"]},
                 spec=web_spec(selector),
-                opts=pulumi.ResourceOptions(
-                    custom_timeouts=pulumi.CustomTimeouts(create="4s", update="60s"), depends_on=[space]
+                opts=pulumi.ResourceOptions(custom_timeouts=pulumi.CustomTimeouts(create="4s", update="60s")),
+            )
+
+        return run
+
+    with pytest.raises(EngineFailure, match=r"0 of 1 pods are available(.|\n)*didn't match"):
+        stack.up(program({"nobody": "has-this"}))
+    assert stack.up(program({})) == {"update": 1}, "the failed object is in nobody's way"
+    stack.destroy()
+
+
+def test_a_chart_of_an_operator_comes_up_stays_changes_and_goes(
+    stack: KubernetesStack, client: KubeClient, name: str
+) -> None:
+    def program(cpu: str) -> Callable[[], None]:
+        def run() -> None:
+            kubernetes.helm.v3.Release(
+                "jobset",
+                kubernetes.helm.v3.ReleaseArgs(
+                    name=name,
+                    namespace=name,
+                    create_namespace=True,
+                    chart="oci://registry.k8s.io/jobset/charts/jobset",
+                    version="0.12.0",
+                    skip_crds=True,
+                    values={"controller": {"resources": {"requests": {"cpu": cpu}}}},
                 ),
             )
 
         return run
 
-    with kubernetes_stack(tmp_path, kubeconfig) as stack:
-        with pytest.raises(auto.CommandError, match=r"0 of 1 pods are available(.|\n)*didn't match"):
-            stack.up(program({"nobody": "has-this"}))
-        assert stack.up(program({})) == {"update": 1}, "the failed object is in nobody's way"
-        stack.destroy()
+    assert stack.preview(program("100m")) == {"create": 2}, "the plan of an empty stack is wrong"
+    assert stack.up(program("100m")) == {"create": 2}, "the release was not made"
+    assert client.list("apps/v1", "Deployment", namespace=name), "the chart's controller is not there"
+    assert stack.up(program("100m")) == {}, "a second up changes something"
+    assert stack.refresh() == {}, "a refresh sees drift where there is none"
+    assert stack.up(program("200m")) == {"update": 1}, "another value does not upgrade the release"
+    assert stack.destroy() == {"delete": 2}, "something is left in the state"
+    assert not client.list("apps/v1", "Deployment", namespace=name), "the chart's controller is left"
 
 
-def test_a_dead_control_plane_is_one_clear_error(tmp_path: Path, name: str) -> None:
+def test_a_dead_control_plane_is_one_clear_error(workspace: Workspace, tmp_path: Path, name: str) -> None:
     dead = tmp_path / "local" / "kubeconfig"
     dead.parent.mkdir()
     dead.write_text(
@@ -169,17 +223,10 @@ def test_a_dead_control_plane_is_one_clear_error(tmp_path: Path, name: str) -> N
         "contexts: [{name: c, context: {cluster: c, user: u}}]\n"
         "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:9'}}]\nusers: [{name: u, user: {}}]\n"
     )
-    with kubernetes_stack(tmp_path, dead) as stack, pytest.raises(auto.CommandError) as failure:
+    stack = KubernetesStack(name=name, workspace=workspace, kubeconfig=dead)
+    with pytest.raises(EngineFailure) as failure:
         stack.preview(team(name))
     told = str(failure.value)
-    assert "the control plane of stack local does not answer at http://127.0.0.1:9" in told, (
-        "it does not say what"
-    )
+    assert "the control plane of stack local does not answer at http://127.0.0.1:9" in told, "what is wrong?"
     assert "`make up`" in told, "it does not say what to do"
-    assert "Traceback" not in told, "a traceback reaches the user"
-
-
-def kill_engine() -> None:
-    for process in psutil.Process().children(recursive=True):
-        if process.name() == "pulumi":
-            process.kill()
+    assert told.count("does not answer") == 1, "one cause is one message"

@@ -219,6 +219,29 @@ def test_a_deployment_that_was_not_ready_is_mended_by_the_next_run(
     assert fields(outcome.outputs, "status")["availableReplicas"] == 1, "its pod does not run"
 
 
+def test_a_refresh_tells_of_a_deployment_that_does_not_run_any_more(
+    client: KubeClient, namespace: str
+) -> None:
+    resource = Resource(client=client, token=DEPLOYMENT)
+    resource.create(deployment(namespace))
+    nowhere: Json = {"spec": {"template": {"spec": {"nodeSelector": {"nobody": "has-this"}}}}}
+    client.merge_patch("apps/v1", "Deployment", "web", nowhere, namespace=namespace)
+    with pytest.raises(InitFailedError, match="web is not ready"):
+        resource.refresh()
+
+
+def test_a_service_waits_for_the_pods_it_selects(client: KubeClient, namespace: str) -> None:
+    resource = Resource(client=client, token="kubernetes:core/v1:Service", timeout=2)
+    service: Properties = {
+        "metadata": {"name": "web", "namespace": namespace},
+        "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]},
+    }
+    outcome = resource.create(service)
+    assert fields(outcome.outputs, "spec")["clusterIP"], (
+        "a service whose pods come later is ready, as by the plugin"
+    )
+
+
 def test_a_custom_object_waits_for_its_definition(client: KubeClient, namespace: str) -> None:
     group = f"g{uuid4().hex[:8]}.test"
     widget = Resource(client=client, token=f"kubernetes:{group}/v1:Widget")

@@ -36,6 +36,12 @@ def test_a_failed_program_is_told_once_and_without_its_traceback() -> None:
     assert told == (message,), "the user reads one message"
 
 
+def test_what_the_engine_adds_to_every_failure_is_no_cause() -> None:
+    assert problems([an_error("preview failed"), an_error("denied")]) == ("denied",), (
+        "it tells nobody anything"
+    )
+
+
 def test_a_resource_that_failed_is_named() -> None:
     assert problems([an_error("AccessDenied", of=urn("vpc"))]) == ("vpc: AccessDenied",), "which one failed?"
 

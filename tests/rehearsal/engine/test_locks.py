@@ -46,7 +46,7 @@ def test_a_process_that_is_no_engine_does_not_hold_a_lock() -> None:
 
 def test_the_lock_of_a_dead_run_is_removed(tmp_path: Path) -> None:
     file = write_lock(tmp_path, pid=2**22 + 1, hostname=socket.gethostname(), written=1000.0)
-    released = release_stale_locks(tmp_path, stack="dev", hostname=socket.gethostname())
+    released = release_stale_locks(tmp_path, stack="dev")
     assert released == 1, "the lock was not counted"
     assert not file.exists(), "the lock is still there"
 
@@ -54,7 +54,7 @@ def test_the_lock_of_a_dead_run_is_removed(tmp_path: Path) -> None:
 def test_a_held_lock_is_refused_by_process_and_file_and_stays(tmp_path: Path) -> None:
     file = write_lock(tmp_path, pid=7, hostname="elsewhere", written=1000.0)
     with pytest.raises(RehearsalError, match=r"process 7 on elsewhere.*lock\.json"):
-        release_stale_locks(tmp_path, stack="dev", hostname=_HERE)
+        release_stale_locks(tmp_path, stack="dev")
     assert file.exists(), "a lock that is held was removed"
 
 
@@ -64,4 +64,4 @@ def test_a_lock_that_is_being_written_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_stack_without_locks_is_free(tmp_path: Path) -> None:
-    assert release_stale_locks(tmp_path / "none", stack="dev", hostname=_HERE) == 0, "there is no lock"
+    assert release_stale_locks(tmp_path / "none", stack="dev") == 0, "there is no lock"

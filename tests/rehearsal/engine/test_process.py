@@ -1,5 +1,6 @@
 """The engine as a process; shell scripts stand in for it."""
 
+import _thread
 import os
 import signal
 import threading
@@ -106,6 +107,20 @@ def test_killing_the_engine_takes_with_it_what_it_started(tmp_path: Path) -> Non
     pid = int(plugin.read_text())
     gone = not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     assert gone, "a plugin outlived the engine"
+
+
+def test_ctrl_c_lets_the_engine_end_in_order(tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    def press_ctrl_c(line: str) -> None:
+        seen.append(line)
+        if line == "started":
+            _thread.interrupt_main()
+
+    in_order = "trap 'echo ended in order; exit 1' INT; echo started; while :; do sleep 0.05; done"
+    with pytest.raises(KeyboardInterrupt):
+        _command(tmp_path, in_order).run(["up"], str(tmp_path), {}, press_ctrl_c)
+    assert seen == ["started", "ended in order"], "the engine was not asked to end, or not waited for"
 
 
 def test_killing_what_does_not_run_is_harmless() -> None:

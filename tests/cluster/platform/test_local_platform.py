@@ -1,0 +1,175 @@
+"""The whole local platform: brought up by the real engine, played on, and taken down.
+
+The tests run in the order they stand in, on one platform; each leaves it as it found it, the last one takes it down.
+"""
+
+import os
+import signal
+from collections.abc import Generator
+
+import psutil
+import pytest
+
+from rehearsal.cli.taking_down import down
+from rehearsal.hosting import OperatorHost
+from rehearsal.hosting.record import read_record
+from rehearsal.kube.client import KubeClient
+from rehearsal.paths import Workspace
+from rehearsal.scenes.default_placement import default_placement
+from rehearsal.scenes.expectations import unmet_by_default_placement, unmet_by_rayjob, unmet_by_restart
+from rehearsal.scenes.manifests import load_example
+from rehearsal.scenes.placement import name_of
+from rehearsal.scenes.platform import Platform
+from rehearsal.scenes.rayjob_placement import rayjob_placement
+from rehearsal.scenes.spot_restart import restart_on_spot
+from rehearsal.stacks import Stack
+from tests.support.control_plane import CHECKOUT
+from tests.support.platform import platform_workspace
+
+pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(900)]
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    return platform_workspace(tmp_path_factory.mktemp("platform"))
+
+
+@pytest.fixture(scope="module")
+def stack(workspace: Workspace) -> Generator[Stack]:
+    """The local stack, up."""
+    found = Stack.named("local", workspace, report=lambda _: None)
+    try:
+        found.surroundings.start()
+        with found.session() as rehearsal:
+            rehearsal.up()
+        yield found
+    finally:
+        found.surroundings.remove()
+
+
+@pytest.fixture(scope="module")
+def client(stack: Stack) -> Generator[KubeClient]:
+    found = KubeClient.from_kubeconfig(stack.workspace.kubeconfig(stack.name))
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def platform(client: KubeClient) -> Platform:
+    return Platform(client=client, namespace="tabular", say=lambda _: None)
+
+
+def processes_of(workspace: Workspace) -> list[str]:
+    """The command lines of every process whose program, argument or folder is of this workspace."""
+    root = str(workspace.project_root.resolve())
+    found: list[str] = []
+    for process in psutil.process_iter(["cmdline"]):
+        try:
+            words = [*(process.info["cmdline"] or ()), process.cwd()]
+            if process.pid != os.getpid() and any(root in word for word in words):
+                found.append(" ".join(words))
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            continue
+    return found
+
+
+def test_the_operators_are_ready_because_their_programs_are(stack: Stack, client: KubeClient) -> None:
+    pods = client.list(
+        "v1", "Pod", label_selector="app.kubernetes.io/name in (jobset, kuberay-operator, karpenter)"
+    )
+    assert len(pods) == 3, "JobSet, KubeRay and Karpenter are there"
+    hosted = " ".join(processes_of(stack.workspace))
+    for program in ("jobset-controller", "kuberay-operator", "karpenter-kwok"):
+        assert program in hosted, f"{program} runs on this machine"
+
+
+def test_a_second_up_changes_nothing(stack: Stack) -> None:
+    before = processes_of(stack.workspace)
+    stack.surroundings.start()
+    with stack.session() as rehearsal:
+        outcome = rehearsal.up()
+    assert outcome.changed == 0, f"nothing was left to do, yet {dict(outcome.changes)}"
+    assert processes_of(stack.workspace) == before, "and the same processes run"
+
+
+def test_a_jobset_on_spot_loses_its_node_and_comes_back_on_a_new_one(platform: Platform) -> None:
+    seen = restart_on_spot(platform, load_example(CHECKOUT, "jobset-spot"))
+    assert unmet_by_restart(seen) == [], "the scene went as it should"
+    assert {each.gpus for each in (*seen.before, *seen.after)} == {0}, "a CPU job buys no GPUs"
+
+
+def test_a_jobset_on_spot_gpus_does_so_too(platform: Platform) -> None:
+    seen = restart_on_spot(platform, load_example(CHECKOUT, "jobset-spot-gpu"))
+    assert unmet_by_restart(seen) == [], "the scene went as it should"
+    assert {each.gpus for each in (*seen.before, *seen.after)} == {8}, "each pod has a machine of eight"
+
+
+def test_a_pod_that_selects_nothing_never_lands_on_spot_or_on_gpus(platform: Platform) -> None:
+    seen = default_placement(platform, load_example(CHECKOUT, "helper-pod"))
+    assert unmet_by_default_placement(seen) == [], "the scene went as it should"
+    assert seen.plain.pool == "cpu", "the default pool"
+
+
+def test_a_rayjobs_workers_are_on_spot_and_its_head_is_not(platform: Platform) -> None:
+    seen = rayjob_placement(platform, load_example(CHECKOUT, "rayjob-spot"))
+    assert unmet_by_rayjob(seen) == [], "the scene went as it should"
+    assert seen.submitters, "the pod that submits the job was placed as well"
+
+
+def test_a_scene_leaves_nothing_behind_and_can_be_played_again(platform: Platform) -> None:
+    assert platform.pods() == [], "no pod of an earlier scene is left"
+    assert platform.client.list("karpenter.sh/v1", "NodeClaim") == [], "and no machine"
+    again = restart_on_spot(platform, load_example(CHECKOUT, "jobset-spot"))
+    assert unmet_by_restart(again) == [], "the second time went as the first"
+
+
+def test_operators_come_back_when_their_host_was_killed(stack: Stack, platform: Platform) -> None:
+    host = OperatorHost(stack.workspace, stack.name, report=lambda _: None)
+    record = read_record(host.layout.record)
+    assert record is not None, "the host is known"
+    controllers = psutil.Process(record.pid).children()
+    os.kill(record.pid, signal.SIGKILL)
+    _, alive = psutil.wait_procs(controllers, timeout=10)
+    assert alive == [], "a controller without its host would go on unseen"
+    assert not host.running(), "the host is gone"
+    stack.surroundings.start()
+    assert host.running(), "the next start brings it back"
+    seen = rayjob_placement(platform, load_example(CHECKOUT, "rayjob-spot"))
+    assert unmet_by_rayjob(seen) == [], "and it hosts the pods it found"
+
+
+def test_down_drains_the_pools_and_leaves_no_process(
+    stack: Stack, client: KubeClient, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, selector in (("left-behind", {"karpenter.sh/capacity-type": "spot"}), ("left-too", {})):
+        client.apply(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": name, "namespace": "tabular"},
+                "spec": {"nodeSelector": selector, "containers": [{"name": "train", "image": "train"}]},
+            },
+            field_manager="test",
+        )
+    client.wait_list(
+        "karpenter.sh/v1",
+        "NodeClaim",
+        timeout_seconds=120,
+        condition=lambda claims: len(claims) == 2,
+        what="there are machines to drain",
+    )
+    with stack.session() as rehearsal:
+        rehearsal.destroy()
+    assert [name_of(each) for each in client.list("v1", "Node")] == [], (
+        "no node is left, and none hung in a finalizer"
+    )
+    client.forget_kinds("karpenter.sh/v1")
+    assert not client.serves("karpenter.sh/v1", "NodeClaim"), "Karpenter's kinds went after their objects"
+    ours = {"tabular", "vision", "karpenter", "jobset-system", "kuberay-system"}
+    left = {name_of(each) for each in client.list("v1", "Namespace")} & ours
+    assert not left, "no namespace of ours is left"
+    down(stack)
+    assert processes_of(stack.workspace) == [], "no process of ours is left"
+    down(stack)
+    assert processes_of(stack.workspace) == [], "a second down is harmless"
+    assert "no process of it is left" in capsys.readouterr().out, "and says so"

@@ -1,0 +1,81 @@
+"""A run that is killed in the middle is made up for by the next."""
+
+import os
+from pathlib import Path
+
+import pulumi
+import pytest
+
+from rehearsal.cli.crashing import SEED_VARIABLE, seed_of
+from rehearsal.crash import prove, run_undisturbed, sample
+from rehearsal.crash.cloud_stage import CloudStage
+from rehearsal.engine import EngineKilled
+from rehearsal.engine.process import EngineProcess
+from rehearsal.providers.faults import Faults
+from tests.support.rehearsals import urn
+from tests.support.rehearsed_program import a_stage, network, run
+
+pytestmark = [
+    pytest.mark.engine,
+    pytest.mark.crash,
+    # Importing an SDK module imports the deprecated types in it as well.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_"),
+    # A killed engine breaks off its stream of events.
+    pytest.mark.filterwarnings("ignore:Error in event stream"),
+]
+
+_VPC = "aws:ec2/vpc:Vpc"
+_SAMPLE = 3
+
+
+def _vpc(cidr: str) -> None:
+    import pulumi_aws as aws
+
+    pulumi.export("vpc", aws.ec2.Vpc("network", cidr_block=cidr).id)
+
+
+def _kill_up(stage: CloudStage, at: str) -> None:
+    process = EngineProcess()
+    faults = Faults(on_crash=process.kill)
+    faults.crash_after_create(at)
+    with pytest.raises(EngineKilled, match="run it again"):
+        run(stage, lambda rehearsal: rehearsal.up(), faults=faults, process=process)
+
+
+def test_after_a_kill_the_next_run_arrives_where_an_undisturbed_one_does(tmp_path: Path) -> None:
+    seed = seed_of(None, os.environ.get(SEED_VARIABLE))
+    print(f"{SEED_VARIABLE}={seed}")
+    stage = a_stage(tmp_path, network)
+    baseline = run_undisturbed(stage)
+    assert len(baseline.urns) == 6, "the program makes six resources"
+    for at in sample(baseline.urns, _SAMPLE, seed):
+        proof = prove(stage, at, baseline)
+        assert proof.faults == (), f"after a kill at {proof.name} (seed {seed})"
+
+
+def test_an_object_made_just_before_the_kill_is_adopted_and_not_made_twice(tmp_path: Path) -> None:
+    stage, shown = a_stage(tmp_path, lambda: _vpc("10.0.0.0/16")), list[str]()
+    _kill_up(stage, urn("network", _VPC))
+    (made,) = stage.objects(frozenset({_VPC}))
+    run(stage, lambda rehearsal: rehearsal.up(), show=shown.append)
+    assert stage.objects(frozenset({_VPC})) == (made,), "there is an orphan beside its double"
+    assert any("killed in the middle of creating network" in line for line in shown), "nobody was told"
+
+
+def test_a_replacement_that_was_killed_ends_with_the_successor_alone(tmp_path: Path) -> None:
+    run(a_stage(tmp_path, lambda: _vpc("10.0.0.0/16")), lambda rehearsal: rehearsal.up())
+    changed = a_stage(tmp_path, lambda: _vpc("10.1.0.0/16"))
+    _kill_up(changed, urn("network", _VPC))
+    assert len(changed.objects(frozenset({_VPC}))) == 2, "the kill came before the predecessor was deleted"
+    run(changed, lambda rehearsal: rehearsal.up())
+    assert len(changed.objects(frozenset({_VPC}))) == 1, "the predecessor is still there"
+    assert run(changed, lambda rehearsal: rehearsal.up()).changed == 0, "it is not at rest"
+    run(changed, lambda rehearsal: rehearsal.destroy())
+    assert changed.objects(frozenset({_VPC})) == (), "one of the two was lost sight of"
+
+
+def test_a_stack_that_was_killed_on_the_way_can_be_destroyed_at_once(tmp_path: Path) -> None:
+    stage = a_stage(tmp_path, lambda: _vpc("10.0.0.0/16"))
+    _kill_up(stage, urn("network", _VPC))
+    run(stage, lambda rehearsal: rehearsal.destroy())
+    assert stage.objects(frozenset({_VPC})) == (), "an object the engine had not recorded was left behind"

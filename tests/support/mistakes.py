@@ -1,0 +1,207 @@
+"""Single mistakes in a local stack's document, each with the refusal that it deserves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.support.builders import entry, list_of, tier
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.support.builders import Document
+
+MISTAKES: dict[str, tuple[Callable[[Document], object], str, str]] = {
+    # the mistake: how it is made, the field that is named, and a part of the mend
+    "a field with a typo": (
+        lambda d: entry(d, "pools", 2).update(instanceTypse=["p4d.24xlarge"]),
+        ".pools[2].instanceTypse",
+        'Write "instanceTypes".',
+    ),
+    "a field from elsewhere": (
+        lambda d: entry(d, "pools", 2).update(spotMaxPrice=3.5),
+        ".pools[2].spotMaxPrice",
+        "Karpenter has no field that holds a price cap",
+    ),
+    "a field like none": (lambda d: d.update(dashboard=True), ".dashboard", "Remove it."),
+    "a missing field": (
+        lambda d: entry(d, "pools", 1).pop("maxNodes"),
+        ".pools[1].maxNodes",
+        "Add `maxNodes: 8`.",
+    ),
+    "no pools": (lambda d: (d.pop("pools"), d.pop("namespaces")), ".pools", "Add `pools: "),
+    "pools that are no list": (lambda d: d.update(pools="cpu"), ".pools", "for example, `pools: [{"),
+    "a pool that is no mapping": (lambda d: d.update(pools=["cpu"]), ".pools[0]", "for example, `pools: [{"),
+    "a section that is empty": (
+        lambda d: d.update(checkpoints=None),
+        ".checkpoints",
+        "`checkpoints: {directory: ",
+    ),
+    "a mistyped capacity": (
+        lambda d: entry(d, "pools", 1).update(capacity="on_demand"),
+        ".pools[1].capacity",
+        'Write "on-demand".',
+    ),
+    "a capacity that is a number": (
+        lambda d: entry(d, "pools", 1).update(capacity=1),
+        ".pools[1].capacity",
+        "for example, `capacity: spot`.",
+    ),
+    "a number in quotes": (
+        lambda d: entry(d, "pools", 1).update(maxNodes="8"),
+        ".pools[1].maxNodes",
+        "for example, `maxNodes: 8`.",
+    ),
+    "a truth where a number belongs": (
+        lambda d: entry(d, "pools", 1).update(maxNodes=True),
+        ".pools[1].maxNodes",
+        "for example, `maxNodes: 8`.",
+    ),
+    "a pool that can hold nothing": (
+        lambda d: entry(d, "pools", 1).update(maxNodes=0),
+        ".pools[1].maxNodes",
+        "for example, `maxNodes: 8`.",
+    ),
+    "no instance type": (
+        lambda d: entry(d, "pools", 1).update(instanceTypes=[]),
+        ".pools[1].instanceTypes",
+        "for example, `instanceTypes: [",
+    ),
+    "an instance type with a typo": (
+        lambda d: entry(d, "pools", 1).update(instanceTypes=["c7i.4xlrage"]),
+        ".pools[1].instanceTypes[0]",
+        'Write "c7i.4xlarge".',
+    ),
+    "an instance type of another cloud": (
+        lambda d: entry(d, "pools", 1).update(instanceTypes=["Standard_ND96asr_v4"]),
+        ".pools[1].instanceTypes[0]",
+        "describe it in scheduling/machines/local.json",
+    ),
+    "an instance type twice": (
+        lambda d: entry(d, "pools", 1).update(instanceTypes=["c7i.4xlarge", "c7i.4xlarge"]),
+        ".pools[1].instanceTypes[1]",
+        "Remove one",
+    ),
+    "GPU machines beside others": (
+        lambda d: entry(d, "pools", 1).update(instanceTypes=["c7i.4xlarge", "g6.12xlarge"]),
+        ".pools[1].instanceTypes",
+        "two pools",
+    ),
+    "a name that is no label": (
+        lambda d: entry(d, "pools", 2).update(name="A100_Spot"),
+        ".pools[2].name",
+        'Write "a100-spot".',
+    ),
+    "a name of which nothing can stay": (
+        lambda d: entry(d, "pools", 2).update(name="__"),
+        ".pools[2].name",
+        "such as a100-spot",
+    ),
+    "two pools of one name": (
+        lambda d: (
+            entry(d, "pools", 3).update(name="cpu-spot")
+            or entry(d, "namespaces", 0).update(ladder=[{"pool": "cpu"}])
+        ),
+        ".pools[3].name",
+        "Rename one of the two",
+    ),
+    "no default pool": (lambda d: entry(d, "pools", 0).pop("default"), ".pools", "Add default: true to cpu."),
+    "no pool that could be the default": (
+        lambda d: d.update(pools=[entry(d, "pools", 3)], namespaces=[]),
+        ".pools",
+        "Add `{name: cpu, capacity: on-demand",
+    ),
+    "two default pools": (
+        lambda d: d.update(pools=[*list_of(d, "pools"), {**entry(d, "pools", 0), "name": "cpu-two"}]),
+        ".pools[4].default",
+        "from one of the two",
+    ),
+    "a default pool on spot": (
+        lambda d: entry(d, "pools", 1).update(default=True),
+        ".pools[1].default",
+        "Leave it to cpu.",
+    ),
+    "a default pool of GPU machines": (
+        lambda d: entry(d, "pools", 3).update(default=True),
+        ".pools[3].default",
+        "Leave it to cpu.",
+    ),
+    "a ladder naming a pool that does not exist": (
+        lambda d: tier(d, 0, 0).update(pool="a100-sopt"),
+        ".namespaces[0].ladder[0].pool",
+        'Write "a100-spot".',
+    ),
+    "a spot pool last in a ladder": (
+        lambda d: entry(d, "namespaces", 0).update(ladder=[{"pool": "a100-spot", "maxFailures": 5}]),
+        ".namespaces[0].ladder[0].maxFailures",
+        "write maxFailures: -1",
+    ),
+    "one pool twice in a ladder": (
+        lambda d: tier(d, 0, 1).update(pool="a100-spot", maxFailures=-1),
+        ".namespaces[0].ladder[1].pool",
+        "Remove this tier",
+    ),
+    "a duration without a unit": (
+        lambda d: tier(d, 0, 0).update(procurementTimeout="15"),
+        ".namespaces[0].ladder[0].procurementTimeout",
+        "Write 15m, 15s or 15h.",
+    ),
+    "a duration that YAML read as a number": (
+        lambda d: tier(d, 0, 0).update(procurementTimeout=15),
+        ".namespaces[0].ladder[0].procurementTimeout",
+        "Write 15m, 15s or 15h.",
+    ),
+    "fewer failures than none": (
+        lambda d: tier(d, 0, 0).update(maxFailures=-2),
+        ".namespaces[0].ladder[0].maxFailures",
+        "for example, `maxFailures: 5`",
+    ),
+    "an empty ladder": (
+        lambda d: entry(d, "namespaces", 0).update(ladder=[]),
+        ".namespaces[0].ladder",
+        "such as `- {pool: ",
+    ),
+    "a namespace of Kubernetes": (
+        lambda d: entry(d, "namespaces", 0).update(name="kube-system"),
+        ".namespaces[0].name",
+        'such as "training-kube-system"',
+    ),
+    "a namespace of an operator": (
+        lambda d: entry(d, "namespaces", 0).update(name="jobset-system"),
+        ".namespaces[0].name",
+        'such as "training-jobset-system"',
+    ),
+    "two namespaces of one name": (
+        lambda d: entry(d, "namespaces", 1).update(name="vision"),
+        ".namespaces[1].name",
+        "Rename one of the two",
+    ),
+    "a version that YAML read as a number": (
+        lambda d: d.update(cluster={"version": 1.36}),
+        ".cluster.version",
+        'Put it in quotes: "1.36".',
+    ),
+    "a version whose admission adds no tolerations": (
+        lambda d: d.update(cluster={"version": "1.35"}),
+        ".cluster.version",
+        "{key: karpenter.sh/capacity-type, operator: Equal,",
+    ),
+    "a version that is not built": (
+        lambda d: d.update(cluster={"version": "1.37"}),
+        ".cluster.version",
+        'Write "1.36".',
+    ),
+    "charts from a plain address": (
+        lambda d: d.update(mirror={"charts": "http://mirror.example.com"}),
+        ".mirror.charts",
+        'Write "https://mirror.example.com"',
+    ),
+    "an expiry of files in a directory": (
+        lambda d: d.update(checkpoints={"retainDays": 30}),
+        ".checkpoints.retainDays",
+        "Leave it out",
+    ),
+    "a cloud that is not there": (lambda d: d.update(cloud="aws"), ".cloud", "Write `cloud: local`."),
+    "a cloud with a typo": (lambda d: d.update(cloud="locla"), ".cloud", "Write `cloud: local`."),
+    "no cloud": (lambda d: d.pop("cloud"), ".cloud", "Write `cloud: local`."),
+}
