@@ -46,8 +46,8 @@ def namespace_findings(
     ladders = found.certain or found.possible
     ends = [(ladder, fault_at_end(ladder, known)) for ladder in ladders]
     # A ladder that may lie elsewhere excuses nothing when it is broken too: wherever it lies, this namespace
-    # ends badly. When one of them is sound, nothing can be told yet.
-    undecided = not found.certain and any(fault is None for _, fault in ends)
+    # ends badly. When one of them is or may be sound, nothing can be told yet.
+    undecided = not found.certain and any(fault is None or not fault.proven for _, fault in ends)
     if not ladders:
         yield finding(namespace, namespace.resource, without_ladder(found, known), proven=True)
     elif undecided:
@@ -71,7 +71,7 @@ def without_ladder(found: LadderCandidates, known: KnownPools) -> str:
     others = ", ".join(repr(at(resource.props, "metadata", "name")) for resource in found.misnamed)
     misnamed = f" (it has {others}, but jobs follow only the one of that name)" if others else ""
     return (
-        f"labelled {TRAINING}={TRAINING_VALUE}, yet without a FallbackPolicy named {LADDER!r}{misnamed}, so its jobs have nowhere "
-        "to go when spot capacity fails them. Add one whose last tier names an on-demand pool "
+        f"labelled {TRAINING}={TRAINING_VALUE}, yet without a FallbackPolicy named {LADDER!r}{misnamed}, so its "
+        "jobs have nowhere to go when spot capacity fails them. Add one whose last tier names an on-demand pool "
         f"(this program has: {known.on_demand()})"
     )

@@ -1,6 +1,6 @@
 """The engine as a process that can be interrupted, and killed with all it started."""
 
-import os
+import io
 import signal
 import subprocess
 import threading
@@ -96,7 +96,7 @@ class EngineCommand(PulumiCommand):
     ) -> CommandResult:
         """Run one command to its end. Raises CommandError where it fails."""
         said: dict[str, list[str]] = {"stdout": [], "stderr": []}
-        with subprocess.Popen(
+        running = subprocess.Popen(
             [self.command, "--non-interactive", *args, *self._flags],
             cwd=cwd,
             env={**self._environment, **additional_env, "PULUMI_AUTOMATION_API": "true"},
@@ -105,37 +105,35 @@ class EngineCommand(PulumiCommand):
             stderr=subprocess.PIPE,
             encoding="utf-8",
             start_new_session=True,
-        ) as running:
+        )
+        readers: list[threading.Thread] = []
+        try:
             self._process.started(running)
-            readers = (
-                _reader(running.stdout, said["stdout"], on_output),
-                _reader(running.stderr, said["stderr"], on_error),
-            )
-            try:
-                self._wait(running)
-            finally:
-                for reader in readers:
-                    reader.join()
-                self._process.ended()
-                self._on_end()
-        result = CommandResult(
+            readers.append(_reader(running.stdout, said["stdout"], on_output))
+            readers.append(_reader(running.stderr, said["stderr"], on_error))
+            running.wait()
+        except BaseException:
+            self._end(running)
+            raise
+        finally:
+            for reader in readers:
+                reader.join()
+            self._process.ended()
+            self._on_end()
+        self.last = CommandResult(
             stdout="\n".join(said["stdout"]), stderr="\n".join(said["stderr"]), code=running.returncode
         )
-        self.last = result
-        if result.code != 0:
-            raise create_command_error(result)
-        return result
+        if self.last.code != 0:
+            raise create_command_error(self.last)
+        return self.last
 
-    def _wait(self, running: subprocess.Popen[str]) -> None:
+    def _end(self, running: subprocess.Popen[str]) -> None:
+        """Let the engine end in order; a second Ctrl-C kills it."""
+        self._process.interrupt()
         try:
             running.wait()
         except BaseException:
-            self._process.interrupt()
-            try:
-                running.wait()
-            except BaseException:
-                self._process.kill()
-                raise
+            self._process.kill()
             raise
 
 
@@ -146,12 +144,13 @@ def engine_environment(user: Mapping[str, str]) -> dict[str, str]:
 
 def _reader(stream: IO[str] | None, said: list[str], on_line: OnLine | None) -> threading.Thread:
     def read() -> None:
-        for line in stream or ():
-            stripped = line.rstrip()
-            said.append(stripped)
-            if on_line is not None:
-                on_line(stripped)
+        with stream or io.StringIO() as lines:
+            for line in lines:
+                stripped = line.rstrip()
+                said.append(stripped)
+                if on_line is not None:
+                    on_line(stripped)
 
-    thread = threading.Thread(target=read, daemon=True, name=f"engine output {os.getpid()}")
+    thread = threading.Thread(target=read, daemon=True, name="engine output")
     thread.start()
     return thread

@@ -75,12 +75,12 @@ class OperatorHost:
         self._report("the operator host works for a control plane that has gone: starting it again")
         return False
 
-    def _spawn(self, server: str) -> psutil.Popen:
+    def _spawn(self, server: str) -> "subprocess.Popen[bytes]":
         self._layout.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         packages = str(Path(__file__).resolve().parents[2])
         root = str(self._workspace.project_root.resolve())
         with open_log(self._layout.log) as log:
-            host = psutil.Popen(
+            host = subprocess.Popen(
                 [sys.executable, "-m", MODULE, self._layout.stack, root],
                 cwd=self._layout.folder,
                 env={**os.environ, "PYTHONPATH": packages},
@@ -89,12 +89,12 @@ class OperatorHost:
                 stderr=log,
                 start_new_session=True,
             )
-        HostRecord.of(host, server, ready=False).write(self._layout.record)
+        HostRecord.of(psutil.Process(host.pid), server, ready=False).write(self._layout.record)
         # It outlives most of those who start it; whoever lives longer shall not keep its corpse.
         threading.Thread(target=host.wait, name="operator host", daemon=True).start()
         return host
 
-    def _wait_until_ready(self, host: psutil.Popen) -> None:
+    def _wait_until_ready(self, host: "subprocess.Popen[bytes]") -> None:
         deadline = time.monotonic() + START_SECONDS
         while not self.running():
             if host.poll() is not None or time.monotonic() > deadline:

@@ -9,7 +9,7 @@ from typing import cast
 
 from rehearsal.errors import RehearsalError
 from rehearsal.paths import Workspace
-from rehearsal.tools.catalogue import BUILD_FLAGS, Tool
+from rehearsal.tools.catalogue import Tool
 from rehearsal.tools.charts import ChartSource, chart_fingerprint, gather
 from rehearsal.tools.files import partial_dir, replace_folder
 from rehearsal.tools.process import GoRunner
@@ -26,8 +26,7 @@ def build_tool(tool: Tool, workspace: Workspace, runner: GoRunner, on_line: Call
     if place.is_file():
         # `go build` leaves alone what is up to date: a changed pin relinks only the tools it reaches.
         shutil.copy2(place, made)
-    pin = tool.pin(workspace.project_root)
-    flags = (*BUILD_FLAGS, f"-ldflags={tool.link_flags(pin)}")
+    flags = tool.build_flags(tool.pin(workspace.project_root))
     wanted = binary_fingerprint(tool, workspace)
     folder = workspace.project_root / "tools" / tool.module
     runner.run(tool.title, ("build", "-v", *flags, "-o", os.fspath(made), tool.package), folder, on_line)

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from rehearsal.paths import Workspace
-from rehearsal.tools.catalogue import BUILD_FLAGS, Tool
+from rehearsal.tools.catalogue import Tool
 from rehearsal.tools.files import replace_text
 
 
@@ -22,7 +22,7 @@ def fingerprint(*parts: bytes | str) -> str:
 def binary_fingerprint(tool: Tool, workspace: Workspace) -> str:
     """What decides a built program: its pins with their checksums, its flags, and the machine's kind."""
     folder = workspace.project_root / "tools" / tool.module
-    flags = (*BUILD_FLAGS, tool.link_flags(tool.pin(workspace.project_root)))
+    flags = tool.build_flags(tool.pin(workspace.project_root))
     sums = folder / "go.sum"
     return fingerprint(
         (folder / "go.mod").read_bytes(),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pulumi
 import pytest
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.core.v1 import Namespace
@@ -133,14 +132,3 @@ def test_an_unknown_is_advice_and_the_violation_beside_it_still_stops(
     assert "namespace 'tabular'" in verdicts[MANDATORY].message, "what is known stops the run"
     assert verdicts[ADVISORY].level == "advisory", "what is not known yet stops nothing"
     assert "namespace 'vision'" in verdicts[ADVISORY].message, "and says what it waits for"
-
-
-def test_a_stack_without_training_namespaces_is_none_of_its_business(
-    tmp_path: Path, stand_ins: EchoStandIns
-) -> None:
-    def program() -> None:
-        Namespace("web", metadata={"name": "web"})
-        pulumi.export("done", True)
-
-    outcome = run(tmp_path, stand_ins, program, lambda rehearsal: rehearsal.up())
-    assert outcome.verdicts == (), "the pack has no opinion on other namespaces"

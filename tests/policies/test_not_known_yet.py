@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from policies.findings import StackResource
+    from policies.known_values import Value
 
 ON_DEMAND = capacity_requirement("on-demand")
 
@@ -94,10 +95,16 @@ def test_a_bad_ladder_is_a_violation_wherever_it_turns_out_to_lie(where: dict[st
     assert finding.proven, "with it the namespace ends badly, and without it the namespace has no ladder"
 
 
-def test_a_bad_ladder_elsewhere_leaves_a_sound_one_undecided() -> None:
-    resources = [namespace(), ladder([A100_SPOT], namespace=UNKNOWN), ladder(namespace=UNKNOWN), *pools()]
+@pytest.mark.parametrize("tiers", [[A100_SPOT, A100], [A100_SPOT, UNKNOWN]], ids=["sound", "perhaps sound"])
+def test_a_bad_ladder_condemns_no_namespace_that_may_have_a_better_one(tiers: list[Value]) -> None:
+    resources = [
+        namespace(),
+        ladder([A100_SPOT], namespace=UNKNOWN),
+        ladder(tiers, namespace=UNKNOWN),
+        *pools(),
+    ]
     (finding,) = ladder_end_findings(resources)
-    assert not finding.proven, "the sound one of the two may be the namespace's"
+    assert not finding.proven, "the other of the two may be the namespace's, and end well"
 
 
 def test_a_spot_pool_stays_one_whatever_else_is_unknown_of_it() -> None:

@@ -4,6 +4,7 @@ go 1.26.0
 
 tool github.com/ray-project/kuberay/ray-operator
 
+// The module that carries the operator's chart; chart.go keeps it here.
 require github.com/ray-project/kuberay v1.6.2
 
 require (

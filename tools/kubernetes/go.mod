@@ -2,6 +2,8 @@ module holdfast.dev/tools/kubernetes
 
 go 1.26.6
 
+// The staging modules of the one Kubernetes release that all of these are compiled with: what the first of them
+// compiles, the others find in Go's cache.
 replace (
 	k8s.io/api => k8s.io/api v0.36.3
 	k8s.io/apiextensions-apiserver => k8s.io/apiextensions-apiserver v0.36.3

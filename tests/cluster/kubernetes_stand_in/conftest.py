@@ -8,7 +8,11 @@ import pytest
 
 from rehearsal.kube.client import KubeClient
 from rehearsal.paths import Workspace
+from rehearsal.providers.kubernetes import ChartMirror
 from tests.support.control_plane import running_control_plane
+from tests.support.kubernetes_operations import Resource
+from tests.support.kubernetes_stack import KubernetesStack
+from tests.support.web_release import release, web_charts
 
 
 @pytest.fixture(scope="package")
@@ -46,3 +50,27 @@ def namespace(client: KubeClient) -> str:
     name = f"test-{uuid4().hex[:8]}"
     client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}, field_manager="tests")
     return name
+
+
+@pytest.fixture
+def charts(tmp_path: Path) -> ChartMirror:
+    """A mirror with the chart `web`."""
+    return web_charts(tmp_path)
+
+
+@pytest.fixture
+def resource(client: KubeClient, kubeconfig: Path, charts: ChartMirror) -> Resource:
+    """A release that is not made yet."""
+    return release(client, kubeconfig, charts)
+
+
+@pytest.fixture
+def name() -> str:
+    """A name that no other test has, for the stack and for its namespace."""
+    return f"team-{uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def stack(workspace: Workspace, kubeconfig: Path, name: str) -> KubernetesStack:
+    """A stack without resources."""
+    return KubernetesStack(name=name, workspace=workspace, kubeconfig=kubeconfig)

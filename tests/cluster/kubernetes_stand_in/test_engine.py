@@ -1,27 +1,18 @@
-"""Whole programs on the real engine: up, nothing to do, drift, interruption, failure, destroy."""
+"""Whole programs on the real engine: up, nothing to do, drift, destroy."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
-import pulumi
 import pulumi_kubernetes as kubernetes
 import pytest
-from pulumi_kubernetes.apiextensions import v1 as crds
-from pulumi_kubernetes.apps import v1 as apps
-from pulumi_kubernetes.core import v1 as core
 
-from rehearsal.engine import EngineFailure
-from rehearsal.json import Json
 from rehearsal.kube.client import KubeClient
 from rehearsal.kube.summary import mapping
-from rehearsal.paths import Workspace
-from rehearsal.providers.faults import Faults
 from tests.support.kubernetes_stack import KubernetesStack
+from tests.support.team_program import config_of, team
 
 if TYPE_CHECKING:
-    from pulumi_kubernetes.meta import v1 as meta
+    from rehearsal.json import Json
 
 pytestmark = [
     pytest.mark.cluster,
@@ -29,85 +20,6 @@ pytestmark = [
     # Importing an SDK module imports the deprecated types in it as well.
     pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_"),
 ]
-
-
-def team(
-    namespace: str, *, value: str = "1", learn: Callable[[str], None] = lambda _: None
-) -> Callable[[], None]:
-    """A program with an object of each sort: plain, secret, awaited, a new kind and an object of it."""
-
-    def program() -> None:
-        group = f"{namespace}.test"
-        space = core.Namespace("team", metadata={"name": namespace})
-        here: meta.ObjectMetaArgsDict = {"namespace": space.metadata["name"]}
-        core.ConfigMap("conf", metadata={"name": "conf", **here}, data={"k": value})
-        core.Secret("sec", metadata=here, string_data={"p": pulumi.Output.secret("hunter2")})
-        definition = crds.CustomResourceDefinition(
-            "widgets", metadata={"name": f"widgets.{group}"}, spec=widget_spec(group)
-        )
-        kubernetes.apiextensions.CustomResource(
-            "widget",
-            api_version=f"{group}/v1",
-            kind="Widget",
-            metadata=here,
-            spec={"size": 3},
-            opts=pulumi.ResourceOptions(depends_on=[definition]),
-        )
-        service = core.Service(
-            "web", metadata=here, spec={"selector": {"app": "web"}, "ports": [{"port": 80}]}
-        )
-        apps.Deployment("web", metadata=here, spec=web_spec())
-        service.spec.cluster_ip.apply(learn)
-
-    return program
-
-
-def widget_spec(group: str) -> crds.CustomResourceDefinitionSpecArgsDict:
-    return {
-        "group": group,
-        "scope": "Namespaced",
-        "names": {"kind": "Widget", "plural": "widgets", "singular": "widget"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {
-                    "open_apiv3_schema": {"type": "object", "x_kubernetes_preserve_unknown_fields": True}
-                },
-            }
-        ],
-    }
-
-
-def web_spec(selector: dict[str, str] | None = None) -> apps.DeploymentSpecArgsDict:
-    requests = {"cpu": "100m", "memory": "1024Mi"}
-    return {
-        "selector": {"match_labels": {"app": "web"}},
-        "template": {
-            "metadata": {"labels": {"app": "web"}},
-            "spec": {
-                "containers": [{"name": "c", "image": "a", "resources": {"requests": requests}}],
-                "node_selector": selector or {},
-            },
-        },
-    }
-
-
-@pytest.fixture
-def name() -> str:
-    """A name that no other test has, for the stack and for its namespace."""
-    return f"team-{uuid4().hex[:8]}"
-
-
-@pytest.fixture
-def stack(workspace: Workspace, kubeconfig: Path, name: str) -> KubernetesStack:
-    """A stack without resources."""
-    return KubernetesStack(name=name, workspace=workspace, kubeconfig=kubeconfig)
-
-
-def data_of(client: KubeClient, namespace: str) -> Json:
-    return mapping((client.get("v1", "ConfigMap", "conf", namespace) or {}).get("data"))
 
 
 def test_a_program_comes_up_stays_changes_and_goes(
@@ -122,7 +34,7 @@ def test_a_program_comes_up_stays_changes_and_goes(
     assert stack.refresh() == {}, "a refresh sees drift where there is none"
     assert stack.preview(team(name)) == {}, "after a refresh there is something to do"
     assert stack.up(team(name, value="2")) == {"replace": 1}, "a ConfigMap is replaced, as by the plugin"
-    assert data_of(client, name) == {"k": "2"}, "the change did not reach the API server"
+    assert config_of(client, name) == {"k": "2"}, "the change did not reach the API server"
     assert "hunter2" not in stack.state(), "a secret stands in the state"
     assert "aHVudGVyMg" not in stack.state(), "a secret stands in the state in another writing"
     assert stack.destroy() == {"delete": 8}, "something is left in the state"
@@ -145,43 +57,8 @@ def test_what_was_changed_or_deleted_by_hand_is_brought_back(
     client.delete("apps/v1", "Deployment", deployed, namespace=name, propagation="Background")
     assert stack.refresh() == {"update": 1, "delete": 1}, "the refresh does not see what happened"
     assert stack.up(team(name)) == {"replace": 1, "create": 1}, "up does not bring back what was there"
-    assert data_of(client, name) == {"k": "1"}, "the change by hand stays"
+    assert config_of(client, name) == {"k": "1"}, "the change by hand stays"
     assert stack.up(team(name)) == {}, "it does not settle"
-    stack.destroy()
-
-
-def test_a_run_killed_after_a_create_is_finished_by_the_next(
-    stack: KubernetesStack, client: KubeClient, name: str
-) -> None:
-    faults = Faults(on_crash=stack.process.kill)
-    faults.crash_after_create(f"urn:pulumi:{name}::test::kubernetes:core/v1:ConfigMap::conf")
-    with pytest.raises(EngineFailure):
-        stack.up(team(name), faults=faults)
-    assert data_of(client, name) == {"k": "1"}, "the object was to be made before the engine died"
-    stack.up(team(name))
-    assert stack.up(team(name)) == {}, "the second run did not finish the first"
-    stack.destroy()
-    assert client.get("v1", "Namespace", name) is None, "an object is left that no state knows"
-
-
-def test_a_deployment_that_never_runs_says_why_and_is_mended_by_the_next_run(
-    stack: KubernetesStack, name: str
-) -> None:
-    def program(selector: dict[str, str]) -> Callable[[], None]:
-        def run() -> None:
-            space = core.Namespace("team", metadata={"name": name})
-            apps.Deployment(
-                "web",
-                metadata={"namespace": space.metadata["name"]},
-                spec=web_spec(selector),
-                opts=pulumi.ResourceOptions(custom_timeouts=pulumi.CustomTimeouts(create="4s", update="60s")),
-            )
-
-        return run
-
-    with pytest.raises(EngineFailure, match=r"0 of 1 pods are available(.|\n)*didn't match"):
-        stack.up(program({"nobody": "has-this"}))
-    assert stack.up(program({})) == {"update": 1}, "the failed object is in nobody's way"
     stack.destroy()
 
 
@@ -213,20 +90,3 @@ def test_a_chart_of_an_operator_comes_up_stays_changes_and_goes(
     assert stack.up(program("200m")) == {"update": 1}, "another value does not upgrade the release"
     assert stack.destroy() == {"delete": 2}, "something is left in the state"
     assert not client.list("apps/v1", "Deployment", namespace=name), "the chart's controller is left"
-
-
-def test_a_dead_control_plane_is_one_clear_error(workspace: Workspace, tmp_path: Path, name: str) -> None:
-    dead = tmp_path / "local" / "kubeconfig"
-    dead.parent.mkdir()
-    dead.write_text(
-        "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
-        "contexts: [{name: c, context: {cluster: c, user: u}}]\n"
-        "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:9'}}]\nusers: [{name: u, user: {}}]\n"
-    )
-    stack = KubernetesStack(name=name, workspace=workspace, kubeconfig=dead)
-    with pytest.raises(EngineFailure) as failure:
-        stack.preview(team(name))
-    told = str(failure.value)
-    assert "the control plane of stack local does not answer at http://127.0.0.1:9" in told, "what is wrong?"
-    assert "`make up`" in told, "it does not say what to do"
-    assert told.count("does not answer") == 1, "one cause is one message"

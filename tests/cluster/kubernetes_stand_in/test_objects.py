@@ -1,66 +1,22 @@
 """Objects are applied, taken up after an interruption, and never taken from somebody else."""
 
-import threading
-from uuid import uuid4
+from typing import TYPE_CHECKING
 
 import pytest
 
 from rehearsal.errors import RehearsalError
-from rehearsal.json import Json
-from rehearsal.kube.cancellation import Cancellation
 from rehearsal.kube.client import KubeClient
-from rehearsal.kube.errors import KubeCancelled
 from rehearsal.providers.kubernetes.operation import GONE
 from rehearsal.providers.kubernetes.properties import fields
 from rehearsal.providers.kubernetes.settings import Settings
-from rehearsal.providers.serving import InitFailedError
 from rehearsal.providers.values import UNKNOWN, Properties, Secret
+from tests.support.kubernetes_inputs import CONFIG_MAP, DEPLOYMENT, as_object, config_map, deployment
 from tests.support.kubernetes_operations import Resource
 
+if TYPE_CHECKING:
+    from rehearsal.json import Json
+
 pytestmark = pytest.mark.cluster
-
-CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
-DEPLOYMENT = "kubernetes:apps/v1:Deployment"
-CRD = "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition"
-
-
-def config_map(namespace: str, value: str = "1") -> Properties:
-    return {"metadata": {"name": "conf", "namespace": namespace}, "data": {"k": value}}
-
-
-def deployment(namespace: str, *, selector: Properties | None = None, image: str = "a") -> Properties:
-    container: Properties = {"name": "c", "image": image}
-    return {
-        "metadata": {"name": "web", "namespace": namespace},
-        "spec": {
-            "selector": {"matchLabels": {"app": "web"}},
-            "template": {
-                "metadata": {"labels": {"app": "web"}},
-                "spec": {"containers": [container], "nodeSelector": selector or {}},
-            },
-        },
-    }
-
-
-def widget_definition(group: str) -> Properties:
-    return {
-        "metadata": {"name": f"widgets.{group}"},
-        "spec": {
-            "group": group,
-            "scope": "Namespaced",
-            "names": {"kind": "Widget", "plural": "widgets", "singular": "widget"},
-            "versions": [
-                {
-                    "name": "v1",
-                    "served": True,
-                    "storage": True,
-                    "schema": {
-                        "openAPIV3Schema": {"type": "object", "x_kubernetes_preserve_unknown_fields": True}
-                    },
-                }
-            ],
-        },
-    }
 
 
 def test_an_object_is_created_changed_and_deleted(client: KubeClient, namespace: str) -> None:
@@ -112,9 +68,7 @@ def test_an_object_that_somebody_else_made_is_refused(client: KubeClient, namesp
 
 
 def test_a_provider_that_upserts_takes_the_object_over(client: KubeClient, namespace: str) -> None:
-    client.apply(
-        {"apiVersion": "v1", "kind": "ConfigMap", **_plain(config_map(namespace))}, field_manager="kubectl"
-    )
+    client.apply(as_object(config_map(namespace)), field_manager="kubectl")
     resource = Resource(client=client, token=CONFIG_MAP, settings=Settings(upserts=True))
     outcome = resource.create(config_map(namespace, "2"))
     assert fields(outcome.outputs, "data")["k"] == "2", "the setting is passed over"
@@ -138,7 +92,7 @@ def test_what_was_never_made_is_not_taken_up(client: KubeClient, namespace: str)
 def test_another_managers_field_is_named_with_its_owner(client: KubeClient, namespace: str) -> None:
     resource = Resource(client=client, token=CONFIG_MAP)
     resource.create(config_map(namespace))
-    theirs: Json = {"apiVersion": "v1", "kind": "ConfigMap", **_plain(config_map(namespace, "theirs"))}
+    theirs: Json = as_object(config_map(namespace, "theirs"))
     client.apply(theirs, field_manager="autoscaler", force=True)
     with pytest.raises(RehearsalError, match=r'"autoscaler".*\.data\.k.*patchForce'):
         resource.update(config_map(namespace, "2"))
@@ -147,7 +101,7 @@ def test_another_managers_field_is_named_with_its_owner(client: KubeClient, name
 def test_a_change_by_hand_is_taken_back(client: KubeClient, namespace: str) -> None:
     resource = Resource(client=client, token=CONFIG_MAP)
     resource.create(config_map(namespace))
-    by_hand: Json = {"apiVersion": "v1", "kind": "ConfigMap", **_plain(config_map(namespace, "mine"))}
+    by_hand: Json = as_object(config_map(namespace, "mine"))
     client.apply(by_hand, field_manager="kubectl-edit", force=True)
     assert resource.refresh().inputs != resource.check(config_map(namespace)), "the change stays unseen"
     assert resource.changed_paths(config_map(namespace)) == {"data.k"}, "the plan does not show it"
@@ -160,7 +114,7 @@ def test_a_change_by_hand_is_taken_back(client: KubeClient, namespace: str) -> N
 def test_an_ignored_field_keeps_its_live_value(client: KubeClient, namespace: str) -> None:
     resource = Resource(client=client, token=CONFIG_MAP)
     resource.create(config_map(namespace))
-    theirs: Json = {"apiVersion": "v1", "kind": "ConfigMap", **_plain(config_map(namespace, "theirs"))}
+    theirs: Json = as_object(config_map(namespace, "theirs"))
     client.apply(theirs, field_manager="autoscaler", force=True)
     resource.update({**config_map(namespace), "immutable": False}, ignored=["data.k"])
     live = client.get("v1", "ConfigMap", "conf", namespace)
@@ -200,66 +154,6 @@ def test_what_a_secret_holds_comes_back_secret(client: KubeClient, namespace: st
     assert resource.changed_paths(inputs) == set(), "stringData is only ever written"
 
 
-def test_a_deployment_that_never_runs_fails_with_the_pods_own_reason(
-    client: KubeClient, namespace: str
-) -> None:
-    resource = Resource(client=client, token=DEPLOYMENT, timeout=5)
-    with pytest.raises(InitFailedError, match=r"0 of 1 pods are available.*didn't match"):
-        resource.create(deployment(namespace, selector={"nobody": "has-this"}))
-
-
-def test_a_deployment_that_was_not_ready_is_mended_by_the_next_run(
-    client: KubeClient, namespace: str
-) -> None:
-    resource = Resource(client=client, token=DEPLOYMENT, timeout=5)
-    with pytest.raises(InitFailedError):
-        resource.create(deployment(namespace, selector={"nobody": "has-this"}))
-    resource.id, resource.timeout = f"{namespace}/web", 60
-    outcome = resource.update(deployment(namespace))
-    assert fields(outcome.outputs, "status")["availableReplicas"] == 1, "its pod does not run"
-
-
-def test_a_refresh_tells_of_a_deployment_that_does_not_run_any_more(
-    client: KubeClient, namespace: str
-) -> None:
-    resource = Resource(client=client, token=DEPLOYMENT)
-    resource.create(deployment(namespace))
-    nowhere: Json = {"spec": {"template": {"spec": {"nodeSelector": {"nobody": "has-this"}}}}}
-    client.merge_patch("apps/v1", "Deployment", "web", nowhere, namespace=namespace)
-    with pytest.raises(InitFailedError, match="web is not ready"):
-        resource.refresh()
-
-
-def test_a_service_waits_for_the_pods_it_selects(client: KubeClient, namespace: str) -> None:
-    resource = Resource(client=client, token="kubernetes:core/v1:Service", timeout=2)
-    service: Properties = {
-        "metadata": {"name": "web", "namespace": namespace},
-        "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]},
-    }
-    outcome = resource.create(service)
-    assert fields(outcome.outputs, "spec")["clusterIP"], (
-        "a service whose pods come later is ready, as by the plugin"
-    )
-
-
-def test_a_custom_object_waits_for_its_definition(client: KubeClient, namespace: str) -> None:
-    group = f"g{uuid4().hex[:8]}.test"
-    widget = Resource(client=client, token=f"kubernetes:{group}/v1:Widget")
-    made = threading.Thread(
-        target=Resource(client=client, token=CRD).create, args=(widget_definition(group),)
-    )
-    made.start()
-    outcome = widget.create({"metadata": {"name": "w", "namespace": namespace}, "spec": {"size": 1}})
-    made.join()
-    assert outcome.id == f"{namespace}/w", "a program that makes both at once would fail"
-
-
-def test_a_kind_that_no_definition_can_bring_is_refused_at_once(client: KubeClient, namespace: str) -> None:
-    nothing: Properties = {"metadata": {"name": "w", "namespace": namespace}}
-    with pytest.raises(RehearsalError, match=r"serves no kind Widget in apps/v1.*CRD"):
-        Resource(client=client, token="kubernetes:apps/v1:Widget").create(nothing)
-
-
 def test_a_patch_gives_its_fields_back_and_leaves_the_object(client: KubeClient, namespace: str) -> None:
     Resource(client=client, token=CONFIG_MAP, name="owner").create(config_map(namespace))
     patch = Resource(client=client, token=f"{CONFIG_MAP}Patch", name="patch")
@@ -268,30 +162,3 @@ def test_a_patch_gives_its_fields_back_and_leaves_the_object(client: KubeClient,
     live = client.get("v1", "ConfigMap", "conf", namespace)
     assert live is not None, "somebody else's object was deleted"
     assert live["data"] == {"k": "1"}, "the patched field stays"
-
-
-def test_a_cancelled_run_stops_waiting_at_once(client: KubeClient, namespace: str) -> None:
-    cancellation = Cancellation()
-    resource = Resource(client=client, token=DEPLOYMENT, cancellation=cancellation)
-
-    def cancel_once_made() -> None:
-        client.wait_for(
-            "apps/v1",
-            "Deployment",
-            "web",
-            namespace=namespace,
-            timeout_seconds=60,
-            condition=lambda found: found is not None,
-            what="the Deployment is made",
-        )
-        cancellation.cancel()
-
-    cancel = threading.Thread(target=cancel_once_made)
-    cancel.start()
-    with pytest.raises(KubeCancelled):
-        resource.create(deployment(namespace, selector={"nobody": "has-this"}))
-    cancel.join()
-
-
-def _plain(properties: Properties) -> Json:
-    return properties  # type: ignore[return-value]

@@ -1,6 +1,5 @@
-"""Releases are made by helm, mended after failures and interruptions, and seen to drift."""
+"""Releases are made, changed and removed by helm, and seen to drift."""
 
-import json
 import subprocess
 from pathlib import Path
 
@@ -8,85 +7,16 @@ import pytest
 import yaml
 
 from rehearsal.errors import RehearsalError
-from rehearsal.json import JsonValue
 from rehearsal.kube.client import KubeClient
-from rehearsal.kube.summary import mapping
-from rehearsal.providers.faults import Faults
-from rehearsal.providers.kubernetes.applying import manager_for
 from rehearsal.providers.kubernetes.charts import ChartMirror
-from rehearsal.providers.kubernetes.helm import Helm
 from rehearsal.providers.kubernetes.operation import GONE
 from rehearsal.providers.kubernetes.properties import fields
-from rehearsal.providers.kubernetes.release_history import OWNER_LABEL, revisions
-from rehearsal.providers.kubernetes.releases import Releases
-from rehearsal.providers.kubernetes.tokens import RELEASE
-from rehearsal.providers.serving import InitFailedError
-from rehearsal.providers.values import UNKNOWN, Properties, Secret, Value
+from rehearsal.providers.values import UNKNOWN
 from tests.support.kubernetes_operations import Resource
 from tests.support.kubernetes_stack import TOOLS
+from tests.support.web_release import label, statuses, web
 
 pytestmark = pytest.mark.cluster
-
-DEPLOYMENT = """
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web, labels: {size: {{ required "size is not set" .Values.size | quote }}}}
-spec:
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec:
-      nodeSelector: {{ .Values.nodeSelector | toJson }}
-      containers: [{name: c, image: a}]
-"""
-
-
-@pytest.fixture
-def charts(tmp_path: Path) -> ChartMirror:
-    """A mirror with one chart, `web`: a Deployment of one pod."""
-    templates = tmp_path / "charts" / "web" / "templates"
-    templates.mkdir(parents=True)
-    (templates / "deployment.yaml").write_text(DEPLOYMENT)
-    (templates.parent / "Chart.yaml").write_text(
-        json.dumps({"apiVersion": "v2", "name": "web", "version": "1.0.0"})
-    )
-    (templates.parent / "values.yaml").write_text(json.dumps({"size": "small", "nodeSelector": {}}))
-    return ChartMirror(tmp_path / "charts", base=tmp_path)
-
-
-@pytest.fixture
-def resource(client: KubeClient, kubeconfig: Path, charts: ChartMirror) -> Resource:
-    """A release that is not made yet."""
-    return release(client, kubeconfig, charts)
-
-
-def release(client: KubeClient, kubeconfig: Path, charts: ChartMirror, name: str = "one") -> Resource:
-    helm = Helm(program=TOOLS / "helm", kubeconfig=kubeconfig)
-    releases = Releases(helm=helm, charts=charts, faults=Faults())
-    return Resource(client=client, token=RELEASE, name=name, resources=releases)
-
-
-def web(namespace: str, *, timeout: int = 60, **values: Value) -> Properties:
-    return {
-        "name": "web",
-        "namespace": namespace,
-        "chart": "oci://registry.example/web",
-        "version": "1.0.0",
-        "timeout": timeout,
-        "values": values,
-    }
-
-
-def label(client: KubeClient, namespace: str) -> JsonValue:
-    live = client.get("apps/v1", "Deployment", "web", namespace) or {}
-    return mapping(mapping(live.get("metadata")).get("labels")).get("size")
-
-
-def statuses(client: KubeClient, namespace: str) -> list[str]:
-    return [revision.status for revision in revisions(client, namespace, "web")]
-
-
-NOWHERE: Properties = {"nobody": "has-this"}
 
 
 def test_a_release_is_made_changed_and_removed(
@@ -111,64 +41,6 @@ def test_a_preview_renders_the_chart_and_makes_nothing(
     with pytest.raises(RehearsalError, match="size is not set"):
         resource.plan(web(namespace, size=""))
     assert not statuses(client, namespace), "a preview made a release"
-
-
-def test_a_failed_install_names_the_pods_trouble_and_the_next_run_mends_it(
-    client: KubeClient, namespace: str, resource: Resource
-) -> None:
-    with pytest.raises(InitFailedError, match=r"web is failed.*pod web-.*didn't match"):
-        resource.create(web(namespace, timeout=4, nodeSelector=NOWHERE))
-    resource.id = f"{namespace}/web"
-    # Some value must be given: helm goes on with the last ones when an upgrade brings none.
-    outcome = resource.update(web(namespace, size="big"))
-    assert fields(outcome.outputs, "status")["status"] == "deployed", "a failed release stays failed"
-
-
-def test_a_failed_atomic_install_leaves_nothing(
-    client: KubeClient, namespace: str, resource: Resource
-) -> None:
-    with pytest.raises(RehearsalError):
-        resource.create({**web(namespace, timeout=4, nodeSelector=NOWHERE), "atomic": True})
-    assert not statuses(client, namespace), "the next run would meet half a release"
-    assert client.get("apps/v1", "Deployment", "web", namespace) is None, "an object of the release is left"
-
-
-@pytest.mark.parametrize("first", [True, False], ids=["install", "upgrade"])
-def test_a_release_in_which_helm_was_killed_is_taken_up(
-    client: KubeClient,
-    kubeconfig: Path,
-    charts: ChartMirror,
-    namespace: str,
-    resource: Resource,
-    first: bool,
-) -> None:
-    if not first:
-        resource.create(web(namespace))
-    kill_helm_at_work(client, kubeconfig, charts, namespace, resource, first=first)
-    outcome = (
-        resource.create(web(namespace, size="big")) if first else resource.update(web(namespace, size="big"))
-    )
-    assert fields(outcome.outputs, "status")["status"] == "deployed", (
-        "helm would say: another operation is in progress"
-    )
-    assert label(client, namespace) == "big", "the release is not what the program says"
-
-
-def test_a_release_that_somebody_else_made_is_refused(
-    client: KubeClient, kubeconfig: Path, charts: ChartMirror, namespace: str, resource: Resource
-) -> None:
-    resource.create(web(namespace))
-    with pytest.raises(RehearsalError, match=r"/web exists already"):
-        release(client, kubeconfig, charts, name="two").create(web(namespace))
-
-
-def test_an_interrupted_create_is_taken_up_again(
-    client: KubeClient, kubeconfig: Path, charts: ChartMirror, namespace: str, resource: Resource
-) -> None:
-    resource.create(web(namespace))
-    again = release(client, kubeconfig, charts)
-    assert again.resources.made(again.operation, web(namespace)) == f"{namespace}/web", "recovery forgets it"
-    assert again.create(web(namespace)).id == f"{namespace}/web", "the second run could not go on"
 
 
 def test_an_unchanged_release_is_left_alone_even_after_a_refresh(namespace: str, resource: Resource) -> None:
@@ -203,42 +75,3 @@ def test_an_edited_chart_is_a_change(charts: ChartMirror, namespace: str, resour
         yaml.safe_dump({**yaml.safe_load(description.read_text()), "description": "edited"})
     )
     assert resource.changed_paths(web(namespace)) == {"chart"}, "an edited chart would never be upgraded"
-
-
-def test_no_secret_value_reaches_a_message(namespace: str, resource: Resource) -> None:
-    # No label may have a space: the API server quotes it in its refusal.
-    with pytest.raises(RehearsalError, match=r"\[secret\]") as failure:
-        resource.create(web(namespace, size=Secret("hunter 2")))
-    assert "hunter 2" not in str(failure.value), "the password would stand in the log"
-
-
-def kill_helm_at_work(
-    client: KubeClient,
-    kubeconfig: Path,
-    charts: ChartMirror,
-    namespace: str,
-    resource: Resource,
-    *,
-    first: bool,
-) -> None:
-    """Leave a release as helm leaves it when it is killed while it waits for a pod that never runs."""
-    owner = manager_for(resource.operation.urn).rpartition("-")[2]
-    verb = ["install", "--labels", f"{OWNER_LABEL}={owner}"] if first else ["upgrade"]
-    selector = "nodeSelector.nobody=has-this"
-    helm = [*verb, "web", charts.directory / "web", "--namespace", namespace, "--wait", "--set", selector]
-    process = subprocess.Popen(
-        [TOOLS / "helm", *helm, "--kubeconfig", kubeconfig],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    client.wait_list(
-        "v1",
-        "Secret",
-        namespace=namespace,
-        label_selector="owner=helm,status in (pending-install,pending-upgrade)",
-        timeout_seconds=60,
-        condition=bool,
-        what="helm is at work",
-    )
-    process.kill()
-    process.wait()
