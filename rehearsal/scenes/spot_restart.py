@@ -71,7 +71,9 @@ def restart_on_spot(platform: Platform, jobset: Json) -> SpotRestart:
         restarts = _restarts(platform, name)
         for each in after:
             platform.say(f"{each.pod} runs on {each.capacity} {each.machine} (pool {each.pool})")
-        platform.say(f"JobSet {name} was back after {seconds:.1f} s, restarts: {restarts} of 5")
+        platform.say(
+            f"JobSet {name} was back after {seconds:.1f} s, restarts: {restarts} of {_limit(jobset)}"
+        )
     return SpotRestart(
         jobset=name,
         before=before,
@@ -147,6 +149,10 @@ def _restarts(platform: Platform, jobset: str) -> int:
     )
     restarts = mapping((found or {}).get("status")).get("restarts")
     return restarts if isinstance(restarts, int) else 0
+
+
+def _limit(jobset: Json) -> object:
+    return mapping(mapping(jobset.get("spec")).get("failurePolicy")).get("maxRestarts", 0)
 
 
 def _was_evicted(pod: Json) -> bool:

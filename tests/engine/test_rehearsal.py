@@ -33,7 +33,7 @@ def _a_secret() -> None:
     import pulumi_aws as aws
 
     secret = pulumi.Output.secret(_SECRET)
-    aws.s3.Bucket("checkpoints", tags={"key": secret})
+    aws.ssm.Parameter("key", type="SecureString", value=secret)
     pulumi.export("login", {"user": "me", "password": secret})
 
 

@@ -4,7 +4,7 @@ import json
 import subprocess
 from pathlib import Path
 
-from rehearsal.json import JsonValue
+from rehearsal.json import Json, JsonValue
 from rehearsal.kube.client import KubeClient
 from rehearsal.kube.summary import mapping
 from rehearsal.providers.faults import Faults
@@ -90,14 +90,19 @@ def kill_helm_at_work(
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    client.wait_list(
-        "v1",
-        "Secret",
+    client.wait_for(
+        "apps/v1",
+        "Deployment",
+        "web",
         namespace=namespace,
-        label_selector="owner=helm,status in (pending-install,pending-upgrade)",
         timeout_seconds=60,
-        condition=bool,
+        condition=_runs_nowhere,
         what="helm is at work",
     )
     process.kill()
     process.wait()
+
+
+def _runs_nowhere(found: "Json | None") -> bool:
+    spec = mapping(mapping(mapping((found or {}).get("spec")).get("template")).get("spec"))
+    return spec.get("nodeSelector") == NOWHERE

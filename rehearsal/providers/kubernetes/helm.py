@@ -90,6 +90,14 @@ def uninstall_arguments(plan: Plan) -> list[str]:
     ]
 
 
+def rollback_arguments(plan: Plan, *, revision: int) -> list[str]:
+    """Return the arguments that bring a release back to one of its revisions."""
+    return [
+        *("rollback", plan.name, str(revision), "--namespace", plan.namespace, "--server-side=false"),
+        *("--history-max", str(plan.max_history or 0)),
+    ]
+
+
 def get_arguments(what: str, *, name: str, namespace: str) -> list[str]:
     """Return the arguments that show a release's `metadata` or `values`, as JSON, or its `manifest`."""
     form = [] if what == "manifest" else ["--output", "json"]

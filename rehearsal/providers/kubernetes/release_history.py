@@ -16,8 +16,7 @@ class Revision:
 
     number: int
     status: str
-    owner: str | None
-    secret: str
+    owner: str | None = None
 
     @property
     def is_interrupted(self) -> bool:
@@ -31,27 +30,16 @@ def revisions(client: KubeClient, namespace: str, name: str) -> Sequence[Revisio
     return sorted((_revision(secret) for secret in found), key=lambda revision: revision.number)
 
 
-def forget_interrupted(client: KubeClient, namespace: str, name: str) -> Sequence[Revision]:
-    """Remove the records of revisions in which helm was killed, and return those that are left.
-
-    What such a revision made bears the release's name: the next install or upgrade takes it over.
-    """
-    kept: list[Revision] = []
-    for revision in revisions(client, namespace, name):
-        if revision.is_interrupted:
-            client.delete("v1", "Secret", revision.secret, namespace=namespace)
-        else:
-            kept.append(revision)
-    return kept
+def last_whole(history: Sequence[Revision]) -> int | None:
+    """Return the number of the last revision that helm brought to an end, None when there is none."""
+    return next((each.number for each in reversed(history) if not each.is_interrupted), None)
 
 
 def _revision(secret: Json) -> Revision:
-    metadata = mapping(secret.get("metadata"))
-    labels = mapping(metadata.get("labels"))
+    labels = mapping(mapping(secret.get("metadata")).get("labels"))
     owner = labels.get(OWNER_LABEL)
     return Revision(
         number=int(str(labels.get("version", "0"))),
         status=str(labels.get("status")),
         owner=str(owner) if owner else None,
-        secret=str(metadata["name"]),
     )

@@ -22,13 +22,14 @@ from rehearsal.providers.kubernetes.helm import (
     Plan,
     get_arguments,
     install_arguments,
+    rollback_arguments,
     template_arguments,
     uninstall_arguments,
     upgrade_arguments,
 )
 from rehearsal.providers.kubernetes.inputs import Naming
 from rehearsal.providers.kubernetes.operation import GONE, Operation, Outcome, place_of
-from rehearsal.providers.kubernetes.release_history import OWNER_LABEL, forget_interrupted, revisions
+from rehearsal.providers.kubernetes.release_history import OWNER_LABEL, last_whole, revisions
 from rehearsal.providers.kubernetes.release_inputs import chart_of, checked_release, plan_of
 from rehearsal.providers.kubernetes.release_state import inputs_now, outputs_of, without_secrets
 from rehearsal.providers.kubernetes.troubles import namespace_troubles
@@ -137,7 +138,6 @@ class Releases:
     def remove(self, operation: Operation, resource_id: str, outputs: Properties) -> None:
         """Uninstall a release and wait until its objects are gone; one that is not there is."""
         plan = plan_of(outputs, self.charts.directory)
-        forget_interrupted(operation.client, plan.namespace, plan.name)
         self._run(operation, uninstall_arguments(plan), {})
 
     def made(self, operation: Operation, inputs: Properties) -> str | None:
@@ -157,8 +157,9 @@ class Releases:
         return chart
 
     def _make(self, operation: Operation, plan: Plan, inputs: Properties, chart: Chart) -> None:
-        is_new = not forget_interrupted(operation.client, plan.namespace, plan.name)
-        arguments = install_arguments(plan) if is_new else upgrade_arguments(plan)
+        self._clear_up(operation, plan)
+        exists = bool(revisions(operation.client, plan.namespace, plan.name))
+        arguments = upgrade_arguments(plan) if exists else install_arguments(plan)
         try:
             self._run(operation, arguments, inputs)
         except HelmError as error:
@@ -174,6 +175,18 @@ class Releases:
                     *namespace_troubles(operation.client, plan.namespace),
                 ],
             ) from error
+
+    def _clear_up(self, operation: Operation, plan: Plan) -> None:
+        """Undo a revision in the middle of which helm was killed: it lets nothing else be done before.
+
+        Only helm knows what that revision had changed already; merely to forget its record would leave it.
+        """
+        history = revisions(operation.client, plan.namespace, plan.name)
+        if not history or not history[-1].is_interrupted:
+            return
+        whole = last_whole(history)
+        undo = uninstall_arguments(plan) if whole is None else rollback_arguments(plan, revision=whole)
+        self._run(operation, undo, {})
 
     def _outcome(self, operation: Operation, plan: Plan, inputs: Properties, chart: Chart) -> Outcome:
         shown = self._shown(operation, name=plan.name, namespace=plan.namespace)

@@ -57,6 +57,16 @@ def test_a_release_in_which_helm_was_killed_is_taken_up(
     assert label(client, namespace) == "big", "the release is not what the program says"
 
 
+def test_a_release_in_which_helm_was_killed_can_be_removed(
+    client: KubeClient, kubeconfig: Path, charts: ChartMirror, namespace: str, resource: Resource
+) -> None:
+    resource.create(web(namespace))
+    kill_helm_at_work(client, kubeconfig, charts, namespace, resource, first=False)
+    resource.delete()
+    assert not statuses(client, namespace), "the release is left"
+    assert client.get("apps/v1", "Deployment", "web", namespace) is None, "its objects are left"
+
+
 def test_a_release_that_somebody_else_made_is_refused(
     client: KubeClient, kubeconfig: Path, charts: ChartMirror, namespace: str, resource: Resource
 ) -> None:

@@ -1,6 +1,5 @@
 """The engine as a process; shell scripts stand in for it."""
 
-import _thread
 import os
 import signal
 import threading
@@ -115,7 +114,7 @@ def test_ctrl_c_lets_the_engine_end_in_order(tmp_path: Path) -> None:
     def press_ctrl_c(line: str) -> None:
         seen.append(line)
         if line == "started":
-            _thread.interrupt_main()
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     in_order = "trap 'echo ended in order; exit 1' INT; echo started; while :; do sleep 0.05; done"
     with pytest.raises(KeyboardInterrupt):
