@@ -80,7 +80,7 @@ lint: venv ## format, lint and types
 
 .PHONY: workflows
 workflows: tools ## lint the GitHub workflows
-	@.tools/bin/actionlint
+	@$$($(BIN)/python -m rehearsal.tools which actionlint)
 	@$(BIN)/zizmor --offline --quiet .github/workflows
 
 .PHONY: unit

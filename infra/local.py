@@ -25,6 +25,7 @@ from components.pools.node_class import KWOK
 from infra import naming, tags, versions
 from scheduling.labels import HOSTED, HOSTED_VALUE
 from scheduling.machines import LOCAL_ZONES, machine_catalogue
+from scheduling.pools import weights
 
 if TYPE_CHECKING:
     from infra.config.local import LocalPlatform
@@ -70,10 +71,13 @@ def compose(platform: LocalPlatform, stack: str) -> None:
         ),
         opts=after(),
     )
+    weight = weights(pools)
     nodes = [
         KarpenterPool(
             naming.pool(pool.name),
-            KarpenterPoolArgs(pool=pool.as_pool(), machines=pool.machines(), node_class=KWOK),
+            KarpenterPoolArgs(
+                pool=pool.as_pool(), machines=pool.machines(), node_class=KWOK, weight=weight[pool.name]
+            ),
             opts=after(karpenter),
         )
         for pool in platform.pools

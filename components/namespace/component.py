@@ -64,7 +64,8 @@ class TrainingNamespace(ComponentResource):
         )
         # The namespace's name is passed as text rather than as its output, so that a preview knows which namespace
         # each object lies in, and with it the policies.
-        inside = ResourceOptions(parent=self, depends_on=[namespace])
+        # They go with the namespace: deleted one by one they would be taken from under jobs that still run.
+        inside = ResourceOptions(parent=self, depends_on=[namespace], deleted_with=namespace)
         ServiceAccount(
             f"{name}-{SERVICE_ACCOUNT}",
             metadata={"name": SERVICE_ACCOUNT, "namespace": args.namespace},

@@ -23,11 +23,15 @@ _DELETE_TIMEOUT: Final = "20m"
 
 @dataclass(frozen=True, kw_only=True)
 class KarpenterPoolArgs:
-    """A pool's facts, the machine types it may buy (one or more), and the node class of its cloud."""
+    """A pool's facts, the machine types it may buy (one or more), and the node class of its cloud.
+
+    `weight`, 1 to 100, is its rank among the pools that a pod fits in; the highest is tried first.
+    """
 
     pool: Pool
     machines: Sequence[Machine]
     node_class: NodeClass
+    weight: int
 
 
 class KarpenterPool(ComponentResource):
@@ -56,7 +60,7 @@ class KarpenterPool(ComponentResource):
                 # in line, Karpenter itself, is still there to empty and end their nodes.
                 "annotations": {"pulumi.com/deletionPropagationPolicy": "foreground"},
             },
-            spec=node_pool_spec(args.pool, args.machines, args.node_class, args.pool.name),
+            spec=node_pool_spec(args.pool, args.machines, args.node_class, args.pool.name, args.weight),
             opts=ResourceOptions(
                 parent=self,
                 depends_on=[node_class],

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from scheduling.machines import Machine
     from scheduling.pools import Pool
 
-#: Karpenter tries the NodePools a pod fits in from the highest weight down; 100 is the highest there is.
-DEFAULT_WEIGHT: Final = 100
-
 #: How long a node's pods have to leave it before they are taken away. Without an end, one disruption budget that
 #: allows no eviction would keep a node, and with it `destroy`, for ever.
 TERMINATION_GRACE_PERIOD: Final = "10m"
@@ -25,11 +22,12 @@ TERMINATION_GRACE_PERIOD: Final = "10m"
 CONSOLIDATE_AFTER: Final = "5m"
 
 
-def node_pool_spec(pool: Pool, machines: Sequence[Machine], node_class: NodeClass, name: str) -> Json:
+def node_pool_spec(
+    pool: Pool, machines: Sequence[Machine], node_class: NodeClass, name: str, weight: int
+) -> Json:
     """The NodePool of a pool of these machine types, with `name` the name of its node class."""
-    default = {"weight": DEFAULT_WEIGHT} if pool.is_default else {}
     return {
-        **default,
+        "weight": weight,
         "limits": limits(pool, machines),
         "disruption": _disruption(),
         "template": {

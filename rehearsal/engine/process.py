@@ -1,10 +1,9 @@
 """The engine as a process that can be interrupted, and killed with all it started."""
 
-import io
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -16,6 +15,9 @@ from semver import VersionInfo
 
 # What the lookup of the tool promises at least; the Automation API asks for it to choose how events arrive.
 _ENGINE_VERSION = VersionInfo(3, 245, 0)
+
+# A process that does not die at once of SIGKILL is in the middle of a disk access.
+_KILLED_SECONDS = 10.0
 
 OnLine = Callable[[str], None]
 
@@ -40,7 +42,7 @@ class EngineProcess:
             self._running.send_signal(signal.SIGINT)
 
     def kill(self) -> None:
-        """Kill the engine, then what it started. Harmless when it does not run."""
+        """Kill the engine, then what it started, and wait until that is gone. Harmless when it does not run."""
         if self._running is None:
             return
         with suppress(psutil.NoSuchProcess):
@@ -50,6 +52,7 @@ class EngineProcess:
             for process in family:
                 with suppress(psutil.NoSuchProcess):
                     process.kill()
+            psutil.wait_procs(family[1:], timeout=_KILLED_SECONDS)
 
 
 class EngineCommand(PulumiCommand):
@@ -106,18 +109,18 @@ class EngineCommand(PulumiCommand):
             encoding="utf-8",
             start_new_session=True,
         )
-        readers: list[threading.Thread] = []
+        streams = ((running.stdout, said["stdout"], on_output), (running.stderr, said["stderr"], on_error))
+        readers = [_reader(*stream) for stream in streams]
         try:
             self._process.started(running)
-            readers.append(_reader(running.stdout, said["stdout"], on_output))
-            readers.append(_reader(running.stderr, said["stderr"], on_error))
+            for reader in readers:
+                reader.start()
             running.wait()
         except BaseException:
             self._end(running)
             raise
         finally:
-            for reader in readers:
-                reader.join()
+            _finish(readers, streams)
             self._process.ended()
             self._on_end()
         self.last = CommandResult(
@@ -144,13 +147,22 @@ def engine_environment(user: Mapping[str, str]) -> dict[str, str]:
 
 def _reader(stream: IO[str] | None, said: list[str], on_line: OnLine | None) -> threading.Thread:
     def read() -> None:
-        with stream or io.StringIO() as lines:
-            for line in lines:
-                stripped = line.rstrip()
-                said.append(stripped)
-                if on_line is not None:
-                    on_line(stripped)
+        for line in stream or ():
+            stripped = line.rstrip()
+            said.append(stripped)
+            if on_line is not None:
+                on_line(stripped)
 
-    thread = threading.Thread(target=read, daemon=True, name="engine output")
-    thread.start()
-    return thread
+    return threading.Thread(target=read, daemon=True, name="engine output")
+
+
+def _finish(
+    readers: Iterable[threading.Thread], streams: Iterable[tuple[IO[str] | None, list[str], OnLine | None]]
+) -> None:
+    """Read to the end and close. An interruption can come before every reader has begun."""
+    for reader in readers:
+        if reader.is_alive():
+            reader.join()
+    for stream, _, _ in streams:
+        if stream is not None:
+            stream.close()

@@ -14,7 +14,7 @@ from tests.support.builders import machine, pool
 from tests.support.inputs import text
 from tests.support.recorder import Recording, record
 
-ARGS = KarpenterPoolArgs(pool=pool("a100"), machines=(machine(),), node_class=KWOK)
+ARGS = KarpenterPoolArgs(pool=pool("a100"), machines=(machine(),), node_class=KWOK, weight=7)
 
 
 def recorded(args: KarpenterPoolArgs = ARGS, *, preview: bool = False) -> Recording:

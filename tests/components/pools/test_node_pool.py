@@ -21,7 +21,7 @@ GPU_MACHINES = (machine("p4d.24xlarge", vcpus=96, gpus=8), machine("g6.12xlarge"
 
 def spec(made: Pool | None = None) -> Json:
     facts = made or pool()
-    return node_pool_spec(facts, GPU_MACHINES if facts.has_gpus else (machine(),), KWOK, facts.name)
+    return node_pool_spec(facts, GPU_MACHINES if facts.has_gpus else (machine(),), KWOK, facts.name, 7)
 
 
 def requirement(document: Json, key: str) -> Json:
@@ -67,9 +67,8 @@ def test_a_pool_without_gpus_limits_none() -> None:
     assert limits == {"nodes": "4", "cpu": "16"}, "a limit of 0 GPUs would say something about GPUs"
 
 
-def test_only_the_default_pool_is_preferred() -> None:
-    assert value(spec(pool(is_default=True)), "weight") == 100, "pods that ask for nothing go there first"
-    assert "weight" not in spec(pool()), "Karpenter's own order among the others"
+def test_a_pool_has_the_rank_it_was_given() -> None:
+    assert value(spec(pool()), "weight") == 7, "the rank among all pools is not one pool's to decide"
 
 
 def test_running_pods_are_never_moved_for_price_or_drift() -> None:
