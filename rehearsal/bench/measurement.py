@@ -37,7 +37,8 @@ def measure(command: Sequence[str], *, cwd: Path) -> Measurement:
         seconds = time.monotonic() - began
         peak.stop()
     if process.returncode != 0:
-        raise RehearsalError(f"{' '.join(command)} failed: {errors.strip()}")
+        last_line = errors.strip().rpartition("\n")[2]
+        raise RehearsalError(f"{' '.join(command)} failed: {last_line}")
     return Measurement(seconds=seconds, peak_bytes=peak.bytes)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pulumi.runtime.proto import provider_pb2
 
-from rehearsal.providers.cloud.plugin import Plugin
+from rehearsal.providers.plugin import Plugin
 
 if TYPE_CHECKING:
     import grpc

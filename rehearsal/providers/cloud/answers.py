@@ -1,47 +1,15 @@
 """Decisions about a resource, as the messages the engine reads."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from pulumi.runtime.proto import provider_pb2
 
-from rehearsal.providers.cloud.diffing import Change, ChangeKind, changes
 from rehearsal.providers.cloud.naming import is_autoname
 from rehearsal.providers.cloud.resource_type import ResourceType
 from rehearsal.providers.cloud.schema.checking import Violation
+from rehearsal.providers.diff_answers import diff_response
+from rehearsal.providers.diffing import changes
 from rehearsal.providers.values import Properties, has_unknown, reveal
-
-_PLAIN = {
-    ChangeKind.ADD: provider_pb2.PropertyDiff.ADD,
-    ChangeKind.DELETE: provider_pb2.PropertyDiff.DELETE,
-    ChangeKind.UPDATE: provider_pb2.PropertyDiff.UPDATE,
-}
-_REPLACING = {
-    ChangeKind.ADD: provider_pb2.PropertyDiff.ADD_REPLACE,
-    ChangeKind.DELETE: provider_pb2.PropertyDiff.DELETE_REPLACE,
-    ChangeKind.UPDATE: provider_pb2.PropertyDiff.UPDATE_REPLACE,
-}
-
-
-def diff_response(
-    found: Sequence[Change], *, immutable: Iterable[str] = (), deletes_first: bool = False
-) -> provider_pb2.DiffResponse:
-    """Return changes as the engine reads them; one within an immutable path replaces the resource."""
-    fixed = frozenset(immutable)
-    replacing = [one for one in found if one.within(fixed)]
-    detailed = {
-        one.path: provider_pb2.PropertyDiff(
-            kind=(_REPLACING if one in replacing else _PLAIN)[one.kind], inputDiff=True
-        )
-        for one in found
-    }
-    return provider_pb2.DiffResponse(
-        changes=provider_pb2.DiffResponse.DIFF_SOME if found else provider_pb2.DiffResponse.DIFF_NONE,
-        diffs=list(dict.fromkeys(one.top for one in found)),
-        replaces=list(dict.fromkeys(one.top for one in replacing)),
-        detailedDiff=detailed,
-        hasDetailedDiff=True,
-        deleteBeforeReplace=bool(replacing) and deletes_first,
-    )
 
 
 def resource_diff(

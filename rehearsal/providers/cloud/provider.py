@@ -14,11 +14,11 @@ from rehearsal.providers.cloud.catalogues import catalogue_of
 from rehearsal.providers.cloud.cloud import Asked, Cloud
 from rehearsal.providers.cloud.construction import Construction, monitor_at
 from rehearsal.providers.cloud.naming import with_name
-from rehearsal.providers.cloud.plugin import Plugin
 from rehearsal.providers.cloud.schema.checking import violations
 from rehearsal.providers.cloud.schema.package import Schema
 from rehearsal.providers.cloud.state import CloudState
 from rehearsal.providers.faults import Faults
+from rehearsal.providers.plugin import Plugin
 from rehearsal.providers.values import Properties, Secret, Value, from_struct, has_secret, to_struct
 
 

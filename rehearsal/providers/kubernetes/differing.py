@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pulumi.runtime.proto import provider_pb2
 
 from rehearsal.json import Json, JsonValue
-from rehearsal.providers.cloud.diffing import Change, ChangeKind, changes
+from rehearsal.providers.diffing import Change, ChangeKind, changes
 from rehearsal.providers.kubernetes.inputs import READ_ONLY_METADATA
 from rehearsal.providers.kubernetes.properties import fields
 from rehearsal.providers.kubernetes.replacing import IDENTITY, immutable_paths, must_go_first, replaces

@@ -15,7 +15,6 @@ from pulumi.runtime.proto import provider_pb2
 from rehearsal.errors import RehearsalError
 from rehearsal.json import Json
 from rehearsal.kube.errors import KubeUnreachable
-from rehearsal.providers.cloud.plugin import Plugin
 from rehearsal.providers.faults import Faults
 from rehearsal.providers.kubernetes.charts import ChartMirror
 from rehearsal.providers.kubernetes.helm import Helm
@@ -27,6 +26,7 @@ from rehearsal.providers.kubernetes.releases import Releases
 from rehearsal.providers.kubernetes.session import Session
 from rehearsal.providers.kubernetes.settings import Settings, unheeded
 from rehearsal.providers.kubernetes.tokens import RELEASE
+from rehearsal.providers.plugin import Plugin
 from rehearsal.providers.values import from_struct, reveal, to_struct
 
 

@@ -11,7 +11,7 @@ from pulumi.runtime.proto import provider_pb2
 
 from rehearsal.errors import RehearsalError
 from rehearsal.json import Json, JsonValue
-from rehearsal.providers.cloud.diffing import Change, ChangeKind, changes
+from rehearsal.providers.diffing import Change, ChangeKind, changes
 from rehearsal.providers.faults import Faults
 from rehearsal.providers.kubernetes.applying import manager_for
 from rehearsal.providers.kubernetes.charts import Chart, ChartMirror

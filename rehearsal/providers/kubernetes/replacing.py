@@ -8,7 +8,7 @@ from typing import cast
 
 from rehearsal.json import Json
 from rehearsal.kube.summary import mapping
-from rehearsal.providers.cloud.diffing import Change
+from rehearsal.providers.diffing import Change
 from rehearsal.providers.kubernetes.annotations import AUTONAMED, annotation
 from rehearsal.providers.kubernetes.settings import Settings
 

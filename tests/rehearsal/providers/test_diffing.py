@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rehearsal.providers.cloud.diffing import Change, ChangeKind, changes
+from rehearsal.providers.diffing import Change, ChangeKind, changes
 from rehearsal.providers.values import UNKNOWN, Properties, Secret, Value
 
 _values = st.recursive(
