@@ -1,6 +1,7 @@
 """Shows the engine's own lines as they come."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 OnLine = Callable[[str], None]
 
@@ -10,6 +11,18 @@ _OF_A_STACK_KEPT_ELSEWHERE = (
     "If you want to remove the stack completely, run",
 )
 _TRACEBACK = "Traceback (most recent call last):"
+
+
+def quiet(line: str) -> None:
+    """Show nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audience:
+    """Who watches: `show` takes the engine's own lines, in `color` (`always`, `never`)."""
+
+    show: OnLine = quiet
+    color: str = "never"
 
 
 class Display:
@@ -27,7 +40,3 @@ class Display:
             self._inside_traceback = False
         if not self._inside_traceback and not line.startswith(_OF_A_STACK_KEPT_ELSEWHERE):
             self._show(line)
-
-
-def quiet(line: str) -> None:
-    """Show nothing."""

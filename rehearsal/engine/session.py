@@ -4,14 +4,13 @@ import os
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TypedDict
 
-from pulumi.automation import OnEvent
+from pulumi.automation import EngineEvent, OnEvent
 from pulumi.automation.errors import CommandError
 
 from rehearsal.engine.checkpoint import read_checkpoint
-from rehearsal.engine.display import Display, OnLine, quiet
+from rehearsal.engine.display import Audience, Display, OnLine
 from rehearsal.engine.events import EventRecorder
 from rehearsal.engine.failures import failure, last_words
 from rehearsal.engine.folder import EngineFolder
@@ -23,6 +22,7 @@ from rehearsal.engine.recovery import CLEAR_PENDING, adoptable, adopting
 from rehearsal.engine.results import Outcome
 from rehearsal.engine.stand_ins import StandIns, serving
 from rehearsal.engine.subject import Subject
+from rehearsal.engine.waiting import Waiting
 from rehearsal.engine.workspace import EngineStack, EngineWorkspace
 from rehearsal.errors import RehearsalError
 from rehearsal.paths import Workspace
@@ -35,18 +35,11 @@ class _Listeners(TypedDict):
     on_output: OnLine
     on_event: OnEvent
     color: str
+    suppress_progress: bool
 
 
 # Providers are served from here: to look for their plugins first costs 2.4 s, on a stack of two resources.
 _NO_LOOK_FOR_PLUGINS = "--skip-plugin-pre-install"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Audience:
-    """Who watches: `show` takes the engine's own lines, in `color` (`always`, `never`)."""
-
-    show: OnLine = quiet
-    color: str = "never"
 
 
 class Rehearsal:
@@ -155,15 +148,8 @@ class Rehearsal:
         self._run("refresh after a killed run", lambda to: self._stack.refresh(**to), CLEAR_PENDING)
 
     def _run(self, command: str, call: Callable[[_Listeners], object], *flags: str) -> Outcome:
-        recorder, said = EventRecorder(), list[str]()
+        recorder, said, began = EventRecorder(), list[str](), time.monotonic()
         display = Display(self._audience.show)
-
-        def on_output(line: str) -> None:
-            said.append(line)
-            display(line)
-
-        listeners: _Listeners = {"on_output": on_output, "on_event": recorder, "color": self._audience.color}
-        began = time.monotonic()
 
         def outcome() -> Outcome:
             return recorder.outcome(
@@ -173,12 +159,29 @@ class Rehearsal:
                 stdout="\n".join(said),
             )
 
-        try:
-            with self._command.adding(_NO_LOOK_FOR_PLUGINS, *flags):
-                call(listeners)
-        except CommandError:
-            raise failure(outcome(), self._command.last) from None
-        return outcome()
+        with Waiting(display) as waiting:
+
+            def on_output(line: str) -> None:
+                said.append(line)
+                waiting.line(line)
+
+            def on_event(event: EngineEvent) -> None:
+                recorder(event)
+                waiting.event(event)
+
+            listeners: _Listeners = {
+                "on_output": on_output,
+                "on_event": on_event,
+                "color": self._audience.color,
+                # Its dots come in lines of their own, long after what they were to bridge: `waiting` says more.
+                "suppress_progress": True,
+            }
+            try:
+                with self._command.adding(_NO_LOOK_FOR_PLUGINS, *flags):
+                    call(listeners)
+            except CommandError:
+                raise failure(outcome(), self._command.last) from None
+            return outcome()
 
 
 def _new_or_known(name: str, workspace: EngineWorkspace, command: EngineCommand) -> EngineStack:

@@ -1,6 +1,6 @@
 """Differences, as the message the engine reads."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 from pulumi.runtime.proto import provider_pb2
 
@@ -19,11 +19,9 @@ _REPLACING = {
 
 
 def diff_response(
-    found: Sequence[Change], *, immutable: Iterable[str] = (), deletes_first: bool = False
+    found: Sequence[Change], *, replacing: Collection[Change] = (), deletes_first: bool = False
 ) -> provider_pb2.DiffResponse:
-    """Return changes as the engine reads them; one within an immutable path replaces the resource."""
-    fixed = frozenset(immutable)
-    replacing = [one for one in found if one.within(fixed)]
+    """Return changes as the engine reads them; `replacing` are those that replace the resource."""
     detailed = {
         one.path: provider_pb2.PropertyDiff(
             kind=(_REPLACING if one in replacing else _PLAIN)[one.kind], inputDiff=True
@@ -33,7 +31,7 @@ def diff_response(
     return provider_pb2.DiffResponse(
         changes=provider_pb2.DiffResponse.DIFF_SOME if found else provider_pb2.DiffResponse.DIFF_NONE,
         diffs=list(dict.fromkeys(one.top for one in found)),
-        replaces=list(dict.fromkeys(one.top for one in replacing)),
+        replaces=[one.path for one in found if one in replacing],
         detailedDiff=detailed,
         hasDetailedDiff=True,
         deleteBeforeReplace=bool(replacing) and deletes_first,

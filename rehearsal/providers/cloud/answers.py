@@ -21,7 +21,9 @@ def resource_diff(
     """
     keeps = _given_name(kind, logical_name, old)
     clashes = keeps is not None and keeps == _given_name(kind, logical_name, new)
-    return diff_response(changes(old, new), immutable=kind.immutable, deletes_first=clashes)
+    found = changes(old, new)
+    replacing = [change for change in found if change.within(frozenset(kind.immutable))]
+    return diff_response(found, replacing=replacing, deletes_first=clashes)
 
 
 def check_failures(found: Iterable[Violation]) -> list[provider_pb2.CheckFailure]:

@@ -5,23 +5,13 @@ from collections.abc import Mapping
 from pulumi.runtime.proto import provider_pb2
 
 from rehearsal.json import Json, JsonValue
-from rehearsal.providers.diffing import Change, ChangeKind, changes
+from rehearsal.providers.diff_answers import diff_response
+from rehearsal.providers.diffing import changes
 from rehearsal.providers.kubernetes.inputs import READ_ONLY_METADATA
 from rehearsal.providers.kubernetes.properties import fields
 from rehearsal.providers.kubernetes.replacing import IDENTITY, immutable_paths, must_go_first, replaces
 from rehearsal.providers.kubernetes.settings import Settings
 from rehearsal.providers.values import UNKNOWN, Properties, Secret, Unknown, Value
-
-_PLAIN = {
-    ChangeKind.ADD: provider_pb2.PropertyDiff.ADD,
-    ChangeKind.DELETE: provider_pb2.PropertyDiff.DELETE,
-    ChangeKind.UPDATE: provider_pb2.PropertyDiff.UPDATE,
-}
-_REPLACING = {
-    ChangeKind.ADD: provider_pb2.PropertyDiff.ADD_REPLACE,
-    ChangeKind.DELETE: provider_pb2.PropertyDiff.DELETE_REPLACE,
-    ChangeKind.UPDATE: provider_pb2.PropertyDiff.UPDATE_REPLACE,
-}
 
 
 def object_diff(
@@ -34,28 +24,8 @@ def object_diff(
     before, after = _known_part(old), _known_part(new)
     immutable = IDENTITY if patches else immutable_paths(after, settings)
     found = changes(_comparable(old), _comparable(new))
-    return response(found, immutable=immutable, deletes_first=must_go_first(before, after))
-
-
-def response(
-    found: list[Change], *, immutable: tuple[str, ...], deletes_first: bool
-) -> provider_pb2.DiffResponse:
-    """Return changes as the engine reads them."""
-    replacing = [change.path for change in found if replaces(change, immutable)]
-    detailed = {
-        change.path: provider_pb2.PropertyDiff(
-            kind=(_REPLACING if change.path in replacing else _PLAIN)[change.kind], inputDiff=True
-        )
-        for change in found
-    }
-    return provider_pb2.DiffResponse(
-        changes=provider_pb2.DiffResponse.DIFF_SOME if found else provider_pb2.DiffResponse.DIFF_NONE,
-        diffs=list(dict.fromkeys(change.top for change in found)),
-        replaces=replacing,
-        detailedDiff=detailed,
-        hasDetailedDiff=True,
-        deleteBeforeReplace=bool(replacing) and deletes_first,
-    )
+    replacing = [change for change in found if replaces(change, immutable)]
+    return diff_response(found, replacing=replacing, deletes_first=must_go_first(before, after))
 
 
 def _comparable(inputs: Properties) -> Properties:

@@ -11,11 +11,11 @@ from pulumi.runtime.proto import provider_pb2
 
 from rehearsal.errors import RehearsalError
 from rehearsal.json import Json, JsonValue
+from rehearsal.providers.diff_answers import diff_response
 from rehearsal.providers.diffing import Change, ChangeKind, changes
 from rehearsal.providers.faults import Faults
 from rehearsal.providers.kubernetes.applying import manager_for
 from rehearsal.providers.kubernetes.charts import Chart, ChartMirror
-from rehearsal.providers.kubernetes.differing import response
 from rehearsal.providers.kubernetes.helm import (
     Helm,
     HelmError,
@@ -37,6 +37,9 @@ from rehearsal.providers.serving import InitFailedError
 from rehearsal.providers.values import UNKNOWN, Properties, Value, has_unknown, reveal
 
 _DIGEST = "__chartDigest"
+
+# Helm knows a release by these two.
+_IDENTITY = ("name", "namespace")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +67,8 @@ class Releases:
         edited = [Change(path="chart", kind=ChangeKind.UPDATE)] if is_edited else []
         found = changes(old, new)
         more = [change for change in edited if change.path not in {each.path for each in found}]
-        return response([*found, *more], immutable=("name", "namespace"), deletes_first=False)
+        every = [*found, *more]
+        return diff_response(every, replacing=[one for one in every if one.within(_IDENTITY)])
 
     def plan_create(self, operation: Operation, inputs: Properties) -> Properties:
         """Return the outputs a release will have. Raises RehearsalError where its chart cannot be rendered."""
