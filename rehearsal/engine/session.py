@@ -86,7 +86,7 @@ class Rehearsal:
         folder = EngineFolder.of(stack, workspace)
         folder.prepare(project=subject.project, stack=stack, settings=subject.settings)
         install_pack_launcher(folder.home, os.environ)
-        with serving(subject.packages, stand_ins, home=folder.home, user=os.environ) as ports:
+        with serving(subject, stand_ins, home=folder.home, user=os.environ) as ports:
             environment = {
                 **engine_environment(os.environ),
                 **folder.environment(),

@@ -9,10 +9,8 @@ from pulumi.runtime.proto.provider_pb2_grpc import ResourceProviderServicer
 
 from rehearsal.engine.checkpoint import PendingOperation
 from rehearsal.engine.plugins import installed_plugin, lend_plugin
+from rehearsal.engine.subject import Subject
 from rehearsal.providers.serving import serve
-
-# Objects go to a real API server, so the real provider may send them. No cloud's own provider may be used.
-_REAL_WHERE_INSTALLED = frozenset({"kubernetes"})
 
 
 class StandIns(Protocol):
@@ -28,17 +26,16 @@ class StandIns(Protocol):
 
 
 @contextmanager
-def serving(
-    packages: tuple[str, ...], stand_ins: StandIns, *, home: Path, user: Mapping[str, str]
-) -> Generator[str]:
-    """Serve a stand-in for each package; yield what the engine reads in PULUMI_DEBUG_PROVIDERS.
+def serving(subject: Subject, stand_ins: StandIns, *, home: Path, user: Mapping[str, str]) -> Generator[str]:
+    """Serve a stand-in for each package, or lend the engine the user's own plugin where the subject takes it.
 
-    `home` is the engine's; `user` the environment in which the user's own home of the engine is looked up.
+    Yields what the engine reads in PULUMI_DEBUG_PROVIDERS. `home` is the engine's; `user` the environment in
+    which the user's own home of the engine is looked up.
     """
     with ExitStack() as served:
         ports: dict[str, int] = {}
-        for package in packages:
-            plugin = installed_plugin(package, user) if package in _REAL_WHERE_INSTALLED else None
+        for package in subject.packages:
+            plugin = installed_plugin(package, user) if package in subject.own_plugins else None
             if plugin is None:
                 ports[package] = served.enter_context(serve(stand_ins.provider(package))).port
             else:

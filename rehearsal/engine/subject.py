@@ -15,7 +15,8 @@ class Subject:
 
     Arguments: `program`, registers the resources; `project` and `settings`, the content of Pulumi.yaml and of
     the stack's file; `packages`, the providers it uses, by Pulumi's names; `policy_packs`, folders;
-    `hosts_operators`, whether its operators run for real beside the control plane.
+    `hosts_operators`, whether its operators run for real beside the control plane;
+    `own_plugins`, packages of which the user's own plugin, where it is installed, is as good as the stand-in.
     """
 
     program: Callable[[], None]
@@ -24,6 +25,7 @@ class Subject:
     packages: tuple[str, ...]
     policy_packs: tuple[Path, ...] = field(default=())
     hosts_operators: bool = False
+    own_plugins: frozenset[str] = frozenset()
 
     @classmethod
     def holdfast(cls, stack: str, workspace: Workspace) -> "Subject":
@@ -36,13 +38,16 @@ class Subject:
 
         file = stack_file(stack, workspace)
         platform = load_platform(file)
+        is_local = platform.cloud == "local"
         return cls(
             program=run,
             project=read_yaml(workspace.project_root / "Pulumi.yaml"),
             settings=read_yaml(file),
             packages=provider_packages(platform),
             policy_packs=(workspace.project_root / "policies",),
-            hosts_operators=platform.cloud == "local",
+            hosts_operators=is_local,
+            # Its kubeconfig is that of the control plane here. A cloud's would be a stand-in's, and lead nowhere.
+            own_plugins=frozenset({"kubernetes"} if is_local else ()),
         )
 
     @property

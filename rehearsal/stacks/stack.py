@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rehearsal.engine import Audience, Rehearsal, Subject
 from rehearsal.engine.checkpoint import Checkpoint, read_checkpoint
@@ -39,6 +39,9 @@ class Stack:
         Raises ConfigError or RehearsalError before anything is started.
         """
         subject = Subject.holdfast(name, workspace)
+        if run_as is not None:
+            # The user's own plugin would heed the stack's kubeconfig, and with it the platform that is in use.
+            subject = replace(subject, own_plugins=frozenset())
         surroundings = Surroundings(
             stack=run_as or name,
             workspace=workspace,
