@@ -22,6 +22,9 @@ def main() -> int:
     arguments = parse(sys.argv[1:])
     hush_libraries()
     signal.signal(signal.SIGTERM, _interrupt)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # So a shell starts what runs in the background. The engine would inherit it, and could not be asked to end.
+        signal.signal(signal.SIGINT, _take_no_notice)
     try:
         workspace = Workspace.find()
         # The program's relative paths are the project's, wherever the command was given.
@@ -38,6 +41,10 @@ def main() -> int:
 
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001 - the handler's signature
     raise KeyboardInterrupt
+
+
+def _take_no_notice(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the handler's signature
+    pass
 
 
 if __name__ == "__main__":
