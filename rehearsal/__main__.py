@@ -43,7 +43,7 @@ def _interrupt(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG00
     raise KeyboardInterrupt
 
 
-def _take_no_notice(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the handler's signature
+def _take_no_notice(number: int, frame: FrameType | None) -> None:
     pass
 
 
