@@ -18,6 +18,8 @@ _ENGINE_VERSION = VersionInfo(3, 245, 0)
 
 # A process that does not die at once of SIGKILL is in the middle of a disk access.
 _KILLED_SECONDS = 10.0
+# Operations under way may last longer; a program that is still at work then is waited for in vain.
+_ORDERLY_SECONDS = 10.0
 
 OnLine = Callable[[str], None]
 
@@ -131,10 +133,14 @@ class EngineCommand(PulumiCommand):
         return self.last
 
     def _end(self, running: subprocess.Popen[str]) -> None:
-        """Let the engine end in order; a second Ctrl-C kills it."""
+        """Let the engine end in order, and the program where it waits for that; a second Ctrl-C kills the engine."""
         self._process.interrupt()
         try:
-            running.wait()
+            try:
+                running.wait(_ORDERLY_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._on_end()
+                running.wait()
         except BaseException:
             self._process.kill()
             raise

@@ -10,14 +10,15 @@ import pytest
 
 from rehearsal.engine import EngineFailure
 from rehearsal.engine.folder import EngineFolder
-from rehearsal.engine.process import EngineProcess
 from rehearsal.errors import RehearsalError
 from scheduling.errors import ConfigError, Problem
+from tests.support.keyboard import at_a_terminal, press_ctrl_c
 from tests.support.rehearsals import write_lock
 from tests.support.rehearsed_program import a_pack, a_stage, network, run
 
 pytestmark = [
     pytest.mark.engine,
+    pytest.mark.timeout(120),
     # Importing an SDK module imports the deprecated types in it as well.
     pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_"),
 ]
@@ -168,19 +169,12 @@ def test_an_advisory_policy_is_told_and_stops_nothing(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_run_ends_in_order_and_the_next_goes_on(tmp_path: Path) -> None:
-    process = EngineProcess()
-
-    def interrupt_once_made(line: str) -> None:
+    def once_made(line: str) -> None:
         if "network created" in line:
-            process.interrupt()
+            press_ctrl_c()
 
-    with pytest.raises(EngineFailure):
-        run(
-            a_stage(tmp_path, _a_vpc_and_no_end),
-            lambda rehearsal: rehearsal.up(),
-            process=process,
-            show=interrupt_once_made,
-        )
+    with at_a_terminal(), pytest.raises(KeyboardInterrupt):
+        run(a_stage(tmp_path, _a_vpc_and_no_end), lambda rehearsal: rehearsal.up(), show=once_made)
     stage = a_stage(tmp_path, network)
     assert [one.id for one in stage.checkpoint().resources if one.type == "aws:ec2/vpc:Vpc"] != [], (
         "what was made before the interruption is not recorded"

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.control_plane import CHECKOUT, scratch_workspace
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(120)]
 
 
 def _run(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

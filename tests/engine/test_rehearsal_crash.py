@@ -17,6 +17,7 @@ from tests.support.rehearsed_program import a_stage, network, run
 
 pytestmark = [
     pytest.mark.engine,
+    pytest.mark.timeout(600),
     pytest.mark.crash,
     # Importing an SDK module imports the deprecated types in it as well.
     pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_"),

@@ -20,6 +20,7 @@ class Operation:
     """One call of the engine about one resource.
 
     `client` and `cancellation` end with the call. `custom_timeout` is in seconds, 0 where none is set.
+    `has_predecessor`: the engine knows the resource already, so its create replaces what there is.
     """
 
     urn: str
@@ -28,6 +29,7 @@ class Operation:
     cancellation: Cancellation
     settings: Settings
     preview: bool = False
+    has_predecessor: bool = False
     custom_timeout: float = 0.0
 
     @property

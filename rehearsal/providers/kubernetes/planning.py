@@ -19,7 +19,8 @@ def plan_create(operation: Operation, inputs: Properties) -> Properties:
     obj = to_object(inputs)
     manager = manager_of(operation, obj)
     existing = existing_of(operation, obj)
-    if existing is not None:
+    # A preview deletes nothing: what a replacement takes the place of is still there, whoever changed it since.
+    if existing is not None and not operation.has_predecessor:
         refuse_strangers(operation, existing, manager=manager)
     return _dry_run(operation, obj, inputs, manager=manager, force=True)
 

@@ -53,6 +53,7 @@ class KubernetesProvider(Plugin):
         super().__init__(version("pulumi-kubernetes"))
         self._session = Session(client_kubeconfig)
         self._faults = faults
+        self._known = set[str]()
         self._objects = Objects(faults=faults)
         self._releases = Releases(
             helm=Helm(program=helm, kubeconfig=client_kubeconfig), charts=charts, faults=faults
@@ -115,6 +116,7 @@ class KubernetesProvider(Plugin):
         self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext
     ) -> provider_pb2.DiffResponse:
         """Compare a resource's last-applied inputs with its new ones."""
+        self._known.add(request.urn)
         with self._operation(request, context) as operation:
             return self._resources(request.type).diff(
                 operation,
@@ -204,6 +206,7 @@ class KubernetesProvider(Plugin):
                 cancellation=cancellation,
                 settings=Settings.of(self.configuration(context)),
                 custom_timeout=timeout,
+                has_predecessor=request.urn in self._known,
             )
 
 

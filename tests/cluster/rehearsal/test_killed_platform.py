@@ -18,6 +18,7 @@ from tests.support.rehearsals import a_checkpoint, a_resource, write_checkpoint
 
 pytestmark = [
     pytest.mark.cluster,
+    pytest.mark.timeout(900),
     # A killed engine breaks off its stream of events.
     pytest.mark.filterwarnings("ignore:Error in event stream"),
 ]

@@ -11,6 +11,9 @@ import pytest
 from pulumi.automation.errors import CommandError
 
 from rehearsal.engine.process import EngineCommand, EngineProcess, engine_environment
+from tests.support.keyboard import at_a_terminal, press_ctrl_c
+
+pytestmark = pytest.mark.timeout(60)
 
 
 def _script(folder: Path, body: str) -> Path:
@@ -111,14 +114,14 @@ def test_killing_the_engine_takes_with_it_what_it_started(tmp_path: Path) -> Non
 def test_ctrl_c_lets_the_engine_end_in_order(tmp_path: Path) -> None:
     seen: list[str] = []
 
-    def press_ctrl_c(line: str) -> None:
+    def once_started(line: str) -> None:
         seen.append(line)
         if line == "started":
-            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            press_ctrl_c()
 
     in_order = "trap 'echo ended in order; exit 1' INT; echo started; while :; do sleep 0.05; done"
-    with pytest.raises(KeyboardInterrupt):
-        _command(tmp_path, in_order).run(["up"], str(tmp_path), {}, press_ctrl_c)
+    with at_a_terminal(), pytest.raises(KeyboardInterrupt):
+        _command(tmp_path, in_order).run(["up"], str(tmp_path), {}, once_started)
     assert seen == ["started", "ended in order"], "the engine was not asked to end, or not waited for"
 
 
