@@ -3,7 +3,7 @@
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -102,7 +102,7 @@ class EngineCommand(PulumiCommand):
         """Run one command to its end. Raises CommandError where it fails."""
         said: dict[str, list[str]] = {"stdout": [], "stderr": []}
         running = subprocess.Popen(
-            [self.command, "--non-interactive", *_previewed(args), *self._flags],
+            [self.command, "--non-interactive", *args, *self._flags],
             cwd=cwd,
             env={**self._environment, **additional_env, "PULUMI_AUTOMATION_API": "true"},
             stdin=subprocess.DEVNULL,
@@ -144,15 +144,6 @@ class EngineCommand(PulumiCommand):
         except BaseException:
             self._process.kill()
             raise
-
-
-def _previewed(args: Sequence[str]) -> Sequence[str]:
-    """Let `up` preview first, as it does for a person.
-
-    The Automation API skips that. Policies on a whole stack are judged at the end of a run, so a violation would
-    stop `up` after everything is made.
-    """
-    return [arg for arg in args if arg != "--skip-preview"] if args[:1] == ["up"] else args
 
 
 def engine_environment(user: Mapping[str, str]) -> dict[str, str]:

@@ -119,8 +119,13 @@ class Rehearsal:
         return self._run("preview", lambda to: self._stack.preview(policy_packs=self._packs, **to))
 
     def up(self) -> Outcome:
-        """Make everything as the program says."""
+        """Make everything as the program says, once the policies have seen the plan.
+
+        They judge a whole stack at the end of a run: without a preview a violation stops `up` when all is made.
+        """
         self._take_up_what_was_left()
+        if self._packs:
+            self.preview()
         return self._run("up", lambda to: self._stack.up(policy_packs=self._packs, **to))
 
     def refresh(self) -> Outcome:
