@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from rehearsal.engine import Outcome, Verdict
-from rehearsal.json import Json
+from scheduling.json import Json
 
 # The engine's operations, as one says them of the past and of a plan.
 _WORDS: Mapping[str, tuple[str, str]] = {

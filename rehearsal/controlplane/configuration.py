@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from rehearsal.json import Json, JsonValue
+from scheduling.json import Json, JsonValue
 
 # The processes, by the names kwokctl runs them under, and the tool each of them is.
 COMPONENTS: Mapping[str, str] = {

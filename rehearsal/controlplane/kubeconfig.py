@@ -10,8 +10,8 @@ from urllib.request import HTTPSHandler, ProxyHandler, build_opener
 import yaml
 
 from rehearsal.errors import RehearsalError
-from rehearsal.json import Json, JsonValue
 from rehearsal.kube.summary import mapping, sequence
+from scheduling.json import Json, JsonValue
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,8 +5,8 @@ import json
 import re
 from collections.abc import Iterable
 
-from rehearsal.json import JsonValue
 from rehearsal.providers.cloud.state import CloudObject
+from scheduling.json import JsonValue
 
 
 def comparable(objects: Iterable[CloudObject]) -> tuple[str, ...]:

@@ -8,12 +8,12 @@ from rehearsal.crash.cloud_objects import comparable
 from rehearsal.engine import Rehearsal
 from rehearsal.engine.checkpoint import Checkpoint
 from rehearsal.engine.process import EngineProcess
-from rehearsal.json import Json
 from rehearsal.kube.client import KubeClient
 from rehearsal.kube.errors import NoSuchKind
 from rehearsal.kube.summary import mapping
 from rehearsal.providers.faults import Faults
 from rehearsal.stacks import Stack
+from scheduling.json import Json
 
 _KUBERNETES = "kubernetes:"
 _RELEASE = "kubernetes:helm.sh/v3:Release"

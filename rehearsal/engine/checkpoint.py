@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from rehearsal.json import Json, JsonValue
+from scheduling.json import Json, JsonValue
 
 
 @dataclass(frozen=True, kw_only=True)

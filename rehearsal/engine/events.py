@@ -7,7 +7,7 @@ from typing import cast
 from pulumi.automation.events import EngineEvent, StepEventMetadata
 
 from rehearsal.engine.results import Outcome, Verdict
-from rehearsal.json import Json, JsonValue
+from scheduling.json import Json, JsonValue
 
 # How the engine marks, inside an event's properties, a secret it has hidden and a value it does not know yet.
 _SECRET_KEY = "4dabf18193072939515e22adb298388d"  # noqa: S105 - a marker, the same in every engine

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rehearsal.engine.settings import read_yaml, rehearsed_project, rehearsed_stack, write_yaml
-from rehearsal.json import Json
 from rehearsal.paths import Workspace
+from scheduling.json import Json
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pulumi.automation import Deployment
 
 from rehearsal.engine.checkpoint import Checkpoint, PendingOperation
-from rehearsal.json import Json
+from scheduling.json import Json
 
 # A second run would make such an object again, so the engine asks a human for its id. Its own flag for that,
 # `--import-pending-creates`, forgets the operation and imports nothing in a file backend (3.245).

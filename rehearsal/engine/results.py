@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rehearsal.json import Json
+from scheduling.json import Json
 
 # The engine's names of operations that leave a resource as it was.
 _UNCHANGING = frozenset({"same", "read", "refresh"})

@@ -7,8 +7,8 @@ from typing import cast
 import yaml
 
 from rehearsal.errors import RehearsalError
-from rehearsal.json import Json, JsonValue
 from rehearsal.paths import Workspace
+from scheduling.json import Json, JsonValue
 
 _SALT = "encryptionsalt"
 # What ties a stack to an account: another secrets provider, and configuration kept with a service.

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rehearsal.engine.settings import read_yaml, stack_file
-from rehearsal.json import Json
 from rehearsal.paths import Workspace
+from scheduling.json import Json
 
 
 @dataclass(frozen=True, kw_only=True)

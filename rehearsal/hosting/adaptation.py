@@ -16,7 +16,7 @@ import yaml
 from rehearsal.kube.summary import mapping
 
 if TYPE_CHECKING:
-    from rehearsal.json import Json, JsonValue
+    from scheduling.json import Json, JsonValue
 
 LOOPBACK = "127.0.0.1"
 ADAPTED = "adapted"

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rehearsal.json import Json
 from rehearsal.kube.summary import mapping, sequence
+from scheduling.json import Json
 from scheduling.labels import HOSTED, HOSTED_VALUE
 
 APP = "app.kubernetes.io/name"

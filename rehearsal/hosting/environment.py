@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 
 from rehearsal.hosting.containers import CannotRunError, identity_of, main_container
 from rehearsal.hosting.quantities import in_units_of
-from rehearsal.json import Json, JsonValue
 from rehearsal.kube.summary import mapping, sequence
+from scheduling.json import Json, JsonValue
 
 # kind, name → the texts under its keys; None where the object is not there.
 Lookup = Callable[[str, str], Mapping[str, str] | None]

@@ -21,9 +21,9 @@ from rehearsal.hosting.ray_dashboard import RayDashboards
 from rehearsal.hosting.record import HostRecord
 from rehearsal.hosting.routes import Backend, Route, route
 from rehearsal.hosting.watching import Watched, Watcher
-from rehearsal.json import Json
 from rehearsal.kube.cancellation import Cancellation
 from rehearsal.kube.client import KubeClient
+from scheduling.json import Json
 
 # Less than OperatorHost waits for the host: a controller that never gets ready is for its pod to tell.
 READY_SECONDS = 30.0

@@ -22,8 +22,8 @@ from rehearsal.hosting.reporter import PodReporter
 from rehearsal.hosting.sources import PodSources
 from rehearsal.hosting.supervised_process import SupervisedProcess
 from rehearsal.hosting.volumes import volumes_of
-from rehearsal.json import Json
 from rehearsal.kube.cancellation import Cancellation
+from scheduling.json import Json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,8 +9,8 @@ from pathlib import Path
 from rehearsal.controlplane.kubeconfig import Cluster, render_kubeconfig
 from rehearsal.hosting.mounted_files import write_volume
 from rehearsal.hosting.volumes import Volume
-from rehearsal.json import Json
 from rehearsal.kube.summary import mapping
+from scheduling.json import Json
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from rehearsal.hosting.environment import Lookup, expand, resolve_environment
 from rehearsal.hosting.pod_files import PodFiles
 from rehearsal.hosting.supervised_process import Command
 from rehearsal.hosting.volumes import mounts_of, on_this_machine
-from rehearsal.json import Json
 from rehearsal.kube.client import KubeClient
 from rehearsal.kube.summary import sequence
+from scheduling.json import Json
 
 
 @dataclass(frozen=True, kw_only=True)

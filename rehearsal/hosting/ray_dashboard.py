@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 from rehearsal.errors import RehearsalError
 from rehearsal.hosting.adaptation import LOOPBACK
 from rehearsal.hosting.http_head import Head, read_head
-from rehearsal.json import Json, JsonValue
 from rehearsal.kube.client import KubeClient
 from rehearsal.kube.summary import mapping
+from scheduling.json import Json, JsonValue
 
 COMPLETE = "holdfast.dev/complete"
 DASHBOARD_PORT = 8265

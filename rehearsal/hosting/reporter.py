@@ -11,8 +11,8 @@ from rehearsal.hosting.containers import PodIdentity, main_container, readiness_
 from rehearsal.hosting.readiness import answers
 from rehearsal.hosting.status import ProcessState, pod_status
 from rehearsal.hosting.supervised_process import now
-from rehearsal.json import Json
 from rehearsal.kube.client import KubeClient
+from scheduling.json import Json
 
 PROBE_SECONDS = 0.3
 STEADY_PROBE_SECONDS = 5.0

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rehearsal.hosting.containers import container_ports, identity_of, main_container
-from rehearsal.json import Json
 from rehearsal.kube.summary import mapping, sequence
+from scheduling.json import Json
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,9 +8,9 @@ from rehearsal.hosting.containers import CannotRunError
 from rehearsal.hosting.pod_files import PodFiles, object_data
 from rehearsal.hosting.volumes import Volume
 from rehearsal.hosting.watching import Watched, Watcher
-from rehearsal.json import Json
 from rehearsal.kube.cancellation import Cancellation
 from rehearsal.kube.client import KubeClient
+from scheduling.json import Json
 
 _log = logging.getLogger(__name__)
 

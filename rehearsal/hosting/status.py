@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from rehearsal.hosting.containers import main_container
-from rehearsal.json import Json
 from rehearsal.kube.summary import mapping, sequence
+from scheduling.json import Json
 
 _OURS = ("PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready")
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rehearsal.hosting.containers import CannotRunError, main_container
-from rehearsal.json import Json
 from rehearsal.kube.summary import mapping, sequence
+from scheduling.json import Json
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rehearsal.errors import RehearsalError
-from rehearsal.json import Json
 from rehearsal.kube.cancellation import Cancellation
 from rehearsal.kube.client import KubeClient
 from rehearsal.kube.errors import KubeCancelled
+from scheduling.json import Json
 
 A_DAY_SECONDS = 86_400.0
 RETRY_SECONDS = 1.0

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from rehearsal.json import Json
 from rehearsal.kube.cancellation import Cancellation
 from rehearsal.kube.discovery import Discovery
 from rehearsal.kube.errors import KubeTimeout
@@ -12,6 +11,7 @@ from rehearsal.kube.following import SYNCED, Event, Key, Selection, follow, reco
 from rehearsal.kube.objects import ObjectClient
 from rehearsal.kube.summary import mapping
 from rehearsal.kube.transport import Transport
+from scheduling.json import Json
 
 
 class KubeClient(ObjectClient):

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from rehearsal.json import Json
 from rehearsal.kube.errors import KubeError, NoSuchKind
 from rehearsal.kube.summary import mapping, sequence
+from scheduling.json import Json
 
 
 @dataclass(frozen=True, kw_only=True)

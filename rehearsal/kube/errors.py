@@ -6,7 +6,7 @@ from rehearsal.errors import RehearsalError
 from rehearsal.kube.summary import summarise
 
 if TYPE_CHECKING:
-    from rehearsal.json import Json
+    from scheduling.json import Json
 
 
 class KubeError(RehearsalError):

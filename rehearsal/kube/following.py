@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Protocol, TypeAlias
 
-from rehearsal.json import Json, JsonValue
 from rehearsal.kube.cancellation import Cancellation
 from rehearsal.kube.discovery import Endpoint
 from rehearsal.kube.summary import mapping, sequence
+from scheduling.json import Json, JsonValue
 
 Event: TypeAlias = tuple[str, Json]
 SYNCED: Event = ("SYNCED", {})

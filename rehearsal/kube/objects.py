@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
-from rehearsal.json import Json, JsonValue
 from rehearsal.kube.discovery import Discovery, Endpoint
 from rehearsal.kube.errors import KubeError, NoSuchKind
 from rehearsal.kube.following import Selection
 from rehearsal.kube.summary import mapping, sequence
 from rehearsal.kube.transport import Transport
+from scheduling.json import Json, JsonValue
 
 _APPLY = "application/apply-patch+yaml"
 _MERGE = "application/merge-patch+json"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from rehearsal.json import Json, JsonValue
+from scheduling.json import Json, JsonValue
 
 
 def mapping(value: JsonValue) -> Json:

@@ -14,9 +14,9 @@ from typing import Protocol, cast
 import urllib3
 from urllib3.exceptions import HTTPError
 
-from rehearsal.json import Json
 from rehearsal.kube.cancellation import Cancellation
 from rehearsal.kube.errors import KubeError, KubeUnreachable
+from scheduling.json import Json
 
 # A loopback API server answers in milliseconds; a conversion or admission webhook may take its full 30 s.
 _CONNECT_SECONDS = 5

@@ -11,10 +11,10 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2
 from pulumi.runtime.proto.provider_pb2_grpc import ResourceProviderServicer
 
-from rehearsal.json import Json, JsonValue
 from rehearsal.providers.diff_answers import diff_response
 from rehearsal.providers.diffing import changes
 from rehearsal.providers.values import from_struct, has_unknown, reveal
+from scheduling.json import Json, JsonValue
 
 
 class Plugin(ResourceProviderServicer):

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from google.protobuf import struct_pb2
 
 from rehearsal.errors import RehearsalError
-from rehearsal.json import JsonValue
+from scheduling.json import JsonValue
 
 # Fixed by the engine's wire format (sdk/go/common/resource/properties.go and .../plugin/rpc.go).
 _SIGNATURE_KEY = "4dabf18193072939515e22adb298388d"

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from rehearsal.json import Json
 from rehearsal.kube.summary import mapping
 from rehearsal.scenes.placement import Placement, free_cpus, is_running, name_of
 from rehearsal.scenes.platform import Platform, played
+from scheduling.json import Json
 from scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, ON_DEMAND, SPOT
 
 SCENE = "holdfast.dev/scene"

@@ -5,8 +5,8 @@ from pathlib import Path
 import yaml
 
 from rehearsal.errors import RehearsalError
-from rehearsal.json import Json, JsonValue
 from rehearsal.kube.summary import mapping, sequence
+from scheduling.json import Json, JsonValue
 
 
 def load_example(project_root: Path, name: str) -> Json:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from rehearsal.hosting.quantities import parse_quantity
-from rehearsal.json import Json
 from rehearsal.kube.summary import mapping, sequence
+from scheduling.json import Json
 from scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, INSTANCE_TYPE, POOL
 
 

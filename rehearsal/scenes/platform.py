@@ -4,10 +4,10 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from rehearsal.json import Json
 from rehearsal.kube.client import KubeClient
 from rehearsal.kube.summary import identity, mapping
 from rehearsal.scenes.placement import Placement, name_of, node_of, placements
+from scheduling.json import Json
 
 FIELD_MANAGER = "holdfast-scenes"
 # Karpenter waits up to 10 s for more pods before it buys; a busy machine takes its time for the rest.

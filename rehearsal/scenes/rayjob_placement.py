@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from rehearsal.json import Json
 from rehearsal.kube.summary import mapping, sequence
 from rehearsal.scenes.placement import Placement, is_running, name_of, placements
 from rehearsal.scenes.platform import SECONDS, Platform, played
+from scheduling.json import Json
 
 NODE_TYPE = "ray.io/node-type"
 

@@ -4,11 +4,11 @@ import time
 from dataclasses import dataclass, field
 
 from rehearsal.errors import RehearsalError
-from rehearsal.json import Json
 from rehearsal.kube.summary import mapping, sequence
 from rehearsal.scenes.manifests import pod_count
 from rehearsal.scenes.placement import Placement, is_running, name_of, placements, uid_of
 from rehearsal.scenes.platform import SECONDS, Platform, played, wait_until_claim_is_gone
+from scheduling.json import Json
 
 EVICTED = "EvictionByEvictionAPI"
 

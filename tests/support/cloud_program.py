@@ -9,10 +9,10 @@ import pulumi
 from rehearsal.engine import Outcome, Rehearsal, Subject
 from rehearsal.engine.clouds import StandInClouds
 from rehearsal.engine.folder import EngineFolder
-from rehearsal.json import Json, JsonValue
 from rehearsal.paths import Workspace
 from rehearsal.providers.cloud.state import CloudObject, CloudState
 from rehearsal.providers.faults import Faults
+from scheduling.json import Json, JsonValue
 
 Program = Callable[[], None]
 _PROJECT = "clouds"

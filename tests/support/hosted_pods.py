@@ -4,7 +4,7 @@ from pathlib import Path
 
 from rehearsal.hosting.adaptation import Container
 from rehearsal.hosting.routes import Backend
-from rehearsal.json import Json, JsonValue
+from scheduling.json import Json, JsonValue
 
 
 def container(**overrides: JsonValue) -> Json:

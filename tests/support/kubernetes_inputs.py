@@ -1,8 +1,8 @@
 """Valid inputs of Kubernetes objects: a test overrides the one thing it is about."""
 
-from rehearsal.json import Json
 from rehearsal.providers.kubernetes.properties import to_object
 from rehearsal.providers.values import Properties
+from scheduling.json import Json
 
 CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
 DEPLOYMENT = "kubernetes:apps/v1:Deployment"

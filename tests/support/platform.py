@@ -4,9 +4,9 @@ from pathlib import Path
 
 import yaml
 
-from rehearsal.json import Json, JsonValue
 from rehearsal.kube.summary import mapping
 from rehearsal.paths import Workspace
+from scheduling.json import Json, JsonValue
 from tests.support.control_plane import CHECKOUT, scratch_workspace
 
 PLATFORM = "holdfast:platform"

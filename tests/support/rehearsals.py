@@ -10,7 +10,7 @@ from pulumi.automation.events import EngineEvent
 
 from rehearsal.engine import Outcome, Verdict
 from rehearsal.engine.checkpoint import Checkpoint
-from rehearsal.json import Json
+from scheduling.json import Json
 
 _PROVIDER = "urn:pulumi:dev::holdfast::pulumi:providers:aws::default::00000000"
 

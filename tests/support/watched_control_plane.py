@@ -5,9 +5,9 @@ from pathlib import Path
 from rehearsal.controlplane import ControlPlane
 from rehearsal.controlplane.configuration import COMPONENTS
 from rehearsal.controlplane.processes import processes_in
-from rehearsal.json import Json, JsonValue
 from rehearsal.kube.client import KubeClient
 from rehearsal.kube.summary import mapping
+from scheduling.json import Json, JsonValue
 from tests.support.control_plane import scratch_workspace
 
 NODE: Json = {

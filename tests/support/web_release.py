@@ -4,7 +4,6 @@ import json
 import subprocess
 from pathlib import Path
 
-from rehearsal.json import Json, JsonValue
 from rehearsal.kube.client import KubeClient
 from rehearsal.kube.summary import mapping
 from rehearsal.providers.faults import Faults
@@ -15,6 +14,7 @@ from rehearsal.providers.kubernetes.release_history import OWNER_LABEL, revision
 from rehearsal.providers.kubernetes.releases import Releases
 from rehearsal.providers.kubernetes.tokens import RELEASE
 from rehearsal.providers.values import Properties, Value
+from scheduling.json import Json, JsonValue
 from tests.support.kubernetes_operations import Resource
 from tests.support.kubernetes_stack import TOOLS
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from rehearsal.json import Json, JsonValue
 from rehearsal.providers.cloud.state import CloudObject, Inventory
+from scheduling.json import Json, JsonValue
 
 if TYPE_CHECKING:
     from rehearsal.providers.cloud.construction import Construction

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from rehearsal.errors import RehearsalError
-from rehearsal.json import Json
 from rehearsal.providers.cloud.catalogue import Call, Catalogue, Making, Removal, Rules
 from rehearsal.providers.cloud.computing import computed_values, planned_values
 from rehearsal.providers.cloud.resource_type import ResourceType
 from rehearsal.providers.cloud.schema.package import Schema
 from rehearsal.providers.cloud.state import CloudObject, CloudState, Inventory
 from rehearsal.providers.values import UNKNOWN, Properties, Value, has_unknown, reveal
+from scheduling.json import Json
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,11 +1,11 @@
 """The outputs a cloud adds to what it was told."""
 
-from rehearsal.json import JsonValue
 from rehearsal.providers.cloud.catalogue import Making
 from rehearsal.providers.cloud.resource_type import ResourceType
 from rehearsal.providers.cloud.schema.annotations import output_properties
 from rehearsal.providers.cloud.schema.types import Kind, Property, PropertyType
 from rehearsal.providers.values import UNKNOWN, Properties, Value
+from scheduling.json import JsonValue
 
 # A shape may hold itself (IAM statements, JSON schemas): deeper than this nothing is made up.
 _DEEPEST = 4

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rehearsal.json import Json
 from rehearsal.providers.cloud.catalogue import Catalogue, Compute, Rules
 from rehearsal.providers.cloud.schema.types import Kind, ResourceSchema
+from scheduling.json import Json
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from rehearsal.errors import RehearsalError
-from rehearsal.json import Json, JsonValue
+from scheduling.json import Json, JsonValue
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,7 @@
 """What a program tells the provider by annotations on an object."""
 
-from rehearsal.json import Json
 from rehearsal.kube.summary import mapping
+from scheduling.json import Json
 
 AUTONAMED = "pulumi.com/autonamed"
 SKIP_AWAIT = "pulumi.com/skipAwait"

@@ -5,13 +5,13 @@ import re
 import time
 
 from rehearsal.errors import RehearsalError
-from rehearsal.json import Json
 from rehearsal.kube.cancellation import Cancellation
 from rehearsal.kube.client import KubeClient
 from rehearsal.kube.errors import KubeError, KubeTimeout, NoSuchKind
 from rehearsal.kube.summary import identity, mapping, sequence
 from rehearsal.providers.kubernetes.annotations import PATCH_FORCE
 from rehearsal.providers.kubernetes.readiness import condition
+from scheduling.json import Json
 
 # The plugin tries six times, 1 + 2 + 4 + 8 + 16 s apart.
 _MISORDERED_SECONDS = 31.0

@@ -10,7 +10,7 @@ import yaml
 from rehearsal.errors import RehearsalError
 
 if TYPE_CHECKING:
-    from rehearsal.json import Json
+    from scheduling.json import Json
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,10 +1,10 @@
 """The state of an object as it is kept by the engine."""
 
-from rehearsal.json import Json
 from rehearsal.kube.summary import mapping
 from rehearsal.providers.kubernetes.applying import manager_for
 from rehearsal.providers.kubernetes.properties import mark_secrets, to_properties
 from rehearsal.providers.values import UNKNOWN, Properties, Value
+from scheduling.json import Json
 
 # The plugin keeps these beside the object. With them it can take over a stack that was made here.
 _INPUTS = "__inputs"

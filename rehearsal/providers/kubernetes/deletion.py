@@ -1,11 +1,11 @@
 """Deleting objects, and waiting until they are gone."""
 
 from rehearsal.errors import RehearsalError
-from rehearsal.json import Json
 from rehearsal.kube.client import KubeClient
 from rehearsal.kube.errors import KubeTimeout, NoSuchKind
 from rehearsal.kube.summary import identity, mapping, sequence, summarise
 from rehearsal.providers.kubernetes.annotations import SKIP_AWAIT, is_set, propagation
+from scheduling.json import Json
 
 # The kinds whose deletion the plugin does not wait for when told to skip waits.
 _MAY_SKIP_AWAIT = frozenset(

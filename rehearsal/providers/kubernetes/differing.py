@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 from pulumi.runtime.proto import provider_pb2
 
-from rehearsal.json import Json, JsonValue
 from rehearsal.providers.diff_answers import diff_response
 from rehearsal.providers.diffing import changes
 from rehearsal.providers.kubernetes.inputs import READ_ONLY_METADATA
@@ -12,6 +11,7 @@ from rehearsal.providers.kubernetes.properties import fields
 from rehearsal.providers.kubernetes.replacing import IDENTITY, immutable_paths, must_go_first, replaces
 from rehearsal.providers.kubernetes.settings import Settings
 from rehearsal.providers.values import UNKNOWN, Properties, Secret, Unknown, Value
+from scheduling.json import Json, JsonValue
 
 
 def object_diff(

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, cast
 import yaml
 
 from rehearsal.errors import RehearsalError
-from rehearsal.json import Json, JsonValue
 from rehearsal.kube.summary import mapping, sequence
+from scheduling.json import Json, JsonValue
 
 if TYPE_CHECKING:
     _Base = yaml.SafeLoader

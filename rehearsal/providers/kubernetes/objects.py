@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pulumi.runtime.proto import provider_pb2
 
 from rehearsal.errors import RehearsalError
-from rehearsal.json import Json
 from rehearsal.kube.errors import NoSuchKind
 from rehearsal.kube.summary import identity, mapping
 from rehearsal.providers.faults import Faults
@@ -33,6 +32,7 @@ from rehearsal.providers.kubernetes.tokens import is_patch, kind_of
 from rehearsal.providers.kubernetes.waiting import NotReadyError, wait_until_ready
 from rehearsal.providers.serving import InitFailedError
 from rehearsal.providers.values import Properties, has_unknown
+from scheduling.json import Json
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,13 +6,13 @@ from typing import Protocol
 
 from pulumi.runtime.proto import provider_pb2
 
-from rehearsal.json import Json
 from rehearsal.kube.cancellation import Cancellation
 from rehearsal.kube.client import KubeClient
 from rehearsal.kube.summary import mapping
 from rehearsal.providers.kubernetes.inputs import Naming
 from rehearsal.providers.kubernetes.settings import Settings
 from rehearsal.providers.values import Properties
+from scheduling.json import Json
 
 
 @dataclass(frozen=True, kw_only=True)

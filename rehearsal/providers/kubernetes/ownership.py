@@ -1,13 +1,13 @@
 """Whose an object is: this resource's, another one's, or nobody's here."""
 
 from rehearsal.errors import RehearsalError
-from rehearsal.json import Json
 from rehearsal.kube.errors import NoSuchKind
 from rehearsal.kube.summary import identity
 from rehearsal.providers.kubernetes.annotations import PATCH_FORCE, field_manager, is_set
 from rehearsal.providers.kubernetes.applying import is_managed_by, manager_for
 from rehearsal.providers.kubernetes.operation import Operation, object_id, place_of
 from rehearsal.providers.kubernetes.tokens import is_patch
+from scheduling.json import Json
 
 
 def manager_of(operation: Operation, obj: Json) -> str:

@@ -1,6 +1,5 @@
 """What a preview can say of an object, by a dry run on the API server."""
 
-from rehearsal.json import Json
 from rehearsal.kube.errors import KubeError, NoSuchKind
 from rehearsal.providers.kubernetes.annotations import field_manager
 from rehearsal.providers.kubernetes.applying import apply
@@ -10,6 +9,7 @@ from rehearsal.providers.kubernetes.ownership import existing_of, forces, manage
 from rehearsal.providers.kubernetes.properties import to_object
 from rehearsal.providers.kubernetes.tokens import is_patch
 from rehearsal.providers.values import Properties, has_unknown
+from scheduling.json import Json
 
 
 def plan_create(operation: Operation, inputs: Properties) -> Properties:

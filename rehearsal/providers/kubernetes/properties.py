@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from rehearsal.json import Json, JsonValue
 from rehearsal.providers.values import Properties, Secret, Value, has_secret, reveal
+from scheduling.json import Json, JsonValue
 
 # The SDKs cannot have a dash in a property's name; these fields of a CRD's schema do.
 _DASHED = {

@@ -13,7 +13,6 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 
 from rehearsal.errors import RehearsalError
-from rehearsal.json import Json
 from rehearsal.kube.errors import KubeUnreachable
 from rehearsal.providers.faults import Faults
 from rehearsal.providers.kubernetes.charts import ChartMirror
@@ -28,6 +27,7 @@ from rehearsal.providers.kubernetes.settings import Settings, unheeded
 from rehearsal.providers.kubernetes.tokens import RELEASE
 from rehearsal.providers.plugin import Plugin
 from rehearsal.providers.values import from_struct, reveal, to_struct
+from scheduling.json import Json
 
 
 class _Request(Protocol):

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from rehearsal.json import Json, JsonValue
 from rehearsal.kube.summary import mapping, sequence
+from scheduling.json import Json, JsonValue
 
 
 class Progress(Enum):

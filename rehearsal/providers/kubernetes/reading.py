@@ -1,7 +1,6 @@
 """Reading objects back: for a refresh, an import, and after an interrupted run."""
 
 from rehearsal.errors import RehearsalError
-from rehearsal.json import Json
 from rehearsal.kube.errors import KubeError, NoSuchKind
 from rehearsal.providers.kubernetes.applying import apply
 from rehearsal.providers.kubernetes.checkpoint import manager_in, outputs_of
@@ -13,6 +12,7 @@ from rehearsal.providers.kubernetes.tokens import kind_of
 from rehearsal.providers.kubernetes.waiting import NotReadyError, refuse_unready
 from rehearsal.providers.serving import InitFailedError
 from rehearsal.providers.values import Properties
+from scheduling.json import Json
 
 
 def read(operation: Operation, resource_id: str, olds: Properties, inputs: Properties) -> Outcome:

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rehearsal.json import Json
 from rehearsal.kube.client import KubeClient
 from rehearsal.kube.summary import mapping
+from scheduling.json import Json
 
 OWNER_LABEL = "holdfast.dev/release-owner"
 

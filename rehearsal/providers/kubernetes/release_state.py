@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from rehearsal.json import Json, JsonValue
 from rehearsal.providers.kubernetes.manifests import resource_names
 from rehearsal.providers.kubernetes.properties import to_properties
 from rehearsal.providers.values import Properties, Secret, Value, has_secret, reveal
+from scheduling.json import Json, JsonValue
 
 _STATUS = ("appVersion", "chart", "name", "namespace", "revision", "status", "version")
 _SECRET_TEXT = "[secret]"  # noqa: S105 - what stands for one

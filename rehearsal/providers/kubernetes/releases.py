@@ -10,7 +10,6 @@ from typing import cast
 from pulumi.runtime.proto import provider_pb2
 
 from rehearsal.errors import RehearsalError
-from rehearsal.json import Json, JsonValue
 from rehearsal.providers.diff_answers import diff_response
 from rehearsal.providers.diffing import Change, ChangeKind, changes
 from rehearsal.providers.faults import Faults
@@ -35,6 +34,7 @@ from rehearsal.providers.kubernetes.release_state import inputs_now, outputs_of,
 from rehearsal.providers.kubernetes.troubles import namespace_troubles
 from rehearsal.providers.serving import InitFailedError
 from rehearsal.providers.values import UNKNOWN, Properties, Value, has_unknown, reveal
+from scheduling.json import Json, JsonValue
 
 _DIGEST = "__chartDigest"
 

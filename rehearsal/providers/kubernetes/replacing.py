@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import cast
 
-from rehearsal.json import Json
 from rehearsal.kube.summary import mapping
 from rehearsal.providers.diffing import Change
 from rehearsal.providers.kubernetes.annotations import AUTONAMED, annotation
 from rehearsal.providers.kubernetes.settings import Settings
+from scheduling.json import Json
 
 IDENTITY = ("metadata.name", "metadata.namespace")
 _IMMUTABLE = cast(

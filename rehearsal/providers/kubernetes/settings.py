@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from rehearsal.json import Json
+from scheduling.json import Json
 
 _UNHEEDED = {
     "renderYamlToDirectory": "objects go to an API server here: leave it unset",

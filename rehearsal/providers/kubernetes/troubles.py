@@ -1,10 +1,10 @@
 """What keeps a workload's pods from running, for the message that says it is not ready."""
 
-from rehearsal.json import Json
 from rehearsal.kube.client import KubeClient
 from rehearsal.kube.errors import KubeError
 from rehearsal.kube.summary import mapping, sequence
 from rehearsal.providers.kubernetes.readiness import condition
+from scheduling.json import Json
 
 # A workload of hundreds of pods mostly has one trouble, hundreds of times.
 _SHOWN = 3

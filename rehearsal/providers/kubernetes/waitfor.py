@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import cast
 
 from rehearsal.errors import RehearsalError
-from rehearsal.json import Json, JsonValue
 from rehearsal.kube.summary import mapping
 from rehearsal.providers.kubernetes.annotations import WAIT_FOR
 from rehearsal.providers.kubernetes.readiness import READY, Readiness, Rule, condition, waiting
+from scheduling.json import Json, JsonValue
 
 _JSONPATH = re.compile(r"jsonpath=\{(?P<path>(\.[A-Za-z0-9_-]+)+)\}(=(?P<value>.*))?")
 _CONDITION = re.compile(r"condition=(?P<name>[^=]+)(=(?P<status>.+))?")

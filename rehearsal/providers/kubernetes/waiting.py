@@ -4,7 +4,6 @@ import time
 from collections.abc import Sequence
 
 from rehearsal.errors import RehearsalError
-from rehearsal.json import Json
 from rehearsal.kube.client import KubeClient
 from rehearsal.kube.errors import KubeTimeout
 from rehearsal.kube.summary import identity, mapping, sequence
@@ -12,6 +11,7 @@ from rehearsal.providers.kubernetes.annotations import SKIP_AWAIT, WAIT_FOR, ann
 from rehearsal.providers.kubernetes.readiness import Progress, Readiness, Rule, rule_for
 from rehearsal.providers.kubernetes.troubles import workload_troubles
 from rehearsal.providers.kubernetes.waitfor import custom_rule
+from scheduling.json import Json
 
 _CHECKED_ON_READ = frozenset({"DaemonSet", "Deployment", "Ingress", "Job", "Pod", "Service", "StatefulSet"})
 

@@ -6,7 +6,7 @@ import pytest
 
 from rehearsal.controlplane.configuration import COMPONENTS
 from rehearsal.errors import RehearsalError
-from rehearsal.json import Json
+from scheduling.json import Json
 from tests.support.watched_control_plane import NODE, Watched, apply, run, trainer
 
 pytestmark = pytest.mark.cluster

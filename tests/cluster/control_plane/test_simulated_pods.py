@@ -8,7 +8,7 @@ from rehearsal.kube.summary import mapping, sequence
 from tests.support.watched_control_plane import NODE, Watched, apply, phase, run, trainer
 
 if TYPE_CHECKING:
-    from rehearsal.json import Json
+    from scheduling.json import Json
 
 pytestmark = pytest.mark.cluster
 

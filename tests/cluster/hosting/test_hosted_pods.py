@@ -13,9 +13,9 @@ from rehearsal.controlplane.processes import python_modules_in
 from rehearsal.hosting import OperatorHost
 from rehearsal.hosting.containers import restarts_of
 from rehearsal.hosting.layout import HostLayout
-from rehearsal.json import Json
 from rehearsal.kube.client import KubeClient
 from rehearsal.kube.summary import mapping, sequence
+from scheduling.json import Json
 from tests.support.control_plane import running_control_plane
 from tests.support.fake_controller import running_host
 

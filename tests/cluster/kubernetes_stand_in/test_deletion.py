@@ -14,7 +14,7 @@ from rehearsal.providers.values import Properties
 from tests.support.kubernetes_operations import Resource
 
 if TYPE_CHECKING:
-    from rehearsal.json import Json
+    from scheduling.json import Json
 
 pytestmark = pytest.mark.cluster
 

@@ -12,7 +12,7 @@ from tests.support.kubernetes_stack import KubernetesStack
 from tests.support.team_program import config_of, team
 
 if TYPE_CHECKING:
-    from rehearsal.json import Json
+    from scheduling.json import Json
 
 pytestmark = [
     pytest.mark.cluster,

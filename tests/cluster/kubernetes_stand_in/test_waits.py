@@ -21,8 +21,8 @@ from tests.support.kubernetes_inputs import (
 from tests.support.kubernetes_operations import Resource
 
 if TYPE_CHECKING:
-    from rehearsal.json import Json
     from rehearsal.providers.values import Properties
+    from scheduling.json import Json
 
 pytestmark = pytest.mark.cluster
 

@@ -13,9 +13,9 @@ from rehearsal.controlplane.kubeconfig import Cluster, administrator, read_clust
 from rehearsal.controlplane.layout import LONGEST_SOCKET_PATH, Layout
 from rehearsal.controlplane.ports import free_ports
 from rehearsal.errors import RehearsalError
-from rehearsal.json import Json
 from rehearsal.kube.summary import mapping, sequence
 from rehearsal.paths import Workspace
+from scheduling.json import Json
 
 PROGRAMS = {tool: Path("/tools") / tool for tool in TOOLS}
 PORTS = Ports.of([1, 2, 3, 4, 5, 6])

@@ -15,8 +15,8 @@ from rehearsal.engine.settings import (
     write_yaml,
 )
 from rehearsal.errors import RehearsalError
-from rehearsal.json import Json, JsonValue
 from rehearsal.paths import Workspace
+from scheduling.json import Json, JsonValue
 
 
 def _workspace(root: Path, *stacks: str) -> Workspace:

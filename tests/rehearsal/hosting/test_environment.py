@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rehearsal.hosting.containers import CannotRunError
 from rehearsal.hosting.environment import expand, resolve_environment
 from rehearsal.hosting.quantities import in_units_of, parse_quantity
-from rehearsal.json import Json, JsonValue
+from scheduling.json import Json, JsonValue
 from tests.support.hosted_pods import container, pod
 
 OBJECTS = {("ConfigMap", "settings"): {"level": "debug"}, ("Secret", "keys"): {"token": "s3cret"}}

@@ -15,8 +15,8 @@ from rehearsal.hosting.containers import (
     should_run,
 )
 from rehearsal.hosting.status import ProcessState, pod_status
-from rehearsal.json import Json
 from rehearsal.kube.summary import mapping, sequence
+from scheduling.json import Json
 from tests.support.hosted_pods import container, pod
 
 NOW = "2026-01-01T00:00:00Z"

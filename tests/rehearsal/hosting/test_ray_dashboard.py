@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from rehearsal.hosting.ray_dashboard import answer
-from rehearsal.json import Json
 from rehearsal.kube.summary import mapping
+from scheduling.json import Json
 from tests.support.hosted_pods import pod
 
 URL = "http://rj-head-svc.tabular.svc.cluster.local:8265"

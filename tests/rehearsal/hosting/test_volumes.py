@@ -9,7 +9,7 @@ from rehearsal.hosting.containers import CannotRunError
 from rehearsal.hosting.mounted_files import write_volume
 from rehearsal.hosting.pod_files import PodFiles, object_data, shown_files
 from rehearsal.hosting.volumes import Volume, mounts_of, on_this_machine, volumes_of
-from rehearsal.json import Json
+from scheduling.json import Json
 from tests.support.hosted_pods import container, pod
 
 

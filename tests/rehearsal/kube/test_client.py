@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from rehearsal.json import Json
 from rehearsal.kube.cancellation import Cancellation
 from rehearsal.kube.client import KubeClient
 from rehearsal.kube.discovery import Discovery
 from rehearsal.kube.errors import KubeError, KubeTimeout, NoSuchKind
+from scheduling.json import Json
 
 if TYPE_CHECKING:
     from rehearsal.kube.transport import Transport

@@ -2,9 +2,9 @@
 
 import pytest
 
-from rehearsal.json import Json
 from rehearsal.kube.discovery import Discovery, Endpoint, root
 from rehearsal.kube.errors import KubeError, NoSuchKind
+from scheduling.json import Json
 
 APPS: Json = {
     "resources": [

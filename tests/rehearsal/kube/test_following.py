@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rehearsal.json import Json
 from rehearsal.kube.cancellation import Cancellation
 from rehearsal.kube.discovery import Endpoint
 from rehearsal.kube.following import SYNCED, Event, Key, Selection, differences, follow, key_of, record
+from scheduling.json import Json
 
 PODS = Endpoint(api_version="v1", kind="Pod", plural="pods", namespaced=True)
 

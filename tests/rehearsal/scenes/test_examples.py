@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from rehearsal.errors import RehearsalError
-from rehearsal.json import Json
 from rehearsal.kube.summary import mapping, sequence
 from rehearsal.scenes.manifests import load_example, pod_count
 from rehearsal.scenes.rayjob_placement import worker_count
 from rehearsal.scenes.table import render_table
+from scheduling.json import Json
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 

@@ -1,8 +1,8 @@
 """Where pods are is read from pods and nodes as the API server shows them."""
 
-from rehearsal.json import Json
 from rehearsal.scenes.placement import Placement, free_cpus, placements
 from rehearsal.scenes.spot_restart import PodHistory
+from scheduling.json import Json
 
 NODE: Json = {
     "metadata": {

@@ -11,10 +11,10 @@ import pytest
 import yaml
 
 from rehearsal.errors import RehearsalError
-from rehearsal.json import Json, JsonValue
 from rehearsal.paths import Workspace
 from rehearsal.tools.crd_charts import CRD_CHARTS, CrdChart, crd_chart_files, write_crd_charts
 from rehearsal.tools.locate import find_tool
+from scheduling.json import Json, JsonValue
 from tests.support.tool_workspace import PROJECT, checkout
 
 WORKSPACE = Workspace(project_root=PROJECT)

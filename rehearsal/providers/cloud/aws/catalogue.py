@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from rehearsal.json import Json, JsonValue
+from rehearsal.providers.cloud.aws import ec2, eks, iam, messaging, s3
 from rehearsal.providers.cloud.aws.invokes import INVOKES
-from rehearsal.providers.cloud.aws.names import arn, identify, region, text
-from rehearsal.providers.cloud.aws.resources import RESOURCES
+from rehearsal.providers.cloud.aws.names import arn, identify, place, text
 from rehearsal.providers.cloud.catalogue import Catalogue, Making, Messages
+from scheduling.json import Json, JsonValue
 
 
 def _all_tags(making: Making) -> JsonValue:
@@ -21,11 +21,17 @@ def _object(values: Json, name: str) -> Json:
 
 
 CATALOGUE = Catalogue(
-    resources=RESOURCES,
+    resources={
+        **ec2.RESOURCES,
+        **eks.RESOURCES,
+        **iam.RESOURCES,
+        **messaging.RESOURCES,
+        **s3.RESOURCES,
+    },
     invokes=INVOKES,
     common={
         "arn": arn,
-        "region": lambda making: region(making.inputs, making.configuration),
+        "region": place,
         "tagsAll": _all_tags,
     },
     name_properties=("name", "bucket", "nodeGroupName"),

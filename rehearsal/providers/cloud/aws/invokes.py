@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from rehearsal.json import Json, JsonValue
 from rehearsal.providers.cloud.aws.names import ACCOUNT, PARTITION, region
 from rehearsal.providers.cloud.catalogue import Call, Invoke
+from scheduling.json import Json, JsonValue
 
 
 def _caller_identity(_: Call) -> Json:

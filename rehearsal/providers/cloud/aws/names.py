@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from rehearsal.json import Json
 from rehearsal.providers.cloud.catalogue import Making, describe
+from scheduling.json import Json
 
 # The account of AWS's own documentation: nobody's.
 ACCOUNT = "123456789012"
@@ -47,6 +47,11 @@ def region(inputs: Json, configuration: Json) -> str:
     return DEFAULT_REGION
 
 
+def place(making: Making) -> str:
+    """Return the region an object is made in."""
+    return region(making.inputs, making.configuration)
+
+
 def identify(making: Making) -> str:
     """Return an id as AWS makes it: an EC2 id, or scope and name with colons between."""
     prefix = _EC2_PREFIXES.get(making.type)
@@ -63,18 +68,17 @@ def arn(making: Making) -> str:
     service = _SERVICES.get(module, module)
     if service == "s3":
         return f"arn:{PARTITION}:s3:::{making.name or making.id}"
-    place = "" if service in _GLOBAL_SERVICES else region(making.inputs, making.configuration)
+    where = "" if service in _GLOBAL_SERVICES else place(making)
     path = "/".join((*making.scope, making.name)) if making.name else making.id
     resource = path if service in _BARE else f"{_kind(making)}/{path}"
-    return f"arn:{PARTITION}:{service}:{place}:{ACCOUNT}:{resource}"
+    return f"arn:{PARTITION}:{service}:{where}:{ACCOUNT}:{resource}"
 
 
 def text(making: Making, output: str) -> str:
     """Return a made-up text: an ARN for an output that must be one."""
     if output.lower().endswith("arn"):
         service = making.type.split(":")[1].split("/")[0]
-        place = region(making.inputs, making.configuration)
-        return f"arn:{PARTITION}:{service}:{place}:{ACCOUNT}:{output}/{making.digest[:12]}"
+        return f"arn:{PARTITION}:{service}:{place(making)}:{ACCOUNT}:{output}/{making.digest[:12]}"
     return describe(making, output)
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from rehearsal.json import JsonValue
 from rehearsal.providers.cloud.catalogue import Catalogue, Making, Messages
+from scheduling.json import JsonValue
 
 _PROJECT = "rehearsal"
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from rehearsal.errors import RehearsalError
-from rehearsal.json import JsonValue
 from rehearsal.providers.cloud.catalogue import Call, Catalogue, Making, Removal, Rules
 from rehearsal.providers.cloud.cloud import Asked, Cloud
 from rehearsal.providers.cloud.schema.package import Schema
 from rehearsal.providers.cloud.state import CloudState
 from rehearsal.providers.values import UNKNOWN
+from scheduling.json import JsonValue
 
 _POOL = "gcp:container/nodePool:NodePool"
 _INPUTS: Mapping[str, JsonValue] = {

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from rehearsal.errors import RehearsalError
-from rehearsal.json import JsonValue
 from rehearsal.providers.cloud.state import CloudObject, CloudState
+from scheduling.json import JsonValue
 
 _BUCKET = "aws:s3/bucket:Bucket"
 

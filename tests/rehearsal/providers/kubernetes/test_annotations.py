@@ -2,8 +2,8 @@
 
 import pytest
 
-from rehearsal.json import Json
 from rehearsal.providers.kubernetes.annotations import propagation, timeout_seconds
+from scheduling.json import Json
 
 
 def annotated(name: str, value: str) -> Json:

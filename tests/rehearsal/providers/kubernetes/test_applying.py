@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from rehearsal.providers.kubernetes.applying import is_managed_by, manager_for
 
 if TYPE_CHECKING:
-    from rehearsal.json import Json
+    from scheduling.json import Json
 
 ONE = "urn:pulumi:test::test::kubernetes:core/v1:ConfigMap::one"
 

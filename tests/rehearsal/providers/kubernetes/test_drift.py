@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rehearsal.json import Json, JsonValue
 from rehearsal.providers.kubernetes.drift import covers, live_inputs, without_system_fields
+from scheduling.json import Json, JsonValue
 
 _json = st.recursive(
     st.one_of(st.booleans(), st.integers(), st.text(max_size=3)),

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rehearsal.json import JsonValue
 from rehearsal.providers.kubernetes.properties import mark_secrets, to_object, to_properties
 from rehearsal.providers.values import UNKNOWN, Properties, Secret
+from scheduling.json import JsonValue
 
 _json = st.recursive(
     st.one_of(st.booleans(), st.integers(), st.text(max_size=3)),

@@ -2,8 +2,8 @@
 
 import pytest
 
-from rehearsal.json import Json, JsonValue
 from rehearsal.providers.kubernetes.readiness import Progress, rule_for
+from scheduling.json import Json, JsonValue
 
 GENERATION = 3
 

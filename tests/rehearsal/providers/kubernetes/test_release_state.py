@@ -1,8 +1,8 @@
 """What is kept and shown of a release is what helm shows, without its secrets."""
 
-from rehearsal.json import Json
 from rehearsal.providers.kubernetes.release_state import inputs_now, outputs_of, without_secrets
 from rehearsal.providers.values import Properties, Secret
+from scheduling.json import Json
 
 SHOWN: Json = {"name": "j", "namespace": "n", "chart": "jobset", "version": "1.0.0", "status": "deployed"}
 INPUTS: Properties = {"name": "j", "namespace": "n", "chart": "c", "version": "1.0.0", "values": {"a": 1}}

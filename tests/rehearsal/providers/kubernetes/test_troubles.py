@@ -2,8 +2,8 @@
 
 import pytest
 
-from rehearsal.json import Json
 from rehearsal.providers.kubernetes.troubles import pod_trouble
+from scheduling.json import Json
 
 
 def pod(**status: object) -> Json:

@@ -3,8 +3,8 @@
 import pytest
 
 from rehearsal.errors import RehearsalError
-from rehearsal.json import Json
 from rehearsal.providers.kubernetes.waitfor import custom_rule
+from scheduling.json import Json
 
 READY: Json = {"status": {"phase": "Running", "size": 3, "conditions": [{"type": "Ready", "status": "True"}]}}
 
