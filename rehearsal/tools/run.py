@@ -60,8 +60,10 @@ def _side_by_side(
             make(piece)
 
     with ThreadPoolExecutor(max_workers=max(1, len(work))) as pool:
-        running = {pool.submit(follow, chain) for chain in work}
+        running: set[Future[None]] = set()
         try:
+            # Inside: a Ctrl-C between two submissions would otherwise wait for the first one's builds to end.
+            running.update(pool.submit(follow, chain) for chain in work)
             _await(running, tick)
         finally:
             # On a failure or Ctrl-C the other chains end now; after a success there is nothing left to stop.
