@@ -53,8 +53,12 @@ down: tools ## drain and remove the local platform
 
 # --- any stack, without an account ----------------------------------------------------------------
 
+.PHONY: preview
+preview: tools ## make preview STACK=aws-dev: the engine's plan, then the policies' verdicts
+	@$(RUN) preview $(STACK)
+
 .PHONY: rehearse
-rehearse: tools ## make rehearse STACK=aws-dev: the engine's plan, then the policies' verdicts
+rehearse: tools ## make rehearse STACK=aws-dev: preview, up, up again, a lost spot node, refresh, destroy
 	@$(RUN) rehearse $(STACK)
 
 .PHONY: crash

@@ -16,11 +16,15 @@ from scheduling.errors import ConfigError, Problem
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from infra.config.aws import AwsPlatform
     from infra.config.local import LocalPlatform
     from scheduling.json import Json, JsonValue
 
     #: The parsed configuration of any stack.
-    Platform: TypeAlias = LocalPlatform
+    Platform: TypeAlias = LocalPlatform | AwsPlatform
+
+#: Values of a stack that stand beside its document, under a provider's own keys (`aws:region`); None: not set.
+Settings: TypeAlias = "Mapping[str, str | None]"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,29 +32,54 @@ class Cloud:
     """A cloud as the program sees it.
 
     `read` parses a stack's document and raises ConfigError with every problem; `build` does the same, then composes
-    the stack of that name. `provider_packages` are the Pulumi providers its stacks use.
+    the stack of that name. Both are given the stack's values under the keys of `settings`. `provider_packages` are
+    the Pulumi providers its stacks use.
     """
 
     provider_packages: tuple[str, ...]
-    read: Callable[[Json], Platform]
-    build: Callable[[Json, str], None]
+    read: Callable[[Json, Settings], Platform]
+    build: Callable[[Json, Settings, str], None]
+    settings: tuple[str, ...] = ()
 
 
-def _read_local(document: Json) -> LocalPlatform:
+def _read_local(document: Json, _: Settings) -> LocalPlatform:
     from infra.config.local_rules import read_local_platform
 
     return read_local_platform(document)
 
 
-def _build_local(document: Json, stack: str) -> None:
-    platform = _read_local(document)
+def _build_local(document: Json, settings: Settings, stack: str) -> None:
+    platform = _read_local(document, settings)
     from infra import local
 
     local.compose(platform, stack)
 
 
+_AWS_REGION: Final = "aws:region"
+_AWS_PROFILE: Final = "aws:profile"
+
+
+def _read_aws(document: Json, settings: Settings) -> AwsPlatform:
+    from infra.config.aws_rules import read_aws_platform
+
+    return read_aws_platform(document, settings.get(_AWS_REGION))
+
+
+def _build_aws(document: Json, settings: Settings, stack: str) -> None:
+    platform = _read_aws(document, settings)
+    from infra import aws
+
+    aws.compose(platform, stack, settings.get(_AWS_PROFILE))
+
+
 CLOUDS: Final[Mapping[str, Cloud]] = {
     "local": Cloud(provider_packages=("kubernetes",), read=_read_local, build=_build_local),
+    "aws": Cloud(
+        provider_packages=("aws", "kubernetes"),
+        read=_read_aws,
+        build=_build_aws,
+        settings=(_AWS_REGION, _AWS_PROFILE),
+    ),
 }
 
 

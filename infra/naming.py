@@ -29,9 +29,19 @@ def as_label_value(text: str) -> str:
     return text[:DNS_LABEL_LIMIT].strip("._-")
 
 
+def cluster(stack: str) -> str:
+    """The name of a stack's cluster, which `aws eks list-clusters` shows and its machines are tagged with."""
+    return f"holdfast-{as_label_value(stack)}"
+
+
 def pool(name: str) -> str:
     """Logical name of a pool."""
     return f"pool-{name}"
+
+
+def placement(pool: str) -> str:
+    """Logical name of where a pool's machines stand to each other."""
+    return f"placement-of-{pool}"
 
 
 def training_namespace(name: str) -> str:
@@ -42,3 +52,8 @@ def training_namespace(name: str) -> str:
 def checkpoint_claim(namespace: str) -> str:
     """Logical name of a training namespace's claim on its checkpoints."""
     return f"checkpoints-of-{namespace}"
+
+
+def checkpoint_access(namespace: str) -> str:
+    """Logical name of a training namespace's way to its checkpoints."""
+    return f"checkpoint-access-of-{namespace}"

@@ -16,8 +16,8 @@ from scheduling.errors import ConfigError, Problem
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from infra.clouds import Platform
-    from scheduling.json import JsonValue
+    from infra.clouds import Cloud, Platform, Settings
+    from scheduling.json import Json, JsonValue
 
 
 def run() -> None:
@@ -28,7 +28,7 @@ def run() -> None:
     """
     try:
         cloud, document = cloud_of(_configured())
-        cloud.build(document, pulumi.get_stack())
+        cloud.build(document, _configured_settings(cloud), pulumi.get_stack())
     except ConfigError as error:
         raise pulumi.RunError(str(error)) from None
 
@@ -38,8 +38,9 @@ def load_platform(stack_file: Path) -> Platform:
 
     Raises ConfigError with every problem, the unreadable file included.
     """
-    cloud, document = cloud_of(_in_file(stack_file))
-    return cloud.read(document)
+    config = _in_file(stack_file)
+    cloud, document = cloud_of(config.get(PLATFORM))
+    return cloud.read(document, {key: _text(config.get(key)) for key in cloud.settings})
 
 
 def provider_packages(platform: Platform) -> tuple[str, ...]:
@@ -55,7 +56,15 @@ def _configured() -> JsonValue:
         raise ConfigError([_not_structured(pulumi.Config(namespace).get(key))]) from None
 
 
-def _in_file(stack_file: Path) -> JsonValue:
+def _configured_settings(cloud: Cloud) -> Settings:
+    return {key: pulumi.Config(key.partition(":")[0]).get(key.partition(":")[2]) for key in cloud.settings}
+
+
+def _text(value: JsonValue) -> str | None:
+    return None if value is None else str(value)
+
+
+def _in_file(stack_file: Path) -> Json:
     try:
         # As the engine sees it, for which a date is a text and every key is one.
         content: JsonValue = json.loads(
@@ -66,7 +75,7 @@ def _in_file(stack_file: Path) -> JsonValue:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigError([_unreadable(stack_file, " ".join(str(error).split()))]) from None
     config = content.get("config") if isinstance(content, dict) else None
-    return config.get(PLATFORM) if isinstance(config, dict) else None
+    return config if isinstance(config, dict) else {}
 
 
 def _unreadable(stack_file: Path, reason: str) -> Problem:

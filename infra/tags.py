@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 STACK: Final = "holdfast.dev/stack"
 
+#: What belongs to the whole account, whichever stack makes it first.
+_OF_THE_ACCOUNT: Final = frozenset({"aws:iam/serviceLinkedRole:ServiceLinkedRole"})
+
 
 def labels(stack: str) -> Mapping[str, str]:
     """The labels of every Kubernetes object of a stack."""
@@ -36,6 +39,21 @@ def label_everything(marks: Mapping[str, str]) -> None:
         return pulumi.ResourceTransformationResult(
             props={**args.props, "metadata": labelled(cast("Mapping[str, Input[object]]", metadata), marks)},
             opts=args.opts,
+        )
+
+    pulumi.runtime.register_stack_transformation(mark)
+
+
+def tag_everything(marks: Mapping[str, str]) -> None:
+    """Put tags on every AWS resource, of those that take tags, which is registered from here on; its own win."""
+
+    def mark(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
+        # The SDK gives a resource every input there is, and None to those that the program left out.
+        if not args.type_.startswith("aws:") or "tags" not in args.props or args.type_ in _OF_THE_ACCOUNT:
+            return None
+        own = cast("Mapping[str, Input[str]]", args.props["tags"] or {})
+        return pulumi.ResourceTransformationResult(
+            props={**args.props, "tags": {**marks, **own}}, opts=args.opts
         )
 
     pulumi.runtime.register_stack_transformation(mark)

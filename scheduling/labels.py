@@ -42,3 +42,14 @@ ZONE: Final = "topology.kubernetes.io/zone"
 
 # The resource that GPU machines offer and GPU pods request.
 GPU_RESOURCE: Final = "nvidia.com/gpu"
+
+# On the nodes of GPU pools: the label by which NVIDIA's chart is told of a GPU without looking for one on the bus.
+GPU_NODE: Final = "nvidia.com/gpu.present"
+GPU_NODE_VALUE: Final = "true"
+
+# The resource that machines with an Elastic Fabric Adapter offer, and pods which use one request.
+EFA_RESOURCE: Final = "vpc.amazonaws.com/efa"
+
+# On the nodes of pools whose machines talk to each other by such an adapter.
+EFA_NODE: Final = "holdfast.dev/efa"
+EFA_NODE_VALUE: Final = "true"

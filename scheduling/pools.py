@@ -16,7 +16,8 @@ LOWEST_WEIGHT: Final = 1
 class Pool:
     """A pool's scheduling facts.
 
-    `max_nodes` is how many machines it may hold; `is_default` marks the one that takes pods which ask for nothing.
+    `max_nodes` is about how many machines it may hold: what keeps a pool that small counts what its machines hold,
+    as if each were the largest of its types. `is_default` marks the one that takes pods which ask for nothing.
     """
 
     name: str

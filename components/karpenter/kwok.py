@@ -52,7 +52,7 @@ class KwokKarpenter(ComponentResource):
                 crds_release="karpenter-crds",
                 crds_chart="karpenter-kwok-crds",
                 charts=args.charts,
-                chart="karpenter",
+                chart="karpenter-kwok",
                 version=args.version,
                 chart_version=args.chart_version,
                 values=kwok_karpenter_values(args.version, fingerprint(market)),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from components.operators.placement import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS
-from scheduling.labels import HOSTED, HOSTED_VALUE
 
 if TYPE_CHECKING:
     from scheduling.json import Json
@@ -24,7 +23,7 @@ def kwok_karpenter_values(version: str, market: str) -> Json:
         "nodeSelector": SYSTEM_NODE_SELECTOR,
         "tolerations": SYSTEM_TOLERATIONS,
         # The file is read once, at the start: another catalogue must be another pod.
-        "podAnnotations": {HOSTED: HOSTED_VALUE, "holdfast.dev/instance-types": market},
+        "podAnnotations": {"holdfast.dev/instance-types": market},
         "extraVolumes": [{"name": MARKET, "configMap": {"name": MARKET}}],
         "controller": {
             # Simulated pods pull nothing, but the chart has no image of its own and the pod must name one.

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.core.v1 import ConfigMap, Namespace
-from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs, RepositoryOptsArgs
+from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs
 
 from components.operators.chart_source import chart_reference, crd_chart
+from components.operators.repository import repository_opts
 
 if TYPE_CHECKING:
     from scheduling.json import Json
@@ -24,7 +25,7 @@ class ChartedOperatorArgs:
     """An operator's names, versions and values.
 
     `release` and `crds_release` name the helm releases in `namespace`. `crds_chart` is a chart of this package;
-    `charts` is the directory or address which `chart` is taken from. `version` is the
+    `charts` is the directory or address which `chart` is taken from, None for upstream's own. `version` is the
     operator's, `chart_version` its chart's. `config_maps` maps names to the files which the operator's pods mount.
     """
 
@@ -32,7 +33,7 @@ class ChartedOperatorArgs:
     release: str
     crds_release: str
     crds_chart: str
-    charts: str
+    charts: str | None
     chart: str
     version: str
     chart_version: str
@@ -81,9 +82,7 @@ class ChartedOperator(ComponentResource):
                 name=args.release,
                 namespace=args.namespace,
                 chart=reference.chart,
-                repository_opts=RepositoryOptsArgs(repo=reference.repository)
-                if reference.repository is not None
-                else None,
+                repository_opts=repository_opts(reference),
                 version=args.chart_version,
                 values=args.values,
                 # Helm installs a chart's CRDs once and never upgrades them: they have a release of their own.

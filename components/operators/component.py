@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class OperatorsArgs:
-    """`charts` is a directory or address of charts; versions are the operators'.
+    """`charts` is a directory or address of charts, `images` a registry; None: upstream's. Versions are the operators'.
 
     With more than one of `replicas` an operator elects a leader; one is right where nothing would take over.
     `pod_annotations` are put on the operators' pods.
     """
 
-    charts: str
+    charts: str | None
+    images: str | None = None
     jobset_version: str
     kuberay_version: str
     replicas: int
@@ -50,7 +51,7 @@ class Operators(ComponentResource):
                 chart="jobset",
                 version=args.jobset_version,
                 chart_version=args.jobset_version,
-                values=jobset_values(args.jobset_version, args.replicas, args.pod_annotations),
+                values=jobset_values(args.jobset_version, args.images, args.replicas, args.pod_annotations),
             ),
             opts=ResourceOptions(parent=self),
         )
@@ -65,7 +66,7 @@ class Operators(ComponentResource):
                 chart="kuberay-operator",
                 version=args.kuberay_version,
                 chart_version=args.kuberay_version,
-                values=kuberay_values(args.kuberay_version, args.replicas, args.pod_annotations),
+                values=kuberay_values(args.kuberay_version, args.images, args.replicas, args.pod_annotations),
             ),
             opts=ResourceOptions(parent=self),
         )

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from components.operators.placement import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS
+from components.operators.images import image
+from components.operators.placement import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS, apart
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from scheduling.json import Json
 
+# What the chart labels the pods of a release `jobset` with.
+_PODS: Final = {"app.kubernetes.io/name": "jobset", "app.kubernetes.io/component": "controller"}
 
-def jobset_values(version: str, replicas: int, pod_annotations: Mapping[str, str]) -> Json:
-    """The values of a JobSet controller of this version."""
+
+def jobset_values(
+    version: str, images: str | None, replicas: int, pod_annotations: Mapping[str, str]
+) -> Json:
+    """The values of a JobSet controller of this version, with its image from the registry `images`; None: upstream's."""
     return {
         # The chart's own default is a moving tag in the staging registry.
         "image": {
-            "repository": "registry.k8s.io/jobset/jobset",
+            "repository": image(images, "registry.k8s.io/jobset/jobset"),
             "tag": f"v{version}",
             "pullPolicy": "IfNotPresent",
         },
@@ -26,6 +32,7 @@ def jobset_values(version: str, replicas: int, pod_annotations: Mapping[str, str
             "leaderElection": {"enable": replicas > 1},
             "podAnnotations": pod_annotations,
             "nodeSelector": SYSTEM_NODE_SELECTOR,
+            "affinity": apart(_PODS),
             "tolerations": SYSTEM_TOLERATIONS,
         },
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from scheduling.labels import SYSTEM, SYSTEM_VALUE
+from scheduling.labels import SYSTEM, SYSTEM_VALUE, ZONE
 from scheduling.taints import SYSTEM as SYSTEM_TAINT
 
 if TYPE_CHECKING:
@@ -16,3 +16,21 @@ SYSTEM_NODE_SELECTOR: Final[Mapping[str, str]] = {SYSTEM: SYSTEM_VALUE}
 
 # By key alone: whatever value a cloud gives to this taint of its system nodes.
 SYSTEM_TOLERATIONS: Final[Sequence[Json]] = ({"key": SYSTEM_TAINT.key, "operator": "Exists"},)
+
+
+def apart(labels: Mapping[str, str]) -> Json:
+    """The affinity of pods with these labels which keeps them in different zones, and so on different nodes.
+
+    A preference and no more: with a rule, two replicas on two nodes could never be rolled, because the third pod,
+    which comes before one of them goes, would have no node left.
+    """
+    return {
+        "podAntiAffinity": {
+            "preferredDuringSchedulingIgnoredDuringExecution": [
+                {
+                    "weight": 100,
+                    "podAffinityTerm": {"topologyKey": ZONE, "labelSelector": {"matchLabels": labels}},
+                }
+            ]
+        }
+    }

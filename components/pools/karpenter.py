@@ -11,27 +11,33 @@ from pulumi_kubernetes.apiextensions import CustomResource
 from components.pools.node_pool import node_pool_spec
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from components.pools.node_class import NodeClass
     from scheduling.machines import Machine
     from scheduling.pools import Pool
 
-#: Longer than a node's termination grace period of 10 min: the deletion of a NodePool is that of its last node.
-_DELETE_TIMEOUT: Final = "20m"
+#: The deletion of a NodePool is that of its last node: its pods have 10 min to leave, and a machine with eight GPUs
+#: takes several more to shut down.
+_DELETE_TIMEOUT: Final = "30m"
 
 
 @dataclass(frozen=True, kw_only=True)
 class KarpenterPoolArgs:
     """A pool's facts, the machine types it may buy (one or more), and the node class of its cloud.
 
-    `weight`, 1 to 100, is its rank among the pools that a pod fits in; the highest is tried first.
+    `weight`, 1 to 100, is its rank among the pools that a pod fits in; the highest is tried first. `zones` are those
+    it keeps to, none for all of its network's. `efa`: its nodes have fabric adapters. `roll_out`: its machines may
+    now be replaced where they are not as the configuration says.
     """
 
     pool: Pool
     machines: Sequence[Machine]
     node_class: NodeClass
     weight: int
+    zones: Collection[str] = ()
+    efa: bool = False
+    roll_out: bool = False
 
 
 class KarpenterPool(ComponentResource):
@@ -60,7 +66,16 @@ class KarpenterPool(ComponentResource):
                 # in line, Karpenter itself, is still there to empty and end their nodes.
                 "annotations": {"pulumi.com/deletionPropagationPolicy": "foreground"},
             },
-            spec=node_pool_spec(args.pool, args.machines, args.node_class, args.pool.name, args.weight),
+            spec=node_pool_spec(
+                args.pool,
+                args.machines,
+                args.node_class,
+                args.pool.name,
+                args.weight,
+                zones=args.zones,
+                efa=args.efa,
+                roll_out=args.roll_out,
+            ),
             opts=ResourceOptions(
                 parent=self,
                 depends_on=[node_class],

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from scheduling.json import Json, JsonValue
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pulumi import Input
+
+#: JSON in which a text that is not known yet may stand anywhere.
+SpecValue: TypeAlias = "bool | int | Input[str] | Sequence[SpecValue] | Mapping[str, SpecValue]"
+Spec: TypeAlias = "Mapping[str, SpecValue]"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,7 +22,7 @@ class NodeClass:
     group: str
     version: str
     kind: str
-    spec: Json = field(default_factory=dict[str, JsonValue])
+    spec: Spec = field(default_factory=dict[str, "SpecValue"])
 
     @property
     def api_version(self) -> str:

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from scheduling.labels import ARCH, CAPACITY_TYPE, GPU_RESOURCE, INSTANCE_TYPE, OS, POOL
+from scheduling.labels import (
+    ARCH,
+    CAPACITY_TYPE,
+    EFA_NODE,
+    EFA_NODE_VALUE,
+    GPU_NODE,
+    GPU_NODE_VALUE,
+    GPU_RESOURCE,
+    INSTANCE_TYPE,
+    OS,
+    POOL,
+    ZONE,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from components.pools.node_class import NodeClass
     from scheduling.json import Json
@@ -23,19 +35,31 @@ CONSOLIDATE_AFTER: Final = "5m"
 
 
 def node_pool_spec(
-    pool: Pool, machines: Sequence[Machine], node_class: NodeClass, name: str, weight: int
+    pool: Pool,
+    machines: Sequence[Machine],
+    node_class: NodeClass,
+    name: str,
+    weight: int,
+    *,
+    zones: Collection[str] = (),
+    efa: bool = False,
+    roll_out: bool = False,
 ) -> Json:
-    """The NodePool of a pool of these machine types, with `name` the name of its node class."""
+    """The NodePool of a pool of these machine types, with `name` the name of its node class.
+
+    With no `zones` it is at home in all that its node class reaches. `efa` marks nodes that have fabric adapters;
+    `roll_out` lets machines be replaced which are not as the configuration now says.
+    """
     return {
         "weight": weight,
         "limits": limits(pool, machines),
-        "disruption": _disruption(),
+        "disruption": _disruption(roll_out=roll_out),
         "template": {
-            "metadata": {"labels": {POOL: pool.name}},
+            "metadata": {"labels": node_labels(pool, efa=efa)},
             "spec": {
                 "nodeClassRef": {"group": node_class.group, "kind": node_class.kind, "name": name},
                 "taints": [taint.as_taint() for taint in pool.taints],
-                "requirements": requirements(pool, machines),
+                "requirements": requirements(pool, machines, zones),
                 # A node that trains is not replaced for its age.
                 "expireAfter": "Never",
                 "terminationGracePeriod": TERMINATION_GRACE_PERIOD,
@@ -44,8 +68,15 @@ def node_pool_spec(
     }
 
 
-def requirements(pool: Pool, machines: Sequence[Machine]) -> Sequence[Json]:
-    """What Karpenter may buy: one capacity type, and machines of the list.
+def node_labels(pool: Pool, *, efa: bool) -> Mapping[str, str]:
+    """The labels of a pool's nodes: its name, and which devices they bring."""
+    gpu = {GPU_NODE: GPU_NODE_VALUE} if pool.has_gpus else {}
+    fabric = {EFA_NODE: EFA_NODE_VALUE} if efa else {}
+    return {POOL: pool.name, **gpu, **fabric}
+
+
+def requirements(pool: Pool, machines: Sequence[Machine], zones: Collection[str]) -> Sequence[Json]:
+    """What Karpenter may buy: one capacity type, machines of the list, in these zones if there are any.
 
     One, because a NodePool with both buys spot first and taints all its nodes alike: its on-demand nodes would then
     be closed to the very pods that fall back to them.
@@ -53,16 +84,18 @@ def requirements(pool: Pool, machines: Sequence[Machine]) -> Sequence[Json]:
     return [
         _one_of(CAPACITY_TYPE, pool.capacity.value),
         _one_of(INSTANCE_TYPE, *(machine.name for machine in machines)),
-        _one_of(ARCH, "amd64"),
+        *([_one_of(ZONE, *zones)] if zones else []),
+        _one_of(ARCH, *sorted({machine.arch for machine in machines})),
         _one_of(OS, "linux"),
     ]
 
 
 def limits(pool: Pool, machines: Sequence[Machine]) -> Json:
-    """How much the pool may hold.
+    """About how much the pool may hold.
 
-    `nodes` is the limit meant. Karpenter has come to honour it on such pools only lately, and a managed Karpenter is
-    not ours to upgrade: the resources of as many of the largest machine stand behind it.
+    `nodes` is what is meant, but Karpenter looks at it only before it plans: one plan can add any number of nodes.
+    What a plan's machines hold is counted as it goes, each as the largest that it could become: so the resources of
+    as many of the largest machine stand beside it. A pool of smaller ones too can get more nodes than was meant.
     """
     gpus = max(machine.gpus for machine in machines)
     accelerators = {GPU_RESOURCE: str(pool.max_nodes * gpus)} if gpus else {}
@@ -73,17 +106,21 @@ def limits(pool: Pool, machines: Sequence[Machine]) -> Json:
     }
 
 
-def _disruption() -> Json:
+def _disruption(*, roll_out: bool) -> Json:
+    # Moving a training pod costs every step since its last checkpoint, on all of the job's nodes: never done for a
+    # better price, nor, unasked, for a newer template. Pods themselves must not refuse disruption, or Karpenter would
+    # skip them when it drains a node on a spot interruption notice.
+    kept = ["Underutilized"] if roll_out else ["Drifted", "Underutilized"]
+    # All at once where it is asked for: a job restarts when any of its nodes goes, so one after the other would cost
+    # it one restart for each.
+    given_up = ["Drifted", "Empty"] if roll_out else ["Empty"]
     return {
         "consolidationPolicy": "WhenEmpty",
         "consolidateAfter": CONSOLIDATE_AFTER,
         "budgets": [
-            # Moving a training pod costs every step since its last checkpoint, on all of the job's nodes: never done
-            # for a better price or a newer template. Pods themselves must not refuse disruption, or Karpenter would
-            # skip them when it drains a node on a spot interruption notice.
-            {"nodes": "0", "reasons": ["Drifted", "Underutilized"]},
+            {"nodes": "0", "reasons": kept},
             # Budgets that are written replace the default one of 10 %.
-            {"nodes": "100%", "reasons": ["Empty"]},
+            {"nodes": "100%", "reasons": given_up},
         ],
     }
 

@@ -6,10 +6,10 @@ from typing import ClassVar, Final, Literal
 from pydantic import Field
 
 from infra import versions
-from infra.config.fields import NAME_ALLOWED, DnsLabel, FilePath
+from infra.config.fields import FilePath
+from infra.config.karpenter_pool import KarpenterPoolSection
 from infra.config.platform import MirrorSection, NamespaceSection
 from infra.config.section import Section
-from scheduling.labels import CapacityType
 from scheduling.machines import Machine, machine_catalogue
 from scheduling.pools import Pool
 
@@ -35,29 +35,13 @@ class LocalCluster(Section):
     )
 
 
-class LocalPool(Section):
+class LocalPool(KarpenterPoolSection):
     """Simulated nodes of one capacity type."""
 
-    mends: ClassVar[Mapping[str, str]] = {
-        "spot": "Write capacity: spot, or capacity: on-demand.",
-        "maxInstances": "Write maxNodes.",
-        "instanceType": "Write instanceTypes, a list.",
-        "spotMaxPrice": "Leave it out: Karpenter has no field that holds a price cap.",
-        "maxPrice": "Leave it out: Karpenter has no field that holds a price cap.",
-    }
-
-    name: DnsLabel = Field(description=NAME_ALLOWED, examples=["a100-spot"])
-    capacity: CapacityType = Field(description="spot or on-demand, one of the two", examples=["spot"])
     instance_types: tuple[str, ...] = Field(
         min_length=1,
         description="a list of one instance type or more, from " + CATALOGUE,
         examples=["[m7i.xlarge, m7a.xlarge]"],
-    )
-    max_nodes: int = Field(ge=1, le=1000, description="a whole number of nodes, 1 to 1000", examples=["8"])
-    default: bool = Field(
-        default=False,
-        description="true on the one pool for pods that ask for nothing, false elsewhere",
-        examples=["true"],
     )
 
     def machines(self) -> tuple[Machine, ...]:

@@ -8,7 +8,7 @@ from infra import versions
 from infra.config import rules
 from infra.config.local import CATALOGUE, LocalPlatform, LocalPool
 from infra.config.parts import read_parts
-from infra.config.platform import NamespaceSection
+from infra.config.pools_and_ladders import pool_and_ladder_problems
 from infra.config.reading import PLATFORM, read_section
 from scheduling.machines import machine_catalogue
 
@@ -17,38 +17,27 @@ if TYPE_CHECKING:
 
     from scheduling.errors import Problem
     from scheduling.json import Json
-    from scheduling.pools import Pool
-
-_POOLS = f"{PLATFORM}.pools"
-_NAMESPACES = f"{PLATFORM}.namespaces"
 
 
 def local_problems(document: Json) -> Iterator[Problem]:
     """Everything that is wrong across the fields of a local stack's document."""
-    catalogue = machine_catalogue("local")
-    pools = read_parts(LocalPool, document.get("pools"))
-    namespaces = read_parts(NamespaceSection, document.get("namespaces"))
     yield from rules.kubernetes_version(document.get("cluster"), versions.KUBERNETES, f"{PLATFORM}.cluster")
-    yield from rules.repeated_names(pools.names, "pool", _POOLS)
-    unclear: set[int] = set()
-    for index, pool in pools.items.items():
-        wrong = list(
-            rules.instance_types(
-                pool.instance_types, catalogue, CATALOGUE, f"{_POOLS}[{index}].instanceTypes"
-            )
-        )
-        yield from wrong
-        # What a pool is depends on its machines: while these are wrong, nothing else is said about it.
-        unclear |= {index} if wrong else set()
-    clear = pools.without(unclear)
-    known = {index: pool.as_pool() for index, pool in clear.items.items()}
-    yield from rules.default_pool(known, all_were_read=clear.complete, at=_POOLS)
-    yield from rules.repeated_names(namespaces.names, "training namespace", _NAMESPACES)
-    yield from rules.reserved_names(namespaces.names, _NAMESPACES)
-    first_of_name: dict[str, Pool] = {}
-    for pool in known.values():
-        first_of_name.setdefault(pool.name, pool)
-    yield from rules.ladders(document.get("namespaces"), first_of_name, clear.may_hold, _NAMESPACES)
+    yield from pool_and_ladder_problems(
+        document,
+        read_parts(LocalPool, document.get("pools")),
+        problems_of=_pool_problems,
+        as_pool=LocalPool.as_pool,
+    )
+
+
+def _pool_problems(pool: LocalPool, at: str) -> Iterator[Problem]:
+    catalogue = machine_catalogue("local")
+    sold = rules.Sold(
+        catalogue=catalogue,
+        allowed=f"the instance types in {CATALOGUE}: {', '.join(catalogue)}",
+        mend=f"Choose one of them, or describe it in {CATALOGUE}.",
+    )
+    yield from rules.instance_types(pool.instance_types, sold, f"{at}.instanceTypes")
 
 
 def read_local_platform(document: Json) -> LocalPlatform:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from infra import naming
 from infra.config.section import Section
-from scheduling.json import JsonValue
+from scheduling.json import Json, JsonValue
 
 S = TypeVar("S", bound=Section)
 
@@ -55,6 +55,11 @@ def read_parts(model: type[S], document: JsonValue) -> Parts[S]:
         if isinstance(entry, Mapping) and isinstance(name := entry.get("name"), str)
     }
     return Parts(count=len(entries), items=items, names=names, is_list=isinstance(document, list | tuple))
+
+
+def read_part(model: type[S], document: Json, key: str) -> S | None:
+    """Read one section of a document: all defaults where it is left out, None where it cannot be read."""
+    return _read(model, document.get(key, {}))
 
 
 def _read(model: type[S], entry: JsonValue) -> S | None:

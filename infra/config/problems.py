@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
-from enum import Enum
-from typing import TYPE_CHECKING, Final, get_args
+from enum import Enum, EnumType
+from typing import TYPE_CHECKING, Final, cast, get_args
 
 from pydantic import ValidationError
-from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 
 from infra.config.fields import MENDED
@@ -33,60 +33,75 @@ def shown(value: object) -> str:
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Location:
+    """Where a complaint is: the innermost section, the name of the field in it, and the path as it is written."""
+
+    section: type[Section]
+    name: str
+    place: Place
+
+
 def shape_problems(model: type[Section], error: ValidationError, root: str) -> Iterator[Problem]:
     """Every complaint of the parser about a document that should be a `model`; `root` is the document's path."""
     for detail in error.errors(include_url=False):
-        section, place = _section_of(model, detail["loc"])
+        found = _locate(model, detail["loc"])
         if detail["type"] == "extra_forbidden":
-            yield _unknown_field(section, detail, root)
+            yield _unknown_field(found, detail, root)
         else:
-            yield _wrong_value(section, place, detail, root)
+            yield _wrong_value(found, detail, root)
 
 
-def _section_of(model: type[Section], place: Place) -> tuple[type[Section], str]:
-    """The innermost section on the way to a place, and the name of the field that is wrong in it."""
-    section, last = model, ""
-    for step in place:
+def _locate(model: type[Section], location: Place) -> _Location:
+    """The place of a complaint: the parser's own without the names of variants, which nobody writes."""
+    section, name, place = model, "", list[str | int]()
+    variant: type[Section] | None = None
+    for step in location:
         if isinstance(step, str):
-            inner = _inner_section(section, last) if last else section
-            section, last = inner or section, step
-    return section, last
+            inner = list(_sections_in(info.annotation)) if (info := _field(section, name)) else []
+            chosen = next((found for found in inner if found.__name__ == step), None)
+            if chosen is not None:
+                variant = chosen
+                continue
+            section, name = variant or next(iter(inner), section), step
+            variant = None
+        place.append(step)
+    return _Location(section=section, name=name, place=place)
 
 
 def _field(section: type[Section], name: str) -> FieldInfo | None:
-    return next((info for key, info in section.model_fields.items() if to_camel(key) == name), None)
+    return next((info for info in section.model_fields.values() if info.alias == name), None)
 
 
-def _inner_section(section: type[Section], name: str) -> type[Section] | None:
-    """The section that a field holds: itself, in a list, or beside None."""
-    info = _field(section, name)
-    candidates = [info.annotation, *get_args(info.annotation)] if info else []
-    return next(
-        (found for found in candidates if isinstance(found, type) and issubclass(found, Section)), None
-    )
+def _sections_in(annotation: object) -> Iterator[type[Section]]:
+    """The sections that a field holds: itself, in a list, as variants or beside None."""
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _sections_in(part)
 
 
-def _unknown_field(section: type[Section], detail: "ErrorDetails", root: str) -> Problem:
-    name = str(detail["loc"][-1])
-    names = section.field_names()
-    close = get_close_matches(name, names, n=1)
-    mend = section.mends.get(name) or (f'Write "{close[0]}".' if close else "Remove it.")
+def _unknown_field(found: _Location, detail: "ErrorDetails", root: str) -> Problem:
+    names = found.section.field_names()
+    close = get_close_matches(found.name, names, n=1)
+    mend = found.section.mends.get(found.name) or (f'Write "{close[0]}".' if close else "Remove it.")
     return Problem(
-        field=path(root, detail["loc"]),
+        field=path(root, found.place),
         value=f"an unknown field (with {shown(detail['input'])})",
         allowed=", ".join(names),
         mend=mend,
     )
 
 
-def _wrong_value(section: type[Section], name: str, detail: "ErrorDetails", root: str) -> Problem:
-    info = _field(section, name)
+def _wrong_value(found: _Location, detail: "ErrorDetails", root: str) -> Problem:
+    info = _field(found.section, found.name)
     missing = detail["type"] == "missing"
     return Problem(
-        field=path(root, detail["loc"]),
+        field=path(root, found.place),
         value="nothing" if missing else shown(detail["input"]),
-        allowed=(info.description if info else None) or f"a mapping of {', '.join(section.field_names())}",
-        mend=_mend(info, name, detail) if info else "Write a mapping.",
+        allowed=(info.description if info else None)
+        or f"a mapping of {', '.join(found.section.field_names())}",
+        mend=_mend(info, found.name, detail) if info else "Write a mapping.",
     )
 
 
@@ -105,9 +120,9 @@ def _mend(info: FieldInfo, name: str, detail: "ErrorDetails") -> str:
 
 def _close_member(info: FieldInfo, value: object) -> str | None:
     """The member of an enumeration that the user most likely meant."""
-    kind = info.annotation
-    if not (isinstance(kind, type) and issubclass(kind, Enum) and isinstance(value, str)):
+    kinds = [part for part in (info.annotation, *get_args(info.annotation)) if isinstance(part, EnumType)]
+    if not kinds or not isinstance(value, str):
         return None
-    members = [str(member.value) for member in kind]
+    members = [str(cast("Enum", member).value) for member in kinds[0]]
     spelled = value.lower().replace("_", "-").replace("ondemand", "on-demand")
     return next(iter(get_close_matches(spelled, members, n=1)), None)

@@ -1,6 +1,7 @@
 """Rules across fields: what no single value shows to be wrong. Pure; each yields the problems it finds."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
 
@@ -48,18 +49,25 @@ def reserved_names(names: Mapping[int, str], at: str) -> Iterator[Problem]:
             )
 
 
-def instance_types(
-    types: Sequence[str], catalogue: Mapping[str, Machine], source: str, at: str
-) -> Iterator[Problem]:
-    """Types that are not in the catalogue, twice in a pool, or with GPUs beside others without."""
+@dataclass(frozen=True, kw_only=True)
+class Sold:
+    """The instance types that can be had, and how a refusal of another one speaks of them."""
+
+    catalogue: Mapping[str, Machine]
+    allowed: str
+    mend: str
+
+
+def instance_types(types: Sequence[str], sold: Sold, at: str) -> Iterator[Problem]:
+    """Types that cannot be had, stand there twice, or have GPUs beside others without."""
     for index, name in enumerate(types):
-        if name not in catalogue:
-            close = get_close_matches(name, catalogue, n=1)
+        if name not in sold.catalogue:
+            close = get_close_matches(name, sold.catalogue, n=1)
             yield Problem(
                 field=f"{at}[{index}]",
                 value=shown(name),
-                allowed=f"the instance types in {source}: {', '.join(catalogue)}",
-                mend=f'Write "{close[0]}".' if close else f"Choose one of them, or describe it in {source}.",
+                allowed=sold.allowed,
+                mend=f'Write "{close[0]}".' if close else sold.mend,
             )
         elif name in types[:index]:
             yield Problem(
@@ -68,11 +76,15 @@ def instance_types(
                 allowed="each instance type once",
                 mend="Remove one of the two.",
             )
-    known = [catalogue[name] for name in types if name in catalogue]
-    if len({machine.gpus > 0 for machine in known}) > 1:
+    yield from mixed_machines([sold.catalogue[name] for name in types if name in sold.catalogue], at)
+
+
+def mixed_machines(machines: Sequence[Machine], at: str) -> Iterator[Problem]:
+    """Machines with GPUs beside others without."""
+    if len({machine.gpus > 0 for machine in machines}) > 1:
         yield Problem(
             field=at,
-            value=", ".join(f"{machine.name} with {machine.gpus} GPUs" for machine in known),
+            value=", ".join(f"{machine.name} with {machine.gpus} GPUs" for machine in machines),
             allowed="machines that all have GPUs or all have none, because the pool's taint speaks for all of them",
             mend="Make two pools of it.",
         )

@@ -23,4 +23,4 @@ class Section(BaseModel):
     @classmethod
     def field_names(cls) -> tuple[str, ...]:
         """The fields as users spell them."""
-        return tuple(to_camel(name) for name in cls.model_fields)
+        return tuple(info.alias or name for name, info in cls.model_fields.items())

@@ -6,8 +6,8 @@ from typing import Final
 
 #: Commands on a stack, and what each does.
 ON_A_STACK: Final = {
-    "rehearse": "print the engine's plan, the policies' verdicts and a summary",
-    "preview": "print the engine's plan",
+    "rehearse": "play the whole life of a stack, from its plan to its destroy, on a control plane of its own",
+    "preview": "print the engine's plan, the policies' verdicts and a summary",
     "up": "bring the stack up, with the control plane it needs",
     "refresh": "read what there is into the stack's state",
     "destroy": "remove the stack's resources and leave the control plane",

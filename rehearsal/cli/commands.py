@@ -9,21 +9,15 @@ from rehearsal.stacks import Stack
 
 
 def preview(stack: Stack) -> None:
-    """Show what an `up` would do."""
-    with stack.surroundings.lent(), stack.session() as rehearsal:
-        _run(rehearsal.preview)
-
-
-def rehearse(stack: Stack) -> None:
     """Show the engine's plan, then the policies' verdicts, then a summary."""
     say(f"The plan of {stack.name}, by the real engine; every cloud is a stand-in.")
     with stack.surroundings.lent(), stack.session() as rehearsal:
         try:
             outcome = rehearsal.preview()
         except EngineFailure as failure:
-            _say_verdicts(failure.outcome)
+            say_verdicts(failure.outcome)
             raise
-    _say_verdicts(outcome)
+    say_verdicts(outcome)
     _say_summary(outcome)
 
 
@@ -32,7 +26,7 @@ def up(stack: Stack) -> None:
     stack.surroundings.start()
     with stack.session() as rehearsal:
         _run(rehearsal.up)
-    kubeconfig = stack.workspace.kubeconfig(stack.name).relative_to(stack.workspace.project_root)
+    kubeconfig = stack.kubeconfig.relative_to(stack.workspace.project_root)
     say(f"Its API server: export KUBECONFIG={kubeconfig}")
 
 
@@ -54,7 +48,8 @@ def _run(command: Callable[[], Outcome]) -> None:
     _say_summary(command())
 
 
-def _say_verdicts(outcome: Outcome) -> None:
+def say_verdicts(outcome: Outcome) -> None:
+    """Show what the policies say of a plan."""
     say()
     say("Policies")
     for line in verdict_lines(outcome):

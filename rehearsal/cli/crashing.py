@@ -2,10 +2,13 @@
 
 import os
 import secrets
+from collections.abc import Sequence
+from dataclasses import replace
 
 from rehearsal.cli.arguments import Arguments
 from rehearsal.cli.output import say
-from rehearsal.crash import Proof, prove, run_undisturbed, sample
+from rehearsal.course.protection import unprotected
+from rehearsal.crash import Proof, pivotal, prove, run_undisturbed, sample
 from rehearsal.crash.stack_stage import StackStage
 from rehearsal.errors import RehearsalError
 from rehearsal.paths import Workspace
@@ -20,7 +23,9 @@ def crash(arguments: Arguments, workspace: Workspace) -> None:
     Runs on a control plane of its own: the stack of that name, if it is up, is left alone. Raises
     RehearsalError where any run did not arrive where the undisturbed one does.
     """
-    stack = Stack.named(arguments.stack, workspace, report=say, run_as=f"{arguments.stack}-crash")
+    stack = _destroyable(
+        Stack.named(arguments.stack, workspace, report=say, run_as=f"{arguments.stack}-crash")
+    )
     seed = seed_of(arguments.seed, os.environ.get(SEED_VARIABLE))
     try:
         stack.surroundings.start()
@@ -41,11 +46,28 @@ def seed_of(given: int | None, variable: str | None) -> int:
     return int(variable)
 
 
+def drawn(urns: Sequence[str], size: int, seed: int) -> tuple[str, ...]:
+    """Return those of a stack's resources that it turns on, and so many others, drawn with the seed."""
+    always = frozenset(pivotal(urns, seed))
+    others = sample([urn for urn in urns if urn not in always], size, seed)
+    return tuple(urn for urn in urns if urn in always or urn in others)
+
+
+def _destroyable(stack: Stack) -> Stack:
+    """Return the stack as its owner makes it before a destroy: each kill is followed by one."""
+    if not stack.subject.protected:
+        return stack
+    subject = replace(stack.subject, settings=unprotected(stack.subject.settings))
+    return replace(stack, subject=subject)
+
+
 def _prove_all(stage: StackStage, size: int | None, seed: int) -> None:
     say("An undisturbed up and destroy, for comparison.")
     baseline = run_undisturbed(stage)
-    chosen = baseline.urns if size is None else sample(baseline.urns, size, seed)
-    which = "every one" if size is None else f"{len(chosen)}, drawn with seed {seed}"
+    chosen = baseline.urns if size is None else drawn(baseline.urns, size, seed)
+    which = (
+        "every one" if size is None else f"{len(chosen)}, those it turns on and others drawn with seed {seed}"
+    )
     say(f"{len(baseline.urns)} resources; up and destroy are killed after {which}.")
     proofs = [
         _told(prove(stage, urn, baseline), f"{number}/{len(chosen)}") for number, urn in enumerate(chosen, 1)

@@ -15,6 +15,10 @@ def run(arguments: Arguments, workspace: Workspace) -> None:
         from rehearsal.scenes import demo
 
         demo(workspace, arguments.stack, say=say)
+    elif arguments.command == "rehearse":
+        from rehearsal.cli.rehearsing import rehearse
+
+        rehearse(arguments.stack, workspace)
     elif arguments.command == "crash":
         from rehearsal.cli.crashing import crash
 
@@ -35,7 +39,6 @@ def _on_a_stack(arguments: Arguments, workspace: Workspace) -> None:
     from rehearsal.stacks import Stack
 
     does = {
-        "rehearse": commands.rehearse,
         "preview": commands.preview,
         "up": commands.up,
         "refresh": commands.refresh,

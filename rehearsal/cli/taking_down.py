@@ -23,14 +23,14 @@ def down(stack: Stack) -> None:
         _destroy(stack)
     else:
         say(f"The API server of {stack.name} is dead: what it held goes with it.")
-        forget(stack.name, stack.workspace)
+        forget(stack.place, stack.workspace)
     stack.surroundings.remove()
     say(f"{stack.name} is down: no process of it is left.")
 
 
 def drop(name: str, workspace: Workspace) -> None:
     """End every process of a stack and forget what it held, whatever state it is in."""
-    Surroundings(stack=name, workspace=workspace, hosts_operators=True, report=say).remove()
+    Surroundings(stack=name, workspace=workspace, report=say).remove()
     forget(name, workspace)
     say(f"{name} is dropped: no process of it is left, and nothing of what it held.")
 

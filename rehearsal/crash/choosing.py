@@ -3,9 +3,11 @@
 import random
 from collections.abc import Iterable, Sequence
 
-from rehearsal.engine.checkpoint import Recorded
+from rehearsal.engine.checkpoint import Recorded, type_in
 
 _MADE_BY_THE_ENGINE = "pulumi:"
+_ALWAYS = (":ServiceLinkedRole", ":Cluster", ":ManagedCluster")
+_POOLS = (":NodePool", ":AgentPool")
 
 
 def every(resources: Iterable[Recorded]) -> tuple[str, ...]:
@@ -19,6 +21,22 @@ def every(resources: Iterable[Recorded]) -> tuple[str, ...]:
         for one in resources
         if one.id and not one.external and not one.type.startswith(_MADE_BY_THE_ENGINE)
     )
+
+
+def pivotal(urns: Sequence[str], seed: int) -> tuple[str, ...]:
+    """Return the URNs that a stack turns on: its spot role, its cluster, its Karpenter, and one of its pools.
+
+    A run killed after one of these leaves the most behind: an account-wide role, what everything else is inside,
+    what ends machines, and what owns them. Which of the pools is drawn with the seed.
+    """
+    pools = [urn for urn in urns if type_in(urn).endswith(_POOLS)]
+    others = [urn for urn in urns if type_in(urn).endswith(_ALWAYS) or _is_karpenter(urn)]
+    chosen = {*others, *sample(pools, 1, seed)}
+    return tuple(urn for urn in urns if urn in chosen)
+
+
+def _is_karpenter(urn: str) -> bool:
+    return type_in(urn).endswith("Release") and "karpenter" in urn.lower() and not urn.endswith("-crds")
 
 
 def sample(urns: Sequence[str], size: int, seed: int) -> tuple[str, ...]:

@@ -2,35 +2,14 @@
 
 import time
 from collections import Counter
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
 
 from rehearsal.crash.choosing import every
-from rehearsal.engine import EngineKilled, Outcome, Rehearsal
-from rehearsal.engine.checkpoint import Checkpoint, type_in
+from rehearsal.crash.stage import Stage, run_destroy, run_up
+from rehearsal.engine import EngineKilled, Outcome
+from rehearsal.engine.checkpoint import type_in
 from rehearsal.engine.process import EngineProcess
 from rehearsal.providers.faults import Faults
-
-
-class Stage(Protocol):
-    """A stack on stand-ins, which can be run again and again from an empty beginning."""
-
-    def session(self, faults: Faults, process: EngineProcess) -> AbstractContextManager[Rehearsal]:
-        """Open the stack."""
-        ...
-
-    def checkpoint(self) -> Checkpoint:
-        """Return the engine's state."""
-        ...
-
-    def objects(self, types: frozenset[str]) -> tuple[str, ...]:
-        """Return what exists outside the engine of these types: a line for each object, the same in every run."""
-        ...
-
-    def clear(self) -> None:
-        """Remove what a destroyed stack may leave on purpose."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,11 +39,11 @@ class Proof:
 def run_undisturbed(stage: Stage) -> Baseline:
     """Run `up` and `destroy` without a kill and return what others are compared with."""
     stage.clear()
-    _up(stage)
+    run_up(stage)
     urns = every(stage.checkpoint().resources)
     types = frozenset(map(type_in, urns))
     objects = stage.objects(types)
-    _destroy(stage)
+    run_destroy(stage)
     return Baseline(urns=urns, types=types, objects=objects, left=stage.objects(types))
 
 
@@ -78,10 +57,10 @@ def prove(stage: Stage, urn: str, baseline: Baseline) -> Proof:
     stage.clear()
     found = [
         *_killed_up(stage, urn),
-        *_differences("the second up", stage.objects(baseline.types), baseline.objects),
-        *_changes("the third up", _up(stage)),
+        *differences("the second up", stage.objects(baseline.types), baseline.objects),
+        *refused_changes("the third up", run_up(stage)),
         *_killed_destroy(stage, urn),
-        *_differences("the second destroy", stage.objects(baseline.types), baseline.left),
+        *differences("the second destroy", stage.objects(baseline.types), baseline.left),
     ]
     return Proof(urn=urn, faults=tuple(found), seconds=time.monotonic() - began)
 
@@ -94,7 +73,7 @@ def _killed_up(stage: Stage, urn: str) -> list[str]:
         with stage.session(faults, process) as rehearsal:
             rehearsal.up()
     except EngineKilled:
-        _up(stage)
+        run_up(stage)
         return []
     return ["the first up was not killed: it did not create the resource"]
 
@@ -107,24 +86,13 @@ def _killed_destroy(stage: Stage, urn: str) -> list[str]:
         with stage.session(faults, process) as rehearsal:
             rehearsal.destroy()
     except EngineKilled:
-        _destroy(stage)
+        run_destroy(stage)
     # Not every resource is deleted by its provider: some are retained on purpose. Then there was no kill.
     return [f"the engine still knows {one.urn}" for one in stage.checkpoint().resources]
 
 
-def _up(stage: Stage) -> Outcome:
-    process = EngineProcess()
-    with stage.session(Faults(on_crash=process.kill), process) as rehearsal:
-        return rehearsal.up()
-
-
-def _destroy(stage: Stage) -> Outcome:
-    process = EngineProcess()
-    with stage.session(Faults(on_crash=process.kill), process) as rehearsal:
-        return rehearsal.destroy()
-
-
-def _differences(moment: str, found: tuple[str, ...], expected: tuple[str, ...]) -> list[str]:
+def differences(moment: str, found: tuple[str, ...], expected: tuple[str, ...]) -> list[str]:
+    """Return what there is after a run and should not be, and what should be and is not."""
     there, wanted = Counter(found), Counter(expected)
     return [
         *(f"after {moment} there is also {one}" for one in (there - wanted).elements()),
@@ -132,5 +100,6 @@ def _differences(moment: str, found: tuple[str, ...], expected: tuple[str, ...])
     ]
 
 
-def _changes(moment: str, outcome: Outcome) -> list[str]:
+def refused_changes(moment: str, outcome: Outcome) -> list[str]:
+    """Return what a run changed that had nothing to change."""
     return [f"{moment} changed {dict(outcome.changes)}"] if outcome.changed else []

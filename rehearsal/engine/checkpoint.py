@@ -11,11 +11,21 @@ from scheduling.json import Json, JsonValue
 
 @dataclass(frozen=True, kw_only=True)
 class Recorded:
-    """A resource in the state; `id` is empty for a component, `external` says it was only read."""
+    """A resource in the state; `id` is empty for a component, `external` says it was only read.
+
+    `protected`: the engine refuses to delete it; `retained`: the engine forgets it and leaves it where it is.
+    """
 
     urn: str
     id: str
     external: bool = False
+    protected: bool = False
+    retained: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its logical name."""
+        return self.urn.rsplit("::", 1)[-1]
 
     @property
     def type(self) -> str:
@@ -60,6 +70,8 @@ class Checkpoint:
                 urn=str(entry["urn"]),
                 id=str(entry.get("id", "")),
                 external=entry.get("external") is True,
+                protected=entry.get("protect") is True,
+                retained=entry.get("retainOnDelete") is True,
             )
             for entry in self.entries("resources")
         )

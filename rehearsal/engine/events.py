@@ -6,7 +6,7 @@ from typing import cast
 
 from pulumi.automation.events import EngineEvent, StepEventMetadata
 
-from rehearsal.engine.results import Outcome, Verdict
+from rehearsal.engine.results import UNCHANGING, Outcome, Step, Verdict
 from scheduling.json import Json, JsonValue
 
 # How the engine marks, inside an event's properties, a secret it has hidden and a value it does not know yet.
@@ -46,6 +46,7 @@ class EventRecorder:
             problems=problems(self._events),
             seconds=seconds,
             stdout=stdout,
+            steps=steps(self._events),
         )
 
 
@@ -75,6 +76,18 @@ def problems(events: Iterable[EngineEvent]) -> tuple[str, ...]:
         if diagnostic is not None and diagnostic.severity == "error"
     )
     return tuple(dict.fromkeys(message for message in messages if message and message not in _NO_CAUSES))
+
+
+def steps(events: Iterable[EngineEvent]) -> tuple[Step, ...]:
+    """Return the steps that change a resource, each once, in the order in which they were begun or, of a refresh, done."""
+    found: dict[Step, None] = {}
+    for event in events:
+        begun, done = event.resource_pre_event, event.res_outputs_event
+        for told in (begun, done):
+            # What a refresh found is known only when it is done.
+            if told is not None and told.metadata.op not in UNCHANGING:
+                found[Step(operation=told.metadata.op.value, urn=told.metadata.urn)] = None
+    return tuple(found)
 
 
 def stack_outputs(events: Iterable[EngineEvent]) -> Json:

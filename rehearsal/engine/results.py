@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from scheduling.json import Json
 
 # The engine's names of operations that leave a resource as it was.
-_UNCHANGING = frozenset({"same", "read", "refresh"})
+UNCHANGING = frozenset({"same", "read", "refresh"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +29,20 @@ class Verdict:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Step:
+    """What the engine did, or in a preview would do, to one resource: its own operation name (`update`, ...)."""
+
+    operation: str
+    urn: str
+
+    @property
+    def told(self) -> str:
+        """The step in words: `update karpenter (kubernetes:helm.sh/v3:Release)`."""
+        token = self.urn.split("::")[2].rsplit("$", 1)[-1]
+        return f"{self.operation} {self.urn.rsplit('::', 1)[-1]} ({token})"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Outcome:
     """What one command did.
 
@@ -46,11 +60,12 @@ class Outcome:
     problems: tuple[str, ...]
     seconds: float
     stdout: str
+    steps: tuple[Step, ...] = ()
 
     @property
     def changed(self) -> int:
         """How many resources were, or in a preview would be, changed."""
-        return sum(count for operation, count in self.changes.items() if operation not in _UNCHANGING)
+        return sum(count for operation, count in self.changes.items() if operation not in UNCHANGING)
 
     @property
     def stopped_by_policy(self) -> bool:

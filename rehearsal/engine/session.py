@@ -9,7 +9,7 @@ from typing import TypedDict
 from pulumi.automation import EngineEvent, OnEvent
 from pulumi.automation.errors import CommandError
 
-from rehearsal.engine.checkpoint import read_checkpoint
+from rehearsal.engine.checkpoint import Checkpoint, read_checkpoint
 from rehearsal.engine.display import Audience, Display, OnLine
 from rehearsal.engine.events import EventRecorder
 from rehearsal.engine.failures import failure, last_words
@@ -77,13 +77,15 @@ class Rehearsal:
         stand_ins: StandIns,
         audience: Audience | None = None,
         process: EngineProcess | None = None,
+        place: str | None = None,
     ) -> Generator["Rehearsal"]:
         """Serve the providers, copy project and stack file, and yield the stack.
 
-        `process`, where given, is told of the engine's process, so that it can be killed. Raises
-        RehearsalError where the engine is missing or its stack cannot be made.
+        `process`, where given, is told of the engine's process, so that it can be killed; `place` is the folder
+        the stack is kept in, by default that of its name. Raises RehearsalError where the engine is missing or its
+        stack cannot be made.
         """
-        folder = EngineFolder.of(stack, workspace)
+        folder = EngineFolder.of(place or stack, workspace)
         folder.prepare(project=subject.project, stack=stack, settings=subject.settings)
         install_pack_launcher(folder.home, os.environ)
         with serving(subject, stand_ins, home=folder.home, user=os.environ) as ports:
@@ -92,7 +94,7 @@ class Rehearsal:
                 **folder.environment(),
                 "PULUMI_DEBUG_PROVIDERS": ports,
             }
-            program = HostedProgram(subject.program, log=workspace.logs_dir(stack) / "program.log")
+            program = HostedProgram(subject.program, log=workspace.logs_dir(place or stack) / "program.log")
             command = EngineCommand(
                 executable=find_tool("pulumi", workspace),
                 environment=environment,
@@ -118,13 +120,14 @@ class Rehearsal:
         """Return what an `up` would do; nothing is changed."""
         return self._run("preview", lambda to: self._stack.preview(policy_packs=self._packs, **to))
 
-    def up(self) -> Outcome:
+    def up(self, *, judged: bool = False) -> Outcome:
         """Make everything as the program says, once the policies have seen the plan.
 
         They judge a whole stack at the end of a run: without a preview a violation stops `up` when all is made.
+        `judged`: they have seen this plan.
         """
         self._take_up_what_was_left()
-        if self._packs:
+        if self._packs and not judged:
             self.preview()
         return self._run("up", lambda to: self._stack.up(policy_packs=self._packs, **to))
 
@@ -134,15 +137,21 @@ class Rehearsal:
         return self._run("refresh", lambda to: self._stack.refresh(**to))
 
     def destroy(self) -> Outcome:
-        """Remove everything, what depends on others first."""
+        """Remove everything, what depends on others first.
+
+        As with the engine's own command, the plan comes first: without it what is protected is met on the way, when
+        much of the rest is gone. Where nothing is, the plan cannot be refused, and is left out.
+        """
         self._take_up_what_was_left()
+        if any(one.protected for one in self._checkpoint().resources):
+            self._run("destroy", lambda to: self._stack.preview_destroy(**to))
         return self._run("destroy", lambda to: self._stack.destroy(**to))
 
     def _take_up_what_was_left(self) -> None:
         """Release the locks of dead runs and read what became of the operations they did not see end."""
         name, stack = self._subject.name, self._stack.name
         release_stale_locks(self._folder.locks(name, stack), stack=stack)
-        checkpoint = read_checkpoint(self._folder.checkpoint(name, stack))
+        checkpoint = self._checkpoint()
         if not checkpoint.pending:
             return
         names = ", ".join(operation.name for operation in checkpoint.pending)
@@ -151,6 +160,9 @@ class Rehearsal:
         if ids:
             self._stack.import_stack(adopting(checkpoint, ids))
         self._run("refresh after a killed run", lambda to: self._stack.refresh(**to), CLEAR_PENDING)
+
+    def _checkpoint(self) -> Checkpoint:
+        return read_checkpoint(self._folder.checkpoint(self._subject.name, self._stack.name))
 
     def _run(self, command: str, call: Callable[[_Listeners], object], *flags: str) -> Outcome:
         recorder, said, began = EventRecorder(), list[str](), time.monotonic()

@@ -15,7 +15,7 @@ class Subject:
 
     Arguments: `program`, registers the resources; `project` and `settings`, the content of Pulumi.yaml and of
     the stack's file; `packages`, the providers it uses, by Pulumi's names; `policy_packs`, folders;
-    `hosts_operators`, whether its operators run for real beside the control plane;
+    `cloud`, where its platform is; `protected`, whether its engine is to refuse a destroy;
     `own_plugins`, packages of which the user's own plugin, where it is installed, is as good as the stand-in.
     """
 
@@ -24,7 +24,8 @@ class Subject:
     settings: Json
     packages: tuple[str, ...]
     policy_packs: tuple[Path, ...] = field(default=())
-    hosts_operators: bool = False
+    cloud: str = ""
+    protected: bool = False
     own_plugins: frozenset[str] = frozenset()
 
     @classmethod
@@ -45,7 +46,8 @@ class Subject:
             settings=read_yaml(file),
             packages=provider_packages(platform),
             policy_packs=(workspace.project_root / "policies",),
-            hosts_operators=is_local,
+            cloud=platform.cloud,
+            protected=getattr(platform, "protected", False) is True,
             # Its kubeconfig is that of the control plane here. A cloud's would be a stand-in's, and lead nowhere.
             own_plugins=frozenset({"kubernetes"} if is_local else ()),
         )

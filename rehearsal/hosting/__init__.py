@@ -1,4 +1,4 @@
-"""Runs operators' pods for real: the kubelet of those pods that ask for it."""
+"""Runs operators' pods for real: the kubelet of those pods."""
 
 from rehearsal.hosting.operator_host import OperatorHost
 

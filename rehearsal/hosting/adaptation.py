@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 
 import yaml
 
+from rehearsal.hosting.containers import app_of, identity_of
 from rehearsal.kube.summary import mapping
+from scheduling.json import Json
 
 if TYPE_CHECKING:
-    from scheduling.json import Json, JsonValue
+    from scheduling.json import JsonValue
 
 LOOPBACK = "127.0.0.1"
 ADAPTED = "adapted"
@@ -27,7 +29,9 @@ class Container:
     """A container, ready to be adapted.
 
     `ports` maps each container port to a free port of this machine; `mounts` each mounted path to where it is
-    here; `files` holds the text of each mounted file by its path here; `folder` is the pod's own.
+    here; `files` holds the text of each mounted file by its path here; `folder` is the pod's own. `market` says what
+    the cloud sells, in the form that Karpenter's simulated provider reads, empty where the pod knows it itself;
+    `kubelets` is the kubeconfig with which machines join the cluster.
     """
 
     namespace: str
@@ -37,6 +41,8 @@ class Container:
     mounts: Mapping[str, Path] = field(default_factory=dict[str, Path])
     files: Mapping[Path, str] = field(default_factory=dict[Path, str])
     folder: Path = Path()
+    market: str = ""
+    kubelets: Path = Path()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,12 +58,16 @@ class Invocation:
 class Controller:
     """How pods of one application become processes of this machine.
 
-    `tool` is the program; `extra_ports` are those it listens on without its container declaring them.
+    `namespace` is where the application's own pods are: any other pod may bear its name. `tool` is the program;
+    `extra_ports` are those it listens on without its container declaring them; `buys_from` is the variable that
+    names the file with what is sold, None for a controller that buys nothing.
     """
 
+    namespace: str
     tool: str
     adapt: Callable[[Container], Invocation]
     extra_ports: tuple[int, ...] = ()
+    buys_from: str | None = None
 
 
 def _jobset(container: Container) -> Invocation:
@@ -91,7 +101,13 @@ def _jobset_configuration(text: str, container: Container) -> str:
         "port": container.ports[9443],
         "certDir": str(container.mounts.get(JOBSET_CERTIFICATES, JOBSET_CERTIFICATES)),
     }
-    return yaml.safe_dump({**mapping(parsed), "webhook": webhook}, sort_keys=False)
+    # Outside a pod no file says which namespace the lease belongs in.
+    election: Json = {
+        **mapping(mapping(parsed).get("leaderElection")),
+        "resourceNamespace": container.namespace,
+    }
+    configured: Json = {**mapping(parsed), "leaderElection": election, "webhook": webhook}
+    return yaml.safe_dump(configured, sort_keys=False)
 
 
 def _jobset_marker(container: Container) -> Mapping[Path, str]:
@@ -112,12 +128,24 @@ def _kuberay(container: Container) -> Invocation:
     )
 
 
+INSTANCE_TYPES = "INSTANCE_TYPES_FILE_PATH"
+
+
 def _karpenter(container: Container) -> Invocation:
-    """Karpenter has a setting for its ports' numbers and none for their address."""
+    """Karpenter has a setting for its ports' numbers and none for their address.
+
+    Of a cloud it learns what is sold by asking; the simulated provider reads it in a file.
+    """
     listeners = {"METRICS_PORT": 8080, "HEALTH_PROBE_PORT": 8081}
     ports = {name: str(container.ports[_port(container, name, usual)]) for name, usual in listeners.items()}
-    namespace = {"LEADER_ELECTION_NAMESPACE": container.namespace}
-    return Invocation(args=container.args, variables={**namespace, **container.variables, **ports})
+    market = container.folder / ADAPTED / "instance-types.json"
+    files = {market: container.market} if container.market else {}
+    added = {
+        "LEADER_ELECTION_NAMESPACE": container.namespace,
+        "KUBELET_KUBECONFIG": str(container.kubelets),
+        **({INSTANCE_TYPES: str(market)} if files else {}),
+    }
+    return Invocation(args=container.args, variables={**added, **container.variables, **ports}, files=files)
 
 
 def _port(container: Container, variable: str, usual: int) -> int:
@@ -127,9 +155,25 @@ def _port(container: Container, variable: str, usual: int) -> int:
 
 CONTROLLERS: Mapping[str, Controller] = MappingProxyType(
     {
-        "jobset": Controller(tool="jobset-controller", adapt=_jobset),
-        "kuberay-operator": Controller(tool="kuberay-operator", adapt=_kuberay, extra_ports=(8082,)),
-        "karpenter": Controller(tool="karpenter-kwok", adapt=_karpenter),
+        "jobset": Controller(namespace="jobset-system", tool="jobset-controller", adapt=_jobset),
+        "kuberay-operator": Controller(
+            namespace="kuberay-system", tool="kuberay-operator", adapt=_kuberay, extra_ports=(8082,)
+        ),
+        "karpenter": Controller(
+            namespace="karpenter", tool="karpenter-kwok", adapt=_karpenter, buys_from=INSTANCE_TYPES
+        ),
     }
 )
-"""The controllers that can be run, by the `app.kubernetes.io/name` of their pods."""
+"""The controllers that are run, by the `app.kubernetes.io/name` that their charts give to their pods.
+
+The simulated cluster leaves exactly these pods alone: its stages name them too.
+"""
+
+
+def controller_of(pod: Json) -> Controller | None:
+    """The controller whose pod this is, None for a pod that is only simulated.
+
+    By what a chart writes anyway: a pod is the same on a cloud and in its rehearsal.
+    """
+    controller = CONTROLLERS.get(app_of(pod))
+    return controller if controller and controller.namespace == identity_of(pod).namespace else None

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from rehearsal.kube.summary import mapping, sequence
 from scheduling.json import Json
-from scheduling.labels import HOSTED, HOSTED_VALUE
 
 APP = "app.kubernetes.io/name"
 
@@ -37,14 +36,17 @@ def app_of(pod: Json) -> str:
 
 
 def should_run(pod: Json) -> bool:
-    """Whether a process belongs behind this pod now: it asks for one, has a node, and has not ended."""
-    metadata = mapping(pod.get("metadata"))
+    """Whether a controller's pod is to have its process now: it has a node, and has not ended."""
     return (
-        mapping(metadata.get("annotations")).get(HOSTED) == HOSTED_VALUE
-        and not metadata.get("deletionTimestamp")
-        and bool(mapping(pod.get("spec")).get("nodeName"))
+        not mapping(pod.get("metadata")).get("deletionTimestamp")
+        and bool(node_of(pod))
         and mapping(pod.get("status")).get("phase") not in ("Succeeded", "Failed")
     )
+
+
+def node_of(pod: Json) -> str:
+    """The node the pod is on; empty before it has one."""
+    return str(mapping(pod.get("spec")).get("nodeName") or "")
 
 
 def main_container(pod: Json) -> Json:

@@ -1,4 +1,4 @@
-"""The operator host: watches pods, and runs a process behind each one that asks for it."""
+"""The operator host: watches pods, and runs a process behind each one that is a controller's."""
 
 import asyncio
 import contextlib
@@ -11,9 +11,9 @@ from pathlib import Path
 import psutil
 
 from rehearsal.controlplane.kubeconfig import read_cluster
-from rehearsal.hosting.adaptation import CONTROLLERS
+from rehearsal.hosting.adaptation import CONTROLLERS, Controller, controller_of
 from rehearsal.hosting.connect_proxy import ConnectProxy
-from rehearsal.hosting.containers import APP, app_of, identity_of, should_run
+from rehearsal.hosting.containers import APP, identity_of, should_run
 from rehearsal.hosting.hosted_pod import HostedPod
 from rehearsal.hosting.layout import HostLayout
 from rehearsal.hosting.preparation import Surroundings
@@ -32,11 +32,17 @@ _log = logging.getLogger(__name__)
 
 
 class Host:
-    """Runs until SIGTERM or SIGINT. `programs` maps each controller's tool to its file."""
+    """Runs until SIGTERM or SIGINT.
 
-    def __init__(self, layout: HostLayout, find_program: Callable[[str], Path]) -> None:
+    `find_program` names the file of a controller's tool; `market` says what is sold to a Karpenter on a node.
+    """
+
+    def __init__(
+        self, layout: HostLayout, find_program: Callable[[str], Path], market: Callable[[Json], str]
+    ) -> None:
         self._layout = layout
         self._find_program = find_program
+        self._market = market
         self._client = KubeClient.from_kubeconfig(layout.kubeconfig)
         self._cluster = read_cluster(layout.kubeconfig)
         self._hosted: dict[str, HostedPod] = {}
@@ -97,18 +103,18 @@ class Host:
 
     def _changed(self, pod: Json) -> None:
         uid = identity_of(pod).uid
-        if not should_run(pod):
+        controller = controller_of(pod)
+        if controller is None or not should_run(pod):
             self._end(uid)
         elif uid in self._hosted:
             self._hosted[uid].pod = pod
         else:
-            self._begin(uid, pod)
+            self._begin(uid, pod, controller)
 
     def _gone(self, pod: Json) -> None:
         self._end(identity_of(pod).uid)
 
-    def _begin(self, uid: str, pod: Json) -> None:
-        controller = CONTROLLERS[app_of(pod)]
+    def _begin(self, uid: str, pod: Json, controller: Controller) -> None:
         surroundings = Surroundings(
             client=self._client,
             cluster=self._cluster,
@@ -116,6 +122,8 @@ class Host:
             folder=self._layout.folder,
             pods=self._layout.pods,
             logs=self._layout.logs,
+            kubelets=self._layout.kubeconfig,
+            market=self._market,
         )
         hosted = HostedPod(pod, controller, self._find_program(controller.tool), surroundings)
         self._hosted[uid] = hosted

@@ -1,14 +1,21 @@
 """From a pod to the process that runs behind it: resolves, places and adapts."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from rehearsal.controlplane.kubeconfig import Cluster
 from rehearsal.controlplane.ports import free_ports
 from rehearsal.hosting.adaptation import LOOPBACK, Container, Controller
-from rehearsal.hosting.containers import container_ports, identity_of, main_container, readiness_probe
+from rehearsal.hosting.containers import (
+    CannotRunError,
+    container_ports,
+    identity_of,
+    main_container,
+    node_of,
+    readiness_probe,
+)
 from rehearsal.hosting.environment import Lookup, expand, resolve_environment
 from rehearsal.hosting.pod_files import PodFiles
 from rehearsal.hosting.supervised_process import Command
@@ -23,7 +30,8 @@ class Surroundings:
     """What all hosted pods share.
 
     `cluster_proxy` is the address of the HTTP proxy through which names inside the cluster are reached. The
-    processes run in `folder`, by which they are recognised; each pod's files are in a folder under `pods`.
+    processes run in `folder`, by which they are recognised; each pod's files are in a folder under `pods`. With
+    `kubelets`, a kubeconfig, machines join the cluster; `market` says what is sold to a buyer on a node.
     """
 
     client: KubeClient
@@ -32,6 +40,8 @@ class Surroundings:
     folder: Path
     pods: Path
     logs: Path
+    kubelets: Path
+    market: Callable[[Json], str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +78,8 @@ def prepare(
             mounts=mounts,
             files=files.texts(),
             folder=files.folder,
+            market=_market(pod, controller, variables, surroundings),
+            kubelets=surroundings.kubelets,
         )
     )
     files.write_kubeconfig(surroundings.cluster)
@@ -80,6 +92,18 @@ def prepare(
         log=surroundings.logs / f"{controller.tool}.log",
     )
     return Prepared(command=command, ports=ports)
+
+
+def _market(
+    pod: Json, controller: Controller, variables: Mapping[str, str], surroundings: Surroundings
+) -> str:
+    """What the cloud sells where the pod is; empty for a pod that buys nothing or brings its own list."""
+    if controller.buys_from is None or controller.buys_from in variables:
+        return ""
+    node = surroundings.client.get("v1", "Node", node_of(pod))
+    if node is None:
+        raise CannotRunError(f"its node {node_of(pod)} has gone")
+    return surroundings.market(node)
 
 
 def _ports_here(container: Json, controller: Controller) -> Mapping[int, int]:

@@ -79,14 +79,28 @@ class Discovery:
             raise NoSuchKind(api_version, kind)
         return fetched[kind]
 
+    def listable(self) -> list[tuple[str, str]]:
+        """Return apiVersion and kind of everything that can be listed, each kind in its preferred version."""
+        groups = map(mapping, sequence(self._transport.request("GET", "/apis").get("groups")))
+        preferred = [str(mapping(each.get("preferredVersion")).get("groupVersion")) for each in groups]
+        return [
+            (api_version, str(each["kind"]))
+            for api_version in ("v1", *preferred)
+            for each in map(mapping, sequence(self._resources(api_version).get("resources")))
+            if "list" in sequence(each.get("verbs")) and "/" not in str(each["name"])
+        ]
+
     def forget(self, api_version: str) -> None:
         """Ask again the next time: a CRD of this apiVersion came, changed or went."""
         with self._lock:
             self._known.pop(api_version, None)
 
     def _fetch(self, api_version: str) -> Mapping[str, Endpoint]:
+        return endpoints(api_version, self._resources(api_version))
+
+    def _resources(self, api_version: str) -> Json:
         try:
-            return endpoints(api_version, self._transport.request("GET", root(api_version)))
+            return self._transport.request("GET", root(api_version))
         except KubeError as error:
             if error.status == 404:
                 return {}

@@ -45,6 +45,10 @@ class ObjectClient:
         """Return whether objects of a kind live in namespaces."""
         return self._discovery.find(api_version, kind).namespaced
 
+    def listable_kinds(self) -> list[tuple[str, str]]:
+        """Return apiVersion and kind of everything the server can list."""
+        return self._discovery.listable()
+
     def forget_kinds(self, api_version: str) -> None:
         """Ask the server again which kinds this apiVersion has: one of its CRDs came, changed or went."""
         self._discovery.forget(api_version)

@@ -56,6 +56,11 @@ class Faults:
         """Turn the n-th call away so many times before it is served; above `MAX_RETRIES` it fails."""
         self._throttles[call_number] = times
 
+    def ordered(self, when: str) -> frozenset[int | str]:
+        """Return the crashes after a `create` or `delete` that have not come yet."""
+        with self._lock:
+            return frozenset(self._crashes[when])
+
     @property
     def creates(self) -> int:
         """How many creates have begun."""

@@ -12,12 +12,10 @@ from rehearsal.paths import Workspace
 from rehearsal.scenes.default_placement import DefaultPlacement, default_placement
 from rehearsal.scenes.expectations import unmet_by_default_placement, unmet_by_rayjob, unmet_by_restart
 from rehearsal.scenes.manifests import load_example
-from rehearsal.scenes.placement import name_of
-from rehearsal.scenes.platform import Platform
+from rehearsal.scenes.platform import Platform, training_platform
 from rehearsal.scenes.rayjob_placement import RayJobPlacement, rayjob_placement
 from rehearsal.scenes.spot_restart import SpotRestart, restart_on_spot
 from rehearsal.scenes.table import render_table
-from scheduling.labels import TRAINING, TRAINING_VALUE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,14 +60,7 @@ def demo(workspace: Workspace, stack: str, *, say: Callable[[str], None] = print
 def _running_platform(workspace: Workspace, stack: str, say: Callable[[str], None]) -> Platform:
     if not ControlPlane(stack, workspace).healthy() or not OperatorHost(workspace, stack).running():
         raise RehearsalError(f"the platform {stack} is not up: run `make up` first")
-    client = KubeClient.from_kubeconfig(workspace.kubeconfig(stack))
-    namespaces = client.list("v1", "Namespace", label_selector=f"{TRAINING}={TRAINING_VALUE}")
-    if not namespaces:
-        raise RehearsalError(
-            f"the platform {stack} has no training namespace: add one under `namespaces` in its stack file, "
-            "then `make up`"
-        )
-    return Platform(client=client, namespace=min(map(name_of, namespaces)), say=say)
+    return training_platform(KubeClient.from_kubeconfig(workspace.kubeconfig(stack)), stack, say)
 
 
 def _verdicts(result: DemoResult) -> Sequence[tuple[str, str, list[str]]]:

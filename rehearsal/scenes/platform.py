@@ -4,10 +4,12 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from rehearsal.errors import RehearsalError
 from rehearsal.kube.client import KubeClient
 from rehearsal.kube.summary import identity, mapping
 from rehearsal.scenes.placement import Placement, name_of, node_of, placements
 from scheduling.json import Json
+from scheduling.labels import TRAINING, TRAINING_VALUE
 
 FIELD_MANAGER = "holdfast-scenes"
 # Karpenter waits up to 10 s for more pods before it buys; a busy machine takes its time for the rest.
@@ -46,6 +48,22 @@ class Platform:
         return placements(pods, self.nodes())
 
 
+def training_platform(client: KubeClient, stack: str, say: Callable[[str], None]) -> Platform:
+    """Return the platform of a stack, its first training namespace to play in. Raises RehearsalError without one."""
+    namespaces = client.list("v1", "Namespace", label_selector=f"{TRAINING}={TRAINING_VALUE}")
+    if not namespaces:
+        raise RehearsalError(
+            f"the platform {stack} has no training namespace: add one under `namespaces` in its stack file, "
+            "and bring it up again"
+        )
+    return Platform(client=client, namespace=min(map(name_of, namespaces)), say=say)
+
+
+def apply(platform: Platform, obj: Json) -> None:
+    """Apply an object in the training namespace, as its user would."""
+    platform.client.apply(_placed(platform, obj), field_manager=FIELD_MANAGER, force=True)
+
+
 @contextmanager
 def played(platform: Platform, *objects: Json) -> Generator[None]:
     """Apply `objects` for the length of the block, and leave the platform as if they had never been there.
@@ -56,7 +74,7 @@ def played(platform: Platform, *objects: Json) -> Generator[None]:
     _remove(platform, objects)
     try:
         for obj in objects:
-            platform.client.apply(_placed(platform, obj), field_manager=FIELD_MANAGER, force=True)
+            apply(platform, obj)
         yield
     finally:
         _remove(platform, objects)

@@ -7,7 +7,7 @@ from rehearsal.errors import RehearsalError
 from rehearsal.kube.summary import mapping, sequence
 from rehearsal.scenes.manifests import pod_count
 from rehearsal.scenes.placement import Placement, is_running, name_of, placements, uid_of
-from rehearsal.scenes.platform import SECONDS, Platform, played, wait_until_claim_is_gone
+from rehearsal.scenes.platform import SECONDS, Platform, apply, played, wait_until_claim_is_gone
 from scheduling.json import Json
 
 EVICTED = "EvictionByEvictionAPI"
@@ -55,14 +55,9 @@ class PodHistory:
 def restart_on_spot(platform: Platform, jobset: Json) -> SpotRestart:
     """Play the scene with this JobSet. Raises KubeTimeout where a step does not come about."""
     name, pods = name_of(jobset), pod_count(jobset)
-    selector = f"jobset.sigs.k8s.io/jobset-name={name}"
+    selector = _pods_of(jobset)
     with played(platform, jobset):
-        platform.say(f"JobSet {name} applied: {pods} pods select spot")
-        before = platform.wait_for_pods(
-            selector, lambda found: len(found) == pods and all(map(is_running, found)), f"{name} runs"
-        )
-        for each in before:
-            platform.say(f"{each.pod} runs on {each.capacity} {each.machine} (pool {each.pool})")
+        before = _wait_until_it_runs(platform, jobset)
         interrupted = before[0].node
         begin = time.monotonic()
         history = _interrupt_and_watch(platform, selector, interrupted, pods)
@@ -83,6 +78,29 @@ def restart_on_spot(platform: Platform, jobset: Json) -> SpotRestart:
         restarts=restarts,
         seconds=seconds,
     )
+
+
+def leave_running(platform: Platform, jobset: Json) -> tuple[Placement, ...]:
+    """Apply a JobSet, and leave it when its pods run. Raises KubeTimeout where they do not."""
+    apply(platform, jobset)
+    return _wait_until_it_runs(platform, jobset)
+
+
+def _wait_until_it_runs(platform: Platform, jobset: Json) -> tuple[Placement, ...]:
+    name, pods = name_of(jobset), pod_count(jobset)
+    platform.say(f"JobSet {name} applied: {pods} pods select spot")
+    placed = platform.wait_for_pods(
+        _pods_of(jobset),
+        lambda found: len(found) == pods and all(map(is_running, found)),
+        f"{name} runs",
+    )
+    for each in placed:
+        platform.say(f"{each.pod} runs on {each.capacity} {each.machine} (pool {each.pool})")
+    return placed
+
+
+def _pods_of(jobset: Json) -> str:
+    return f"jobset.sigs.k8s.io/jobset-name={name_of(jobset)}"
 
 
 def _interrupt_and_watch(platform: Platform, selector: str, node: str, pods: int) -> PodHistory:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from rehearsal.engine import Audience, Rehearsal, Subject
 from rehearsal.engine.checkpoint import Checkpoint, read_checkpoint
@@ -16,9 +17,10 @@ from rehearsal.stacks.surroundings import Surroundings
 
 @dataclass(frozen=True, kw_only=True)
 class Stack:
-    """A stack under its name; `audience` watches the engine."""
+    """A stack under its name, its files in the folder `place`; `audience` watches the engine."""
 
     name: str
+    place: str
     workspace: Workspace
     subject: Subject
     surroundings: Surroundings
@@ -36,6 +38,7 @@ class Stack:
     ) -> "Stack":
         """Return the stack of this name; `run_as`, where given, keeps it apart from the one that is in use.
 
+        Kept apart it has another folder and another control plane, and everything in it the same names.
         Raises ConfigError or RehearsalError before anything is started.
         """
         subject = Subject.holdfast(name, workspace)
@@ -45,11 +48,11 @@ class Stack:
         surroundings = Surroundings(
             stack=run_as or name,
             workspace=workspace,
-            hosts_operators=subject.hosts_operators,
             report=report,
         )
         return cls(
-            name=run_as or name,
+            name=name,
+            place=run_as or name,
             workspace=workspace,
             subject=subject,
             surroundings=surroundings,
@@ -68,19 +71,29 @@ class Stack:
             stand_ins=self.stand_ins(faults or Faults()),
             audience=self.audience,
             process=process,
+            place=self.place,
         ) as rehearsal:
             yield rehearsal
 
     def stand_ins(self, faults: Faults) -> StackStandIns:
         """Return what plays the stack's providers."""
         return StackStandIns(
-            stack=self.name, project=self.subject.name, workspace=self.workspace, faults=faults
+            stack=self.name,
+            project=self.subject.name,
+            workspace=self.workspace,
+            faults=faults,
+            place=self.place,
         )
 
     @property
     def folder(self) -> EngineFolder:
         """What the engine keeps of the stack."""
-        return EngineFolder.of(self.name, self.workspace)
+        return EngineFolder.of(self.place, self.workspace)
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The kubeconfig of the stack's control plane."""
+        return self.workspace.kubeconfig(self.place)
 
     def checkpoint(self) -> Checkpoint:
         """Return the engine's state."""

@@ -9,6 +9,7 @@ from rehearsal.paths import Workspace
 from rehearsal.providers.faults import Faults
 from rehearsal.providers.kubernetes.charts import ChartMirror
 from rehearsal.providers.kubernetes.provider import KubernetesProvider
+from rehearsal.stacks.cluster_nodes import ClusterNodes
 from rehearsal.tools.locate import find_tool
 
 _KUBERNETES = "kubernetes"
@@ -18,16 +19,22 @@ class StackStandIns:
     """Plays every provider of a stack.
 
     Arguments: `project`, the project's name, under which the engine keeps the stack's state; `faults`, what
-    the stand-ins shall suffer. Kubernetes objects go to the API server of the stack's own control plane.
+    the stand-ins shall suffer; `place`, the folder the stack is kept in, by default that of its name. Kubernetes
+    objects, and the machines of node groups, go to the API server of the stack's own control plane.
     """
 
-    def __init__(self, *, stack: str, project: str, workspace: Workspace, faults: Faults) -> None:
-        folder = EngineFolder.of(stack, workspace)
-        self._stack = stack
+    def __init__(
+        self, *, stack: str, project: str, workspace: Workspace, faults: Faults, place: str | None = None
+    ) -> None:
+        folder = EngineFolder.of(place or stack, workspace)
+        self._kubeconfig = workspace.kubeconfig(place or stack)
         self._workspace = workspace
         self._faults = faults
         self.clouds = StandInClouds(
-            folder=folder.stand_ins, checkpoint=folder.checkpoint(project, stack), faults=faults
+            folder=folder.stand_ins,
+            checkpoint=folder.checkpoint(project, stack),
+            faults=faults,
+            nodes=lambda package: ClusterNodes(self._kubeconfig, package),
         )
 
     def provider(self, package: str) -> ResourceProviderServicer:
@@ -42,8 +49,9 @@ class StackStandIns:
 
     def _kubernetes(self) -> KubernetesProvider:
         return KubernetesProvider(
-            self._workspace.kubeconfig(self._stack),
+            self._kubeconfig,
             find_tool("helm", self._workspace),
             ChartMirror(self._workspace.charts_dir, base=self._workspace.project_root),
             self._faults,
+            reach=self.clouds.refuse_connection,
         )

@@ -9,18 +9,15 @@ from rehearsal.paths import Workspace
 
 
 class Surroundings:
-    """The control plane of a stack and, where operators really run, their host.
+    """The control plane of a stack, and the host of its operators.
 
     `report` is told, a line at a time, what is being done. Nothing is started before it is asked for.
     """
 
-    def __init__(
-        self, *, stack: str, workspace: Workspace, hosts_operators: bool, report: Callable[[str], None]
-    ) -> None:
+    def __init__(self, *, stack: str, workspace: Workspace, report: Callable[[str], None]) -> None:
         self._stack = stack
         self._control_plane = ControlPlane(stack, workspace, report=report)
         self._host = OperatorHost(workspace, stack, report=report)
-        self._hosts_operators = hosts_operators
         self._report = report
 
     def start(self) -> None:
@@ -28,8 +25,7 @@ class Surroundings:
         if not self._control_plane.healthy():
             self._report(f"Starting the control plane of {self._stack}.")
         self._control_plane.start()
-        if self._hosts_operators:
-            self._host.start()
+        self._host.start()
 
     def remove(self) -> None:
         """End every process and drop what the API server held. Harmless when nothing is there."""

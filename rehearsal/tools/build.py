@@ -49,7 +49,7 @@ def gather_chart(
         )
     wanted = chart_fingerprint(source, workspace)
     made = partial_dir(workspace) / source.title
-    gather(source, Path(told["Dir"]), made)
+    gather(source, Path(told["Dir"]), made, workspace.project_root)
     place = workspace.charts_dir / source.name
     _replace_stamped("charts", source.name, workspace, wanted, lambda: replace_folder(made, place))
 

@@ -19,7 +19,8 @@ _KUBERNETES_VERSION = "k8s.io/component-base/version"
 class Tool:
     """One program, built from a Go package.
 
-    `module` is the folder under tools/ whose go.mod pins it. `asks` are the arguments that make it print its
+    `module` is the folder under tools/ whose go.mod pins it. `version_of` is the package whose version is the
+    program's where its own, `./folder`, lies in that folder and has none. `asks` are the arguments that make it print its
     version; None where it cannot say, and then only the one built here is trusted. `stamps` are the link-time
     variables that hold the version, with {version}, {major} and {minor} to be filled in. `idle` are packages it
     links and a rehearsal never runs: they are compiled without inlining, which is quicker.
@@ -28,6 +29,7 @@ class Tool:
     name: str
     module: str
     package: str
+    version_of: str | None = None
     asks: tuple[str, ...] | None = None
     accepts: Accepts = Accepts.EXACT
     stamps: tuple[str, ...] = ()
@@ -40,7 +42,13 @@ class Tool:
 
     def pin(self, project_root: Path) -> Version:
         """The version this tool's go.mod asks for."""
-        return pinned_version(project_root, self.module, self.package)
+        return pinned_version(project_root, self.module, self.version_of or self.package)
+
+    def own_sources(self, project_root: Path) -> list[Path]:
+        """The files of this project that the program is made of, none for one that is all upstream's."""
+        if not self.package.startswith("./"):
+            return []
+        return sorted((project_root / "tools" / self.module / self.package).glob("*.go"))
 
     def build_flags(self, pin: Version) -> tuple[str, ...]:
         """The flags of `go build`, the version to be written into the program among them."""
@@ -75,7 +83,12 @@ TOOLS = (
     Tool(name="etcd", module="kubernetes", package="go.etcd.io/etcd/server/v3", asks=("--version",)),
     Tool(name="kwok", module="kubernetes", package="sigs.k8s.io/kwok/cmd/kwok", asks=("--version",)),
     Tool(name="kwokctl", module="kubernetes", package="sigs.k8s.io/kwok/cmd/kwokctl", asks=("--version",)),
-    Tool(name="karpenter-kwok", module="kubernetes", package="sigs.k8s.io/karpenter/kwok"),
+    Tool(
+        name="karpenter-kwok",
+        module="kubernetes",
+        package="./karpenter",
+        version_of="sigs.k8s.io/karpenter",
+    ),
     Tool(name="jobset-controller", module="kubernetes", package="sigs.k8s.io/jobset"),
     Tool(
         name="helm",

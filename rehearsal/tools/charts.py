@@ -7,7 +7,8 @@ from pathlib import Path, PurePosixPath
 
 from rehearsal.errors import RehearsalError
 from rehearsal.paths import Workspace
-from rehearsal.tools.pins import pinned_version
+from rehearsal.tools.pins import pinned_text, pinned_version
+from rehearsal.tools.releasing import write_release
 from rehearsal.tools.stamps import fingerprint, stamped
 from rehearsal.tools.versions import Version
 
@@ -16,7 +17,8 @@ from rehearsal.tools.versions import Version
 class ChartSource:
     """One chart: `folder` inside `go_module`, which tools/`module`/go.mod pins.
 
-    `more_crds` are folders of the same module whose CRDs the chart needs and does not carry.
+    `more_crds` are folders of the same module whose CRDs the chart needs and does not carry. `numbered_late` is
+    true where upstream writes the version into a chart only as it publishes it.
     """
 
     name: str
@@ -24,6 +26,7 @@ class ChartSource:
     go_module: str
     folder: PurePosixPath
     more_crds: tuple[PurePosixPath, ...] = ()
+    numbered_late: bool = False
 
     @property
     def title(self) -> str:
@@ -31,7 +34,7 @@ class ChartSource:
         return f"{self.name} chart"
 
     def pin(self, project_root: Path) -> Version:
-        """The version of the module, which is its operator's."""
+        """The version of the module, which is its operator's. Raises RehearsalError where it has no releases."""
         return pinned_version(project_root, self.module, self.go_module)
 
 
@@ -48,12 +51,35 @@ CHARTS = (
         go_module="github.com/ray-project/kuberay",
         folder=PurePosixPath("helm-chart/kuberay-operator"),
     ),
+    # Upstream calls both of Karpenter's charts `karpenter`: the simulated provider's is published nowhere else, and
+    # goes by its provider's name here.
     ChartSource(
-        name="karpenter",
+        name="karpenter-kwok",
         module="kubernetes",
         go_module="sigs.k8s.io/karpenter",
         folder=PurePosixPath("kwok/charts"),
         more_crds=(PurePosixPath("kwok/apis/crds"),),
+    ),
+    ChartSource(
+        name="karpenter",
+        module="kubernetes",
+        go_module="github.com/aws/karpenter-provider-aws",
+        folder=PurePosixPath("charts/karpenter"),
+        # In the repository the chart's crds/ is a link to this folder; Go's modules hold no links.
+        more_crds=(PurePosixPath("pkg/apis/crds"),),
+        numbered_late=True,
+    ),
+    ChartSource(
+        name="nvidia-device-plugin",
+        module="charts",
+        go_module="github.com/NVIDIA/k8s-device-plugin",
+        folder=PurePosixPath("deployments/helm/nvidia-device-plugin"),
+    ),
+    ChartSource(
+        name="aws-efa-k8s-device-plugin",
+        module="charts",
+        go_module="github.com/aws/eks-charts",
+        folder=PurePosixPath("stable/aws-efa-k8s-device-plugin"),
     ),
 )
 
@@ -61,14 +87,16 @@ CHARTS = (
 def chart_fingerprint(source: ChartSource, workspace: Workspace) -> str:
     """What decides a copied chart: the module's version and content hash, and which of its folders are taken."""
     project_root = workspace.project_root
-    pin = source.pin(project_root)
+    pin = pinned_text(project_root, source.module, source.go_module)
     sums = (project_root / "tools" / source.module / "go.sum").read_text(encoding="utf-8")
-    line = re.search(rf"^{re.escape(source.go_module)} v{re.escape(str(pin))} h1:\S+$", sums, re.MULTILINE)
+    line = re.search(rf"^{re.escape(source.go_module)} {re.escape(pin)} h1:\S+$", sums, re.MULTILINE)
     if line is None:
         raise RehearsalError(
-            f"tools/{source.module}/go.sum has no hash of {source.go_module} v{pin}: run `go mod tidy` in tools/{source.module}"
+            f"tools/{source.module}/go.sum has no hash of {source.go_module} {pin}: "
+            f"run `go mod download {source.go_module}` in tools/{source.module}"
         )
-    return fingerprint(line[0], str(source.folder), *(str(folder) for folder in source.more_crds))
+    folders = (source.folder, *source.more_crds)
+    return fingerprint(line[0], *(str(folder) for folder in folders), str(source.numbered_late))
 
 
 def chart_current(source: ChartSource, workspace: Workspace) -> bool:
@@ -77,7 +105,7 @@ def chart_current(source: ChartSource, workspace: Workspace) -> bool:
     return there and stamped("charts", source.name, workspace) == chart_fingerprint(source, workspace)
 
 
-def gather(source: ChartSource, module_dir: Path, made: Path) -> None:
+def gather(source: ChartSource, module_dir: Path, made: Path, project_root: Path) -> None:
     """Copy the chart and the further CRDs from the module's folder into `made`, which is laid anew.
 
     Raises RehearsalError where the module has no such chart.
@@ -91,6 +119,8 @@ def gather(source: ChartSource, module_dir: Path, made: Path) -> None:
     _copy_folder(chart, made)
     for folder in source.more_crds:
         _copy_folder(module_dir / folder, made / "crds")
+    if source.numbered_late:
+        write_release(made, source.pin(project_root))
 
 
 def _copy_folder(source: Path, target: Path) -> None:

@@ -49,7 +49,8 @@ _SOURCES = {source.name: source for source in CHARTS}
 CRD_CHARTS = (
     CrdChart(name="jobset-crds", source=_SOURCES["jobset"]),
     CrdChart(name="kuberay-crds", source=_SOURCES["kuberay-operator"]),
-    CrdChart(name="karpenter-kwok-crds", source=_SOURCES["karpenter"]),
+    CrdChart(name="karpenter-crds", source=_SOURCES["karpenter"]),
+    CrdChart(name="karpenter-kwok-crds", source=_SOURCES["karpenter-kwok"]),
 )
 
 

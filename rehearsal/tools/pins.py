@@ -62,9 +62,17 @@ def read_go_module(folder: Path) -> GoModule:
     return parse_go_mod(folder, text)
 
 
+def pinned_text(project_root: Path, module: str, package: str) -> str:
+    """Return the version, as it is written, at which tools/`module`/go.mod pins what `package` is in.
+
+    Of a module without releases it is the one Go makes of a commit. Raises RehearsalError.
+    """
+    return read_go_module(project_root / "tools" / module).providing(package)[1]
+
+
 def pinned_version(project_root: Path, module: str, package: str) -> Version:
     """Return the release at which tools/`module`/go.mod pins what `package` is in. Raises RehearsalError."""
-    _, version = read_go_module(project_root / "tools" / module).providing(package)
+    version = pinned_text(project_root, module, package)
     parsed = parse_version(version)
     if parsed is None:
         raise RehearsalError(

@@ -20,10 +20,11 @@ def fingerprint(*parts: bytes | str) -> str:
 
 
 def binary_fingerprint(tool: Tool, workspace: Workspace) -> str:
-    """What decides a built program: its pins with their checksums, its flags, and the machine's kind."""
+    """What decides a built program: its pins with their checksums, our own sources, its flags, the machine's kind."""
     folder = workspace.project_root / "tools" / tool.module
     flags = tool.build_flags(tool.pin(workspace.project_root))
     sums = folder / "go.sum"
+    sources = tool.own_sources(workspace.project_root)
     return fingerprint(
         (folder / "go.mod").read_bytes(),
         sums.read_bytes() if sums.is_file() else b"",
@@ -31,6 +32,7 @@ def binary_fingerprint(tool: Tool, workspace: Workspace) -> str:
         *flags,
         sys.platform,
         platform.machine(),
+        *(part for path in sources for part in (path.name, path.read_bytes())),
     )
 
 

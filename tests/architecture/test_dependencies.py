@@ -31,7 +31,7 @@ SURROUNDINGS = frozenset(
     }
 )
 
-CLOUD_SDKS = frozenset({"pulumi_aws", "pulumi_eks", "pulumi_gcp", "pulumi_azure_native"})
+CLOUD_SDKS = frozenset({"pulumi_aws", "pulumi_gcp", "pulumi_azure_native"})
 
 
 def root_of(name: str) -> str:

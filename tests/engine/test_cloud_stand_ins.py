@@ -1,6 +1,5 @@
 """The real engine takes the stand-ins for clouds."""
 
-import json
 from pathlib import Path
 
 import pulumi
@@ -19,7 +18,6 @@ pytestmark = [
 _VPC = "aws:ec2/vpc:Vpc"
 _SUBNET = "aws:ec2/subnet:Subnet"
 _BUCKET = "aws:s3/bucket:Bucket"
-_CLUSTER = "aws:eks/cluster:Cluster"
 
 
 @pytest.fixture
@@ -121,40 +119,6 @@ def test_invokes_and_instances_answer_for_their_own_regions(tmp_path: Path) -> N
     assert outputs["zones"] == ["eu-west-1a", "eu-west-1b", "eu-west-1c"], (
         "the invoke answered for another region"
     )
-
-
-def test_a_remote_component_registers_its_children_and_answers_its_outputs(tmp_path: Path) -> None:
-    stack = CloudProgram(root=tmp_path, packages=("aws", "eks"))
-    unknown: list[object] = []
-
-    def program() -> None:
-        import pulumi_eks as eks
-
-        cluster = eks.Cluster(
-            "train", version="1.36", subnet_ids=["subnet-1", "subnet-2"], create_oidc_provider=True
-        )
-        cluster.kubeconfig.apply(unknown.append)
-        pulumi.export("kubeconfig", cluster.kubeconfig)
-        pulumi.export("version", cluster.eks_cluster.version)
-        pulumi.export("issuer", cluster.oidc_provider_url)
-
-    planned = stack.preview(program)
-    assert unknown == [], "a kubeconfig was given before there was a cluster"
-    outputs = stack.up(program).outputs
-    (cluster,) = stack.objects(_CLUSTER)
-    assert planned.changes["create"] == 7, (
-        "stack, component, role, policy, security group, cluster, OIDC provider"
-    )
-    assert cluster.id in json.dumps(outputs["kubeconfig"]), (
-        "the kubeconfig asks for a token of another cluster"
-    )
-    assert outputs["version"] == "1.36", "the cluster itself did not come back as a resource"
-    assert str(outputs["issuer"]) in json.dumps(cluster.computed["identities"]), (
-        "the issuer is another cluster's"
-    )
-    assert stack.up(program).changed == 0, "the component changes though nothing did"
-    stack.destroy(program)
-    assert stack.cloud().read().all() == [], "a child outlived its component"
 
 
 def test_google_and_azure_are_stood_in_for_likewise(tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ pytestmark = [
 _VPC = "aws:ec2/vpc:Vpc"
 _SUBNET = "aws:ec2/subnet:Subnet"
 _BUCKET = "aws:s3/bucket:Bucket"
-_CLUSTER = "aws:eks/cluster:Cluster"
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pulumi
 import pytest
 
 from rehearsal.cli.crashing import SEED_VARIABLE, seed_of
-from rehearsal.crash import prove, run_undisturbed, sample
+from rehearsal.crash import prove, prove_in_turn, run_undisturbed, sample
 from rehearsal.crash.cloud_stage import CloudStage
 from rehearsal.engine import EngineKilled
 from rehearsal.engine.process import EngineProcess
@@ -52,6 +52,25 @@ def test_after_a_kill_the_next_run_arrives_where_an_undisturbed_one_does(tmp_pat
     for at in sample(baseline.urns, _SAMPLE, seed):
         proof = prove(stage, at, baseline)
         assert proof.faults == (), f"after a kill at {proof.name} (seed {seed})"
+
+
+def test_after_several_kills_on_one_way_the_last_run_arrives_where_an_undisturbed_one_does(
+    tmp_path: Path,
+) -> None:
+    stage = a_stage(tmp_path, network)
+    baseline = run_undisturbed(stage)
+    proof = prove_in_turn(stage, baseline.urns[1:4], baseline)
+    assert proof.faults == (), "the runs that went on from a killed one went astray"
+    assert proof.killed_up == proof.killed_destroy == baseline.urns[1:4], (
+        "not every kill that was ordered came"
+    )
+
+
+def test_a_kill_that_never_comes_is_told(tmp_path: Path) -> None:
+    stage = a_stage(tmp_path, network)
+    baseline = run_undisturbed(stage)
+    (told,) = prove_in_turn(stage, [urn("nowhere", _VPC)], baseline).faults
+    assert told.startswith("no up was killed after urn:"), "a resource that is not made would count as proved"
 
 
 def test_an_object_made_just_before_the_kill_is_adopted_and_not_made_twice(tmp_path: Path) -> None:

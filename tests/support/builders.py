@@ -74,7 +74,7 @@ def tier(document: Document, namespace: int, index: int) -> Document:
 def read(document: JsonValue) -> LocalPlatform:
     """Parse a document as the program does."""
     cloud, found = cloud_of(document)
-    return cloud.read(found)
+    return cast("LocalPlatform", cloud.read(found, {}))
 
 
 def problems(document: JsonValue) -> tuple[Problem, ...]:

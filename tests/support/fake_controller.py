@@ -36,7 +36,7 @@ from rehearsal.hosting.layout import HostLayout
 from rehearsal.paths import Workspace
 logging.basicConfig(level=logging.INFO, stream=sys.stderr)
 root, program = map(pathlib.Path, sys.argv[1:])
-asyncio.run(Host(HostLayout.of("local", Workspace(project_root=root)), lambda tool: program).run())
+asyncio.run(Host(HostLayout.of("local", Workspace(project_root=root)), lambda tool: program, lambda node: "[]").run())
 """
 
 

@@ -23,15 +23,14 @@ def container(**overrides: JsonValue) -> Json:
 def pod(
     *,
     name: str = "controller-1",
-    namespace: str = "operators",
-    annotations: "Json | None" = None,
+    namespace: str = "jobset-system",
     labels: "Json | None" = None,
     metadata: "Json | None" = None,
     spec: "Json | None" = None,
     status: "Json | None" = None,
     of: "Json | None" = None,
 ) -> Json:
-    """A hosted pod that has a node; `of` is its container, the other arguments are merged in."""
+    """A pod of JobSet's controller that has a node; `of` is its container, the other arguments are merged in."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -39,7 +38,6 @@ def pod(
             "name": name,
             "namespace": namespace,
             "uid": f"uid-of-{name}",
-            "annotations": {"holdfast.dev/hosted": "true", **(annotations or {})},
             "labels": {"app.kubernetes.io/name": "jobset", **(labels or {})},
             **(metadata or {}),
         },
@@ -59,7 +57,7 @@ def service(
     targeted: Json = {} if target is None else {"targetPort": target}
     selected = {"app.kubernetes.io/name": "jobset"} if selector is None else selector
     return {
-        "metadata": {"name": "webhook", "namespace": "operators"},
+        "metadata": {"name": "webhook", "namespace": "jobset-system"},
         "spec": {
             "clusterIP": ip,
             "clusterIPs": [ip],
@@ -81,6 +79,7 @@ def to_adapt(
     ports: dict[int, int] | None = None,
     mounts: dict[str, Path] | None = None,
     files: dict[Path, str] | None = None,
+    market: str = "",
 ) -> Container:
     """A container whose every port p is served on p + 10 000."""
     return Container(
@@ -91,4 +90,6 @@ def to_adapt(
         mounts=mounts or {},
         files=files or {},
         folder=Path("/pods/one"),
+        market=market,
+        kubelets=Path("/kubelets"),
     )

@@ -15,6 +15,8 @@ import pulumi
 from pulumi.runtime import mocks as pulumi_mocks
 from pulumi.runtime import rpc, settings
 
+from tests.support.eks_outputs import computed_outputs
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
@@ -42,6 +44,8 @@ class Recorded:
     depends_on: frozenset[str]
     deleted_with: str
     delete_timeout: str
+    import_id: str
+    ignore_changes: frozenset[str]
 
 
 @dataclass(kw_only=True)
@@ -89,7 +93,17 @@ class _Echo(pulumi_mocks.Mocks):
     def new_resource(self, args: pulumi_mocks.MockResourceArgs) -> tuple[str | None, dict[str, object]]:
         # In a preview nothing has an identity yet: whoever needs one has to live with an unknown.
         inputs = cast("dict[str, object]", args.inputs)  # pyright: ignore[reportUnknownMemberType]
-        return ("" if self._preview else f"{args.name}-id"), inputs
+        computed = {} if self._preview else computed_outputs(args.typ, inputs)
+        return ("" if self._preview else f"{args.name}-id"), {**self._added(args), **inputs, **computed}
+
+    def _added(self, args: pulumi_mocks.MockResourceArgs) -> dict[str, object]:
+        """What AWS adds to nearly everything: a name, which is made up before the preview, and an ARN after it."""
+        if not args.typ.startswith("aws:"):
+            return {}
+        service = args.typ.split(":")[1].split("/")[0]
+        arn = f"arn:aws:{service}:us-east-1:123456789012:{args.name}"
+        name = "bucket" if args.typ == "aws:s3/bucket:Bucket" else "name"
+        return {name: f"{args.name}-0a1b2c3", **({} if self._preview else {"arn": arn})}
 
 
 class _RecordingMonitor(pulumi_mocks.MockMonitor):
@@ -136,6 +150,8 @@ def _recorded(request: resource_pb2.RegisterResourceRequest, urn: str) -> Record
         depends_on=frozenset(_name(dependency) for dependency in request.dependencies),
         deleted_with=_name(request.deletedWith),
         delete_timeout=request.customTimeouts.delete,
+        import_id=request.importId,
+        ignore_changes=frozenset(request.ignoreChanges),
     )
 
 

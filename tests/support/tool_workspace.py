@@ -75,6 +75,12 @@ class PretendedGo:
         )
         chart(folder / "modules/sigs.k8s.io/karpenter/kwok/charts", crds=("nodepools",))
         crd(folder / "modules/sigs.k8s.io/karpenter/kwok/apis/crds", "kwoknodeclasses")
+        aws = folder / "modules/github.com/aws/karpenter-provider-aws"
+        chart(aws / "charts/karpenter", values=KARPENTER_VALUES)
+        crd(aws / "pkg/apis/crds", "ec2nodeclasses")
+        nvidia = folder / "modules/github.com/NVIDIA/k8s-device-plugin"
+        chart(nvidia / "deployments/helm/nvidia-device-plugin")
+        chart(folder / "modules/github.com/aws/eks-charts/stable/aws-efa-k8s-device-plugin")
         return cls(folder=folder)
 
     @property
@@ -105,13 +111,25 @@ class PretendedGo:
         (self.folder / "hangs").touch()
 
 
-def chart(folder: Path, crds: tuple[str, ...]) -> None:
+#: The values of a chart as it lies in its repository, with the image of a release before.
+KARPENTER_VALUES = """\
+controller:
+  image:
+    repository: example.com/controller
+    tag: 1.0.0
+    digest: sha256:0123
+"""
+
+
+def chart(folder: Path, crds: tuple[str, ...] = (), values: str = "") -> None:
     """Write an upstream chart, read-only as in Go's module cache."""
     folder.mkdir(parents=True)
-    (folder / "Chart.yaml").write_text(f"name: {folder.name}\n", encoding="utf-8")
+    described = f"name: {folder.name}\nversion: 1.0.0\nappVersion: 1.0.0\n"
+    for name, text in (("Chart.yaml", described), ("values.yaml", values)):
+        (folder / name).write_text(text, encoding="utf-8")
+        (folder / name).chmod(0o444)
     for name in crds:
         crd(folder / "crds", name)
-    (folder / "Chart.yaml").chmod(0o444)
 
 
 def crd(folder: Path, name: str) -> None:

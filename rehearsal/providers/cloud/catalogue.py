@@ -1,19 +1,17 @@
 """What a cloud does beyond keeping what it is told: the registries a cloud's own package fills.
 
 A cloud adds, by type token: how its resources are named and identified, what it computes, what may not change in
-place, what it refuses; and by token its invokes and remote components.
+place, what it refuses; and by token its invokes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+from rehearsal.providers.cloud.machines import Fleet
 from rehearsal.providers.cloud.state import CloudObject, Inventory
+from rehearsal.providers.kubeconfig import Connection
 from scheduling.json import Json, JsonValue
-
-if TYPE_CHECKING:
-    from rehearsal.providers.cloud.construction import Construction
-    from rehearsal.providers.values import Properties
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,12 +51,21 @@ class Call:
     inventory: Inventory
 
 
+@dataclass(frozen=True, kw_only=True)
+class Reaching:
+    """Somebody about to call an API server of this cloud."""
+
+    connection: Connection
+    inventory: Inventory
+
+
 Compute: TypeAlias = Callable[[Making], JsonValue]
 Identify: TypeAlias = Callable[[Making], str]
 Refuse: TypeAlias = Callable[[Making], str | None]
 RefuseRemoval: TypeAlias = Callable[[Removal], str | None]
 Invoke: TypeAlias = Callable[[Call], Json]
-Construct: TypeAlias = "Callable[[Construction], Properties]"
+RefuseConnection: TypeAlias = Callable[[Reaching], str | None]
+Remark: TypeAlias = Callable[[Inventory], Sequence[str]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +79,7 @@ class Rules:
     * `computed`: outputs the cloud sets, by name; they win over inputs of that name, and are unknown on preview.
     * `immutable`: input paths (`name`, `vpcConfig.subnetIds`) that cannot change in place.
     * `taken`: what the cloud says to a second object of one name; None: the catalogue's message.
+    * `overwrites`: a second object takes the place of the first, as where AWS calls it Put or Set.
     * `refuse_create`, `refuse_update`, `refuse_delete`: return the cloud's message, or None to let it pass.
     """
 
@@ -82,6 +90,7 @@ class Rules:
     computed: Mapping[str, Compute] = field(default_factory=dict[str, Compute])
     immutable: frozenset[str] = frozenset()
     taken: str | None = None
+    overwrites: bool = False
     refuse_create: Sequence[Refuse] = ()
     refuse_update: Sequence[Refuse] = ()
     refuse_delete: Sequence[RefuseRemoval] = ()
@@ -115,20 +124,32 @@ def describe(making: Making, output: str) -> str:
     return f"{making.name or making.id}-{output}-{making.digest[:8]}"
 
 
+def remark_nothing(_: Inventory) -> Sequence[str]:
+    """Return no remark."""
+    return ()
+
+
+def reach_everything(_: Reaching) -> str | None:
+    """Return None: every API server answers everybody."""
+    return None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Catalogue:
     """Everything that sets one package's cloud apart; the default knows nothing and works for any package.
 
-    * `resources`, `invokes`, `components`: by token.
+    * `resources`, `invokes`: by token.
     * `common`: outputs computed for every type that has an output of the name.
     * `name_properties`: inputs that hold a physical name, tried in order where they are optional text.
     * `scopes`: inputs within which names are unique; with the name they are immutable.
     * `text`: makes a computed text nothing else says more about.
+    * `fleets`: by token, the machines which an object of the type keeps running as nodes of its cluster.
+    * `refuse_connection`: why an API server of this cloud cannot be called, in the client's words; None: it can.
+    * `remarks`: what a rehearsal cannot show of the objects that exist and their owner must know.
     """
 
     resources: Mapping[str, Rules] = field(default_factory=dict[str, Rules])
     invokes: Mapping[str, Invoke] = field(default_factory=dict[str, Invoke])
-    components: "Mapping[str, Construct]" = field(default_factory=dict[str, "Construct"])
     common: Mapping[str, Compute] = field(default_factory=dict[str, Compute])
     name_properties: tuple[str, ...] = ("name",)
     scopes: frozenset[str] = frozenset()
@@ -136,3 +157,6 @@ class Catalogue:
     identify: Identify = identify_by_name
     text: Callable[[Making, str], str] = describe
     messages: Messages = field(default_factory=Messages)
+    fleets: Mapping[str, Fleet] = field(default_factory=dict[str, Fleet])
+    refuse_connection: RefuseConnection = reach_everything
+    remarks: Remark = remark_nothing

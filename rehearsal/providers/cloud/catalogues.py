@@ -8,10 +8,18 @@ from rehearsal.providers.cloud.catalogue import Catalogue
 # A module with a CATALOGUE for each package a stand-in knows more about than its SDK says.
 _MODULES = {
     "aws": "rehearsal.providers.cloud.aws.catalogue",
-    "eks": "rehearsal.providers.cloud.eks.catalogue",
     "gcp": "rehearsal.providers.cloud.gcp.catalogue",
     "azure-native": "rehearsal.providers.cloud.azure_native.catalogue",
 }
+
+
+# The programs kubeconfigs name to get a token, and the package whose clusters they know.
+_TOKEN_COMMANDS = {"aws": "aws", "gke-gcloud-auth-plugin": "gcp", "kubelogin": "azure-native"}
+
+
+def package_of_command(command: str) -> str | None:
+    """Return the package to whose clusters a kubeconfig leads that asks this program for a token."""
+    return _TOKEN_COMMANDS.get(command)
 
 
 def catalogue_of(package: str) -> Catalogue:

@@ -8,6 +8,7 @@ from typing import cast
 from rehearsal.errors import RehearsalError
 from rehearsal.providers.cloud.catalogue import Call, Catalogue, Making, Removal, Rules
 from rehearsal.providers.cloud.computing import computed_values, planned_values
+from rehearsal.providers.cloud.machines import Group, Machine
 from rehearsal.providers.cloud.resource_type import ResourceType
 from rehearsal.providers.cloud.schema.package import Schema
 from rehearsal.providers.cloud.state import CloudObject, CloudState, Inventory
@@ -107,6 +108,20 @@ class Cloud:
             )
         )
 
+    def keeps_machines(self, token: str) -> bool:
+        """Whether objects of a type keep machines running."""
+        return token in self.catalogue.fleets
+
+    def machines(self) -> list[Machine]:
+        """Return every machine that runs now because some object keeps it running."""
+        inventory = self.state.read()
+        return [
+            machine
+            for token, fleet in self.catalogue.fleets.items()
+            for group in inventory.of_type(token)
+            for machine in fleet(Group(target=group, inventory=inventory))
+        ]
+
     def _updated(
         self, kind: ResourceType, asked: Asked, current: CloudObject, inputs: Properties, inventory: Inventory
     ) -> CloudObject:
@@ -141,6 +156,8 @@ class Cloud:
             names = (kind.physical_name(other.outputs), kind.scope(other.outputs))
             return other.id == making.id or bool(making.name and names == (making.name, making.scope))
 
+        if kind.rules.overwrites:
+            return
         if any(is_same(other) for other in making.inventory.of_type(making.type)):
             message = kind.rules.taken or self.catalogue.messages.taken
             raise RehearsalError(message.format(type=making.type, name=making.name or making.id))

@@ -2,6 +2,7 @@
 
 # ruff: noqa: N802, ARG002 - names and parameters of the methods are the protocol's
 
+import threading
 from pathlib import Path
 
 import grpc
@@ -12,29 +13,33 @@ from rehearsal.errors import RehearsalError
 from rehearsal.providers.cloud.answers import check_failures, resource_diff
 from rehearsal.providers.cloud.catalogues import catalogue_of
 from rehearsal.providers.cloud.cloud import Asked, Cloud
-from rehearsal.providers.cloud.construction import Construction, monitor_at
+from rehearsal.providers.cloud.machines import Nodes, NoNodes
 from rehearsal.providers.cloud.naming import with_name
 from rehearsal.providers.cloud.schema.checking import violations
 from rehearsal.providers.cloud.schema.package import Schema
 from rehearsal.providers.cloud.state import CloudState
 from rehearsal.providers.faults import Faults
 from rehearsal.providers.plugin import Plugin
+from rehearsal.providers.serving import InitFailedError
 from rehearsal.providers.values import Properties, Secret, Value, from_struct, has_secret, to_struct
 
 
 class CloudProvider(Plugin):
-    """Stands in for the provider plugin of one package, such as "aws", "eks" or "azure-native".
+    """Stands in for the provider plugin of one package, such as "aws" or "azure-native".
 
     What it creates is kept in `state_file`, which outlives the run; `faults` are the failures it is to
-    suffer. Raises RehearsalError where the package's SDK is not installed.
+    suffer; `nodes` is where the machines of node groups go. Raises RehearsalError where the package's SDK is not
+    installed.
     """
 
-    def __init__(self, package: str, state_file: Path, faults: Faults) -> None:
+    def __init__(self, package: str, state_file: Path, faults: Faults, *, nodes: Nodes | None = None) -> None:
         schema = Schema.for_package(package)
         super().__init__(schema.version)
         self._catalogue = catalogue_of(package)
         self._cloud = Cloud(schema, self._catalogue, CloudState(state_file))
         self._faults = faults
+        self._nodes = nodes or NoNodes()
+        self._settling = threading.Lock()
 
     def Check(
         self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext
@@ -72,8 +77,15 @@ class CloudProvider(Plugin):
         self._before_call("create", request.type)
         self._faults.before_create(request.urn)
         made = self._cloud.create(self._asked(request, context), inputs)
-        self._faults.after_create(request.urn)
         outputs = _keeping_secrets(made.outputs, inputs)
+        try:
+            self._settle_machines(request.type)
+        except RehearsalError as error:
+            # The object is there, as one in a cloud whose machines fail: the engine must know of it.
+            raise InitFailedError(
+                resource_id=made.id, properties=outputs, inputs=inputs, reasons=[str(error)]
+            ) from error
+        self._faults.after_create(request.urn)
         return provider_pb2.CreateResponse(id=made.id, properties=to_struct(outputs))
 
     def Read(
@@ -106,12 +118,14 @@ class CloudProvider(Plugin):
             return provider_pb2.UpdateResponse(properties=to_struct(planned))
         self._before_call("update", request.type)
         changed = self._cloud.update(asked, request.id, inputs)
+        self._settle_machines(request.type)
         return provider_pb2.UpdateResponse(properties=to_struct(_keeping_secrets(changed.outputs, inputs)))
 
     def Delete(self, request: provider_pb2.DeleteRequest, context: grpc.ServicerContext) -> empty_pb2.Empty:
         """Remove an object."""
         self._before_call("delete", request.type)
         self._cloud.delete(request.type, request.id)
+        self._settle_machines(request.type)
         self._faults.after_delete(request.urn)
         return empty_pb2.Empty()
 
@@ -128,18 +142,10 @@ class CloudProvider(Plugin):
     def Construct(
         self, request: provider_pb2.ConstructRequest, context: grpc.ServicerContext
     ) -> provider_pb2.ConstructResponse:
-        """Build a remote component by registering its children with the engine."""
-        self._cloud.kind(request.type)
-        build = self._catalogue.components.get(request.type)
-        if build is None:
-            known = ", ".join(sorted(self._catalogue.components)) or "none"
-            raise RehearsalError(
-                f"component {request.type!r} is not rehearsed; these are: {known}. Register its parts yourself, "
-                "or add it to the package's components in rehearsal/providers/cloud"
-            )
-        with monitor_at(request.monitorEndpoint) as monitor:
-            construction = Construction(request, monitor)
-            return construction.finish(build(construction))
+        """Refuse the components of packages: what they would make is known to their plugins alone."""
+        raise RehearsalError(
+            f"component {request.type!r} is not rehearsed; make the resources it is made of in the program"
+        )
 
     def Call(
         self, request: provider_pb2.CallRequest, context: grpc.ServicerContext
@@ -148,6 +154,12 @@ class CloudProvider(Plugin):
         raise RehearsalError(
             f"method {request.tok!r} is not rehearsed; use the component's outputs instead of calling it"
         )
+
+    def _settle_machines(self, token: str) -> None:
+        """Bring the nodes in line with what now keeps machines running: whatever was left undone is done as well."""
+        if self._cloud.keeps_machines(token):
+            with self._settling:
+                self._nodes.keep(self._cloud.machines())
 
     def _before_call(self, verb: str, token: str) -> None:
         self._faults.before_call(f"{verb} {token}", reason=self._catalogue.messages.throttled)

@@ -3,8 +3,9 @@
 from rehearsal.errors import RehearsalError
 from rehearsal.kube.client import KubeClient
 from rehearsal.kube.errors import KubeTimeout, NoSuchKind
-from rehearsal.kube.summary import identity, mapping, sequence, summarise
+from rehearsal.kube.summary import identity, mapping
 from rehearsal.providers.kubernetes.annotations import SKIP_AWAIT, is_set, propagation
+from rehearsal.providers.kubernetes.holding import held_by
 from scheduling.json import Json
 
 # The kinds whose deletion the plugin does not wait for when told to skip waits.
@@ -12,21 +13,24 @@ _MAY_SKIP_AWAIT = frozenset(
     {"DaemonSet", "Deployment", "Job", "Namespace", "Pod", "ReplicationController", "StatefulSet"}
 )
 
+# A stack gives pools hours to drain. Here a pod ends at once and a machine in seconds: what has not gone by then
+# will not go.
+LONGEST_SECONDS = 300.0
+
 
 class StillThereError(RehearsalError):
-    """An object is not gone in time: `live` is its last state."""
+    """An object is not gone in time: `live` is its last state, `reason` what holds it."""
 
-    def __init__(self, live: Json, seconds: float) -> None:
-        super().__init__(
-            f"{identity(live)} is still there {seconds:.0f} s after its deletion: {_held_by(live)}"
-        )
+    def __init__(self, live: Json, seconds: float, reason: str) -> None:
+        super().__init__(f"{identity(live)} is still there {seconds:.0f} s after its deletion: {reason}")
         self.live = live
 
 
 def delete(client: KubeClient, obj: Json, *, seconds: float) -> None:
     """Delete an object and wait until it is gone; one that is not there, or whose kind is gone, is.
 
-    Raises StillThereError, which names what holds the object, when it is there after `seconds`.
+    Raises StillThereError, which names what holds the object, when it is there after `seconds`, or after the
+    longest that a rehearsal waits.
     """
     metadata = mapping(obj.get("metadata"))
     api_version, kind, name = str(obj["apiVersion"]), str(obj["kind"]), str(metadata["name"])
@@ -34,7 +38,7 @@ def delete(client: KubeClient, obj: Json, *, seconds: float) -> None:
     try:
         was_there = client.delete(api_version, kind, name, namespace=namespace, propagation=propagation(obj))
         if was_there and not (kind in _MAY_SKIP_AWAIT and is_set(obj, SKIP_AWAIT)):
-            wait_until_gone(client, obj, seconds=seconds)
+            wait_until_gone(client, obj, seconds=min(seconds, LONGEST_SECONDS))
     except NoSuchKind:
         return
 
@@ -59,17 +63,5 @@ def wait_until_gone(client: KubeClient, obj: Json, *, seconds: float) -> None:
             what=f"{identity(obj)} is gone",
         )
     except KubeTimeout as timeout:
-        raise StillThereError(timeout.last or obj, seconds) from timeout
-
-
-def _held_by(live: Json) -> str:
-    finalizers = [str(each) for each in sequence(mapping(live.get("metadata")).get("finalizers"))]
-    others = [name for name in finalizers if name != "foregroundDeletion"]
-    if others:
-        return (
-            f"finalizer {', '.join(others)} holds it. The controller that removes it does not, or was removed "
-            "first: bring it back, or take the finalizer off by hand if nothing outside depends on it"
-        )
-    if finalizers:
-        return "objects that it owns are not gone yet"
-    return summarise(live)
+        live = timeout.last or obj
+        raise StillThereError(live, seconds, held_by(client, live)) from timeout

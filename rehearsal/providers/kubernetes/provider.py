@@ -4,7 +4,6 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from importlib.metadata import version
 from pathlib import Path
 from typing import Protocol
 
@@ -18,15 +17,16 @@ from rehearsal.providers.faults import Faults
 from rehearsal.providers.kubernetes.charts import ChartMirror
 from rehearsal.providers.kubernetes.helm import Helm
 from rehearsal.providers.kubernetes.inputs import Naming
+from rehearsal.providers.kubernetes.instances import Instances, Reach, everywhere
 from rehearsal.providers.kubernetes.invoking import invoke, refusal
 from rehearsal.providers.kubernetes.objects import Objects
 from rehearsal.providers.kubernetes.operation import Operation, Outcome, Resources
+from rehearsal.providers.kubernetes.out_of_reach import OutOfReach
 from rehearsal.providers.kubernetes.releases import Releases
 from rehearsal.providers.kubernetes.session import Session
-from rehearsal.providers.kubernetes.settings import Settings, unheeded
+from rehearsal.providers.kubernetes.settings import Settings
 from rehearsal.providers.kubernetes.tokens import RELEASE
-from rehearsal.providers.plugin import Plugin
-from rehearsal.providers.values import from_struct, reveal, to_struct
+from rehearsal.providers.values import from_struct, to_struct
 from scheduling.json import Json
 
 
@@ -41,16 +41,24 @@ class _Request(Protocol):
 _DISABLED = provider_pb2.CheckRequest.AutonamingOptions.DISABLE
 
 
-class KubernetesProvider(Plugin):
+class KubernetesProvider(Instances):
     """Stands in for the kubernetes provider plugin on the control plane of a rehearsal.
 
     Whatever kubeconfig a program gives its provider, objects go to the API server of `client_kubeconfig`: a
-    rehearsal never reaches a cluster that somebody uses. `helm` is the program that makes releases, from the
-    charts of `charts`; `faults` are the failures to suffer.
+    rehearsal never reaches a cluster that somebody uses. They go there as long as, by `reach`, the program's own
+    kubeconfig leads somewhere. `helm` is the program that makes releases, from the charts of `charts`; `faults`
+    are the failures to suffer.
     """
 
-    def __init__(self, client_kubeconfig: Path, helm: Path, charts: ChartMirror, faults: Faults) -> None:
-        super().__init__(version("pulumi-kubernetes"))
+    def __init__(
+        self,
+        client_kubeconfig: Path,
+        helm: Path,
+        charts: ChartMirror,
+        faults: Faults,
+        reach: Reach = everywhere,
+    ) -> None:
+        super().__init__(reach)
         self._session = Session(client_kubeconfig)
         self._faults = faults
         self._known = set[str]()
@@ -68,19 +76,7 @@ class KubernetesProvider(Plugin):
             operation = Operation(
                 urn=urn, token=token, client=client, cancellation=cancellation, settings=Settings()
             )
-            return self._resources(token).made(operation, inputs)
-
-    def CheckConfig(
-        self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext
-    ) -> provider_pb2.CheckResponse:
-        """Refuse settings that cannot be rehearsed."""
-        news = from_struct(request.news)
-        known = {name: reveal(value) for name, value in news.items() if isinstance(value, str | bool)}
-        failures = [
-            provider_pb2.CheckFailure(property=name, reason=f"{name} is not rehearsed; {reason}")
-            for name, reason in unheeded(known).items()
-        ]
-        return provider_pb2.CheckResponse(inputs=request.news, failures=failures)
+            return self._known_resources(token).made(operation, inputs)
 
     def Configure(
         self, request: provider_pb2.ConfigureRequest, context: grpc.ServicerContext
@@ -104,7 +100,7 @@ class KubernetesProvider(Plugin):
             )
             news, olds = from_struct(request.news), from_struct(request.olds)
             try:
-                inputs = self._resources(request.type).check(operation, news, olds, naming)
+                inputs = self._resources(request, context).check(operation, news, olds, naming)
             except KubeUnreachable:
                 raise
             except RehearsalError as error:
@@ -118,7 +114,7 @@ class KubernetesProvider(Plugin):
         """Compare a resource's last-applied inputs with its new ones."""
         self._known.add(request.urn)
         with self._operation(request, context) as operation:
-            return self._resources(request.type).diff(
+            return self._resources(request, context).diff(
                 operation,
                 from_struct(request.olds),
                 from_struct(request.old_inputs),
@@ -130,7 +126,7 @@ class KubernetesProvider(Plugin):
     ) -> provider_pb2.CreateResponse:
         """Make a resource and wait until it works, or on preview say what it will be."""
         inputs = from_struct(request.properties)
-        resources = self._resources(request.type)
+        resources = self._resources(request, context)
         with self._operation(request, context, timeout=request.timeout) as operation:
             if request.preview:
                 planned = resources.plan_create(operation, inputs)
@@ -146,7 +142,7 @@ class KubernetesProvider(Plugin):
         self._faults.before_call(f"read {request.type}")
         outputs, inputs = from_struct(request.properties), from_struct(request.inputs)
         with self._operation(request, context) as operation:
-            outcome = self._resources(request.type).read(operation, request.id, outputs, inputs)
+            outcome = self._resources(request, context).read(operation, request.id, outputs, inputs)
         return _read_response(outcome)
 
     def Update(
@@ -154,7 +150,7 @@ class KubernetesProvider(Plugin):
     ) -> provider_pb2.UpdateResponse:
         """Bring a resource up to its new inputs, or on preview say what it will be."""
         inputs, outputs = from_struct(request.news), from_struct(request.olds)
-        resources = self._resources(request.type)
+        resources = self._resources(request, context)
         with self._operation(request, context, timeout=request.timeout) as operation:
             if request.preview:
                 planned = resources.plan_update(operation, inputs, outputs)
@@ -167,7 +163,7 @@ class KubernetesProvider(Plugin):
         """Delete a resource and wait until it is gone."""
         self._faults.before_call(f"delete {request.type}")
         with self._operation(request, context, timeout=request.timeout) as operation:
-            self._resources(request.type).remove(operation, request.id, from_struct(request.properties))
+            self._resources(request, context).remove(operation, request.id, from_struct(request.properties))
         self._faults.after_delete(request.urn)
         return empty_pb2.Empty()
 
@@ -190,7 +186,14 @@ class KubernetesProvider(Plugin):
         self._session.cancel()
         return empty_pb2.Empty()
 
-    def _resources(self, token: str) -> Resources:
+    def _resources(self, request: _Request, context: grpc.ServicerContext) -> Resources:
+        found = self._known_resources(request.type)
+        reason = self.unreachable(context)
+        if reason is None:
+            return found
+        return OutOfReach(resources=found, reason=reason, configuration=self.configuration(context))
+
+    def _known_resources(self, token: str) -> Resources:
         return self._releases if token == RELEASE else self._objects
 
     @contextmanager

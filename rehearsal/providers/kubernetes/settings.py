@@ -6,7 +6,6 @@ from scheduling.json import Json
 
 _UNHEEDED = {
     "renderYamlToDirectory": "objects go to an API server here: leave it unset",
-    "deleteUnreachable": "nothing is deleted from a state unseen: start the control plane instead",
 }
 
 

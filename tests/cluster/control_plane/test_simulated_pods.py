@@ -74,10 +74,12 @@ def test_a_pod_succeeds_only_when_it_is_told_to(watched: Watched) -> None:
 
 
 def test_a_hosted_pod_waits_for_its_host(watched: Watched) -> None:
-    apply(watched.client, trainer("hosted", annotations={"holdfast.dev/hosted": "true"}))
-    run(watched.client, trainer("not-hosted"))
-    hosted = watched.client.get("v1", "Pod", "hosted")
+    labels = {"app.kubernetes.io/name": "karpenter"}
+    apply(watched.client, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "karpenter"}})
+    apply(watched.client, trainer("hosted", namespace="karpenter", labels=labels))
+    run(watched.client, trainer("not-hosted", labels=labels))
+    hosted = watched.client.get("v1", "Pod", "hosted", "karpenter")
     assert phase(hosted) == "Pending", (
         "a pod that came after it runs already; this one is for its host to run"
     )
-    watched.client.delete("v1", "Pod", "hosted")
+    watched.client.delete("v1", "Pod", "hosted", namespace="karpenter")

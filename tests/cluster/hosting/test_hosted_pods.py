@@ -21,7 +21,7 @@ from tests.support.fake_controller import running_host
 
 pytestmark = pytest.mark.cluster
 
-NAMESPACE = "operators"
+NAMESPACE = "karpenter"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +96,6 @@ def pod(name: str) -> Json:
             "name": name,
             "namespace": NAMESPACE,
             "labels": {"app.kubernetes.io/name": "karpenter"},
-            "annotations": {"holdfast.dev/hosted": "true"},
         },
         "spec": {
             "nodeName": "system-0",

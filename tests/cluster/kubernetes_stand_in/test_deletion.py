@@ -40,6 +40,54 @@ def test_a_finalizer_that_nobody_removes_is_named(client: KubeClient, namespace:
     assert client.get("v1", "ConfigMap", "conf", namespace) is None, "the next run could not go on"
 
 
+def test_what_holds_its_owner_is_named_with_who_lets_it_go(client: KubeClient, namespace: str) -> None:
+    pool = Resource(client=client, token=CONFIG_MAP, name="pool", timeout=2)
+    pool.create({"metadata": {"name": "pool", "namespace": namespace}})
+    owner = client.get("v1", "ConfigMap", "pool", namespace)
+    assert owner is not None, "the owner is there"
+    reference: Json = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "name": "pool",
+        "uid": mapping(owner["metadata"])["uid"],
+        "blockOwnerDeletion": True,
+    }
+    claim: Json = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": "claim",
+            "namespace": namespace,
+            "ownerReferences": [reference],
+            "finalizers": ["karpenter.sh/termination"],
+        },
+    }
+    client.create(claim)
+    with pytest.raises(StillThereError) as failure:
+        pool.delete()
+    told = str(failure.value)
+    assert f"ConfigMap {namespace}/pool is still there 2 s after its deletion: it owns ConfigMap" in told, (
+        told
+    )
+    assert (
+        f"{namespace}/claim: finalizer karpenter.sh/termination holds it (Karpenter takes it off" in told
+    ), told
+    client.merge_patch("v1", "ConfigMap", "claim", {"metadata": {"finalizers": None}}, namespace=namespace)
+    pool.delete()
+
+
+def test_what_holds_its_namespace_is_named(client: KubeClient, namespace: str) -> None:
+    Resource(client=client, token=CONFIG_MAP).create(held(namespace))
+    space = Resource(client=client, token="kubernetes:core/v1:Namespace", id=namespace, timeout=4)
+    with pytest.raises(StillThereError) as failure:
+        space.delete()
+    assert f"it contains ConfigMap {namespace}/conf: finalizer holdfast.dev/held holds it" in str(
+        failure.value
+    )
+    let_go(client, namespace)
+    Resource(client=client, token="kubernetes:core/v1:Namespace", id=namespace).delete()
+
+
 def test_a_deletion_waits_for_the_finalizers_owner(client: KubeClient, namespace: str) -> None:
     resource = Resource(client=client, token=CONFIG_MAP)
     resource.create(held(namespace))

@@ -97,6 +97,3 @@ def test_it_runs_on_system_nodes_beside_the_cluster() -> None:
     assert objects(values, "tolerations") == [{"key": "CriticalAddonsOnly", "operator": "Exists"}], (
         "which are tainted"
     )
-    assert text(values, "podAnnotations", "holdfast.dev/hosted") == "true", (
-        "simulated pods run nothing by themselves"
-    )

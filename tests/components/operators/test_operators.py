@@ -46,6 +46,41 @@ def test_images_are_pinned_to_the_operators_versions() -> None:
     )
 
 
+def test_images_come_from_a_mirror_where_there_is_one() -> None:
+    recording = recorded(replace(ARGS, images="registry.example.com/mirror"))
+    images = [
+        text(release, "values", "image", "repository") for release in (jobset(recording), kuberay(recording))
+    ]
+    assert images == [
+        "registry.example.com/mirror/jobset/jobset",
+        "registry.example.com/mirror/kuberay/operator",
+    ], "a cluster without internet reaches no other registry"
+
+
+def test_charts_come_from_upstream_where_there_is_no_mirror() -> None:
+    recording = recorded(replace(ARGS, charts=None))
+    assert text(jobset(recording), "chart") == "oci://registry.k8s.io/jobset/charts/jobset", "JobSet's own"
+    assert (
+        text(kuberay(recording), "repositoryOpts", "repo") == "https://ray-project.github.io/kuberay-helm"
+    ), "KubeRay's own"
+
+
+def test_replicas_prefer_zones_of_their_own_without_insisting() -> None:
+    recording = recorded(replace(ARGS, replicas=2))
+    for placement in (
+        mapping(jobset(recording), "values", "controller"),
+        mapping(kuberay(recording), "values"),
+    ):
+        kinds = mapping(placement, "affinity", "podAntiAffinity")
+        assert list(kinds) == ["preferredDuringSchedulingIgnoredDuringExecution"], (
+            "a rule would leave a rolling update's third pod without a node"
+        )
+        (preferred,) = objects(kinds, "preferredDuringSchedulingIgnoredDuringExecution")
+        assert text(preferred, "podAffinityTerm", "topologyKey") == "topology.kubernetes.io/zone", (
+            "the loss of a zone must not take both"
+        )
+
+
 @pytest.mark.parametrize(("replicas", "elects"), [(1, False), (2, True)])
 def test_a_leader_is_elected_among_several(replicas: int, elects: bool) -> None:
     recording = recorded(replace(ARGS, replicas=replicas))

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 
 import pytest
+from pulumi_aws.ec2 import Subnet
 
+from components.pools.ec2_node_class import Ec2NodeClassArgs, ec2_node_class
 from components.pools.karpenter import KarpenterPool, KarpenterPoolArgs
 from components.pools.node_class import KWOK
-from components.pools.node_pool import TERMINATION_GRACE_PERIOD
+from components.pools.node_pool import TERMINATION_GRACE_PERIOD, node_pool_spec
 from tests.support.builders import machine, pool
-from tests.support.inputs import text
+from tests.support.inputs import objects, text
 from tests.support.recorder import Recording, record
 
 ARGS = KarpenterPoolArgs(pool=pool("a100"), machines=(machine(),), node_class=KWOK, weight=7)
@@ -54,6 +57,35 @@ def test_deleting_the_pool_waits_for_its_nodes() -> None:
     assert minutes(node_pool.delete_timeout) > minutes(TERMINATION_GRACE_PERIOD), (
         "the wait must outlast the slowest node"
     )
+
+
+def test_zones_fabric_and_roll_out_reach_the_node_pool() -> None:
+    rolling = replace(ARGS, zones=("us-east-1a",), efa=True, roll_out=True)
+    expected = node_pool_spec(
+        ARGS.pool, ARGS.machines, KWOK, "a100", 7, zones=("us-east-1a",), efa=True, roll_out=True
+    )
+    made = recorded(rolling).one(":NodePool").inputs["spec"]
+    assert made == json.loads(json.dumps(expected)), "as they were asked for"
+
+
+def test_what_a_node_class_needs_comes_before_it() -> None:
+    def program() -> None:
+        subnet = Subnet("private", vpc_id="vpc-1")
+        from_ec2 = ec2_node_class(
+            Ec2NodeClassArgs(
+                subnet_ids=[subnet.id],
+                security_group_ids=["sg-1"],
+                ami_alias="al2023@v20260903",
+                volume_gib=100,
+                node_role="nodes",
+            )
+        )
+        KarpenterPool("pool-a100", replace(ARGS, node_class=from_ec2))
+
+    node_class = record(program).one(":EC2NodeClass")
+    assert "private" in node_class.depends_on, "nodes must be gone before the network that they are in"
+    subnets = objects(node_class, "spec", "subnetSelectorTerms")
+    assert subnets == [{"id": "private-id"}], "what was not known yet arrives in its place"
 
 
 def test_a_node_class_says_what_its_cloud_needs() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -13,15 +14,36 @@ from tests.support.builders import machine, pool
 from tests.support.inputs import mapping, objects, text, value
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
     from scheduling.json import Json
+    from scheduling.machines import Machine
     from scheduling.pools import Pool
 
 GPU_MACHINES = (machine("p4d.24xlarge", vcpus=96, gpus=8), machine("g6.12xlarge", vcpus=48, gpus=4))
 
 
-def spec(made: Pool | None = None) -> Json:
+def spec(
+    made: Pool | None = None,
+    *,
+    machines: Sequence[Machine] = (),
+    zones: Collection[str] = (),
+    efa: bool = False,
+    roll_out: bool = False,
+) -> Json:
     facts = made or pool()
-    return node_pool_spec(facts, GPU_MACHINES if facts.has_gpus else (machine(),), KWOK, facts.name, 7)
+    bought = machines or (GPU_MACHINES if facts.has_gpus else (machine(),))
+    return node_pool_spec(facts, bought, KWOK, facts.name, 7, zones=zones, efa=efa, roll_out=roll_out)
+
+
+def budgets(document: Json) -> dict[str, str]:
+    """How many nodes may go at once, by the reason for it."""
+    found: dict[str, str] = {}
+    for budget in objects(document, "disruption", "budgets"):
+        for reason in cast("Sequence[str]", budget["reasons"]):
+            assert reason not in found, f"{reason} stands in two budgets"
+            found[reason] = text(budget, "nodes")
+    return found
 
 
 def requirement(document: Json, key: str) -> Json:
@@ -52,12 +74,40 @@ def test_a_gpu_pool_on_spot_has_both_taints() -> None:
     )
 
 
+def test_a_pool_keeps_to_the_zones_it_is_given() -> None:
+    required = requirement(spec(zones=("us-east-1a", "us-east-1b")), "topology.kubernetes.io/zone")
+    assert list(objects(required, "values")) == ["us-east-1a", "us-east-1b"], (
+        "and to no other of the network's"
+    )
+
+
+def test_a_pool_without_zones_is_at_home_in_all_of_them() -> None:
+    keys = [each["key"] for each in objects(spec(), "template", "spec", "requirements")]
+    assert "topology.kubernetes.io/zone" not in keys, "its node class says where it can go"
+
+
+def test_a_pool_buys_the_architecture_of_its_machines() -> None:
+    graviton = (replace(machine("m7g.xlarge"), arch="arm64"),)
+    required = requirement(spec(machines=graviton), "kubernetes.io/arch")
+    assert list(objects(required, "values")) == ["arm64"], "a pool of these alone could buy nothing otherwise"
+
+
 def test_nodes_are_labelled_with_their_pool() -> None:
     labels = mapping(spec(pool("a100")), "template", "metadata", "labels")
     assert labels == {"holdfast.dev/pool": "a100"}, "the single key by which tiers are selected"
 
 
-def test_limits_hold_the_number_of_nodes_and_what_they_could_add_up_to() -> None:
+def test_nodes_with_gpus_are_labelled_for_their_device_plugin() -> None:
+    labels = mapping(spec(pool(has_gpus=True)), "template", "metadata", "labels")
+    assert labels["nvidia.com/gpu.present"] == "true", "it goes where it is told that there are GPUs"
+
+
+def test_nodes_with_fabric_adapters_are_labelled_for_theirs() -> None:
+    labels = mapping(spec(pool(has_gpus=True), efa=True), "template", "metadata", "labels")
+    assert labels["holdfast.dev/efa"] == "true", "a machine that could have an adapter need not have one"
+
+
+def test_limits_name_the_number_of_nodes_and_what_as_many_of_the_largest_machine_hold() -> None:
     limits = mapping(spec(pool(has_gpus=True, max_nodes=4)), "limits")
     assert limits == {"nodes": "4", "cpu": "384", "nvidia.com/gpu": "32"}, "four of the largest machine"
 
@@ -72,18 +122,29 @@ def test_a_pool_has_the_rank_it_was_given() -> None:
 
 
 def test_running_pods_are_never_moved_for_price_or_drift() -> None:
-    disruption = mapping(spec(), "disruption")
-    assert disruption["consolidationPolicy"] == "WhenEmpty", "a node is given back when nothing runs on it"
-    budgets = objects(disruption, "budgets")
-    none = [budget for budget in budgets if budget["nodes"] == "0"]
-    assert [list(objects(budget, "reasons")) for budget in none] == [["Drifted", "Underutilized"]], (
+    assert value(spec(), "disruption", "consolidationPolicy") == "WhenEmpty", (
+        "a node is given back when nothing runs on it"
+    )
+    allowed = budgets(spec())
+    assert (allowed["Drifted"], allowed["Underutilized"]) == ("0", "0"), (
         "a move costs every step since the last checkpoint"
     )
 
 
 def test_empty_nodes_are_still_given_back() -> None:
-    budgets = objects(spec(), "disruption", "budgets")
-    assert {"nodes": "100%", "reasons": ["Empty"]} in budgets, "written budgets replace the default one"
+    assert budgets(spec())["Empty"] == "100%", "written budgets replace the default one"
+
+
+def test_a_roll_out_lifts_the_budget_for_drift_and_for_nothing_else() -> None:
+    usual, rolling = budgets(spec()), budgets(spec(roll_out=True))
+    changed = {reason for reason in usual if usual[reason] != rolling[reason]}
+    assert changed == {"Drifted"}, "price moves no pod even then"
+
+
+def test_a_roll_out_takes_all_machines_at_once() -> None:
+    assert budgets(spec(roll_out=True))["Drifted"] == "100%", (
+        "a job restarts when one of its nodes goes: one by one, it would restart for each"
+    )
 
 
 def test_a_node_does_not_expire_but_ends_in_finite_time() -> None:

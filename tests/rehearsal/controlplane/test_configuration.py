@@ -13,6 +13,7 @@ from rehearsal.controlplane.kubeconfig import Cluster, administrator, read_clust
 from rehearsal.controlplane.layout import LONGEST_SOCKET_PATH, Layout
 from rehearsal.controlplane.ports import free_ports
 from rehearsal.errors import RehearsalError
+from rehearsal.hosting.adaptation import CONTROLLERS
 from rehearsal.kube.summary import mapping, sequence
 from rehearsal.paths import Workspace
 from scheduling.json import Json
@@ -102,8 +103,13 @@ def test_a_deleted_pod_fails_before_it_goes() -> None:
 
 
 def test_a_hosted_pod_is_not_said_to_run_by_anyone_but_its_host() -> None:
-    runs = str(mapping(mapping(stages()["pod-runs"]["spec"])["selector"])["matchExpressions"])
-    assert "holdfast.dev/hosted" in runs, "Ready must mean that the process behind it is"
+    selector = mapping(mapping(stages()["pod-runs"]["spec"])["selector"])
+    rules = [mapping(mapping(each)["jq"]) for each in sequence(selector["matchExpressions"])]
+    (apart,) = [rule for rule in rules if "namespace" in str(rule["key"])]
+    assert apart["operator"] == "NotIn", "these are left alone"
+    assert set(sequence(apart["values"])) == {
+        f"{controller.namespace}/{app}" for app, controller in CONTROLLERS.items()
+    }, "Ready must mean that the process behind it is"
 
 
 def test_a_socket_in_a_deep_folder_gets_a_short_path(tmp_path: Path) -> None:

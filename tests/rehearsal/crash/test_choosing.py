@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rehearsal.crash import every, sample
+from rehearsal.cli.crashing import drawn
+from rehearsal.crash import every, pivotal, sample
 from rehearsal.engine.checkpoint import Recorded
 from tests.support.rehearsals import urn
 
@@ -28,6 +29,33 @@ def test_a_sample_is_the_same_for_the_same_seed_and_keeps_the_order(
         "the order tells what existed before the kill"
     )
     assert len(chosen) == min(size, len(urns)), "not as many as were asked for"
+
+
+ROLE = urn("spot", "aws:iam/serviceLinkedRole:ServiceLinkedRole")
+CLUSTER = urn("cluster", "aws:eks/cluster:Cluster")
+KARPENTER = urn("karpenter-operator", "holdfast:index:EksKarpenter$kubernetes:helm.sh/v3:Release")
+KARPENTER_CRDS = urn("karpenter-operator-crds", "holdfast:index:EksKarpenter$kubernetes:helm.sh/v3:Release")
+POOLS = tuple(urn(f"pool-{name}", "kubernetes:karpenter.sh/v1:NodePool") for name in "abc")
+OTHERS = tuple(urn(f"subnet-{at}", "aws:ec2/subnet:Subnet") for at in range(20))
+STACK = (ROLE, *OTHERS, CLUSTER, KARPENTER_CRDS, KARPENTER, *POOLS)
+
+
+def test_what_a_stack_turns_on_is_always_taken() -> None:
+    for seed in range(10):
+        chosen = pivotal(STACK, seed)
+        assert chosen[:3] == (ROLE, CLUSTER, KARPENTER), "role, cluster and Karpenter, whatever the seed"
+        assert len(chosen) == 4, "and one of the pools"
+        assert chosen[3] in POOLS, "the fourth is a pool"
+    assert {pivotal(STACK, seed)[3] for seed in range(20)} == set(POOLS), "each pool has its turn"
+
+
+def test_a_sample_comes_on_top_of_what_is_always_taken() -> None:
+    chosen = drawn(STACK, 3, 7)
+    assert set(pivotal(STACK, 7)) < set(chosen), "something it turns on was left to chance"
+    assert len(chosen) == 7, "three others were drawn"
+    assert list(chosen) == [one for one in STACK if one in chosen], (
+        "the order tells what existed before the kill"
+    )
 
 
 def test_another_seed_chooses_others() -> None:

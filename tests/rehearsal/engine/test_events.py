@@ -1,6 +1,8 @@
 """What the engine's events are read as."""
 
-from rehearsal.engine.events import EventRecorder, problems, readable, stack_outputs, verdicts
+from pulumi.automation.events import EngineEvent
+
+from rehearsal.engine.events import EventRecorder, problems, readable, stack_outputs, steps, verdicts
 from tests.support.rehearsals import a_violation, an_error, event, stack_outputs_event, urn
 
 _SECRET = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "[secret]"}
@@ -21,6 +23,30 @@ def test_an_advisory_violation_does_not_stop_the_run() -> None:
 
 def test_a_violation_told_twice_is_one_verdict() -> None:
     assert len(verdicts([a_violation(), a_violation()])) == 1, "the engine repeats policy events"
+
+
+def test_steps_that_change_something_are_told_once_each_and_in_order() -> None:
+    def begun(name: str, operation: str) -> EngineEvent:
+        metadata = {"op": operation, "urn": urn(name), "type": "aws:ec2/vpc:Vpc"}
+        return event(resourcePreEvent={"metadata": metadata})
+
+    def done(name: str, operation: str) -> EngineEvent:
+        metadata = {"op": operation, "urn": urn(name), "type": "aws:ec2/vpc:Vpc"}
+        return event(resOutputsEvent={"metadata": metadata})
+
+    found = steps(
+        [
+            begun("a", "same"),
+            begun("b", "update"),
+            done("b", "update"),
+            # What a refresh finds is known only when it is done.
+            begun("c", "refresh"),
+            done("c", "delete"),
+        ]
+    )
+    assert [step.told for step in found] == ["update b (aws:ec2/vpc:Vpc)", "delete c (aws:ec2/vpc:Vpc)"], (
+        "whoever looks for what changed is led astray"
+    )
 
 
 def test_a_failed_program_is_told_once_and_without_its_traceback() -> None:

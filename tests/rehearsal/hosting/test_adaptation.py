@@ -5,8 +5,31 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rehearsal.hosting.adaptation import CONTROLLERS, JOBSET_CERTIFICATES
-from tests.support.hosted_pods import to_adapt
+from rehearsal.hosting.adaptation import CONTROLLERS, JOBSET_CERTIFICATES, controller_of
+from scheduling.json import Json
+from tests.support.hosted_pods import pod, to_adapt
+
+
+@pytest.mark.parametrize(
+    ("app", "namespace"),
+    [("jobset", "jobset-system"), ("kuberay-operator", "kuberay-system"), ("karpenter", "karpenter")],
+)
+def test_an_operators_pod_is_known_by_its_charts_label_and_its_namespace(app: str, namespace: str) -> None:
+    found = controller_of(pod(labels={"app.kubernetes.io/name": app}, namespace=namespace))
+    assert found is CONTROLLERS[app], "nothing had to be added to what a cloud is given"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pod(namespace="vision"),
+        pod(labels={"app.kubernetes.io/name": "trainer"}),
+        pod(metadata={"labels": {}}),
+    ],
+    ids=["in another namespace", "of another application", "of none"],
+)
+def test_any_other_pod_is_only_simulated(other: Json) -> None:
+    assert controller_of(other) is None, "a user's pod must never become a process of this machine"
 
 
 def test_jobset_serves_its_webhook_where_its_configuration_now_says() -> None:
@@ -22,14 +45,16 @@ def test_jobset_serves_its_webhook_where_its_configuration_now_says() -> None:
     assert f"--config={written}" in invocation.args, "it reads the adapted file"
     assert f"--config={given}" not in invocation.args, "and not the one whose ports are a container's"
     assert yaml.safe_load(invocation.files[written]) == {
-        "leaderElection": {"leaderElect": False},
+        "leaderElection": {"leaderElect": False, "resourceNamespace": "operators"},
         "webhook": {
             "timeout": 5,
             "host": "127.0.0.1",
             "port": 19443,
             "certDir": "/pods/one/volumes/cert",
         },
-    }, "all that the chart configured stays; the address and the certificates are those of this machine"
+    }, (
+        "all that the chart configured stays; address, certificates and lease are those of a process outside a pod"
+    )
 
 
 def test_jobsets_certificate_rotator_finds_the_file_it_waits_for() -> None:
@@ -58,6 +83,7 @@ def test_karpenter_gets_the_ports_its_container_declares() -> None:
     invocation = CONTROLLERS["karpenter"].adapt(to_adapt(variables=given, ports={9000: 50_000, 9001: 50_001}))
     assert invocation.variables == {
         "LEADER_ELECTION_NAMESPACE": "operators",
+        "KUBELET_KUBECONFIG": "/kubelets",
         "METRICS_PORT": "50000",
         "HEALTH_PROBE_PORT": "50001",
         "LOG_LEVEL": "info",
@@ -68,6 +94,20 @@ def test_karpenters_own_namespace_for_its_lease_is_kept() -> None:
     given = {"LEADER_ELECTION_NAMESPACE": "elsewhere"}
     invocation = CONTROLLERS["karpenter"].adapt(to_adapt(variables=given))
     assert invocation.variables["LEADER_ELECTION_NAMESPACE"] == "elsewhere", "the chart's word counts"
+
+
+def test_karpenter_on_a_cloud_is_told_what_the_cloud_sells() -> None:
+    invocation = CONTROLLERS["karpenter"].adapt(to_adapt(market="[]"))
+    ((path, text),) = invocation.files.items()
+    assert text == "[]", "as its host says"
+    assert invocation.variables["INSTANCE_TYPES_FILE_PATH"] == str(path), "where it looks"
+
+
+def test_karpenter_that_brings_its_own_market_keeps_it() -> None:
+    given = {"INSTANCE_TYPES_FILE_PATH": "/etc/karpenter/instance-types.json"}
+    invocation = CONTROLLERS["karpenter"].adapt(to_adapt(variables=given))
+    assert invocation.files == {}, "there is nothing to write"
+    assert invocation.variables["INSTANCE_TYPES_FILE_PATH"] == given["INSTANCE_TYPES_FILE_PATH"], "as given"
 
 
 @pytest.mark.parametrize("app", sorted(CONTROLLERS))

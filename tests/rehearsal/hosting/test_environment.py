@@ -45,7 +45,7 @@ def test_a_text_without_dollars_is_not_changed(text: str) -> None:
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
-        ({"fieldRef": {"fieldPath": "metadata.namespace"}}, "operators"),
+        ({"fieldRef": {"fieldPath": "metadata.namespace"}}, "jobset-system"),
         ({"fieldRef": {"fieldPath": "metadata.labels['app.kubernetes.io/name']"}}, "jobset"),
         ({"fieldRef": {"fieldPath": "spec.nodeName"}}, "system-0"),
         ({"resourceFieldRef": {"resource": "limits.memory", "divisor": "0"}}, "1073741824"),

@@ -22,7 +22,7 @@ from tests.support.hosted_pods import container, pod
 NOW = "2026-01-01T00:00:00Z"
 
 
-def test_a_pod_that_asks_for_it_and_has_a_node_is_hosted() -> None:
+def test_a_controllers_pod_that_has_a_node_is_hosted() -> None:
     assert should_run(pod()), "a process belongs behind it"
     assert should_run(pod(status={"phase": "Running"})), "also after the host came back"
 
@@ -30,15 +30,14 @@ def test_a_pod_that_asks_for_it_and_has_a_node_is_hosted() -> None:
 @pytest.mark.parametrize(
     "unwanted",
     [
-        pod(annotations={"holdfast.dev/hosted": "false"}),
         pod(spec={"nodeName": ""}),
         pod(metadata={"deletionTimestamp": NOW}),
         pod(status={"phase": "Failed"}),
         pod(status={"phase": "Succeeded"}),
     ],
-    ids=["does not ask", "no node", "being deleted", "failed", "succeeded"],
+    ids=["no node", "being deleted", "failed", "succeeded"],
 )
-def test_any_other_pod_is_not_hosted(unwanted: Json) -> None:
+def test_one_that_has_none_or_has_ended_is_not(unwanted: Json) -> None:
     assert not should_run(unwanted), "no process belongs behind it"
 
 

@@ -31,7 +31,8 @@ def test_a_job_runs_while_its_head_does() -> None:
 
 
 def test_a_job_succeeds_when_its_head_is_annotated() -> None:
-    done = pod(annotations={"holdfast.dev/complete": "true"}, status={"phase": "Running"})
+    annotated: Json = {"annotations": {"holdfast.dev/complete": "true"}}
+    done = pod(metadata=annotated, status={"phase": "Running"})
     said = answer("GET", f"{URL}/api/jobs/rj-1", {}, heads(done))
     assert mapping(said.body)["status"] == "SUCCEEDED", "its author said so"
 

@@ -27,12 +27,12 @@ def test_a_pod_that_is_not_ready_is_passed_over() -> None:
     ("host", "port", "behind", "reason"),
     [
         ("10.0.0.8", 443, backend(), "no Service has the address 10.0.0.8"),
-        ("10.0.0.7", 80, backend(), "Service operators/webhook has no port 80"),
+        ("10.0.0.7", 80, backend(), "Service jobset-system/webhook has no port 80"),
         (
             "10.0.0.7",
             443,
             backend(ready=False),
-            "of 1 hosted pods behind Service operators/webhook none is ready",
+            "of 1 hosted pods behind Service jobset-system/webhook none is ready",
         ),
         ("10.0.0.7", 443, backend(of=pod(namespace="other")), "of 0 hosted pods"),
         ("10.0.0.7", 443, backend(of=pod(labels={"app.kubernetes.io/name": "x"})), "of 0 hosted pods"),

@@ -28,6 +28,28 @@ class Server:
         return self.served[path]
 
 
+def test_everything_that_can_be_listed_is_found_in_its_preferred_version() -> None:
+    verbs = ["create", "list"]
+    core: Json = {
+        "resources": [
+            {"name": "pods", "kind": "Pod", "namespaced": True, "verbs": verbs},
+            {"name": "pods/log", "kind": "Pod", "namespaced": True, "verbs": verbs},
+            {"name": "bindings", "kind": "Binding", "namespaced": True, "verbs": ["create"]},
+        ]
+    }
+    widgets: Json = {"resources": [{"name": "widgets", "kind": "Widget", "namespaced": True, "verbs": verbs}]}
+    groups: Json = {
+        "groups": [
+            {"name": "a", "preferredVersion": {"groupVersion": "a/v2"}},
+            {"name": "gone", "preferredVersion": {"groupVersion": "gone/v1"}},
+        ]
+    }
+    server = Server({"/api/v1": core, "/apis": groups, "/apis/a/v2": widgets})
+    assert Discovery(server).listable() == [("v1", "Pod"), ("a/v2", "Widget")], (
+        "an object of a kind that is left out is not found"
+    )
+
+
 def test_a_kind_is_asked_for_once() -> None:
     server = Server({"/apis/apps/v1": APPS})
     discovery = Discovery(server)

@@ -9,8 +9,10 @@ import threading
 from pathlib import Path
 
 import pytest
+import yaml
 from rich.console import Console
 
+from infra import versions
 from rehearsal.errors import RehearsalError
 from rehearsal.paths import Workspace
 from rehearsal.tools.__main__ import build, main
@@ -58,7 +60,7 @@ def test_on_a_fresh_checkout_everything_is_made_once(go: PretendedGo, workspace:
 def test_a_second_run_makes_nothing_and_says_so(go: PretendedGo, workspace: Workspace) -> None:
     make(workspace)
     go.forget()
-    assert "nothing to make (15 already there)" in make(workspace), "one line, no table"
+    assert "nothing to make (18 already there)" in make(workspace), "one line, no table"
     assert go.built == [], "nothing is built again"
 
 
@@ -95,11 +97,39 @@ def test_what_path_has_at_a_good_version_is_not_built(go: PretendedGo, workspace
 
 def test_charts_are_copied_writable_with_the_crds_they_lack(go: PretendedGo, workspace: Workspace) -> None:
     make(workspace)
-    crds = sorted(path.name for path in (workspace.charts_dir / "karpenter" / "crds").iterdir())
+    chart = workspace.charts_dir / "karpenter-kwok"
+    crds = sorted(path.name for path in (chart / "crds").iterdir())
     assert crds == ["kwoknodeclasses.yaml", "nodepools.yaml"], "the node class lies elsewhere in the module"
-    assert os.access(workspace.charts_dir / "karpenter" / "Chart.yaml", os.W_OK), (
-        "read-only files cannot be replaced"
+    assert os.access(chart / "Chart.yaml", os.W_OK), "read-only files cannot be replaced"
+
+
+def test_a_chart_that_upstream_numbers_late_is_copied_as_it_is_published(
+    go: PretendedGo, workspace: Workspace
+) -> None:
+    make(workspace)
+    chart = workspace.charts_dir / "karpenter"
+    described = yaml.safe_load((chart / "Chart.yaml").read_text(encoding="utf-8"))
+    assert described == {
+        "name": "karpenter",
+        "version": versions.KARPENTER,
+        "appVersion": versions.KARPENTER,
+    }, "the module's chart says the version of a release before"
+    image = yaml.safe_load((chart / "values.yaml").read_text(encoding="utf-8"))["controller"]["image"]
+    assert (image["tag"], image["digest"]) == (versions.KARPENTER, ""), (
+        "the older image's digest would win over the tag"
     )
+    assert (chart / "crds" / "ec2nodeclasses.yaml").is_file(), "its CRDs lie elsewhere in the module"
+
+
+def test_a_chart_whose_numbers_are_not_where_they_were_is_refused(
+    go: PretendedGo, workspace: Workspace
+) -> None:
+    values = go.folder / "modules/github.com/aws/karpenter-provider-aws/charts/karpenter/values.yaml"
+    values.unlink()
+    values.write_text("image: {tag: 1.0.0}\n", encoding="utf-8")
+    with pytest.raises(RehearsalError, match=r"has 0 lines of `tag:` where one was expected"):
+        make(workspace)
+    assert not (workspace.charts_dir / "karpenter").exists(), "a chart of two versions is none"
 
 
 def test_a_failed_build_leaves_the_old_program_and_no_half_one(go: PretendedGo, workspace: Workspace) -> None:

@@ -62,10 +62,22 @@ def test_a_missing_go_mod_is_one_clear_message(tmp_path: Path) -> None:
         read_go_module(tmp_path)
 
 
-@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def upstream_tools() -> list[Tool]:
+    """The tools whose package is upstream's; one of ours is kept by its own imports."""
+    return [tool for tool in TOOLS if tool.version_of is None]
+
+
+@pytest.mark.parametrize("tool", upstream_tools(), ids=lambda tool: tool.name)
 def test_every_tool_is_kept_by_a_tool_directive(tool: Tool) -> None:
     module = read_go_module(PROJECT / "tools" / tool.module)
     assert tool.package in module.tools, f"`go mod tidy` in tools/{tool.module} would drop {tool.package}"
+
+
+def test_a_tool_of_ours_has_sources_and_the_version_of_what_it_wraps() -> None:
+    (ours,) = (tool for tool in TOOLS if tool not in upstream_tools())
+    assert ours.name == "karpenter-kwok", "the others are upstream's as they are"
+    assert ours.own_sources(PROJECT), "go.mod alone does not decide it"
+    assert str(ours.pin(PROJECT)) == versions.KARPENTER, "it is Karpenter's own core"
 
 
 def test_every_tool_directive_is_catalogued() -> None:
@@ -74,14 +86,20 @@ def test_every_tool_directive_is_catalogued() -> None:
         for folder in (PROJECT / "tools").glob("*/go.mod")
         for package in read_go_module(folder.parent).tools
     }
-    catalogued = {(tool.module, tool.package) for tool in TOOLS}
+    catalogued = {(tool.module, tool.package) for tool in upstream_tools()}
     assert directives == catalogued, "what is pinned is built, and what is built is pinned"
 
 
 def test_every_module_is_built_in_one_chain() -> None:
     chained = sorted(module for chain in CHAINS for module in chain)
-    folders = sorted(folder.parent.name for folder in (PROJECT / "tools").glob("*/go.mod"))
-    assert chained == folders, "a module in no chain is never built, one in two chains is built twice"
+    built = sorted({tool.module for tool in TOOLS})
+    assert chained == built, "a module in no chain is never built, one in two chains is built twice"
+
+
+def test_every_module_is_built_or_fetched_for_a_chart() -> None:
+    used = {tool.module for tool in TOOLS} | {chart.module for chart in CHARTS}
+    folders = {folder.parent.name for folder in (PROJECT / "tools").glob("*/go.mod")}
+    assert used == folders, "pins that nothing reads go stale unseen"
 
 
 def test_all_of_kubernetes_is_one_release() -> None:
@@ -116,9 +134,10 @@ def test_an_operator_runs_here_in_the_version_that_is_deployed(declared: str, to
 
 
 def test_a_chart_is_of_the_version_of_its_operator() -> None:
-    charts = {chart.name: str(chart.pin(PROJECT)) for chart in CHARTS}
-    assert charts == {
+    operators = {chart.name: str(chart.pin(PROJECT)) for chart in CHARTS if chart.module != "charts"}
+    assert operators == {
         "jobset": versions.JOBSET,
         "kuberay-operator": versions.KUBERAY,
+        "karpenter-kwok": versions.KARPENTER,
         "karpenter": versions.KARPENTER,
     }, "a chart of another release deploys flags its operator does not know"

@@ -38,6 +38,16 @@ def test_a_pin_or_a_checksum_that_changes_makes_the_program_old(workspace: Works
     assert binary_fingerprint(pulumi, workspace) == before[1], "another module's program stays"
 
 
+def test_a_source_of_ours_that_changes_makes_its_program_old(workspace: Workspace) -> None:
+    karpenter, helm = tool_named("karpenter-kwok"), tool_named("helm")
+    before = binary_fingerprint(karpenter, workspace), binary_fingerprint(helm, workspace)
+    sources = karpenter.own_sources(workspace.project_root)
+    assert [path.name for path in sources if path.name == "main.go"], "the program is one of this project's"
+    sources[0].write_text(f"{sources[0].read_text(encoding='utf-8')}\n", encoding="utf-8")
+    assert binary_fingerprint(karpenter, workspace) != before[0], "its sources decide it as its pins do"
+    assert binary_fingerprint(helm, workspace) == before[1], "programs of upstream's stay"
+
+
 def test_another_way_to_link_makes_the_program_old(workspace: Workspace) -> None:
     helm = tool_named("helm")
     otherwise = replace(helm, stamps=())

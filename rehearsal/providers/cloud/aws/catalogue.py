@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 
-from rehearsal.providers.cloud.aws import ec2, eks, iam, messaging, s3
+from rehearsal.providers.cloud.aws import ec2, eks, iam, kms, messaging, pod_identity, s3
+from rehearsal.providers.cloud.aws.api_server import private_endpoints, refuse_connection
 from rehearsal.providers.cloud.aws.invokes import INVOKES
 from rehearsal.providers.cloud.aws.names import arn, identify, place, text
+from rehearsal.providers.cloud.aws.node_groups import NODE_GROUP, machines_of
 from rehearsal.providers.cloud.catalogue import Catalogue, Making, Messages
 from scheduling.json import Json, JsonValue
 
@@ -25,10 +27,12 @@ CATALOGUE = Catalogue(
         **ec2.RESOURCES,
         **eks.RESOURCES,
         **iam.RESOURCES,
+        **kms.RESOURCES,
         **messaging.RESOURCES,
+        **pod_identity.RESOURCES,
         **s3.RESOURCES,
     },
-    invokes=INVOKES,
+    invokes={**INVOKES, **ec2.INVOKES, **iam.INVOKES},
     common={
         "arn": arn,
         "region": place,
@@ -38,6 +42,9 @@ CATALOGUE = Catalogue(
     scopes=frozenset({"clusterName", "role", "user", "group", "vpcId", "eventBusName", "rule"}),
     identify=identify,
     text=text,
+    fleets={NODE_GROUP: machines_of},
+    refuse_connection=refuse_connection,
+    remarks=private_endpoints,
     messages=Messages(
         taken="ResourceAlreadyExistsException: {type} {name} already exists",
         missing="ResourceNotFoundException: {type} {id} does not exist",

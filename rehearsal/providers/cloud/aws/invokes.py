@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from rehearsal.providers.cloud.aws.names import ACCOUNT, PARTITION, region
 from rehearsal.providers.cloud.catalogue import Call, Invoke
-from scheduling.json import Json, JsonValue
+from scheduling.json import Json
 
 
 def _caller_identity(_: Call) -> Json:
@@ -32,22 +32,7 @@ def _partition(_: Call) -> Json:
     }
 
 
-def _availability_zones(call: Call) -> Json:
-    """Three zones: fewer hides mistakes in spreading, and most regions have at least as many."""
-    name = region(call.arguments, call.configuration)
-    zones: list[JsonValue] = [f"{name}{letter}" for letter in "abc"]
-    return {
-        "id": name,
-        "names": zones,
-        "zoneIds": [f"{name.replace('-', '')}-az{at}" for at in (1, 2, 3)],
-        "groupNames": [name],
-        "state": "available",
-        "region": name,
-    }
-
-
 INVOKES: Mapping[str, Invoke] = {
-    "aws:index/getAvailabilityZones:getAvailabilityZones": _availability_zones,
     "aws:index/getCallerIdentity:getCallerIdentity": _caller_identity,
     "aws:index/getPartition:getPartition": _partition,
     "aws:index/getRegion:getRegion": _region,

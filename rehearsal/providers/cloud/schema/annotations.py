@@ -90,8 +90,8 @@ def _classify(hint: Hint, file: Path) -> PropertyType:
 
 
 def _classify_class(found: SdkClass | None) -> PropertyType:
-    if found is None:
+    if found is None or found.is_resource:
         return _ANY
     if found.is_enum:
         return PropertyType(kind=Kind.STRING if "str" in found.bases else Kind.NUMBER)
-    return PropertyType(kind=Kind.REFERENCE if found.is_resource else Kind.OBJECT, shape=found)
+    return PropertyType(kind=Kind.OBJECT, shape=found)

@@ -69,7 +69,7 @@ def _inside(value: Value, fitting: PropertyType, path: str, owner: str) -> Itera
 
 
 def _fits(value: Value, kind: Kind) -> bool:
-    if value is None or isinstance(value, Unknown) or kind in (Kind.ANY, Kind.REFERENCE):
+    if value is None or isinstance(value, Unknown) or kind is Kind.ANY:
         return True
     actual = _kind_of(value)
     if kind is Kind.OBJECT:

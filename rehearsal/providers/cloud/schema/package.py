@@ -18,7 +18,7 @@ from rehearsal.providers.cloud.schema.source import SdkClass, find_in, find_reso
 from rehearsal.providers.cloud.schema.types import ResourceSchema
 
 # Which extra of the project installs a package's SDK.
-_EXTRAS = {"aws": "aws", "eks": "aws", "gcp": "gcp", "azure-native": "azure"}
+_EXTRAS = {"aws": "aws", "gcp": "gcp", "azure-native": "azure"}
 # The table of resources each SDK registers: a literal, first argument of a call in its `__init__`.
 _TABLE = re.compile(r'^    resource_modules=(?P<literal>""".*?""")', re.MULTILINE | re.DOTALL)
 
@@ -49,7 +49,7 @@ class Schema:
 
     @property
     def tokens(self) -> frozenset[str]:
-        """The type tokens of all resources and components."""
+        """The type tokens of all resources."""
         return frozenset(self._classes)
 
     def resource(self, token: str) -> ResourceSchema:

@@ -16,7 +16,6 @@ class Kind(Enum):
     LIST = "a list"
     MAP = "a map"
     OBJECT = "an object"
-    REFERENCE = "a resource"
     ANY = "anything"
 
 

@@ -52,21 +52,20 @@ def test_an_invoke_answers_for_the_providers_region(aws: Provider) -> None:
 def test_an_invoke_that_is_not_rehearsed_is_refused_by_name(aws: Provider) -> None:
     request = provider_pb2.InvokeRequest(tok="aws:ec2/getAmi:getAmi")
     reason = refusal(lambda: aws.Invoke(request))
-    assert "function 'aws:ec2/getAmi:getAmi' is not rehearsed; of aws these are: aws:index/" in reason, reason
+    assert "function 'aws:ec2/getAmi:getAmi' is not rehearsed; of aws these are: aws:" in reason, reason
 
 
-def test_a_component_that_is_not_rehearsed_is_refused_by_name(tmp_path: Path) -> None:
-    request = provider_pb2.ConstructRequest(type="eks:index:ManagedNodeGroup", name="workers")
-    with serve(CloudProvider("eks", tmp_path / "eks.json", Faults())) as served, calling(served.port) as eks:
-        reason = refusal(lambda: eks.Construct(request))
+def test_a_component_of_a_package_is_refused_by_name_with_the_mend(aws: Provider) -> None:
+    request = provider_pb2.ConstructRequest(type="aws:network:Everything", name="network")
+    reason = refusal(lambda: aws.Construct(request))
     assert (
-        "component 'eks:index:ManagedNodeGroup' is not rehearsed; these are: eks:index:Cluster" in reason
+        "component 'aws:network:Everything' is not rehearsed; make the resources it is made of" in reason
     ), reason
 
 
 def test_a_method_of_a_component_is_refused_by_name(aws: Provider) -> None:
-    reason = refusal(lambda: aws.Call(provider_pb2.CallRequest(tok="eks:index:Cluster/getKubeconfig")))
-    assert reason.startswith("method 'eks:index:Cluster/getKubeconfig' is not rehearsed"), reason
+    reason = refusal(lambda: aws.Call(provider_pb2.CallRequest(tok="aws:network:Everything/open")))
+    assert reason.startswith("method 'aws:network:Everything/open' is not rehearsed"), reason
 
 
 def test_an_ordered_failure_of_the_nth_create_makes_nothing(state_file: Path) -> None:

@@ -44,8 +44,6 @@ def test_a_package_without_an_sdk_is_refused_with_the_way_to_install_it() -> Non
         (_CLUSTER, {"roleArn", "vpcConfig"}),
         ("gcp:container/nodePool:NodePool", {"cluster"}),
         ("azure-native:containerservice:ManagedCluster", {"resourceGroupName"}),
-        ("eks:index:ManagedNodeGroup", {"cluster"}),
-        ("eks:index:NodeGroup", {"cluster"}),
         ("aws:lightsail/disk_attachment:Disk_attachment", {"diskName", "diskPath", "instanceName"}),
     ],
 )
@@ -69,7 +67,6 @@ def test_an_output_class_gives_its_type_and_whether_it_is_always_set() -> None:
         (_CLUSTER, "vpcConfig", Kind.OBJECT),
         ("aws:s3/bucket:Bucket", "acl", Kind.STRING),
         ("aws:s3/bucket:Bucket", "tags", Kind.MAP),
-        ("eks:index:Cluster", "serviceRole", Kind.REFERENCE),
         ("azure-native:containerservice:AgentPool", "count", Kind.NUMBER),
         ("gcp:container/nodePool:NodePool", "nodeLocations", Kind.LIST),
     ],

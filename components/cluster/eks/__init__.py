@@ -1,0 +1,1 @@
+"""The EKS cluster: its control plane, who gets in, its add-ons and the nodes of its operators."""

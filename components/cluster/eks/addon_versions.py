@@ -1,0 +1,43 @@
+"""Which add-on versions go with which Kubernetes version. Pure.
+
+EKS publishes builds for each Kubernetes version; these are ones that it lists for it. They are pinned together: taking
+"the most recent" would change the plan of a stack that nobody changed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddonVersions:
+    """The versions of the five add-ons, as EKS spells them (`v1.36.0-eksbuild.25`)."""
+
+    vpc_cni: str
+    kube_proxy: str
+    pod_identity_agent: str
+    coredns: str
+    ebs_csi: str
+
+
+_BY_KUBERNETES: Final[Mapping[str, AddonVersions]] = {
+    "1.36": AddonVersions(
+        vpc_cni="v1.22.4-eksbuild.3",
+        kube_proxy="v1.36.0-eksbuild.25",
+        pod_identity_agent="v1.3.10-eksbuild.3",
+        coredns="v1.14.3-eksbuild.23",
+        ebs_csi="v1.66.0-eksbuild.1",
+    ),
+}
+
+#: The Kubernetes versions that there are add-ons for, oldest first.
+KUBERNETES_VERSIONS: Final = tuple(_BY_KUBERNETES)
+
+
+def addon_versions(kubernetes_version: str) -> AddonVersions | None:
+    """The add-ons of a Kubernetes version as EKS spells it (`1.36`), None for one that has none here."""
+    return _BY_KUBERNETES.get(kubernetes_version)

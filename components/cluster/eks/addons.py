@@ -1,0 +1,145 @@
+"""What EKS installs into the cluster: add-ons at pinned versions."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pulumi import ComponentResource, ResourceOptions
+from pulumi_aws.eks import Addon, AddonArgs, PodIdentityAssociation
+
+from components.cluster.eks.role import RoleWithPolicies, RoleWithPoliciesArgs
+from components.iam.document import Workload, pod_identity_trust
+from components.operators.placement import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS
+
+if TYPE_CHECKING:
+    from pulumi import Input
+
+    from components.cluster.eks.addon_versions import AddonVersions
+    from components.iam.arns import Place
+    from scheduling.json import Json
+
+#: Where a Deployment of an add-on runs: not on a pool's nodes, which come and go and would never be empty under it.
+_ON_SYSTEM_NODES: Final[Json] = {
+    "nodeSelector": SYSTEM_NODE_SELECTOR,
+    "tolerations": list(SYSTEM_TOLERATIONS),
+}
+_EBS_NAMESPACE: Final = "kube-system"
+_EBS_SERVICE_ACCOUNT: Final = "ebs-csi-controller-sa"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeAddonsArgs:
+    """The cluster's name and the versions of its add-ons."""
+
+    cluster_name: Input[str]
+    versions: AddonVersions
+
+
+class NodeAddons(ComponentResource):
+    """The add-ons without which a node does not get ready, or its pods get no identity.
+
+    Creates `vpc-cni`, `kube-proxy` and `eks-pod-identity-agent`: DaemonSets, so they are complete without a node, and
+    they tolerate every taint.
+    """
+
+    pod_identity: Addon
+
+    def __init__(self, name: str, args: NodeAddonsArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:NodeAddons", name, None, opts)
+        for addon, version in {
+            "vpc-cni": args.versions.vpc_cni,
+            "kube-proxy": args.versions.kube_proxy,
+        }.items():
+            Addon(
+                f"{name}-{addon}",
+                _addon(args.cluster_name, addon, version),
+                opts=ResourceOptions(parent=self),
+            )
+        self.pod_identity = Addon(
+            f"{name}-pod-identity",
+            _addon(
+                args.cluster_name,
+                "eks-pod-identity-agent",
+                args.versions.pod_identity_agent,
+                {"tolerations": [{"operator": "Exists"}]},
+            ),
+            opts=ResourceOptions(parent=self),
+        )
+        self.register_outputs({})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceAddonsArgs:
+    """The cluster's name as it is known on preview and as the cluster gives it, and the versions of its add-ons."""
+
+    cluster_name: str
+    cluster: Input[str]
+    versions: AddonVersions
+    place: Place
+
+
+class ServiceAddons(ComponentResource):
+    """The add-ons that need a node to run on: before there is one, EKS waits 20 minutes for them and fails.
+
+    Creates `coredns`, and `aws-ebs-csi-driver` with a role of its own that its controller gets by Pod Identity and that
+    reaches the volumes and machines of this cluster only.
+    """
+
+    def __init__(self, name: str, args: ServiceAddonsArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:ServiceAddons", name, None, opts)
+        Addon(
+            f"{name}-coredns",
+            _addon(args.cluster, "coredns", args.versions.coredns, _ON_SYSTEM_NODES),
+            opts=ResourceOptions(parent=self),
+        )
+        workload = Workload(
+            cluster_name=args.cluster_name,
+            namespace=_EBS_NAMESPACE,
+            service_account=_EBS_SERVICE_ACCOUNT,
+        )
+        role = RoleWithPolicies(
+            f"{name}-ebs-iam",
+            RoleWithPoliciesArgs(
+                place=args.place,
+                trust=pod_identity_trust(workload),
+                # Reaches what carries `ebs.csi.aws.com/cluster-name` or `eks:cluster-name` of this cluster. The other
+                # policies of AWS for the driver reach every volume in the account, or every one a driver made.
+                policies=["AmazonEBSCSIDriverEKSClusterScopedPolicy"],
+                description=f"EBS volumes of the EKS cluster {args.cluster_name}",
+            ),
+            opts=ResourceOptions(parent=self),
+        )
+        identity = PodIdentityAssociation(
+            f"{name}-ebs-identity",
+            cluster_name=args.cluster,
+            namespace=workload.namespace,
+            service_account=workload.service_account,
+            role_arn=role.arn,
+            opts=ResourceOptions(parent=self),
+        )
+        Addon(
+            f"{name}-ebs",
+            _addon(
+                args.cluster,
+                "aws-ebs-csi-driver",
+                args.versions.ebs_csi,
+                {"controller": _ON_SYSTEM_NODES, "node": {"tolerateAllTaints": True}},
+            ),
+            # A pod is given its identity when it is made, and not later.
+            opts=ResourceOptions(parent=self, depends_on=[identity]),
+        )
+        self.register_outputs({})
+
+
+def _addon(cluster: Input[str], addon: str, version: str, configuration: Json | None = None) -> AddonArgs:
+    """An add-on as the program wants it, whatever somebody made of it by hand."""
+    return AddonArgs(
+        cluster_name=cluster,
+        addon_name=addon,
+        addon_version=version,
+        configuration_values=None if configuration is None else json.dumps(configuration),
+        resolve_conflicts_on_create="OVERWRITE",
+        resolve_conflicts_on_update="OVERWRITE",
+    )

@@ -1,0 +1,160 @@
+"""The EKS cluster, put together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, cast
+
+from pulumi import ComponentResource, Output, ResourceOptions
+from pulumi_kubernetes import Provider
+
+from components.cluster.eks.access import ClusterAdmins, ClusterAdminsArgs
+from components.cluster.eks.addons import NodeAddons, NodeAddonsArgs, ServiceAddons, ServiceAddonsArgs
+from components.cluster.eks.control_plane import ControlPlane, ControlPlaneArgs
+from components.cluster.eks.endpoint import EndpointAccess
+from components.cluster.eks.kubeconfig import ApiServer, kubeconfig
+from components.cluster.eks.system_nodes import SystemNodeGroup, SystemNodeGroupArgs
+from components.iam.arns import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pulumi import Input, Resource
+    from pulumi_aws.eks import Cluster
+    from pulumi_aws.eks.outputs import ClusterIdentity, ClusterIdentityOidc
+
+    from components.cluster.eks.addon_versions import AddonVersions
+    from components.cluster.eks.system_nodes import SystemNodesArgs
+
+#: One of the two ranges that EKS chooses from itself; no VPC of the stack may overlap it.
+SERVICE_CIDR: Final = "172.20.0.0/16"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EksClusterArgs:
+    """The cluster, where it is, who reaches it and who may do what there.
+
+    `version` is Kubernetes' as EKS spells it (`1.36`), `addons` the versions that go with it. `private_subnet_ids` are
+    in two zones or more. `public_access_cidrs` reach the API server over the internet; with none it has no public
+    endpoint. `private_access_cidrs` reach it from the VPC or a network connected to it. `admins` are ARNs of IAM
+    principals other than the one that makes the cluster. `aws_profile` is the AWS CLI's profile that tokens are asked
+    as. `protected`: neither the cluster nor the key of its secrets can be deleted.
+    """
+
+    cluster_name: str
+    version: str
+    account: str
+    region: str
+    partition: str
+    private_subnet_ids: Sequence[Input[str]]
+    system_nodes: SystemNodesArgs
+    addons: AddonVersions
+    protected: bool
+    public_access_cidrs: Sequence[str] = ()
+    private_access_cidrs: Sequence[str] = ()
+    admins: Sequence[str] = ()
+    service_cidr: str = SERVICE_CIDR
+    log_retention_days: int = 90
+    aws_profile: str | None = None
+
+
+class EksCluster(ComponentResource):
+    """A cluster with its operators' nodes, ready for operators.
+
+    Creates the control plane, its administrators, the add-ons that nodes need, the system nodes, then the add-ons that
+    need nodes, and the Kubernetes provider. The provider comes last and goes first: what is in the cluster finds nodes,
+    DNS and its deployer's access, and is gone before any of them. `pod_identity` is the agent that hands pods their
+    identities: who associates a role with a service account comes after it.
+    """
+
+    cluster_name: str
+    kubernetes: Provider
+    workload_identity_issuer: Output[str]
+    cluster_security_group_id: Output[str]
+    pod_identity: Resource
+
+    def __init__(self, name: str, args: EksClusterArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:EksCluster", name, None, opts)
+        place = Place(account=args.account, region=args.region, partition=args.partition)
+        control_plane = ControlPlane(
+            f"{name}-control-plane",
+            ControlPlaneArgs(
+                cluster_name=args.cluster_name,
+                version=args.version,
+                place=place,
+                subnet_ids=args.private_subnet_ids,
+                service_cidr=args.service_cidr,
+                endpoint=EndpointAccess(
+                    public_cidrs=args.public_access_cidrs, private_cidrs=args.private_access_cidrs
+                ),
+                log_retention_days=args.log_retention_days,
+                protected=args.protected,
+            ),
+            opts=ResourceOptions(parent=self),
+        )
+        cluster = control_plane.cluster
+        admins = ClusterAdmins(
+            f"{name}-admins",
+            ClusterAdminsArgs(cluster_name=cluster.name, partition=args.partition, principals=args.admins),
+            opts=ResourceOptions(parent=self),
+        )
+        node_addons = NodeAddons(
+            f"{name}-addons",
+            NodeAddonsArgs(cluster_name=cluster.name, versions=args.addons),
+            opts=ResourceOptions(parent=self),
+        )
+        nodes = SystemNodeGroup(
+            f"{name}-system",
+            SystemNodeGroupArgs(
+                nodes=args.system_nodes,
+                cluster_name=args.cluster_name,
+                cluster=cluster.name,
+                version=args.version,
+                subnet_ids=args.private_subnet_ids,
+                place=place,
+            ),
+            opts=ResourceOptions(parent=self, depends_on=[node_addons]),
+        )
+        services = ServiceAddons(
+            f"{name}-services",
+            ServiceAddonsArgs(
+                cluster_name=args.cluster_name, cluster=cluster.name, versions=args.addons, place=place
+            ),
+            opts=ResourceOptions(parent=self, depends_on=[nodes]),
+        )
+        self.cluster_name = args.cluster_name
+        self.pod_identity = node_addons.pod_identity
+        self.kubernetes = Provider(
+            f"{name}-kubernetes",
+            kubeconfig=_kubeconfig(cluster, args),
+            opts=ResourceOptions(parent=self, depends_on=[admins, services, *control_plane.private_access]),
+        )
+        self.workload_identity_issuer = cluster.identities.apply(_issuer)
+        self.cluster_security_group_id = control_plane.security_group_id
+        self.register_outputs(
+            {
+                "cluster_name": self.cluster_name,
+                "workload_identity_issuer": self.workload_identity_issuer,
+            }
+        )
+
+
+def _kubeconfig(cluster: Cluster, args: EksClusterArgs) -> Output[str]:
+    authority = cluster.certificate_authority.apply(lambda found: found.data)
+
+    def render(known: Sequence[str]) -> str:
+        endpoint, data = known
+        server = ApiServer(
+            cluster_name=args.cluster_name,
+            region=args.region,
+            endpoint=endpoint,
+            certificate_authority=data,
+        )
+        return kubeconfig(server, args.aws_profile)
+
+    return Output.all(cluster.endpoint, authority).apply(render)
+
+
+def _issuer(identities: Sequence[ClusterIdentity]) -> str:
+    # Optional in the SDK throughout, and there on every cluster.
+    return cast("str", cast("Sequence[ClusterIdentityOidc]", identities[0].oidcs)[0].issuer)

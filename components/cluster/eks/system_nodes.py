@@ -1,0 +1,138 @@
+"""The on-demand nodes that carry the operators."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from pulumi import ComponentResource, ResourceOptions
+from pulumi_aws.ec2 import LaunchTemplate
+from pulumi_aws.eks import NodeGroup
+
+from components.cluster.eks.role import RoleWithPolicies, RoleWithPoliciesArgs
+from components.iam.document import service_trust
+from scheduling.labels import SYSTEM, SYSTEM_VALUE
+from scheduling.taints import SYSTEM as SYSTEM_TAINT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pulumi import Input
+
+    from components.iam.arns import Place
+    from scheduling.machines import Architecture
+
+_AMI_TYPES: Final[Mapping[Architecture, str]] = {
+    "amd64": "AL2023_x86_64_STANDARD",
+    "arm64": "AL2023_ARM_64_STANDARD",
+}
+#: What a node needs to join, to give pods addresses and to pull images.
+_POLICIES: Final = (
+    "AmazonEKSWorkerNodePolicy",
+    "AmazonEKS_CNI_Policy",
+    "AmazonEC2ContainerRegistryPullOnly",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SystemNodesArgs:
+    """`instance_types` are tried in order and have one architecture; `count` is two or more, to be in two zones.
+
+    `release_version` is the release of EKS's image for nodes (`1.36.3-20260911`); None: the newest when the nodes are
+    made, which they then keep. `tags` are put on the machines and their volumes, which no tag of the group reaches.
+    """
+
+    instance_types: Sequence[str]
+    count: int = 2
+    architecture: Architecture = "amd64"
+    volume_gib: int = 50
+    release_version: str | None = None
+    tags: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, kw_only=True)
+class SystemNodeGroupArgs:
+    """The nodes, and the cluster they join: its name, as known on preview and as the cluster gives it, and version."""
+
+    nodes: SystemNodesArgs
+    cluster_name: str
+    cluster: Input[str]
+    version: str
+    subnet_ids: Sequence[Input[str]]
+    place: Place
+
+
+class SystemNodeGroup(ComponentResource):
+    """Nodes for operators alone, which no interruption takes and no pool's pods enter.
+
+    Creates their role, which is no other node's, their launch template and the managed node group, spread over the
+    zones of the subnets. EKS makes the role's access entry itself. Nothing here carries a tag that Karpenter would
+    look for: these nodes are not its own.
+    """
+
+    def __init__(self, name: str, args: SystemNodeGroupArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:SystemNodeGroup", name, None, opts)
+        role = RoleWithPolicies(
+            f"{name}-iam",
+            RoleWithPoliciesArgs(
+                place=args.place,
+                trust=service_trust(args.place.ec2_service()),
+                policies=_POLICIES,
+                description=f"Operators' nodes of the EKS cluster {args.cluster_name}",
+            ),
+            opts=ResourceOptions(parent=self),
+        )
+        template = LaunchTemplate(
+            f"{name}-template",
+            # One hop: pods outside the host's network do not reach the node's credentials.
+            metadata_options={
+                "http_endpoint": "enabled",
+                "http_tokens": "required",
+                "http_put_response_hop_limit": 1,
+            },
+            block_device_mappings=[
+                {
+                    # The root volume of Amazon Linux 2023.
+                    "device_name": "/dev/xvda",
+                    "ebs": {
+                        "encrypted": "true",
+                        "volume_type": "gp3",
+                        "volume_size": args.nodes.volume_gib,
+                        "delete_on_termination": "true",
+                    },
+                }
+            ],
+            # A node group's own tags stay with it: only these get to its machines.
+            tag_specifications=[
+                {"resource_type": kind, "tags": {"Name": f"{args.cluster_name}-system", **args.nodes.tags}}
+                for kind in ("instance", "volume")
+            ],
+            opts=ResourceOptions(parent=self),
+        )
+        NodeGroup(
+            f"{name}-nodes",
+            cluster_name=args.cluster,
+            version=args.version,
+            release_version=args.nodes.release_version,
+            node_role_arn=role.arn,
+            subnet_ids=list(args.subnet_ids),
+            ami_type=_AMI_TYPES[args.nodes.architecture],
+            capacity_type="ON_DEMAND",
+            instance_types=list(args.nodes.instance_types),
+            launch_template={
+                "id": template.id,
+                "version": template.latest_version.apply(str),
+            },
+            # Its size is fixed, so nothing else ever changes it and the plan stays empty.
+            scaling_config={
+                "desired_size": args.nodes.count,
+                "min_size": args.nodes.count,
+                "max_size": args.nodes.count,
+            },
+            update_config={"max_unavailable": 1},
+            node_repair_config={"enabled": True},
+            labels={SYSTEM: SYSTEM_VALUE},
+            taints=[{"key": SYSTEM_TAINT.key, "value": SYSTEM_TAINT.value, "effect": "NO_SCHEDULE"}],
+            opts=ResourceOptions(parent=self),
+        )
+        self.register_outputs({})

@@ -1,0 +1,1 @@
+"""IAM documents as values: statements in Python, JSON where AWS reads them."""

@@ -1,0 +1,134 @@
+"""Karpenter for EC2 instances."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, cast
+
+from pulumi import ComponentResource, Output, ResourceOptions
+from pulumi_kubernetes.flowcontrol.v1 import FlowSchema
+
+from components.iam.arns import Place
+from components.iam.document import Workload
+from components.karpenter.eks.controller_identity import ControllerIdentity, ControllerIdentityArgs
+from components.karpenter.eks.flow_schemas import flow_schemas
+from components.karpenter.eks.interruption_queue import InterruptionQueue, InterruptionQueueArgs
+from components.karpenter.eks.node_role import KarpenterNodeRole, KarpenterNodeRoleArgs
+from components.karpenter.eks.values import SERVICE_ACCOUNT, ControllerValues, karpenter_values
+from components.operators.charted_operator import ChartedOperator, ChartedOperatorArgs
+from components.operators.images import image
+
+if TYPE_CHECKING:
+    from scheduling.json import Json
+
+NAMESPACE: Final = "karpenter"
+
+_IMAGE: Final = "public.ecr.aws/karpenter/controller"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EksKarpenterArgs:
+    """The cluster, where it is, and which Karpenter it gets.
+
+    `account` has 12 digits, `partition` is `aws`, `aws-cn` or `aws-us-gov`. `charts` is a directory or address of
+    charts and `images` a registry in place of upstream's; None: upstream's. `version` is Karpenter's, its chart's
+    and its image's; `image_digest` is that of the same image (`sha256:…`), "" where it is not known.
+    `isolated`: the VPC reaches AWS by endpoints alone.
+    """
+
+    cluster_name: str
+    account: str
+    region: str
+    partition: str
+    charts: str | None
+    images: str | None
+    version: str
+    image_digest: str
+    replicas: int = 2
+    isolated: bool = False
+
+
+class EksKarpenter(ComponentResource):
+    """Karpenter, with everything it needs in AWS.
+
+    Creates the role of its nodes, the queue of interruptions, the controller's own identity, its place in the API
+    server's queues, and in the namespace `karpenter` the release of its CRDs and that of the controller. The cluster's
+    Pod Identity agent must be there before it. It must outlive the pools: without it their nodes' finalizers are
+    never removed. `instance_profile` is there in an isolated VPC alone; elsewhere Karpenter makes its own.
+    """
+
+    node_role_name: Output[str]
+    node_role_arn: Output[str]
+    instance_profile: Output[str] | None
+    queue_name: Output[str]
+
+    def __init__(self, name: str, args: EksKarpenterArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:EksKarpenter", name, None, opts)
+        place = Place(account=args.account, region=args.region, partition=args.partition)
+        nodes = KarpenterNodeRole(
+            f"{name}-node",
+            KarpenterNodeRoleArgs(place=place, instance_profile=args.isolated),
+            opts=ResourceOptions(parent=self),
+        )
+        interruptions = InterruptionQueue(
+            f"{name}-interruption", InterruptionQueueArgs(place=place), opts=ResourceOptions(parent=self)
+        )
+        identity = ControllerIdentity(
+            f"{name}-controller",
+            ControllerIdentityArgs(
+                place=place,
+                workload=_workload(args),
+                node_role=nodes.role_name,
+                queue=interruptions.queue_name,
+                isolated=args.isolated,
+            ),
+            opts=ResourceOptions(parent=self),
+        )
+        places = [
+            FlowSchema(
+                f"{name}-{purpose}",
+                metadata={"name": f"karpenter-{purpose}"},
+                spec=spec,
+                opts=ResourceOptions(parent=self),
+            )
+            for purpose, spec in flow_schemas(NAMESPACE, SERVICE_ACCOUNT).items()
+        ]
+        ChartedOperator(
+            f"{name}-operator",
+            ChartedOperatorArgs(
+                namespace=NAMESPACE,
+                release="karpenter",
+                crds_release="karpenter-crds",
+                crds_chart="karpenter-crds",
+                charts=args.charts,
+                chart="karpenter",
+                version=args.version,
+                chart_version=args.version,
+                values=_values(args, interruptions.queue_name),
+            ),
+            # A pod is given its identity when it is made, and not later: the association comes first. The rest must
+            # outlive the controller, which on its way out still ends instances and reads the queue.
+            opts=ResourceOptions(parent=self, depends_on=[nodes, interruptions, identity, *places]),
+        )
+        self.node_role_name = nodes.role_name
+        self.node_role_arn = nodes.role_arn
+        self.instance_profile = nodes.instance_profile
+        self.queue_name = interruptions.queue_name
+        self.register_outputs({"node_role_name": self.node_role_name, "queue_name": self.queue_name})
+
+
+def _workload(args: EksKarpenterArgs) -> Workload:
+    return Workload(cluster_name=args.cluster_name, namespace=NAMESPACE, service_account=SERVICE_ACCOUNT)
+
+
+def _values(args: EksKarpenterArgs, queue: Output[str]) -> Json:
+    controller = ControllerValues(
+        cluster_name=args.cluster_name,
+        repository=image(args.images, _IMAGE),
+        version=args.version,
+        digest=args.image_digest,
+        replicas=args.replicas,
+        isolated=args.isolated,
+    )
+    # A release takes an output wherever it takes a value.
+    return cast("Json", queue.apply(lambda name: karpenter_values(controller, name)))

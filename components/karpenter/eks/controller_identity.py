@@ -1,0 +1,76 @@
+"""Who Karpenter's controller is in AWS."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pulumi import ComponentResource, Input, Output, ResourceOptions
+from pulumi_aws.eks import PodIdentityAssociation
+from pulumi_aws.iam import Role, RolePolicy
+
+from components.iam.document import pod_identity_trust
+from components.karpenter.eks.controller_policies import CONTROLLER_POLICIES, controller_policy
+from components.karpenter.eks.scope import ControllerScope
+
+if TYPE_CHECKING:
+    from components.iam.arns import Place
+    from components.iam.document import Workload
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControllerIdentityArgs:
+    """The pods that get the identity, and what it is confined to: the nodes' role and the queue, by name."""
+
+    place: Place
+    workload: Workload
+    node_role: Input[str]
+    queue: Input[str]
+    isolated: bool
+
+
+class ControllerIdentity(ComponentResource):
+    """The role of Karpenter's controller.
+
+    Creates the role, six policies inside it, so that nothing else can be given them, and the association by which the
+    controller's pods, and no others, get it.
+    """
+
+    def __init__(self, name: str, args: ControllerIdentityArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:ControllerIdentity", name, None, opts)
+        role = Role(
+            name,
+            assume_role_policy=pod_identity_trust(args.workload),
+            description="Karpenter's controller",
+            opts=ResourceOptions(parent=self),
+        )
+        scope = Output.all(args.node_role, args.queue).apply(lambda names: _scope(args, *names))
+        policies = [
+            RolePolicy(
+                f"{name}-{policy}",
+                role=role.name,
+                policy=scope.apply(lambda known, policy=policy: controller_policy(policy, known)),
+                opts=ResourceOptions(parent=self),
+            )
+            for policy in CONTROLLER_POLICIES
+        ]
+        PodIdentityAssociation(
+            f"{name}-association",
+            cluster_name=args.workload.cluster_name,
+            namespace=args.workload.namespace,
+            service_account=args.workload.service_account,
+            role_arn=role.arn,
+            # A controller that is up before it may do anything ends, and is slow to come again.
+            opts=ResourceOptions(parent=self, depends_on=policies),
+        )
+        self.register_outputs({})
+
+
+def _scope(args: ControllerIdentityArgs, node_role: str, queue: str) -> ControllerScope:
+    return ControllerScope(
+        place=args.place,
+        cluster_name=args.workload.cluster_name,
+        node_role=node_role,
+        queue=queue,
+        isolated=args.isolated,
+    )

@@ -1,0 +1,80 @@
+"""The queue by which Karpenter learns that a node is about to go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pulumi import ComponentResource, Output, ResourceOptions
+from pulumi_aws.cloudwatch import EventRule, EventTarget
+from pulumi_aws.sqs import Queue, QueuePolicy
+
+from components.karpenter.eks.interruption_events import INTERRUPTION_EVENTS, event_pattern, queue_policy
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from components.iam.arns import Place
+
+#: Seconds. A spot notice comes 2 minutes ahead: what is older than 5 tells of nodes that are gone.
+_RETENTION: Final = 300
+
+
+@dataclass(frozen=True, kw_only=True)
+class InterruptionQueueArgs:
+    """Where the queue lives."""
+
+    place: Place
+
+
+class InterruptionQueue(ComponentResource):
+    """Notices of interruptions, from EC2 and AWS Health to Karpenter.
+
+    Creates the queue, encrypted with keys of SQS, its policy, and for each kind of event a rule that fills it. The
+    events are the whole region's: Karpenter passes over those of instances that are not its own.
+    """
+
+    queue_name: Output[str]
+
+    def __init__(self, name: str, args: InterruptionQueueArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:InterruptionQueue", name, None, opts)
+        queue = Queue(
+            name,
+            message_retention_seconds=_RETENTION,
+            sqs_managed_sse_enabled=True,
+            opts=ResourceOptions(parent=self),
+        )
+        rules = {
+            event: EventRule(
+                f"{name}-{event}",
+                event_pattern=event_pattern(event),
+                description=f"Tells Karpenter of {event.replace('-', ' ')}",
+                opts=ResourceOptions(parent=self),
+            )
+            for event in INTERRUPTION_EVENTS
+        }
+        policy = QueuePolicy(
+            f"{name}-policy",
+            queue_url=queue.url,
+            policy=Output.all(queue.name, *(rule.name for rule in rules.values())).apply(
+                lambda names: _policy(args.place, names)
+            ),
+            opts=ResourceOptions(parent=self),
+        )
+        for event, rule in rules.items():
+            EventTarget(
+                f"{name}-{event}-target",
+                rule=rule.name,
+                arn=queue.arn,
+                # Made up anew by a run that was cut short, it would leave a second target which nothing removes.
+                target_id="karpenter",
+                # An event that the queue refuses is lost without a word.
+                opts=ResourceOptions(parent=self, depends_on=[policy]),
+            )
+        self.queue_name = queue.name
+        self.register_outputs({"queue_name": self.queue_name})
+
+
+def _policy(place: Place, names: Sequence[str]) -> str:
+    queue, *rules = names
+    return queue_policy(place.queue(queue), [place.event_rule(rule) for rule in rules])

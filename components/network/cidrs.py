@@ -1,0 +1,106 @@
+"""How a VPC's addresses are divided, and which ranges can be. Pure."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from ipaddress import AddressValueError, IPv4Network, NetmaskValueError
+from itertools import islice
+from typing import Final
+
+from scheduling.errors import Problem
+
+#: EKS refuses a cluster in one zone; no region has more than six.
+FEWEST_ZONES: Final = 2
+MOST_ZONES: Final = 6
+
+#: AWS makes no larger VPC. Of a smaller one than the second, a public subnet would have fewer than AWS's 16 addresses.
+LARGEST_PREFIX: Final = 16
+SMALLEST_PREFIX: Final = 22
+
+#: The VPC's range is cut into so many equal blocks whatever the number of zones, so that a zone that is added later
+#: moves no subnet: a moved subnet is another one, and takes the cluster with it.
+_BLOCKS: Final = 8
+_PUBLIC_BLOCK: Final = 7
+
+#: RFC 1918 and RFC 6598: nobody else on the internet has an address in these.
+_PRIVATE: Final = tuple(
+    IPv4Network(cidr) for cidr in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10")
+)
+
+_ALLOWED: Final = (
+    f"a private range from /{LARGEST_PREFIX} to /{SMALLEST_PREFIX}, such as 10.40.0.0/16, "
+    "that overlaps no other of this stack's"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubnetPlan:
+    """The ranges of a VPC's subnets, one of each kind for each zone, in the order of the zones."""
+
+    private: tuple[str, ...]
+    public: tuple[str, ...]
+
+
+def plan_subnets(cidr: str, zones: int) -> SubnetPlan:
+    """Divide a VPC's range: a private subnet of an eighth for each zone, and a small public one.
+
+    Nodes and pods take their addresses from the private ones, NAT gateways from the public ones. Raises ValueError
+    for what `cidr_problems` finds fault with, or another number of zones than 2 to 6.
+    """
+    vpc = IPv4Network(cidr)
+    if not (LARGEST_PREFIX <= vpc.prefixlen <= SMALLEST_PREFIX and FEWEST_ZONES <= zones <= MOST_ZONES):
+        raise ValueError(f"{cidr} cannot be divided among {zones} zones")
+    blocks = list(vpc.subnets(prefixlen_diff=_BLOCKS.bit_length() - 1))
+    slices = blocks[_PUBLIC_BLOCK].subnets(prefixlen_diff=_BLOCKS.bit_length() - 1)
+    return SubnetPlan(
+        private=tuple(str(block) for block in blocks[:zones]),
+        public=tuple(str(part) for part in islice(slices, zones)),
+    )
+
+
+def cidr_problems(cidr: str, field: str, *, taken: Mapping[str, str] | None = None) -> Iterator[Problem]:
+    """What is wrong with a VPC's range.
+
+    `field` is its full path in the configuration; `taken` are other ranges that it must not overlap, by what they
+    are (`the cluster's services` → `172.20.0.0/16`).
+    """
+    others = taken or {}
+    vpc = _parsed(cidr)
+    nearest = None if vpc is None else _nearest(cidr, vpc)
+    if vpc is None or nearest is None or str(nearest) != cidr:
+        mend = f'Write "{nearest}".' if nearest else _example(others)
+        yield Problem(field=field, value=f'"{cidr}"', allowed=_ALLOWED, mend=mend)
+        return
+    for what, other in others.items():
+        if vpc.overlaps(IPv4Network(other)):
+            yield Problem(
+                field=field,
+                value=f'"{cidr}", which overlaps {what} ({other})',
+                allowed=_ALLOWED,
+                mend=_example(others),
+            )
+
+
+def _parsed(cidr: str) -> IPv4Network | None:
+    try:
+        return IPv4Network(cidr, strict=False)
+    except (AddressValueError, NetmaskValueError, ValueError):
+        return None
+
+
+def _nearest(cidr: str, vpc: IPv4Network) -> IPv4Network | None:
+    """The range that a VPC can have and that is most like this one; None where it would not be private."""
+    asked = vpc.prefixlen if "/" in cidr else LARGEST_PREFIX
+    prefix = min(max(asked, LARGEST_PREFIX), SMALLEST_PREFIX)
+    nearest = IPv4Network((vpc.network_address, prefix), strict=False)
+    return nearest if any(nearest.subnet_of(private) for private in _PRIVATE) else None
+
+
+def _example(taken: Mapping[str, str]) -> str:
+    others = [IPv4Network(other) for other in taken.values()]
+    free = (
+        candidate
+        for candidate in _PRIVATE[0].subnets(new_prefix=LARGEST_PREFIX)
+        if candidate.network_address >= IPv4Network("10.40.0.0/16").network_address
+        and not any(candidate.overlaps(other) for other in others)
+    )
+    return f'Write, for example, "{next(free)}".'

@@ -1,0 +1,65 @@
+"""The cluster of an AWS stack."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from components.cluster.eks.addon_versions import addon_versions
+from components.cluster.eks.component import EksCluster, EksClusterArgs
+from components.cluster.eks.system_nodes import SystemNodesArgs
+from infra import versions
+from infra.config.aws_network import MadeNetwork
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from components.network.contract import Network
+    from infra.account import Account
+    from infra.config.aws import AwsPlatform
+
+
+def cluster_of(
+    platform: AwsPlatform,
+    account: Account,
+    network: Network,
+    name: str,
+    *,
+    tags: Mapping[str, str],
+    profile: str | None,
+) -> EksCluster:
+    """The stack's cluster, under its physical name; `tags` are put on its system nodes."""
+    asked = platform.cluster
+    addons = addon_versions(asked.version)
+    if addons is None:
+        raise ValueError(f"Kubernetes {asked.version} has no add-ons, and the parser let it pass")
+    return EksCluster(
+        "cluster",
+        EksClusterArgs(
+            cluster_name=name,
+            version=asked.version,
+            account=account.id,
+            region=platform.region,
+            partition=platform.partition,
+            private_subnet_ids=network.private_subnet_ids,
+            system_nodes=SystemNodesArgs(
+                instance_types=asked.system_nodes.instance_types,
+                count=asked.system_nodes.count,
+                architecture=platform.system_architecture,
+                release_version=f"{versions.NODE_IMAGE_KUBELET}-{versions.NODE_IMAGE_RELEASE}",
+                tags=tags,
+            ),
+            addons=addons,
+            protected=platform.protected,
+            public_access_cidrs=asked.public_access_cidrs,
+            private_access_cidrs=_private_access(platform),
+            admins=asked.admins,
+            service_cidr=asked.service_cidr,
+            aws_profile=profile,
+        ),
+    )
+
+
+def _private_access(platform: AwsPlatform) -> tuple[str, ...]:
+    """Who reaches the private endpoint: whoever is named, else everything in a network that is the stack's alone."""
+    named, network = platform.cluster.private_access_cidrs, platform.network
+    return named or ((network.cidr,) if isinstance(network, MadeNetwork) else ())

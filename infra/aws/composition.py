@@ -1,0 +1,128 @@
+"""The AWS stack, composed: from an account to a cluster that trains on spot.
+
+Read `depends_on` backwards for the order of destroy: training namespaces while KubeRay and JobSet still answer for
+their finalizers, pools while Karpenter still ends their nodes, operators and Karpenter while they have system nodes
+and identities, and the network last, because nodes drain through it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pulumi
+
+from components.admission.component import TrainingAdmission, TrainingAdmissionArgs
+from components.admission.karpenter_rules import karpenter_rules
+from components.checkpoints.s3 import CheckpointBucket, CheckpointBucketArgs
+from components.cluster.eks.access import NodeAccess, NodeAccessArgs
+from components.fallback_policy.component import FallbackPolicyDefinition
+from components.karpenter.eks.component import EksKarpenter, EksKarpenterArgs
+from components.operators.component import Operators, OperatorsArgs
+from components.operators.device_plugins import DevicePlugins, DevicePluginsArgs
+from components.spot_role.component import SpotServiceLinkedRole, SpotServiceLinkedRoleArgs
+from infra import naming, tags, versions
+from infra.account import survey
+from infra.aws.cluster import cluster_of
+from infra.aws.namespaces import make_namespaces
+from infra.aws.network import network_of
+from infra.aws.pools import Ground, make_pools
+
+if TYPE_CHECKING:
+    from infra.config.aws import AwsPlatform
+
+
+def compose(platform: AwsPlatform, stack: str, profile: str | None) -> None:
+    """Make everything of an AWS stack.
+
+    `profile` is the AWS CLI's profile that the cluster's tokens are asked as. Raises ConfigError, before anything is
+    made, where the account cannot hold the stack.
+    """
+    account = survey(platform)
+    marks = tags.labels(stack)
+    tags.label_everything(marks)
+    tags.tag_everything(marks)
+    name = naming.cluster(stack)
+
+    network = network_of(platform, account, name)
+    cluster = cluster_of(platform, account, network, name, tags=marks, profile=profile)
+
+    def after(*resources: pulumi.Resource) -> pulumi.ResourceOptions:
+        return pulumi.ResourceOptions(providers=[cluster.kubernetes], depends_on=[cluster, *resources])
+
+    karpenter = EksKarpenter(
+        "karpenter",
+        EksKarpenterArgs(
+            cluster_name=name,
+            account=account.id,
+            region=platform.region,
+            partition=platform.partition,
+            charts=platform.mirror.charts,
+            images=platform.mirror.images,
+            version=versions.KARPENTER,
+            image_digest=versions.KARPENTER_IMAGE_DIGEST,
+            isolated=platform.network.isolated,
+        ),
+        opts=after(),
+    )
+    node_access = NodeAccess(
+        "node-access", NodeAccessArgs(cluster_name=name, role_arn=karpenter.node_role_arn), opts=after()
+    )
+    spot_role = SpotServiceLinkedRole("spot-role", SpotServiceLinkedRoleArgs(existing_arn=account.spot_role))
+    device_plugins = DevicePlugins(
+        "device-plugins",
+        DevicePluginsArgs(
+            charts=platform.mirror.charts,
+            images=platform.mirror.images,
+            nvidia_version=versions.NVIDIA_DEVICE_PLUGIN,
+            efa_version=versions.EFA_DEVICE_PLUGIN if platform.has_efa else None,
+            region=platform.region,
+        ),
+        opts=after(),
+    )
+    pools = make_pools(
+        platform,
+        Ground(
+            cluster_name=name,
+            security_group_id=cluster.cluster_security_group_id,
+            network=network,
+            karpenter=karpenter,
+            tags=marks,
+        ),
+        after=after(karpenter, node_access, spot_role, device_plugins),
+    )
+    operators = Operators(
+        "operators",
+        OperatorsArgs(
+            charts=platform.mirror.charts,
+            images=platform.mirror.images,
+            jobset_version=versions.JOBSET,
+            kuberay_version=versions.KUBERAY,
+            replicas=2,
+        ),
+        opts=after(),
+    )
+    admission = TrainingAdmission(
+        "admission",
+        TrainingAdmissionArgs(
+            kubernetes_version=platform.cluster.version, rules=karpenter_rules(platform.scheduling_pools())
+        ),
+        opts=after(),
+    )
+    fallback_policy = FallbackPolicyDefinition("fallback-policy", opts=after())
+    checkpoints = CheckpointBucket(
+        "checkpoints",
+        CheckpointBucketArgs(
+            namespaces=[namespace.name for namespace in platform.namespaces],
+            retain_days=platform.checkpoints.retain_days,
+            kms=platform.checkpoints.kms,
+            protected=platform.protected,
+        ),
+    )
+    make_namespaces(
+        platform,
+        cluster_name=name,
+        checkpoints=checkpoints,
+        after=after(operators, *pools, admission, fallback_policy, checkpoints),
+    )
+    pulumi.export("cluster", name)
+    pulumi.export("checkpoints", checkpoints.bucket_name)

@@ -1,0 +1,40 @@
+"""The network of an AWS stack: made for it, without a way to the internet, or brought."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from components.network.aws import AwsNetwork, AwsNetworkArgs
+from components.network.existing import ExistingNetwork
+from components.network.isolated import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
+from infra.account.findings import zones_of_network
+from infra.config.aws_network import BroughtNetwork, Nat
+from scheduling.machines import zones_of
+
+if TYPE_CHECKING:
+    from components.network.contract import Network
+    from infra.account import Account
+    from infra.config.aws import AwsPlatform
+
+
+def network_of(platform: AwsPlatform, account: Account, label: str) -> Network:
+    """The stack's network; names in the console begin with `label`."""
+    asked = platform.network
+    if isinstance(asked, BroughtNetwork):
+        return ExistingNetwork(vpc_id=asked.vpc_id, private_subnet_ids=asked.private_subnet_ids)
+    zones = zones_of_network(asked, account, zones_of(platform.region))
+    if asked.isolated:
+        return AwsIsolatedNetwork(
+            "network",
+            AwsIsolatedNetworkArgs(cidr=asked.cidr, zones=zones, region=platform.region, label=label),
+        )
+    return AwsNetwork(
+        "network",
+        AwsNetworkArgs(
+            cidr=asked.cidr,
+            zones=zones,
+            region=platform.region,
+            nat=(asked.nat or Nat.SINGLE).value,
+            label=label,
+        ),
+    )

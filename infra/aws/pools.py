@@ -1,0 +1,100 @@
+"""The pools of an AWS stack."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import pulumi
+
+from components.pools.ec2_node_class import Ec2NodeClassArgs, ec2_node_class
+from components.pools.efa import EfaFabric, EfaFabricArgs
+from components.pools.karpenter import KarpenterPool, KarpenterPoolArgs
+from components.pools.placement_group import ClusterPlacement
+from infra import naming, versions
+from scheduling.pools import weights
+from scheduling.spot_choice import spot_pool_warnings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pulumi import Input, Output
+
+    from components.karpenter.eks.component import EksKarpenter
+    from components.network.contract import Network
+    from components.pools.node_class import NodeClass
+    from infra.config.aws import AwsPlatform
+    from infra.config.aws_pool import AwsPool
+
+#: What the policy of EKS's own block storage driver looks for on the machines it may attach a volume to.
+_VOLUMES: Final = "ebs.csi.aws.com/cluster-name"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ground:
+    """What a cluster's machines stand on. `cluster_name` is the physical name; `tags` are put on every machine."""
+
+    cluster_name: str
+    security_group_id: Output[str]
+    network: Network
+    karpenter: EksKarpenter
+    tags: Mapping[str, str]
+
+
+def make_pools(
+    platform: AwsPlatform, ground: Ground, *, after: pulumi.ResourceOptions
+) -> Sequence[KarpenterPool]:
+    """Make every pool after what `after` names, and warn of spot pools that will often find no machine."""
+    fabric = (
+        EfaFabric("fabric", EfaFabricArgs(vpc_id=ground.network.vpc_id)).security_group_id
+        if platform.has_efa
+        else None
+    )
+    weight = weights(platform.scheduling_pools())
+    return [_pool(pool, platform.region, ground, fabric, weight[pool.name], after) for pool in platform.pools]
+
+
+def _pool(
+    asked: AwsPool,
+    region: str,
+    ground: Ground,
+    fabric: Output[str] | None,
+    weight: int,
+    after: pulumi.ResourceOptions,
+) -> KarpenterPool:
+    pool, machines = asked.as_pool(region), asked.machines(region)
+    for warning in spot_pool_warnings(pool, machines):
+        pulumi.log.warn(warning)
+    return KarpenterPool(
+        naming.pool(asked.name),
+        KarpenterPoolArgs(
+            pool=pool,
+            machines=machines,
+            node_class=_node_class(asked, ground, fabric),
+            weight=weight,
+            zones=asked.zones or (),
+            efa=asked.efa,
+            roll_out=asked.roll_out,
+        ),
+        opts=after,
+    )
+
+
+def _node_class(asked: AwsPool, ground: Ground, fabric: Output[str] | None) -> NodeClass:
+    placement = ClusterPlacement(naming.placement(asked.name)) if asked.placement_group else None
+    groups: list[Input[str]] = [ground.security_group_id]
+    if asked.efa and fabric is not None:
+        groups.append(fabric)
+    profile = ground.karpenter.instance_profile
+    return ec2_node_class(
+        Ec2NodeClassArgs(
+            node_role=ground.karpenter.node_role_name if profile is None else None,
+            instance_profile=profile,
+            subnet_ids=ground.network.private_subnet_ids,
+            security_group_ids=groups,
+            ami_alias=f"al2023@v{versions.NODE_IMAGE_RELEASE}",
+            volume_gib=asked.volume_gib,
+            placement_group=placement.placement_group_id if placement is not None else None,
+            tags={**ground.tags, _VOLUMES: ground.cluster_name},
+        )
+    )

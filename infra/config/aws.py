@@ -1,0 +1,133 @@
+"""The whole configuration of an AWS stack."""
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from infra.config.aws_cluster import AwsCluster
+from infra.config.aws_fields import ACCOUNT_ALLOWED, AccountId, ImageSource
+from infra.config.aws_network import MadeNetwork, Network
+from infra.config.aws_pool import AwsPool
+from infra.config.aws_regions import partition_of
+from infra.config.fields import ChartSource
+from infra.config.platform import NamespaceSection
+from infra.config.section import Section
+from scheduling.machines import Architecture, Machine, machine_catalogue
+from scheduling.pools import Pool
+
+
+class AwsCheckpoints(Section):
+    """Where training keeps its checkpoints: an S3 bucket."""
+
+    mends: ClassVar[Mapping[str, str]] = {
+        "bucket": "Leave it out: the bucket is made with the stack, under a name of its own.",
+        "directory": "Leave it out: on AWS checkpoints are objects in a bucket.",
+    }
+
+    retain_days: int = Field(
+        default=30,
+        ge=1,
+        le=3650,
+        description="a whole number of days, 1 to 3650, for which what was overwritten or deleted is kept",
+        examples=["30"],
+    )
+    kms: bool = Field(
+        default=True,
+        description="true to encrypt with a key of the stack's own, false with S3's",
+        examples=["true"],
+    )
+
+
+class AwsMirror(Section):
+    """Where charts and images are taken from, where not from their upstreams."""
+
+    charts: ChartSource | None = Field(
+        default=None,
+        description="a directory, or an address that starts with oci:// or https://",
+        examples=["oci://123456789012.dkr.ecr.us-east-1.amazonaws.com/charts"],
+    )
+    images: ImageSource | None = Field(
+        default=None,
+        description="a registry's host and, behind a slash, the path of its images",
+        examples=["123456789012.dkr.ecr.us-east-1.amazonaws.com/mirror"],
+    )
+
+
+class AwsDocument(Section):
+    """What stands under holdfast:platform."""
+
+    mends: ClassVar[Mapping[str, str]] = {
+        "region": "Write it as aws:region, beside holdfast:platform: the AWS provider reads it there.",
+        "zones": "Write it under network.",
+        "resourcePools": "Write pools; `python -m infra.determined FILE` turns Determined's list into it.",
+    }
+
+    cloud: Literal["aws"] = Field(description="aws", examples=["aws"])
+    account: AccountId | None = Field(default=None, description=ACCOUNT_ALLOWED, examples=['"123456789012"'])
+    protected: bool = Field(
+        default=True,
+        description="true to keep the cluster and the checkpoints from being destroyed, false to let them go",
+        examples=["false"],
+    )
+    cluster: AwsCluster = Field(
+        default_factory=AwsCluster,
+        description="a mapping of version, publicAccessCidrs, admins, systemNodes and what else there is",
+        examples=["{publicAccessCidrs: [203.0.113.0/24]}"],
+    )
+    network: Network = Field(
+        default_factory=MadeNetwork,
+        description="a mapping of cidr, zones and nat, or of vpcId and privateSubnetIds",
+        examples=["{cidr: 10.40.0.0/16, zones: 3}"],
+    )
+    pools: tuple[AwsPool, ...] = Field(
+        description="a list of pools, exactly one of them with default: true",
+        examples=[
+            "[{name: cpu, capacity: on-demand, instanceTypes: [m7i.xlarge], maxNodes: 20, default: true}]"
+        ],
+    )
+    checkpoints: AwsCheckpoints = Field(
+        default_factory=AwsCheckpoints,
+        description="a mapping of retainDays and kms",
+        examples=["{retainDays: 30}"],
+    )
+    mirror: AwsMirror = Field(
+        default_factory=AwsMirror,
+        description="a mapping of charts and images",
+        examples=["{images: registry.example.com/mirror}"],
+    )
+    namespaces: tuple[NamespaceSection, ...] = Field(
+        default=(),
+        description="a list of training namespaces, each with its ladder",
+        examples=["[{name: vision, ladder: [{pool: cpu}]}]"],
+    )
+
+
+class AwsPlatform(AwsDocument):
+    """An AWS stack: its document, and the region that stands beside it."""
+
+    region: str
+
+    @property
+    def partition(self) -> str:
+        """The partition of the region: `aws`, `aws-cn` or `aws-us-gov`."""
+        return partition_of(self.region)
+
+    @property
+    def has_efa(self) -> bool:
+        """Whether any pool's machines speak through Elastic Fabric Adapters."""
+        return any(pool.efa for pool in self.pools)
+
+    def scheduling_pools(self) -> tuple[Pool, ...]:
+        """The pools as the rules know them, in their order."""
+        return tuple(pool.as_pool(self.region) for pool in self.pools)
+
+    @property
+    def system_architecture(self) -> Architecture:
+        """The one architecture of the system nodes."""
+        return self.system_machines()[0].arch
+
+    def system_machines(self) -> tuple[Machine, ...]:
+        """The machine types of the system nodes."""
+        catalogue = machine_catalogue("aws")
+        return tuple(catalogue[name] for name in self.cluster.system_nodes.instance_types)

@@ -1,0 +1,55 @@
+"""The rules of pools and of the namespaces whose ladders name them, for every cloud."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from infra.config import rules
+from infra.config.parts import read_parts
+from infra.config.platform import NamespaceSection
+from infra.config.reading import PLATFORM
+from infra.config.section import Section
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from infra.config.parts import Parts
+    from scheduling.errors import Problem
+    from scheduling.json import Json
+    from scheduling.pools import Pool
+
+POOLS = f"{PLATFORM}.pools"
+NAMESPACES = f"{PLATFORM}.namespaces"
+
+S = TypeVar("S", bound=Section)
+
+
+def pool_and_ladder_problems(
+    document: Json,
+    pools: Parts[S],
+    *,
+    problems_of: Callable[[S, str], Iterator[Problem]],
+    as_pool: Callable[[S], Pool],
+) -> Iterator[Problem]:
+    """Everything that is wrong with a document's pools, one by one and together, and with its ladders.
+
+    `problems_of` yields what is wrong with a single pool at a path; `as_pool` turns one with which nothing is wrong
+    into what the rules know of it.
+    """
+    namespaces = read_parts(NamespaceSection, document.get("namespaces"))
+    yield from rules.repeated_names(pools.names, "pool", POOLS)
+    unclear: set[int] = set()
+    for index, pool in pools.items.items():
+        wrong = list(problems_of(pool, f"{POOLS}[{index}]"))
+        yield from wrong
+        # What a pool is depends on its machines: while these are wrong, nothing else is said about it.
+        unclear |= {index} if wrong else set()
+    clear = pools.without(unclear)
+    known = {index: as_pool(pool) for index, pool in clear.items.items()}
+    yield from rules.default_pool(known, all_were_read=clear.complete, at=POOLS)
+    yield from rules.repeated_names(namespaces.names, "training namespace", NAMESPACES)
+    yield from rules.reserved_names(namespaces.names, NAMESPACES)
+    first_of_name: dict[str, Pool] = {}
+    for pool in known.values():
+        first_of_name.setdefault(pool.name, pool)
+    yield from rules.ladders(document.get("namespaces"), first_of_name, clear.may_hold, NAMESPACES)

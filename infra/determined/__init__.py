@@ -1,0 +1,1 @@
+"""Turns Determined's `resource_pools` into a stack's `pools`."""

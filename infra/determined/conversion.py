@@ -1,0 +1,88 @@
+"""Turns Determined's pools into a stack's. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from infra.determined.master_file import POOLS
+from infra.determined.pool import ConvertedPool, read_pool
+from infra.determined.report import Report
+from scheduling.errors import ConfigError, Problem
+from scheduling.labels import CapacityType
+from scheduling.machines import machine_catalogue
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from infra.determined.master_file import MasterFile
+
+#: The default pool that is added where Determined's pools have none that could be it.
+_DEFAULT_NAME: Final = "cpu"
+_DEFAULT_TYPES: Final = ("m7i.xlarge", "m7a.xlarge", "m6i.xlarge")
+_DEFAULT_NODES: Final = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conversion:
+    """A stack's pools, and what a reader should know of how they came about."""
+
+    pools: tuple[ConvertedPool, ...]
+    notes: tuple[str, ...]
+
+
+def convert(file: MasterFile) -> Conversion:
+    """The pools of a master configuration as a stack has them, one of them the default.
+
+    Raises ConfigError with everything that has no equivalent.
+    """
+    report = Report()
+    read = {index: read_pool(entry, f"{POOLS}[{index}]", report) for index, entry in enumerate(file.pools)}
+    pools = {index: pool for index, pool in read.items() if pool is not None}
+    report.problems.extend(_repeated(pools))
+    if report.problems:
+        raise ConfigError(report.problems)
+    complete = _with_default(list(pools.values()), file.auxiliary_pool, report)
+    return Conversion(pools=tuple(complete), notes=tuple(report.notes))
+
+
+def _repeated(pools: Mapping[int, ConvertedPool]) -> list[Problem]:
+    first: dict[str, int] = {}
+    return [
+        Problem(
+            field=f"{POOLS}[{index}].pool_name",
+            value=f'"{pool.source}", which as a label is "{pool.name}", as that of {POOLS}[{first[pool.name]}]',
+            allowed="names that differ in letters, digits and hyphens",
+            mend="Rename one of the two.",
+        )
+        for index, pool in pools.items()
+        if first.setdefault(pool.name, index) != index
+    ]
+
+
+def _with_default(
+    pools: Sequence[ConvertedPool], auxiliary_pool: str | None, report: Report
+) -> list[ConvertedPool]:
+    """The pools with one for pods that ask for nothing: the auxiliary one if it can be, or the first, or a new one."""
+    fitting = [pool for pool in pools if pool.may_be_default]
+    chosen = next((pool for pool in fitting if pool.source == auxiliary_pool), next(iter(fitting), None))
+    if chosen is not None:
+        report.notes.append(f"{chosen.name} is made the default, where pods land that ask for nothing")
+        return [replace(pool, is_default=pool is chosen) for pool in pools]
+    added = _default_pool({pool.name for pool in pools})
+    report.notes.append(
+        f"{added.name} is added: pods that ask for nothing need an on-demand pool without GPUs, and none was there"
+    )
+    return [added, *pools]
+
+
+def _default_pool(taken: set[str]) -> ConvertedPool:
+    names = (_DEFAULT_NAME, *(f"{_DEFAULT_NAME}-{number}" for number in range(2, len(taken) + 2)))
+    return ConvertedPool(
+        name=next(name for name in names if name not in taken),
+        source="",
+        capacity=CapacityType.ON_DEMAND,
+        machines=tuple(machine_catalogue("aws")[name] for name in _DEFAULT_TYPES),
+        max_nodes=_DEFAULT_NODES,
+        is_default=True,
+    )

@@ -1,0 +1,58 @@
+"""The command that plays the whole life of a stack on a control plane of its own, and leaves nothing."""
+
+import shutil
+
+from rehearsal.cli.commands import say_verdicts
+from rehearsal.cli.output import color, say
+from rehearsal.controlplane.lock import held
+from rehearsal.course import Course
+from rehearsal.course.acts import Programme
+from rehearsal.engine import Audience
+from rehearsal.paths import Workspace
+from rehearsal.stacks import Stack
+
+
+def rehearse(name: str, workspace: Workspace) -> None:
+    """Rehearse a stack: preview, up, a second up, a job that loses its node, refresh, destroy.
+
+    Runs apart from a stack of that name that is up, which is left alone. Raises RehearsalError where an act shows
+    what it should not. In whatever way it ends, every process is ended and all that was made is dropped; of one
+    that failed the logs are kept.
+    """
+    place = f"{name}-rehearsal"
+    audience = Audience(show=say, color=color())
+    stack = Stack.named(name, workspace, report=say, run_as=place, audience=audience)
+    course = Course(stack=stack, programme=Programme(announce=_announce), judge=say_verdicts, say=say)
+    with held(workspace.state_dir / f"{place}.lock", doing=f"rehearse {name}"):
+        # What an interrupted rehearsal may have left.
+        _drop(stack)
+        say(f"Rehearsing {name}: the real engine, stand-in clouds, an API server of its own.")
+        try:
+            stack.surroundings.start()
+            course.play()
+        except BaseException:
+            _drop(stack, keeping_logs=True)
+            _say_end(course)
+            say(f"What its operators said is in {workspace.logs_dir(place)}.")
+            raise
+        _drop(stack)
+        _say_end(course)
+
+
+def _drop(stack: Stack, *, keeping_logs: bool = False) -> None:
+    """End every process of a rehearsal and drop what it made, in whatever state it is."""
+    stack.surroundings.remove()
+    shutil.rmtree(stack.folder.root, ignore_errors=True)
+    if not keeping_logs:
+        shutil.rmtree(stack.workspace.stack_dir(stack.place), ignore_errors=True)
+
+
+def _announce(act: str) -> None:
+    say(f"\n=== {act}")
+
+
+def _say_end(course: Course) -> None:
+    say(f"\nRehearsal of {course.stack.name}")
+    say(course.programme.table())
+    for remark in course.remarks:
+        say(f"Not shown here: {remark}.")

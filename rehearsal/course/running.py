@@ -1,0 +1,139 @@
+"""Plays the course of a rehearsal on a stack: every act that its owner will go through, in their order."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from rehearsal.course.acts import Programme
+from rehearsal.course.leftovers import kept_in_clouds, left_in_clouds, left_in_cluster
+from rehearsal.course.protection import names, protected, retained, unprotected
+from rehearsal.engine import EngineFailure, Outcome
+from rehearsal.errors import RehearsalError
+from rehearsal.kube.client import KubeClient
+from rehearsal.providers.faults import Faults
+from rehearsal.scenes.expectations import unmet_by_restart
+from rehearsal.scenes.manifests import load_example, spot_example
+from rehearsal.scenes.platform import Platform, training_platform
+from rehearsal.scenes.spot_restart import leave_running, restart_on_spot
+from rehearsal.stacks import Stack
+from scheduling.json import Json
+
+# How many resources a message names before it says how many more there are.
+_NAMED = 5
+
+
+@dataclass(kw_only=True)
+class Course:
+    """A rehearsal of `stack`, whose surroundings are up and which holds nothing yet.
+
+    `judge` is shown the outcome of the preview, with the policies' verdicts; `say` is told what happens in a scene.
+    `play` plays every act and raises RehearsalError where one shows what it should not: a second `up` or a refresh
+    that changes something, a job that does not come back, a destroy that leaves something behind. `remarks` are
+    what it cannot show, once the stack is made.
+    """
+
+    stack: Stack
+    programme: Programme
+    judge: Callable[[Outcome], None]
+    say: Callable[[str], None]
+    remarks: list[str] = field(default_factory=list[str])
+
+    def play(self) -> None:
+        """Play every act."""
+        client = KubeClient.from_kubeconfig(self.stack.kubeconfig)
+        try:
+            self._make()
+            self.remarks += self.stack.stand_ins(Faults()).clouds.remarks()
+            platform = training_platform(client, self.stack.name, self.say)
+            jobset = self._jobset(client)
+            self._use(platform, jobset)
+            self._read_back()
+            # Whoever takes a platform down rarely waits until nobody uses it.
+            leave_running(platform, jobset)
+            if protected(self.stack.checkpoint()):
+                self._refuse_destroy()
+                self._lift_protection()
+            self._destroy(client)
+        finally:
+            client.close()
+
+    def _make(self) -> None:
+        with self.stack.session() as session:
+            with self.programme.act("preview") as seen:
+                outcome = self._judged(session.preview)
+                seen.append(f"{outcome.changed} to create, {len(outcome.verdicts)} remarks of the policies")
+            with self.programme.act("up") as seen:
+                seen.append(f"{session.up(judged=True).changed} created")
+            with self.programme.act("a second up") as seen:
+                _refuse_changes("a second up", session.up(judged=True))
+                seen.append("nothing changed")
+
+    def _judged(self, preview: Callable[[], Outcome]) -> Outcome:
+        try:
+            outcome = preview()
+        except EngineFailure as failure:
+            self.judge(failure.outcome)
+            raise
+        self.judge(outcome)
+        return outcome
+
+    def _jobset(self, client: KubeClient) -> Json:
+        example = spot_example(client.list("karpenter.sh/v1", "NodePool"))
+        return load_example(self.stack.workspace.project_root, example, cloud=self.stack.subject.cloud)
+
+    def _use(self, platform: Platform, jobset: Json) -> None:
+        with self.programme.act("a job loses its spot node") as seen:
+            shown = restart_on_spot(platform, jobset)
+            problems = unmet_by_restart(shown)
+            if problems:
+                raise RehearsalError(f"the job did not come back as it should: {'; '.join(problems)}")
+            pools = ", ".join(sorted({each.pool for each in shown.after}))
+            seen.append(f"back on {pools} after {shown.seconds:.1f} s, restarts: {shown.restarts}")
+
+    def _read_back(self) -> None:
+        with self.stack.session() as session, self.programme.act("refresh") as seen:
+            _refuse_changes("a refresh", session.refresh())
+            seen.append("nothing had drifted")
+
+    def _refuse_destroy(self) -> None:
+        before = self.stack.checkpoint()
+        with self.stack.session() as session, self.programme.act("destroy, while protected") as seen:
+            try:
+                session.destroy()
+            except EngineFailure:
+                gone = len(before.resources) - len(self.stack.checkpoint().resources)
+                if gone:
+                    raise
+                seen.append(f"refused for {names(protected(before))}; nothing was deleted")
+            else:
+                raise RehearsalError(f"{self.stack.name} was destroyed although it is protected")
+
+    def _lift_protection(self) -> None:
+        subject = replace(self.stack.subject, settings=unprotected(self.stack.subject.settings))
+        self.stack = replace(self.stack, subject=subject)
+        with self.stack.session() as session, self.programme.act("up with protected: false") as seen:
+            seen.append(f"{session.up().changed} changed")
+            left = protected(self.stack.checkpoint())
+            if left:
+                raise RehearsalError(f"still protected with `protected: false`: {names(left)}")
+
+    def _destroy(self, client: KubeClient) -> None:
+        kept = retained(self.stack.checkpoint())
+        clouds = self.stack.stand_ins(Faults()).clouds
+        with self.stack.session() as session, self.programme.act("destroy, a job running") as seen:
+            seen.append(f"{session.destroy().changed} deleted")
+            left = [*left_in_clouds(clouds.objects(), kept), *left_in_cluster(client)]
+            if left:
+                raise RehearsalError(f"the destroyed stack has left {_some(left)}")
+            on_purpose = kept_in_clouds(clouds.objects(), kept)
+            seen.append(f"kept on purpose: {', '.join(on_purpose)}" if on_purpose else "nothing is left")
+
+
+def _refuse_changes(moment: str, outcome: Outcome) -> None:
+    if outcome.changed:
+        told = [step.told for step in outcome.steps]
+        raise RehearsalError(f"{moment} changed something: {_some(told)}")
+
+
+def _some(told: list[str]) -> str:
+    more = f" and {len(told) - _NAMED} more" if len(told) > _NAMED else ""
+    return f"{', '.join(told[:_NAMED])}{more}"

@@ -1,1 +1,0 @@
-"""The remote components of pulumi-eks."""

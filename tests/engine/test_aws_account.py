@@ -1,0 +1,81 @@
+"""The account, asked by a program on the real engine before it makes anything."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pulumi
+import pytest
+
+from infra.account import survey
+from rehearsal.engine import EngineFailure
+from rehearsal.providers.cloud.state import CloudObject
+from scheduling.errors import ConfigError
+from tests.support.aws_documents import REGION, aws_platform
+from tests.support.cloud_program import CloudProgram, bucket
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.engine
+
+P4_SPOT = "L-7212CCBC"
+
+
+@pytest.fixture
+def stack(tmp_path: Path) -> CloudProgram:
+    return CloudProgram(root=tmp_path, config={"aws:region": REGION})
+
+
+def asking_first() -> None:
+    """Ask the account as the program does, then make something."""
+    try:
+        account = survey(aws_platform())
+    except ConfigError as error:
+        raise pulumi.RunError(str(error)) from None
+    pulumi.export("zones", list(account.zones or ()))
+    bucket("made-after-asking")
+
+
+def grant(stack: CloudProgram, code: str, vcpus: int) -> None:
+    """Put a quota into the account, as its console would show it."""
+    with stack.cloud().changing() as console:
+        console.put(
+            CloudObject(
+                type="aws:servicequotas/serviceQuota:ServiceQuota",
+                id=f"ec2/{code}",
+                urn="",
+                inputs={"value": vcpus},
+            )
+        )
+
+
+def test_what_the_stand_in_cannot_know_is_said_and_refuses_nothing(stack: CloudProgram) -> None:
+    made = stack.up(asking_first)
+    assert made.outputs["zones"] == ["us-west-2a", "us-west-2b", "us-west-2c", "us-west-2d"], (
+        "the account's zones, in order"
+    )
+    assert f"servicequotas:GetServiceQuota ({P4_SPOT})" in made.stdout, (
+        "its quotas were not checked, and that is said"
+    )
+    assert not made.problems, "as a warning"
+    assert stack.up(asking_first).changed == 0, "asking again changes nothing"
+
+
+def test_a_quota_of_none_ends_the_run_in_one_message_before_anything_is_made(stack: CloudProgram) -> None:
+    grant(stack, P4_SPOT, 0)
+    with pytest.raises(EngineFailure) as refused:
+        stack.up(asking_first)
+    message = str(refused.value)
+    assert "holdfast:platform.pools[2]: got machines of 96 vCPUs or more" in message, "the pool is named"
+    assert f"--quota-code {P4_SPOT} --desired-value 768 --region us-west-2" in message, "and what to do"
+    assert "Traceback" not in message, "no user reads one"
+    assert not stack.objects("aws:s3/bucket:Bucket"), "what comes after it in the program was not made"
+
+
+def test_the_same_stack_is_made_once_the_quota_is_granted(stack: CloudProgram) -> None:
+    grant(stack, P4_SPOT, 0)
+    with pytest.raises(EngineFailure):
+        stack.preview(asking_first)
+    grant(stack, P4_SPOT, 768)
+    assert stack.up(asking_first).changes["create"] == 2, "the stack and what it makes"

@@ -1,0 +1,114 @@
+"""A network on AWS from its first run to its last, on the real engine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import pulumi
+import pytest
+
+from tests.support.cloud_program import CloudProgram
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from rehearsal.engine import Outcome
+
+pytestmark = [
+    pytest.mark.engine,
+    # Importing an SDK module imports the deprecated types in it as well.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_"),
+]
+
+_ZONES = ("us-east-1a", "us-east-1b", "us-east-1c")
+
+
+@pytest.fixture
+def stack(tmp_path: Path) -> CloudProgram:
+    return CloudProgram(root=tmp_path)
+
+
+def _machines(subnet_ids: Sequence[pulumi.Input[str]]) -> None:
+    """Something that stands in the subnets and drains through them."""
+    from pulumi_aws import ec2
+
+    for at, subnet in enumerate(subnet_ids):
+        ec2.Instance(f"machine-{at}", ami="ami-1", instance_type="m7i.large", subnet_id=subnet)
+
+
+def _network(
+    *, nat: Literal["single", "per-zone"] = "single", zones: tuple[str, ...] = _ZONES
+) -> Callable[[], None]:
+    def program() -> None:
+        from components.network.aws import AwsNetwork, AwsNetworkArgs
+
+        args = AwsNetworkArgs(cidr="10.40.0.0/16", zones=zones, region="us-east-1", nat=nat)
+        network = AwsNetwork("network", args)
+        pulumi.export("subnets", network.private_subnet_ids)
+        _machines(network.private_subnet_ids)
+
+    return program
+
+
+def _isolated() -> None:
+    from components.network.isolated import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
+
+    args = AwsIsolatedNetworkArgs(cidr="10.40.0.0/16", zones=_ZONES, region="us-east-1")
+    _machines(AwsIsolatedNetwork("network", args).private_subnet_ids)
+
+
+def _order(outcome: Outcome, operation: str) -> dict[str, int]:
+    """Names, with their types, of what a run did to resources, and when."""
+    steps = [step.urn.split("$")[-1] for step in outcome.steps if step.operation == operation]
+    return {
+        urn.split("::")[-2].rpartition(":")[2] + " " + urn.split("::")[-1]: at for at, urn in enumerate(steps)
+    }
+
+
+@pytest.mark.parametrize("program", [_network(nat="per-zone"), _isolated], ids=["per-zone", "isolated"])
+def test_a_network_is_made_left_alone_and_taken_down_whole(
+    stack: CloudProgram, program: Callable[[], None]
+) -> None:
+    made = stack.up(program)
+    assert made.changes["create"] > 20, (
+        "the network and what stands in it are made in an order that AWS takes"
+    )
+    assert stack.up(program).changed == 0, "a second run has nothing to do"
+    assert stack.refresh(program).changed == 0, "a refresh finds nothing changed"
+    order = _order(stack.destroy(program), "delete")
+    ways = {
+        name
+        for name in order
+        if name.startswith(("Route ", "RouteTableAssociation ", "NatGateway ", "VpcEndpoint "))
+    }
+    last_machine = max(at for name, at in order.items() if name.startswith("Instance "))
+    assert min(order[name] for name in ways) > last_machine, (
+        "a machine that drains lost its way to EC2, S3 or the API server"
+    )
+    assert stack.cloud().read().all() == [], "something outlived the stack"
+
+
+def test_a_gateway_in_each_zone_is_had_without_touching_a_subnet(stack: CloudProgram) -> None:
+    before = stack.up(_network(nat="single")).outputs["subnets"]
+    planned = stack.preview(_network(nat="per-zone"))
+    assert "replace" not in planned.changes, (
+        f"a preview that shows replaced machines frightens: {planned.changes}"
+    )
+    after = stack.up(_network(nat="per-zone"))
+    assert after.outputs["subnets"] == before, "nodes stay where they are"
+    assert after.changes["update"] == 2, "two zones' routes are turned to gateways of their own"
+    assert "replace" not in after.changes, "nothing is made anew"
+    assert stack.up(_network(nat="single")).changes["delete"] == 8, (
+        "on the way back two zones' gateway, address, public subnet and association go"
+    )
+
+
+def test_a_zone_is_added_without_touching_the_others(stack: CloudProgram) -> None:
+    before = stack.up(_network(zones=_ZONES[:2])).outputs["subnets"]
+    after = stack.up(_network(zones=_ZONES))
+    assert isinstance(before, list), "a list of ids"
+    assert isinstance(after.outputs["subnets"], list), "a list of ids"
+    assert after.outputs["subnets"][:2] == before, "the first zones' subnets are the same"
+    assert "replace" not in after.changes, "nothing is made anew"
+    assert after.changes["update"] == 1, "the S3 endpoint takes one more route table"

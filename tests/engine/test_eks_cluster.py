@@ -1,0 +1,118 @@
+"""An EKS cluster on the real engine: made in an order that works, left alone, protected, gone without a trace."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+import pulumi
+import pytest
+
+from components.cluster.eks.access import NodeAccess, NodeAccessArgs
+from components.cluster.eks.component import EksCluster
+from components.iam.document import service_trust
+from rehearsal.engine import EngineFailure
+from tests.support.cloud_program import CloudProgram
+from tests.support.eks_cluster import cluster_args
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from components.cluster.eks.component import EksClusterArgs
+
+pytestmark = [
+    pytest.mark.engine,
+    # Importing an SDK module imports the deprecated types in it as well.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_"),
+]
+
+_CLUSTER = "aws:eks/cluster:Cluster"
+_GROUP = "aws:eks/nodeGroup:NodeGroup"
+
+
+@pytest.fixture
+def stack(tmp_path: Path) -> CloudProgram:
+    return CloudProgram(root=tmp_path, packages=("aws", "kubernetes"))
+
+
+def program(change: Callable[[EksClusterArgs], EksClusterArgs] = replace) -> Callable[[], None]:
+    """A cluster, nodes of another role that are let in, and something inside."""
+
+    def run() -> None:
+        from pulumi_aws.iam import Role
+        from pulumi_kubernetes.core.v1 import ConfigMap
+
+        cluster = EksCluster("cluster", change(cluster_args()))
+        role = Role("workers", assume_role_policy=service_trust("ec2.amazonaws.com"))
+        NodeAccess(
+            "workers",
+            NodeAccessArgs(cluster_name=cluster.cluster_name, role_arn=role.arn),
+            opts=pulumi.ResourceOptions(depends_on=[cluster.pod_identity]),
+        )
+        ConfigMap("inside", opts=pulumi.ResourceOptions(provider=cluster.kubernetes))
+        pulumi.export("issuer", cluster.workload_identity_issuer)
+        pulumi.export("group", cluster.cluster_security_group_id)
+
+    return run
+
+
+def test_a_cluster_is_made_left_alone_and_destroyed_without_a_trace(stack: CloudProgram) -> None:
+    planned = stack.preview(program())
+    made = stack.up(program())
+    assert planned.changes["create"] == made.changes["create"], "the preview announced something else"
+    (cluster,) = stack.objects(_CLUSTER)
+    assert str(made.outputs["issuer"]) in json.dumps(cluster.computed), "the issuer is another cluster's"
+    assert str(made.outputs["group"]).startswith("sg-"), "the cluster's own security group is known"
+    assert stack.up(program()).changed == 0, "a second run has nothing to do"
+    assert stack.refresh(program()).changed == 0, "the cloud holds what the program says"
+    stack.destroy(program())
+    assert stack.cloud().read().all() == [], "something outlived the cluster"
+
+
+def test_a_cluster_moves_to_new_add_ons_and_nodes_in_place(stack: CloudProgram) -> None:
+    stack.up(program())
+
+    def newer(args: EksClusterArgs) -> EksClusterArgs:
+        return replace(
+            args,
+            addons=replace(args.addons, vpc_cni="v1.23.1-eksbuild.1"),
+            system_nodes=replace(args.system_nodes, volume_gib=80, release_version="1.36.4-20260923"),
+        )
+
+    changed = stack.up(program(newer))
+    assert changed.changes.get("update") == 3, "the add-on, the launch template and the node group"
+    assert "replace" not in changed.changes, "nothing is replaced for a newer version"
+    (group,) = stack.objects(_GROUP)
+    template = cast("dict[str, object]", group.inputs["launchTemplate"])
+    assert template["version"] == "2", "the nodes roll to the template's new version"
+
+
+def test_other_machines_are_there_before_the_old_ones_go(stack: CloudProgram) -> None:
+    stack.up(program())
+    (before,) = stack.objects(_GROUP)
+
+    def other(args: EksClusterArgs) -> EksClusterArgs:
+        return replace(args, system_nodes=replace(args.system_nodes, instance_types=["m7a.xlarge"]))
+
+    stack.up(program(other))
+    (after,) = stack.objects(_GROUP)
+    assert after.id != before.id, "a fixed name would have to be given up before it is taken again"
+    assert stack.up(program(other)).changed == 0, "the stack has converged"
+
+
+def test_a_protected_cluster_refuses_destroy_until_it_is_told_otherwise(stack: CloudProgram) -> None:
+    def protected(args: EksClusterArgs) -> EksClusterArgs:
+        return replace(args, protected=True)
+
+    stack.up(program(protected))
+    with pytest.raises(EngineFailure, match="protect"):
+        stack.destroy(program(protected))
+    assert len(stack.objects(_CLUSTER)) == 1, "a protected cluster was deleted"
+
+    # The way through: say so in the configuration, `up`, `destroy`.
+    released = stack.up(program())
+    assert "replace" not in released.changes, "lifting the protection changes nothing else"
+    stack.destroy(program())
+    assert stack.cloud().read().all() == [], "something outlived the cluster"

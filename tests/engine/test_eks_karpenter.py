@@ -1,0 +1,88 @@
+"""Karpenter on EKS from its first run to its last, on the real engine."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pulumi
+import pytest
+
+from components.cluster.eks.access import NodeAccess, NodeAccessArgs
+from components.cluster.eks.component import EksCluster
+from components.karpenter.eks.component import EksKarpenter, EksKarpenterArgs
+from tests.support.cloud_program import CloudProgram
+from tests.support.eks_cluster import cluster_args
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+pytestmark = [
+    pytest.mark.engine,
+    # Importing an SDK module imports the deprecated types in it as well.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_"),
+]
+
+
+@pytest.fixture
+def stack(tmp_path: Path) -> CloudProgram:
+    return CloudProgram(root=tmp_path, packages=("aws", "kubernetes"))
+
+
+def program(*, isolated: bool) -> Callable[[], None]:
+    """A cluster, Karpenter in it, and the way of its nodes into the cluster."""
+
+    def run() -> None:
+        of = cluster_args()
+        cluster = EksCluster("cluster", of)
+        karpenter = EksKarpenter(
+            "karpenter",
+            EksKarpenterArgs(
+                cluster_name=of.cluster_name,
+                account=of.account,
+                region=of.region,
+                partition=of.partition,
+                charts=None,
+                images=None,
+                version="1.14.1",
+                image_digest="",
+                isolated=isolated,
+            ),
+            opts=pulumi.ResourceOptions(
+                providers={"kubernetes": cluster.kubernetes}, depends_on=[cluster.pod_identity]
+            ),
+        )
+        NodeAccess("nodes", NodeAccessArgs(cluster_name=of.cluster_name, role_arn=karpenter.node_role_arn))
+
+    return run
+
+
+@pytest.mark.parametrize("isolated", [False, True], ids=["connected", "isolated"])
+def test_karpenter_is_made_left_alone_and_destroyed_without_a_trace(
+    stack: CloudProgram, isolated: bool
+) -> None:
+    planned = stack.preview(program(isolated=isolated))
+    made = stack.up(program(isolated=isolated))
+    assert planned.changes["create"] == made.changes["create"], "the preview announced something else"
+    _names_are_those_of_what_exists(stack)
+    assert stack.up(program(isolated=isolated)).changed == 0, "a second run has nothing to do"
+    assert stack.refresh(program(isolated=isolated)).changed == 0, "the cloud holds what the program says"
+    stack.destroy(program(isolated=isolated))
+    assert stack.cloud().read().all() == [], "something outlived the stack"
+
+
+def _names_are_those_of_what_exists(stack: CloudProgram) -> None:
+    """ARNs in documents are composed of names, so that a preview shows them: they must be the cloud's own."""
+    documents = json.dumps([one.inputs for one in stack.objects("aws:iam/rolePolicy:RolePolicy")])
+    (queue,) = stack.objects("aws:sqs/queue:Queue")
+    assert str(queue.computed["arn"]) in documents, "the controller may read another queue"
+    (nodes,) = [one for one in stack.objects("aws:iam/role:Role") if one.urn.endswith("::karpenter-node")]
+    assert str(nodes.computed["arn"]) in documents, "the controller may pass another role"
+    (policy,) = stack.objects("aws:sqs/queuePolicy:QueuePolicy")
+    rules = stack.objects("aws:cloudwatch/eventRule:EventRule")
+    assert len(rules) == 5, "a rule for each kind of event"
+    for rule in rules:
+        assert str(rule.computed["arn"]) in str(policy.inputs["policy"]), (
+            "the queue refuses this rule's events"
+        )

@@ -1,0 +1,87 @@
+"""The account's Spot role on the real engine: made once, adopted wherever it is there, never deleted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from components.spot_role.component import PATH, SpotServiceLinkedRole, SpotServiceLinkedRoleArgs
+from infra.tags import tag_everything
+from rehearsal.engine import EngineFailure
+from tests.support.cloud_program import CloudProgram
+from tests.support.spot_role_account import ARN, ROLE, let_the_caller_only_read, somebody_makes_the_role
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.engine
+
+
+@pytest.fixture
+def stack(tmp_path: Path) -> CloudProgram:
+    return CloudProgram(root=tmp_path)
+
+
+def found_by_looking() -> None:
+    """Look for the role as the program does, and see to it that it is there."""
+    from pulumi_aws import iam
+
+    # As a stack's own tags reach whatever it makes: one more thing in which somebody else's role differs.
+    tag_everything({"stack": "dev"})
+    arns = iam.get_roles(path_prefix=PATH).arns
+    SpotServiceLinkedRole("spot-role", SpotServiceLinkedRoleArgs(existing_arn=arns[0] if arns else None))
+
+
+def overlooked() -> None:
+    """Believe that the account has no role, as a run does that looked before somebody made it."""
+    SpotServiceLinkedRole("spot-role", SpotServiceLinkedRoleArgs(existing_arn=None))
+
+
+def test_an_account_without_the_role_gets_it_and_keeps_it(stack: CloudProgram) -> None:
+    made = stack.up(found_by_looking)
+    assert made.changes["create"] == 3, "the stack, the component and the role are created"
+    assert [role.id for role in stack.objects(ROLE)] == [ARN], "there is one role, and this is its ARN"
+
+    again = stack.up(found_by_looking)
+    assert again.changed == 0, "the role that is found now is the one that the stack has: nothing to import"
+    stack.refresh(found_by_looking)
+    assert stack.up(found_by_looking).changed == 0, "nor is anything to do after a refresh"
+
+    stack.destroy()
+    assert [role.id for role in stack.objects(ROLE)] == [ARN], "others use the role: it outlives the stack"
+
+
+def test_a_role_of_somebody_elses_is_adopted_by_a_caller_who_only_reads(stack: CloudProgram) -> None:
+    somebody_makes_the_role(stack.cloud())
+    let_the_caller_only_read(stack.cloud())
+    (before,) = stack.objects(ROLE)
+
+    adopted = stack.up(found_by_looking)
+    assert adopted.changes["import"] == 1, "the role is adopted, not made"
+    assert "update" not in adopted.changes, "an import that updates cannot be done by one who only reads"
+    assert stack.up(found_by_looking).changed == 0, "leaving the import in place is no change"
+    assert stack.up(overlooked).changed == 0, "nor is taking it away"
+
+    stack.destroy()
+    assert stack.objects(ROLE) == [before], "description, tags and the role itself are as they were"
+
+
+def test_a_creation_lost_to_another_says_run_again_and_the_next_run_adopts(stack: CloudProgram) -> None:
+    somebody_makes_the_role(stack.cloud())
+    with pytest.raises(EngineFailure) as caught:
+        stack.up(overlooked)
+    message = str(caught.value)
+    assert "has been taken in this account" in message, "AWS's own words are kept"
+    assert "run again, and the next run finds it and adopts it" in message, (
+        "AWS asks for another suffix, which Spot's role cannot have"
+    )
+    assert stack.up(found_by_looking).changes["import"] == 1, "what the message promised is so"
+
+
+def test_a_caller_who_may_not_make_the_role_is_told_so_in_awss_words(stack: CloudProgram) -> None:
+    let_the_caller_only_read(stack.cloud())
+    with pytest.raises(EngineFailure) as caught:
+        stack.up(found_by_looking)
+    assert "is not authorized to perform: iam:CreateServiceLinkedRole" in str(caught.value), str(caught.value)
+    assert "run again" not in str(caught.value), "running again would not help"

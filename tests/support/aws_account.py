@@ -1,0 +1,121 @@
+"""An AWS account that answers what the program asks, as far as a test lets it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, cast
+
+import pulumi
+from pulumi.runtime import mocks as pulumi_mocks
+from pulumi.runtime import settings
+
+from infra.account.facts import Account
+from scheduling.labels import CapacityType
+from scheduling.machines import machine_catalogue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pulumi.runtime.proto import resource_pb2
+
+    from scheduling.json import Json
+
+ACCOUNT = "123456789012"
+CALLER = f"arn:aws:iam::{ACCOUNT}:user/deployer"
+ZONES = ("us-west-2a", "us-west-2b", "us-west-2c", "us-west-2d")
+SPOT_ROLE = f"arn:aws:iam::{ACCOUNT}:role/aws-service-role/spot.amazonaws.com/AWSServiceRoleForEC2Spot"
+
+IDENTITY = "aws:index/getCallerIdentity:getCallerIdentity"
+AVAILABILITY_ZONES = "aws:index/getAvailabilityZones:getAvailabilityZones"
+OFFERINGS = "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings"
+TYPES = "aws:ec2/getInstanceTypes:getInstanceTypes"
+ROLES = "aws:iam/getRoles:getRoles"
+QUOTA = "aws:servicequotas/getServiceQuota:getServiceQuota"
+
+
+def account(
+    *,
+    number: str = ACCOUNT,
+    caller: str = CALLER,
+    zones: tuple[str, ...] | None = ZONES,
+    offered: Mapping[str, frozenset[str]] | None = None,
+    bought: Mapping[CapacityType, frozenset[str]] | None = None,
+    quotas: Mapping[str, float] | None = None,
+    unanswered: tuple[str, ...] = (),
+) -> Account:
+    """An account that has everything in every zone, and quotas for whatever is asked of it."""
+    everything = frozenset(machine_catalogue("aws"))
+    return Account(
+        id=number,
+        caller=caller,
+        zones=zones,
+        offered=dict.fromkeys(everything, frozenset(ZONES)) if offered is None else offered,
+        bought=dict.fromkeys(CapacityType, everything) if bought is None else bought,
+        quotas={} if quotas is None else quotas,
+        unanswered=unanswered,
+    )
+
+
+def answers(token: str, arguments: Json) -> Json:
+    """What a generous account answers to each question."""
+    names = _filtered(arguments, "instance-type")
+    pairs = [(name, zone) for name in names for zone in ZONES]
+    return {
+        IDENTITY: {"accountId": ACCOUNT, "arn": CALLER, "id": ACCOUNT, "userId": "AIDA"},
+        # In no order, as a service may answer.
+        AVAILABILITY_ZONES: {"names": [*reversed(ZONES)]},
+        OFFERINGS: {
+            "instanceTypes": [name for name, _ in pairs],
+            "locations": [zone for _, zone in pairs],
+        },
+        TYPES: {"instanceTypes": names},
+        ROLES: {"arns": [SPOT_ROLE], "names": ["AWSServiceRoleForEC2Spot"]},
+        QUOTA: {"value": 10_000.0, "quotaCode": arguments.get("quotaCode"), "serviceCode": "ec2"},
+    }[token]
+
+
+def _filtered(arguments: Json, name: str) -> list[str]:
+    filters = cast("list[Json]", arguments.get("filters") or [])
+    return [value for one in filters if one["name"] == name for value in cast("list[str]", one["values"])]
+
+
+class _Answering(pulumi_mocks.Mocks):
+    def __init__(self, answer: Callable[[str, Json], Json]) -> None:
+        self._answer = answer
+
+    def call(self, args: pulumi_mocks.MockCallArgs) -> tuple[dict[str, object], list[tuple[str, str]]]:
+        try:
+            return dict(self._answer(args.token, cast("Json", args.args))), []  # pyright: ignore[reportUnknownMemberType]
+        except PermissionError as denied:
+            return {}, [("", str(denied))]
+
+    def new_resource(self, args: pulumi_mocks.MockResourceArgs) -> tuple[str | None, dict[str, object]]:
+        raise AssertionError(f"{args.typ} is made, where nothing but questions may be asked")
+
+
+class _ListeningMonitor(pulumi_mocks.MockMonitor):
+    """Passes questions on; the mocks open an event loop in each thread that asks and leave it so."""
+
+    def Invoke(  # noqa: N802 - the name of the call
+        self, request: resource_pb2.ResourceInvokeRequest
+    ) -> resource_pb2.ResourceInvokeResponse:
+        loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
+        try:
+            return super().Invoke(request)  # pyright: ignore[reportUnknownMemberType]
+        finally:
+            asyncio.set_event_loop(None)
+            loop.close()
+
+
+def asked(ask: Callable[[], object], answer: Callable[[str, Json], Json] = answers) -> None:
+    """Run what asks questions, with an account that answers them."""
+    settings.set_root_resource(cast("pulumi.Resource", None))
+    mocks = _Answering(answer)
+    pulumi.runtime.set_mocks(mocks, project="holdfast", stack="aws", monitor=_ListeningMonitor(mocks))
+
+    def run() -> None:
+        ask()
+
+    drained = cast("Callable[[], None]", pulumi.runtime.test(run))  # pyright: ignore[reportUnknownMemberType]
+    drained()

@@ -1,0 +1,121 @@
+"""Every component that makes something in AWS, each way that it can be made: what tests of all of them start from.
+
+A component is told from a helper by its argument class: the ones listed here are those that a stack is composed of,
+and all others are made inside them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from components.checkpoints.s3 import CheckpointBucket, CheckpointBucketArgs
+from components.checkpoints.s3_access import CheckpointAccess, CheckpointAccessArgs
+from components.cluster.eks.access import NodeAccess, NodeAccessArgs
+from components.cluster.eks.addon_versions import KUBERNETES_VERSIONS, addon_versions
+from components.cluster.eks.component import EksCluster, EksClusterArgs
+from components.cluster.eks.system_nodes import SystemNodesArgs
+from components.karpenter.eks.component import EksKarpenter, EksKarpenterArgs
+from components.network.aws import AwsNetwork, AwsNetworkArgs
+from components.network.isolated import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
+from components.pools.efa import EfaFabric, EfaFabricArgs
+from components.pools.placement_group import ClusterPlacement
+from components.spot_role.component import SpotServiceLinkedRole, SpotServiceLinkedRoleArgs
+from tests.support.recorder import record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.support.recorder import Recorded
+
+REGION: Final = "eu-west-1"
+ACCOUNT: Final = "123456789012"
+ZONES: Final = ("eu-west-1a", "eu-west-1b")
+CLUSTER: Final = "holdfast-dev"
+
+KARPENTER: Final = EksKarpenterArgs(
+    cluster_name=CLUSTER,
+    account=ACCOUNT,
+    region=REGION,
+    partition="aws",
+    charts=None,
+    images=None,
+    version="1.14.1",
+    image_digest="",
+)
+
+
+def _cluster() -> object:
+    versions = addon_versions(KUBERNETES_VERSIONS[-1])
+    assert versions is not None, "the newest version has its add-ons"
+    return EksCluster(
+        "cluster",
+        EksClusterArgs(
+            cluster_name=CLUSTER,
+            version=KUBERNETES_VERSIONS[-1],
+            account=ACCOUNT,
+            region=REGION,
+            partition="aws",
+            private_subnet_ids=("subnet-1", "subnet-2"),
+            system_nodes=SystemNodesArgs(instance_types=("m7i.large",)),
+            addons=versions,
+            protected=True,
+            public_access_cidrs=("203.0.113.0/24",),
+            private_access_cidrs=("10.0.0.0/8",),
+            admins=(f"arn:aws:iam::{ACCOUNT}:role/admin",),
+        ),
+    )
+
+
+def _network() -> object:
+    return AwsNetwork("network", AwsNetworkArgs(cidr="10.40.0.0/16", zones=ZONES, region=REGION))
+
+
+def _isolated_network() -> object:
+    return AwsIsolatedNetwork(
+        "network", AwsIsolatedNetworkArgs(cidr="10.40.0.0/16", zones=ZONES, region=REGION)
+    )
+
+
+def _bucket(*, kms: bool) -> object:
+    return CheckpointBucket(
+        "checkpoints",
+        CheckpointBucketArgs(namespaces=("vision",), retain_days=30, kms=kms, protected=kms),
+    )
+
+
+def _checkpoint_access(key: str | None) -> object:
+    return CheckpointAccess(
+        "access",
+        CheckpointAccessArgs(
+            cluster_name=CLUSTER,
+            namespace="vision",
+            bucket_arn="arn:aws:s3:::checkpoints-0a1b2c3",
+            prefix="vision",
+            key_arn=key,
+        ),
+    )
+
+
+#: Name → what makes it. Where an argument changes what is made, each way has a line.
+WAYS: Final[dict[str, Callable[[], object]]] = {
+    "cluster": _cluster,
+    "node-access": lambda: NodeAccess("nodes", NodeAccessArgs(cluster_name=CLUSTER, role_arn="arn")),
+    "network": _network,
+    "isolated-network": _isolated_network,
+    "karpenter": lambda: EksKarpenter("karpenter", KARPENTER),
+    "isolated-karpenter": lambda: EksKarpenter("karpenter", replace(KARPENTER, isolated=True)),
+    "fabric": lambda: EfaFabric("fabric", EfaFabricArgs(vpc_id="vpc-1")),
+    "placement": lambda: ClusterPlacement("placement"),
+    "spot-role": lambda: SpotServiceLinkedRole("spot", SpotServiceLinkedRoleArgs(existing_arn=None)),
+    "bucket": lambda: _bucket(kms=False),
+    "bucket-with-key": lambda: _bucket(kms=True),
+    "checkpoint-access": lambda: _checkpoint_access(None),
+    "checkpoint-access-with-key": lambda: _checkpoint_access(f"arn:aws:kms:{REGION}:{ACCOUNT}:key/one"),
+}
+
+
+def everything_in_aws() -> Iterator[tuple[str, Recorded]]:
+    """Each resource of each way, with the way's name."""
+    for way, build in WAYS.items():
+        yield from ((way, resource) for resource in record(build))

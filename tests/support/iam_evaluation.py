@@ -1,0 +1,114 @@
+"""What IAM documents allow: the evaluation of one request against them, as far as our documents need it. Pure.
+
+An explicit denial wins; else one statement that allows is enough. An operator or an element that is not known here
+ends the test rather than count as a match.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tests.support.json_objects import obj, objects
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from scheduling.json import Json, JsonValue
+
+_ELEMENTS = {"Sid", "Effect", "Action", "Resource", "Condition", "Principal"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """One call: `ec2:RunInstances` on one ARN.
+
+    `context` holds its condition keys, each with one value or several. `service` is the AWS service that calls, for
+    documents which name principals.
+    """
+
+    action: str
+    resource: str = "*"
+    context: Mapping[str, str | Sequence[str]] = field(default_factory=dict[str, "str | Sequence[str]"])
+    service: str | None = None
+
+
+def is_allowed(documents: Iterable[str], request: Request) -> bool:
+    """Whether the documents together let a request through."""
+    statements = [one for document in documents for one in objects(obj(json.loads(document))["Statement"])]
+    effects = {str(one["Effect"]) for one in statements if _applies(one, request)}
+    return "Allow" in effects and "Deny" not in effects
+
+
+def is_denied(documents: Iterable[str], request: Request) -> bool:
+    """Whether a statement forbids a request, whatever else may allow it."""
+    statements = [one for document in documents for one in objects(obj(json.loads(document))["Statement"])]
+    return any(one["Effect"] == "Deny" and _applies(one, request) for one in statements)
+
+
+def texts(value: JsonValue) -> list[str]:
+    """One text or a list of them, as a list; AWS takes a bare boolean for a text."""
+    values = value if isinstance(value, list) else [value]
+    return [str(one).lower() if isinstance(one, bool) else str(one) for one in values]
+
+
+def matches(pattern: str, value: str) -> bool:
+    """Whether a value fits a pattern with `*` and `?`."""
+    translated = "".join(".*" if one == "*" else "." if one == "?" else re.escape(one) for one in pattern)
+    return re.fullmatch(translated, value, re.DOTALL) is not None
+
+
+def _applies(statement: Json, request: Request) -> bool:
+    unknown = set(statement) - _ELEMENTS
+    assert not unknown, f"{unknown} of a statement is not evaluated here"
+    actions = texts(statement["Action"])
+    return (
+        any(matches(action.lower(), request.action.lower()) for action in actions)
+        # A trust policy has no resource: it is the role's own.
+        and any(matches(one, request.resource) for one in texts(statement.get("Resource", "*")))
+        and _is_principal(statement.get("Principal"), request.service)
+        and all(
+            _holds(operator, key, texts(wanted), request.context)
+            for operator, keys in obj(statement.get("Condition")).items()
+            for key, wanted in obj(keys).items()
+        )
+    )
+
+
+def _is_principal(principal: JsonValue, service: str | None) -> bool:
+    if principal is None or principal == "*":
+        return True
+    return service in texts(obj(principal).get("Service", []))
+
+
+def _holds(
+    operator: str, key: str, wanted: Sequence[str], context: Mapping[str, str | Sequence[str]]
+) -> bool:
+    found = next((value for name, value in context.items() if name.lower() == key.lower()), None)
+    given = None if found is None else [found] if isinstance(found, str) else list(found)
+    if operator == "Null":
+        return (given is None) == (wanted == ["true"])
+    if operator.startswith("ForAllValues:"):
+        return all(_one_fits(operator.partition(":")[2], wanted, value) for value in given or [])
+    if operator.endswith("IfExists"):
+        return given is None or _holds(operator.removesuffix("IfExists"), key, wanted, context)
+    return given is not None and any(_one_fits(operator, wanted, value) for value in given)
+
+
+def _one_fits(operator: str, wanted: Sequence[str], value: str) -> bool:
+    return any(_OPERATORS[operator](one, value) for one in wanted)
+
+
+def _equals(wanted: str, value: str) -> bool:
+    return wanted == value
+
+
+_OPERATORS: Mapping[str, Callable[[str, str], bool]] = {
+    "StringEquals": _equals,
+    "Bool": _equals,
+    "StringLike": matches,
+    "ArnEquals": matches,
+    "ArnLike": matches,
+}

@@ -1,0 +1,36 @@
+"""What the real helm makes of a real chart with our values."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import TYPE_CHECKING, cast
+
+import yaml
+
+from rehearsal.paths import Workspace
+from rehearsal.tools.locate import find_tool
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from scheduling.json import Json
+
+
+def rendered(chart: str, namespace: str, values: Json, folder: Path) -> list[Json]:
+    """The objects of a release named like its chart; `folder` is an empty one."""
+    workspace = Workspace.find()
+    file = folder / "values.json"
+    file.write_text(json.dumps(values))
+    command = (
+        str(find_tool("helm", workspace)),
+        "template",
+        chart,
+        str(workspace.charts_dir / chart),
+        f"--namespace={namespace}",
+        f"--values={file}",
+        "--skip-crds",
+    )
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert answer.returncode == 0, f"helm refuses the values: {answer.stderr}"
+    return [cast("Json", each) for each in yaml.safe_load_all(answer.stdout) if each]
