@@ -54,11 +54,12 @@ def warnings(platform: AwsPlatform, account: Account) -> Iterator[str]:
                 f"pool {pool.name}: this account cannot buy {', '.join(missing)} {_how(pool)}; "
                 "the pool does without."
             )
-    if account.caller in platform.cluster.admins:
-        yield (
-            f"{account.caller} makes the cluster and is its administrator by that: EKS refuses a second access entry "
-            f"for it. Leave it out of {PLATFORM}.cluster.admins, unless another principal made the cluster."
-        )
+    for admin in platform.cluster.admins:
+        if is_acting(admin, account.caller):
+            yield (
+                f"{admin} makes the cluster and is its administrator by that: EKS refuses a second access entry for "
+                f"it. Leave it out of {PLATFORM}.cluster.admins, unless another principal made the cluster."
+            )
     if account.unanswered:
         yield f"the account did not say, so it was not checked: {'; '.join(account.unanswered)}."
 
@@ -68,6 +69,14 @@ def zones_of_network(
 ) -> tuple[str, ...]:
     """The zones that a network is made in; of `region_zones` where the account does not say its own."""
     return network.zone_names(region_zones if account.zones is None else account.zones)
+
+
+def is_acting(principal: str, caller: str) -> bool:
+    """Whether a caller is a principal, or a session of a role; sessions are called by the role without its path."""
+    kind, _, name = principal.rpartition(":")[2].partition("/")
+    account = principal.split(":")[4]
+    session = f":sts::{account}:assumed-role/{name.rpartition('/')[2]}/"
+    return caller == principal or (kind == "role" and session in caller)
 
 
 def _zone_refusals(platform: AwsPlatform, account: Account) -> Iterator[Problem]:
@@ -105,6 +114,7 @@ def _pool_refusals(platform: AwsPlatform, pool: AwsPool, account: Account, at: s
             allowed="a way in which at least one machine of the pool can be bought",
             mend="Write other machines, or the other capacity.",
         )
+    yield from _zones_without_subnet(platform, pool, account, f"{at}.zones")
     if account.offered is None or zones is None:
         return
     offered = account.offered
@@ -116,6 +126,24 @@ def _pool_refusals(platform: AwsPlatform, pool: AwsPool, account: Account, at: s
             allowed=f"zones that sell one of them: {', '.join(sellers) or 'there are none in this region'}",
             mend="Write other zones for the network, or other machines.",
         )
+
+
+def _zones_without_subnet(
+    platform: AwsPlatform, pool: AwsPool, account: Account, at: str
+) -> Iterator[Problem]:
+    """Zones of a pool that the network, of which only the number of zones is written, turns out not to be in."""
+    network = platform.network
+    if not isinstance(network, MadeNetwork) or not isinstance(network.zones, int):
+        return
+    zones = zones_of_network(network, account, zones_of(platform.region))
+    for index, zone in enumerate(pool.zones or ()):
+        if zone not in zones:
+            yield Problem(
+                field=f"{at}[{index}]",
+                value=shown(zone),
+                allowed=f"the zones of the network, which with zones: {network.zones} are {', '.join(zones)}",
+                mend="Write one of them, or name the zones of the network.",
+            )
 
 
 def _zones_of_pool(platform: AwsPlatform, pool: AwsPool, account: Account) -> frozenset[str] | None:

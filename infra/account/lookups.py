@@ -108,14 +108,18 @@ class Lookups:
         return self._tried(f"ec2:DescribeInstanceTypes ({capacity.value})", ask)
 
     def _quotas(self) -> Mapping[str, float]:
-        answers = {
-            code: self._tried(f"servicequotas:GetServiceQuota ({code})", lambda code=code: self._quota(code))
-            for code in sorted({need.quota.code for need in needs(self._platform)})
-        }
-        return {code: value for code, value in answers.items() if value is not None}
-
-    def _quota(self, code: str) -> float:
-        return get_service_quota(service_code="ec2", quota_code=code).value
+        values: dict[str, float] = {}
+        silent: dict[str, str] = {}
+        for code in sorted({need.quota.code for need in needs(self._platform)}):
+            try:
+                values[code] = get_service_quota(service_code="ec2", quota_code=code).value
+            except Exception as error:  # noqa: BLE001 - the SDK raises nothing narrower
+                silent[code] = _reason(error)
+        if silent:
+            # One reason for all of them: whoever may not ask for one may not ask for another.
+            reason = next(iter(silent.values()))
+            self._unanswered.append(f"servicequotas:GetServiceQuota ({', '.join(silent)}): {reason}")
+        return values
 
     def _spot_role(self) -> str | None:
         # A role that is there and not seen would be made a second time, which AWS refuses.

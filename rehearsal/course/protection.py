@@ -26,11 +26,11 @@ def unprotected(settings: Json) -> Json:
     return {**settings, "config": {**config, PLATFORM: platform}}
 
 
-def names(resources: Iterable[Recorded]) -> str:
+def names(resources: Iterable[Recorded]) -> list[str]:
     """Return the names of resources, those of components left out where there are others."""
     found = list(resources)
     made = [one for one in found if one.id and not one.type.startswith("pulumi:")] or found
-    return ", ".join(one.name for one in made)
+    return [one.name for one in made]
 
 
 def _mapping(value: JsonValue) -> Json:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from rehearsal.course.acts import Programme
+from rehearsal.course.expectations import refuse_changes, refuse_leftovers, some
 from rehearsal.course.leftovers import kept_in_clouds, left_in_clouds, left_in_cluster
 from rehearsal.course.protection import names, protected, retained, unprotected
 from rehearsal.engine import EngineFailure, Outcome
@@ -16,9 +17,6 @@ from rehearsal.scenes.platform import Platform, training_platform
 from rehearsal.scenes.spot_restart import leave_running, restart_on_spot
 from rehearsal.stacks import Stack
 from scheduling.json import Json
-
-# How many resources a message names before it says how many more there are.
-_NAMED = 5
 
 
 @dataclass(kw_only=True)
@@ -60,11 +58,11 @@ class Course:
         with self.stack.session() as session:
             with self.programme.act("preview") as seen:
                 outcome = self._judged(session.preview)
-                seen.append(f"{outcome.changed} to create, {len(outcome.verdicts)} remarks of the policies")
+                seen.append(f"{outcome.changed} to create; {len(outcome.verdicts)} policy violations")
             with self.programme.act("up") as seen:
                 seen.append(f"{session.up(judged=True).changed} created")
             with self.programme.act("a second up") as seen:
-                _refuse_changes("a second up", session.up(judged=True))
+                refuse_changes("a second up", session.up(judged=True))
                 seen.append("nothing changed")
 
     def _judged(self, preview: Callable[[], Outcome]) -> Outcome:
@@ -91,7 +89,7 @@ class Course:
 
     def _read_back(self) -> None:
         with self.stack.session() as session, self.programme.act("refresh") as seen:
-            _refuse_changes("a refresh", session.refresh())
+            refuse_changes("a refresh", session.refresh())
             seen.append("nothing had drifted")
 
     def _refuse_destroy(self) -> None:
@@ -103,7 +101,7 @@ class Course:
                 gone = len(before.resources) - len(self.stack.checkpoint().resources)
                 if gone:
                     raise
-                seen.append(f"refused for {names(protected(before))}; nothing was deleted")
+                seen.append(f"refused for {some(names(protected(before)))}; nothing was deleted")
             else:
                 raise RehearsalError(f"{self.stack.name} was destroyed although it is protected")
 
@@ -114,26 +112,13 @@ class Course:
             seen.append(f"{session.up().changed} changed")
             left = protected(self.stack.checkpoint())
             if left:
-                raise RehearsalError(f"still protected with `protected: false`: {names(left)}")
+                raise RehearsalError(f"still protected with `protected: false`: {some(names(left))}")
 
     def _destroy(self, client: KubeClient) -> None:
         kept = retained(self.stack.checkpoint())
         clouds = self.stack.stand_ins(Faults()).clouds
         with self.stack.session() as session, self.programme.act("destroy, a job running") as seen:
             seen.append(f"{session.destroy().changed} deleted")
-            left = [*left_in_clouds(clouds.objects(), kept), *left_in_cluster(client)]
-            if left:
-                raise RehearsalError(f"the destroyed stack has left {_some(left)}")
+            refuse_leftovers([*left_in_clouds(clouds.objects(), kept), *left_in_cluster(client)])
             on_purpose = kept_in_clouds(clouds.objects(), kept)
             seen.append(f"kept on purpose: {', '.join(on_purpose)}" if on_purpose else "nothing is left")
-
-
-def _refuse_changes(moment: str, outcome: Outcome) -> None:
-    if outcome.changed:
-        told = [step.told for step in outcome.steps]
-        raise RehearsalError(f"{moment} changed something: {_some(told)}")
-
-
-def _some(told: list[str]) -> str:
-    more = f" and {len(told) - _NAMED} more" if len(told) > _NAMED else ""
-    return f"{', '.join(told[:_NAMED])}{more}"

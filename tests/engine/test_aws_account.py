@@ -55,7 +55,7 @@ def test_what_the_stand_in_cannot_know_is_said_and_refuses_nothing(stack: CloudP
     assert made.outputs["zones"] == ["us-west-2a", "us-west-2b", "us-west-2c", "us-west-2d"], (
         "the account's zones, in order"
     )
-    assert f"servicequotas:GetServiceQuota ({P4_SPOT})" in made.stdout, (
+    assert "servicequotas:GetServiceQuota (L-1216C47A, L-34B43A08, L-417A185B, L-7212CCBC)" in made.stdout, (
         "its quotas were not checked, and that is said"
     )
     assert not made.problems, "as a warning"

@@ -37,7 +37,7 @@ def test_a_destroy_is_refused_and_nothing_is_deleted(tmp_path: Path) -> None:
     stage = a_stage(tmp_path, _platform(is_protected=True))
     run(stage, lambda rehearsal: rehearsal.up())
     before = stage.checkpoint()
-    assert names(protected(before)) == "checkpoints", "the state does not tell what is protected"
+    assert names(protected(before)) == ["checkpoints"], "the state does not tell what is protected"
     with pytest.raises(EngineFailure, match="protected"):
         run(stage, lambda rehearsal: rehearsal.destroy())
     assert len(stage.objects(_ALL)) == 3, "something was deleted before the refusal"

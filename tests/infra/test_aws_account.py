@@ -82,6 +82,18 @@ def test_more_zones_than_the_account_has_are_refused() -> None:
     assert refused(platform, account(zones=ZONES[:3])) == [".network.zones"], "a subnet would have no place"
 
 
+def test_a_pool_in_a_zone_that_the_network_turns_out_not_to_be_in_is_refused() -> None:
+    platform = aws_platform(
+        lambda d: (
+            section(d, "network").update(zones=2),
+            entry(d, "pools", 2).update(zones=["us-west-2c"]),
+        )
+    )
+    (problem,) = refusals(platform, account())
+    assert problem.field == f"{PLATFORM}.pools[2].zones[0]", "its machines would have no subnet"
+    assert "us-west-2a, us-west-2b" in problem.allowed, "where the network is is said"
+
+
 def test_machines_that_no_zone_of_the_pool_sells_are_refused() -> None:
     everywhere = dict.fromkeys(machine_catalogue("aws"), frozenset(ZONES))
     offered = {
@@ -162,9 +174,31 @@ def test_a_machine_that_cannot_be_bought_is_said_while_another_can() -> None:
     assert "p4de.24xlarge on spot" in warning, "and what it does without"
 
 
-def test_a_deployer_among_the_administrators_is_said() -> None:
-    (warning,) = warnings(aws_platform(), account(caller=f"arn:aws:iam::{ACCOUNT}:role/platform"))
+@pytest.mark.parametrize(
+    ("admin", "caller"),
+    [
+        (f"arn:aws:iam::{ACCOUNT}:user/deployer", f"arn:aws:iam::{ACCOUNT}:user/deployer"),
+        (f"arn:aws:iam::{ACCOUNT}:role/platform", f"arn:aws:sts::{ACCOUNT}:assumed-role/platform/me"),
+        (f"arn:aws:iam::{ACCOUNT}:role/teams/platform", f"arn:aws:sts::{ACCOUNT}:assumed-role/platform/me"),
+    ],
+)
+def test_a_deployer_among_the_administrators_is_said(admin: str, caller: str) -> None:
+    platform = aws_platform(lambda d: section(d, "cluster").update(admins=[admin]))
+    (warning,) = warnings(platform, account(caller=caller))
+    assert admin in warning, "which of them it is"
     assert "EKS refuses a second access entry" in warning, "it would fail half an hour into the first `up`"
+
+
+@pytest.mark.parametrize(
+    "caller",
+    [
+        f"arn:aws:iam::{ACCOUNT}:user/platform",
+        "arn:aws:sts::210987654321:assumed-role/platform/me",
+        f"arn:aws:sts::{ACCOUNT}:assumed-role/platform-two/me",
+    ],
+)
+def test_a_deployer_who_is_none_of_the_administrators_hears_nothing(caller: str) -> None:
+    assert not list(warnings(aws_platform(), account(caller=caller))), "the administrator is another"
 
 
 def test_what_the_account_did_not_answer_is_said_in_one_line() -> None:

@@ -135,6 +135,14 @@ def _loop_of_this_thread() -> Generator[None]:
         loop.close()
 
 
+def _have_a_loop() -> None:
+    """Programs run on the thread's event loop, which any `asyncio.run` before has taken away."""
+    try:
+        asyncio.get_event_loop_policy().get_event_loop()
+    except RuntimeError:
+        asyncio.set_event_loop(asyncio.new_event_loop())
+
+
 def _recorded(request: resource_pb2.RegisterResourceRequest, urn: str) -> Recorded:
     inputs = cast("Json", rpc.deserialize_properties(request.object, keep_unknowns=True))
     return Recorded(
@@ -166,6 +174,7 @@ def record(build: Callable[[], object], *, preview: bool = False) -> Recording:
     is raised from here.
     """
     recording = Recording()
+    _have_a_loop()
     mocks = _Echo(preview=preview)
     # A stack keeps the transformations that a program registers on it: each program gets a new one.
     settings.set_root_resource(cast("pulumi.Resource", None))

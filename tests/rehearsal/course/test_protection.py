@@ -23,7 +23,7 @@ def test_what_outlives_the_stack_is_found() -> None:
 
 
 def test_components_are_not_named_beside_what_they_are_made_of() -> None:
-    assert names(protected(_STATE)) == "cluster, checkpoints", "a component is nothing in a cloud"
+    assert names(protected(_STATE)) == ["cluster", "checkpoints"], "a component is nothing in a cloud"
 
 
 def test_the_one_field_is_changed_and_nothing_else() -> None:

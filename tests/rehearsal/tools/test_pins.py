@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
 from infra import versions
 from rehearsal.errors import RehearsalError
@@ -141,3 +142,27 @@ def test_a_chart_is_of_the_version_of_its_operator() -> None:
         "karpenter-kwok": versions.KARPENTER,
         "karpenter": versions.KARPENTER,
     }, "a chart of another release deploys flags its operator does not know"
+
+
+def test_nvidias_chart_is_of_the_version_that_is_deployed() -> None:
+    (nvidia,) = (chart for chart in CHARTS if chart.name == "nvidia-device-plugin")
+    assert str(nvidia.pin(PROJECT)) == versions.NVIDIA_DEVICE_PLUGIN, (
+        "change both: the module and the constant"
+    )
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    ("chart", "declared"),
+    [
+        ("karpenter", versions.KARPENTER),
+        ("karpenter-kwok", versions.KARPENTER_KWOK_CHART),
+        ("nvidia-device-plugin", versions.NVIDIA_DEVICE_PLUGIN),
+        ("aws-efa-k8s-device-plugin", versions.EFA_DEVICE_PLUGIN),
+    ],
+)
+def test_a_gathered_chart_says_the_version_that_is_asked_for(chart: str, declared: str) -> None:
+    described = yaml.safe_load(
+        (PROJECT / ".tools" / "charts" / chart / "Chart.yaml").read_text(encoding="utf-8")
+    )
+    assert described["version"] == declared, "a rehearsal would refuse the release: run `make tools`"
