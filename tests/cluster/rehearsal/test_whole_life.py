@@ -1,0 +1,63 @@
+"""`make rehearse`: the whole life of a cloud's stack, and nothing left of it."""
+
+from pathlib import Path
+
+import pytest
+
+from rehearsal.cli.rehearsing import rehearse
+from rehearsal.errors import RehearsalError
+from tests.support.cloud_platform import cloud_workspace
+from tests.support.processes import processes_of
+from tests.support.rehearsed_program import a_pack
+
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.engine,
+    pytest.mark.timeout(900),
+    # Importing an SDK module imports the deprecated types in it as well.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_"),
+]
+
+
+def _table(printed: str, stack: str) -> dict[str, str]:
+    """What was seen, by act."""
+    lines = printed.partition(f"\nRehearsal of {stack}\n")[2].splitlines()[2:]
+    rows = (line.split("  ", maxsplit=1) for line in lines if "  " in line)
+    return {name: seen.strip() for name, seen in rows}
+
+
+@pytest.mark.parametrize("name", ["aws-dev", "aws-prod"])
+def test_a_stack_is_made_used_and_removed_without_an_account(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace = cloud_workspace(tmp_path)
+    rehearse(name, workspace)
+    seen = _table(capsys.readouterr().out, name)
+    assert "FAILED" not in str(seen), seen
+    assert seen["a second up"].startswith("nothing changed"), "a plan without a change has some"
+    assert "back on cpu-spot" in seen["a job loses its spot node"], "the job is not on spot again"
+    assert seen["refresh"].startswith("nothing had drifted"), "what is there is not what was made"
+    assert "kept on purpose: spot-role-role" in seen["destroy, a job running"], (
+        "the account's role is kept, no more"
+    )
+    assert ("destroy, while protected" in seen) == (name == "aws-prod"), (
+        "production is protected, and no other"
+    )
+    assert processes_of(workspace) == [], "a process is left"
+    assert not workspace.stack_dir(f"{name}-rehearsal").exists(), "files are left"
+
+
+def test_a_rehearsal_that_fails_tells_where_and_leaves_no_process(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace = cloud_workspace(tmp_path, policies=a_pack(tmp_path / "strict", "MANDATORY"))
+    with pytest.raises(RehearsalError, match="mandatory policies are violated: no-vpc"):
+        rehearse("aws-dev", workspace)
+    printed = capsys.readouterr().out
+    assert "MANDATORY  no-vpc" in printed, "the verdict is not shown"
+    assert _table(printed, "aws-dev") == {"preview": _table(printed, "aws-dev")["preview"]}, "it went on"
+    assert "FAILED" in _table(printed, "aws-dev")["preview"], "the table looks as if all went well"
+    assert processes_of(workspace) == [], "a process is left"
+    assert not (workspace.stack_dir("aws-dev-rehearsal") / "engine").exists(), (
+        "the next one would go on from here"
+    )
