@@ -105,3 +105,7 @@ lock: venv ## pin every Python package with its hashes
 .PHONY: crds
 crds: tools ## regenerate the CRD charts from the pinned modules
 	@$(BIN)/python -m rehearsal.tools crd-charts
+
+.PHONY: machines
+machines: venv ## regenerate AWS's machine table from its pinned sources
+	@$(BIN)/python -m rehearsal.tools.machine_table

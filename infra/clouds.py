@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from infra.config.aws import AwsPlatform
+    from infra.config.gcp import GcpPlatform
     from infra.config.local import LocalPlatform
     from scheduling.json import Json, JsonValue
 
     #: The parsed configuration of any stack.
-    Platform: TypeAlias = LocalPlatform | AwsPlatform
+    Platform: TypeAlias = LocalPlatform | AwsPlatform | GcpPlatform
 
 #: Values of a stack that stand beside its document, under a provider's own keys (`aws:region`); None: not set.
 Settings: TypeAlias = "Mapping[str, str | None]"
@@ -69,7 +70,25 @@ def _build_aws(document: Json, settings: Settings, stack: str) -> None:
     platform = _read_aws(document, settings)
     from infra import aws
 
-    aws.compose(platform, stack, settings.get(_AWS_PROFILE))
+    # Of a profile without a name the AWS CLI says only that it could not be found.
+    aws.compose(platform, stack, settings.get(_AWS_PROFILE) or None)
+
+
+_GCP_PROJECT: Final = "gcp:project"
+_GCP_REGION: Final = "gcp:region"
+
+
+def _read_gcp(document: Json, settings: Settings) -> GcpPlatform:
+    from infra.config.gcp_rules import read_gcp_platform
+
+    return read_gcp_platform(document, project=settings.get(_GCP_PROJECT), region=settings.get(_GCP_REGION))
+
+
+def _build_gcp(document: Json, settings: Settings, stack: str) -> None:
+    platform = _read_gcp(document, settings)
+    from infra import gcp
+
+    gcp.compose(platform, stack)
 
 
 CLOUDS: Final[Mapping[str, Cloud]] = {
@@ -79,6 +98,12 @@ CLOUDS: Final[Mapping[str, Cloud]] = {
         read=_read_aws,
         build=_build_aws,
         settings=(_AWS_REGION, _AWS_PROFILE),
+    ),
+    "gcp": Cloud(
+        provider_packages=("gcp", "kubernetes"),
+        read=_read_gcp,
+        build=_build_gcp,
+        settings=(_GCP_PROJECT, _GCP_REGION),
     ),
 }
 
@@ -107,7 +132,7 @@ def _no_document(document: JsonValue) -> Problem:
 
 def _unknown_cloud(document: Json) -> Problem:
     name = document.get("cloud")
-    close = get_close_matches(name, CLOUDS, n=1) if isinstance(name, str) else []
+    close = get_close_matches(name.lower(), CLOUDS, n=1) if isinstance(name, str) else []
     return Problem(
         field=f"{PLATFORM}.cloud",
         value=shown(name) if "cloud" in document else "nothing",

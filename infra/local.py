@@ -23,7 +23,6 @@ from components.operators.component import Operators, OperatorsArgs
 from components.pools.karpenter import KarpenterPool, KarpenterPoolArgs
 from components.pools.node_class import KWOK
 from infra import naming, tags, versions
-from scheduling.labels import HOSTED, HOSTED_VALUE
 from scheduling.machines import LOCAL_ZONES, machine_catalogue
 from scheduling.pools import weights
 
@@ -56,7 +55,6 @@ def compose(platform: LocalPlatform, stack: str) -> None:
             jobset_version=versions.JOBSET,
             kuberay_version=versions.KUBERAY,
             replicas=1,
-            pod_annotations={HOSTED: HOSTED_VALUE},
         ),
         opts=after(),
     )

@@ -29,14 +29,27 @@ def as_label_value(text: str) -> str:
     return text[:DNS_LABEL_LIMIT].strip("._-")
 
 
+def as_google_label_value(text: str) -> str:
+    """A text cut to what Google Cloud takes as a label's value: lower case, without dots."""
+    return re.sub(r"[^a-z0-9_-]+", "-", text.lower())[:DNS_LABEL_LIMIT].strip("-")
+
+
 def cluster(stack: str) -> str:
-    """The name of a stack's cluster, which `aws eks list-clusters` shows and its machines are tagged with."""
-    return f"holdfast-{as_label_value(stack)}"
+    """The name of a stack's cluster, which `aws eks list-clusters` shows and its machines are tagged with.
+
+    A stack's name may have dots, a cluster's on EKS none.
+    """
+    return f"holdfast-{as_label_value(stack).replace('.', '-')}"
 
 
 def pool(name: str) -> str:
     """Logical name of a pool."""
     return f"pool-{name}"
+
+
+def compute_class(name: str) -> str:
+    """Logical name of a ComputeClass."""
+    return f"class-{name}"
 
 
 def placement(pool: str) -> str:

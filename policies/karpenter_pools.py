@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from policies.known_values import UNKNOWN, Unknown, Value, at, items_at, text_at
+from policies.pools import Pool
 from scheduling.labels import CAPACITY_TYPE, ON_DEMAND, POOL, SPOT
 
 if TYPE_CHECKING:
@@ -17,31 +17,8 @@ if TYPE_CHECKING:
 CAPACITY_TYPES = frozenset({ON_DEMAND, SPOT, "reserved"})
 
 
-@dataclass(frozen=True, kw_only=True)
-class Pool:
-    """Nodes that carry one value of the pool label, and the NodePool that makes them.
-
-    `name` is that value, `None` when the nodes carry no pool label at all. `capacity_types` are those its nodes may
-    have; while not `decided`, a requirement that only the update will know may still take some away.
-    """
-
-    name: str | Unknown | None
-    node_pool: str
-    capacity_types: frozenset[str]
-    decided: bool
-
-    @property
-    def is_on_demand(self) -> bool | Unknown:
-        """Whether the pool makes on-demand nodes and never spot ones."""
-        if ON_DEMAND not in self.capacity_types:
-            return False
-        if not self.decided:
-            return UNKNOWN
-        return SPOT not in self.capacity_types
-
-
-def pools(resources: Sequence[StackResource]) -> tuple[Pool, ...]:
-    """Return the pools that the stack's NodePools make."""
+def karpenter_pools(resources: Sequence[StackResource]) -> tuple[Pool, ...]:
+    """Return the pools that the stack's Karpenter NodePools make."""
     return tuple(pool(resource) for resource in resources if is_node_pool(resource.type))
 
 
@@ -52,6 +29,7 @@ def pool(resource: StackResource) -> Pool:
     return Pool(
         name=pool_label(resource),
         node_pool=declared if isinstance(declared, str) else resource.logical_name,
+        labels_path="spec.template.metadata.labels",
         capacity_types=capacity_types,
         decided=decided,
     )

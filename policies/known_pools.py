@@ -10,7 +10,7 @@ from policies.known_values import UNKNOWN
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from policies.karpenter_pools import Pool
+    from policies.pools import Pool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,9 +28,10 @@ class KnownPools:
         """Return the stack's pools whose name only the update will know."""
         return tuple(pool for pool in self.made_here if pool.name is UNKNOWN)
 
-    def unlabelled(self, node_pool: str) -> bool:
-        """Whether the stack has a NodePool of that name whose nodes carry no pool label."""
-        return any(pool.name is None and pool.node_pool == node_pool for pool in self.made_here)
+    def unlabelled(self, node_pool: str) -> Pool | None:
+        """Return the stack's NodePool of that name whose nodes carry no pool label, `None` where there is none."""
+        nameless = (pool for pool in self.made_here if pool.name is None)
+        return next((pool for pool in nameless if pool.node_pool == node_pool), None)
 
     def on_demand(self) -> str:
         """Return the on-demand pools as a message lists them."""

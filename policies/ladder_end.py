@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from policies.findings import Finding
-from policies.karpenter_pools import pools
+from policies.gke_pools import gke_pools
+from policies.karpenter_pools import karpenter_pools
 from policies.known_pools import KnownPools
 from policies.known_values import at
 from policies.last_tier import KNOWN_LATER, fault_at_end
@@ -30,7 +31,8 @@ def ladder_end_findings(
 
     `on_demand_elsewhere` names on-demand pools that the stack's ladders use and another program makes.
     """
-    known = KnownPools(made_here=pools(resources), on_demand_elsewhere=on_demand_elsewhere)
+    made_here = (*karpenter_pools(resources), *gke_pools(resources))
+    known = KnownPools(made_here=made_here, on_demand_elsewhere=on_demand_elsewhere)
     return tuple(
         finding
         for namespace in training_namespaces(resources)

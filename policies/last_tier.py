@@ -64,10 +64,11 @@ def fault_of_missing(pool: str, which: str, pools: KnownPools) -> Fault:
             message=f"{which} names pool {pool!r}; whether NodePool {makers} makes it {KNOWN_LATER}",
             proven=False,
         )
-    if pools.unlabelled(pool):
+    unlabelled = pools.unlabelled(pool)
+    if unlabelled is not None:
         return Fault(
             message=f"{which} names pool {pool!r}, and the nodes of NodePool {pool!r} lack the label "
-            f"{POOL}: {pool} by which jobs select it. Add it under `spec.template.metadata.labels`"
+            f"{POOL}: {pool} by which jobs select it. Add it under `{unlabelled.labels_path}`"
         )
     return Fault(
         message=f"{which} names pool {pool!r}, which no NodePool of this program makes. Name an on-demand pool "

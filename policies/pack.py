@@ -14,6 +14,7 @@ from pulumi_policy import (
     StackValidationPolicy,
 )
 
+from policies.compute_classes import compute_class_findings
 from policies.ladder_end import ladder_end_findings
 from policies.pulumi_values import stack_resources
 
@@ -57,11 +58,17 @@ def report_unproven(args: StackValidationArgs, report: ReportViolation) -> None:
             report(finding.message, finding.urn)
 
 
+def report_mixed_classes(args: StackValidationArgs, report: ReportViolation) -> None:
+    """Report ComputeClasses of more than one kind of nodes, and pods that select one and spot as well."""
+    for finding in compute_class_findings(stack_resources(args.resources)):
+        report(finding.message, finding.urn)
+
+
 def policies() -> list[Policy]:
     """Return the pack's policies.
 
-    A rule is two of them, since a policy has one enforcement level: what it proves wrong stops the run, and what it
-    cannot tell yet is advice. So one unknown value never hides a real violation beside it.
+    The rule on ladders is two of them, since a policy has one enforcement level: what it proves wrong stops the run, and
+    what it cannot tell yet is advice. So one unknown value never hides a real violation beside it.
     """
     return [
         StackValidationPolicy(
@@ -85,5 +92,15 @@ def policies() -> list[Policy]:
             remediation_steps="Nothing, if the update passes: it checks again with every value known.",
             tags=["fallback"],
             validate=report_unproven,
+        ),
+        StackValidationPolicy(
+            name="compute-class-of-one-capacity-type",
+            display_name="ComputeClasses of one capacity type",
+            description="A ComputeClass of GKE has nodes of one capacity type, and pods select it by nothing beside it.",
+            enforcement_level=EnforcementLevel.MANDATORY,
+            severity=Severity.HIGH,
+            remediation_steps="Make a ComputeClass for each capacity type, and select nodes by the class alone.",
+            tags=["fallback"],
+            validate=report_mixed_classes,
         ),
     ]

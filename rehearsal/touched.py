@@ -8,16 +8,20 @@ it runs before anything is installed.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path, PurePosixPath
 
-#: What a file's name says about the one cloud it is for; any other name is for all of them.
+#: What the name of a file, or of a folder it is in, says about the one cloud it is for; others are for all of them.
 CLOUD_WORDS = {
-    "aws": frozenset({"aws", "eks", "s3"}),
+    "aws": frozenset({"aws", "ec2", "efa", "eks", "s3"}),
     "azure": frozenset({"azure", "aks", "blob"}),
     "gcp": frozenset({"gcp", "gke", "gcs"}),
     "local": frozenset({"local", "kwok"}),
 }
+
+#: Folders whose names do not say which one cloud they are for: elsewhere Karpenter is simulated, or the cloud's own.
+CLOUD_FOLDERS = {"components/charts/karpenter-crds/": "aws"}
 
 #: Folders and files that decide what a stack becomes; docs, tests and tools do not.
 PROGRAM = (
@@ -43,9 +47,14 @@ def touched_by(path: str, stacks: frozenset[str]) -> frozenset[str]:
         return stacks & {file.stem.removeprefix("Pulumi.")}
     if not path.startswith(PROGRAM):
         return frozenset()
-    words = set(file.with_suffix("").name.replace("-", "_").split("_")) | set(file.parent.name.split("-"))
-    clouds = {cloud for cloud, names in CLOUD_WORDS.items() if names & words}
+    clouds = _clouds_of(path)
     return frozenset(stack for stack in stacks if not clouds or cloud_of(stack) in clouds)
+
+
+def _clouds_of(path: str) -> frozenset[str]:
+    words = frozenset(re.split(r"[^a-z0-9]+", path.lower()))
+    named = {cloud for cloud, names in CLOUD_WORDS.items() if names & words}
+    return frozenset(named | {cloud for folder, cloud in CLOUD_FOLDERS.items() if path.startswith(folder)})
 
 
 def touched(paths: list[str], stacks: frozenset[str]) -> list[str]:

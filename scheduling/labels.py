@@ -26,14 +26,18 @@ LADDER: Final = "ladder"
 SYSTEM: Final = "holdfast.dev/system"
 SYSTEM_VALUE: Final = "true"
 
-# On an operator's pod: it runs as a process beside the simulated cluster, whose pods otherwise run nothing.
-HOSTED: Final = "holdfast.dev/hosted"
-HOSTED_VALUE: Final = "true"
-
 # Karpenter's own label, which users' manifests select spot by.
 CAPACITY_TYPE: Final = "karpenter.sh/capacity-type"
 SPOT: Final = CapacityType.SPOT.value
 ON_DEMAND: Final = CapacityType.ON_DEMAND.value
+
+# GKE's own labels on its spot nodes, which users' manifests select spot by.
+GKE_SPOT: Final = "cloud.google.com/gke-spot"
+GKE_SPOT_VALUE: Final = "true"
+GKE_PROVISIONING: Final = "cloud.google.com/gke-provisioning"
+
+# On the nodes of a ComputeClass, and what pods select one by.
+COMPUTE_CLASS: Final = "cloud.google.com/compute-class"
 
 ARCH: Final = "kubernetes.io/arch"
 INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"

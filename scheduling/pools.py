@@ -28,7 +28,7 @@ class Pool:
 
     @property
     def taints(self) -> tuple[Taint, ...]:
-        """The taints of the pool's nodes."""
+        """The taints of the pool's nodes where Karpenter makes them."""
         return pool_taints(capacity=self.capacity, has_gpus=self.has_gpus)
 
 

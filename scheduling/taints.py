@@ -4,7 +4,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from scheduling.json import Json
-from scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, CapacityType
+from scheduling.labels import (
+    CAPACITY_TYPE,
+    COMPUTE_CLASS,
+    GKE_SPOT,
+    GKE_SPOT_VALUE,
+    GPU_RESOURCE,
+    CapacityType,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +34,9 @@ class Taint:
 # Without it a pod that asks for nothing would land on the cheapest machine, which is a spot one.
 SPOT: Final = Taint(key=CAPACITY_TYPE, value=CapacityType.SPOT.value)
 
+# The same on GKE, which does not taint the spot nodes of a pool that was made by hand.
+GKE_SPOT_TAINT: Final = Taint(key=GKE_SPOT, value=GKE_SPOT_VALUE)
+
 # On GPU pools of both capacity types: a helper pod must neither buy a GPU machine nor fill one that has room.
 GPU: Final = Taint(key=GPU_RESOURCE, value="present")
 
@@ -39,3 +49,14 @@ def pool_taints(*, capacity: CapacityType, has_gpus: bool) -> tuple[Taint, ...]:
     spot = (SPOT,) if capacity is CapacityType.SPOT else ()
     gpu = (GPU,) if has_gpus else ()
     return (*spot, *gpu)
+
+
+def gke_pool_taints(*, capacity: CapacityType, compute_class: str | None) -> tuple[Taint, ...]:
+    """The taints that a GKE node pool declares.
+
+    Those of GPUs are not among them: GKE adds them by itself, and refuses to be given them as well. A pool of a
+    ComputeClass has that class's taint alone, which its pods are made to tolerate and no other.
+    """
+    if compute_class is not None:
+        return (Taint(key=COMPUTE_CLASS, value=compute_class),)
+    return (GKE_SPOT_TAINT,) if capacity is CapacityType.SPOT else ()

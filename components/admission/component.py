@@ -9,6 +9,7 @@ from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.admissionregistration.v1 import MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding
 
 from components.admission.manifests import binding_spec, policy_name, policy_spec
+from components.admission.rules import TolerationRule
 from components.admission.supported_version import version_problem
 from scheduling.errors import ConfigError
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
         MutatingAdmissionPolicySpecArgsDict,
     )
 
-    from components.admission.rules import TolerationRule
+    from components.admission.rules import AdmissionRule
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +27,7 @@ class TrainingAdmissionArgs:
     """What admission is told: the cluster's version, as `1.36`, and one rule for each taint its pods may meet."""
 
     kubernetes_version: str
-    rules: tuple[TolerationRule, ...]
+    rules: tuple[AdmissionRule, ...]
 
 
 class TrainingAdmission(ComponentResource):
@@ -39,9 +40,8 @@ class TrainingAdmission(ComponentResource):
     """
 
     def __init__(self, name: str, args: TrainingAdmissionArgs, opts: ResourceOptions | None = None) -> None:
-        problem = version_problem(
-            "kubernetes_version", args.kubernetes_version, [rule.taint for rule in args.rules]
-        )
+        taints = [rule.taint for rule in args.rules if isinstance(rule, TolerationRule)]
+        problem = version_problem("kubernetes_version", args.kubernetes_version, taints)
         if problem is not None:
             raise ConfigError([problem])
         super().__init__("holdfast:index:TrainingAdmission", name, None, opts)

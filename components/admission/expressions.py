@@ -91,6 +91,16 @@ def toleration_patch(taint: Taint) -> str:
     return f"!{ASKS} || {tolerates(taint)} ? [] : has(object.spec.tolerations) ? {append} : {create}"
 
 
+def annotation_patch(annotation: str, value: str) -> str:
+    """Return the patch that adds an annotation to a pod without it."""
+    path = f'"/metadata/annotations/" + jsonpatch.escapeKey({text(annotation)})'
+    append = f'[JSONPatch{{op: "add", path: {path}, value: {text(value)}}}]'
+    pair = f"{{{text(annotation)}: {text(value)}}}"
+    create = f'[JSONPatch{{op: "add", path: "/metadata/annotations", value: {pair}}}]'
+    present = f"object.metadata.?annotations[?{text(annotation)}].hasValue()"
+    return f"{present} ? [] : has(object.metadata.annotations) ? {append} : {create}"
+
+
 def removal_patch(annotation: str) -> str:
     """Return the patch that removes an annotation from a pod that asks."""
     path = f'"/metadata/annotations/" + jsonpatch.escapeKey({text(annotation)})'

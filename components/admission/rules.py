@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from scheduling.taints import Taint
@@ -47,3 +47,18 @@ class TolerationRule:
             raise ValueError(
                 f"toleration rule {self.name!r}: no pod can ask for it; give selections or resources"
             )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnnotationRule:
+    """All pods carry an annotation; one that has it already keeps what its author wrote.
+
+    `name` is the rule's name within the cluster, a DNS label.
+    """
+
+    name: str
+    annotation: str
+    value: str
+
+
+AdmissionRule: TypeAlias = TolerationRule | AnnotationRule

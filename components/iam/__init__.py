@@ -1,1 +1,1 @@
-"""IAM documents as values: statements in Python, JSON where AWS reads them."""
+"""IAM as values: statements in Python and JSON where AWS reads them, principals where Google Cloud does."""

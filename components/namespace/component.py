@@ -29,6 +29,15 @@ POD_SECURITY = "pod-security.kubernetes.io/enforce"
 PodSecurity: TypeAlias = Literal["privileged", "baseline", "restricted"]
 
 
+def service_account_of(environment: str) -> str:
+    """The service account's name where a cloud tells the pods of one environment from those of another by it alone.
+
+    Google Cloud knows a pod by its project, namespace and service account, and not by its cluster: under one name the
+    jobs of two environments in one project could read and overwrite each other's checkpoints.
+    """
+    return f"{SERVICE_ACCOUNT}-{environment}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class TrainingNamespaceArgs:
     """What a training namespace is told.
@@ -36,18 +45,20 @@ class TrainingNamespaceArgs:
     `namespace` is its name in the cluster, `ladder` what its jobs walk down, `checkpoint_uri` the place its jobs write
     checkpoints to, theirs alone. `pod_security` is the Pod Security Standard its pods are held to: `baseline` keeps them
     off the host, and `privileged` is for training that needs it, as RDMA does with host devices or locked memory.
+    `service_account` is the name of the account that training pods name.
     """
 
     namespace: str
     ladder: Ladder
     checkpoint_uri: Input[str]
     pod_security: PodSecurity = "baseline"
+    service_account: str = SERVICE_ACCOUNT
 
 
 class TrainingNamespace(ComponentResource):
     """A namespace where jobs run.
 
-    Creates the Namespace, labelled `holdfast.dev/training: "true"`; in it the ServiceAccount `trainer`, the
+    Creates the Namespace, labelled `holdfast.dev/training: "true"`; in it the ServiceAccount of its jobs, the
     FallbackPolicy `ladder`, and the ConfigMap `checkpoints` with CHECKPOINT_URI. It needs the cluster's
     FallbackPolicyDefinition and TrainingAdmission: depend on both.
     """
@@ -68,7 +79,7 @@ class TrainingNamespace(ComponentResource):
         inside = ResourceOptions(parent=self, depends_on=[namespace], deleted_with=namespace)
         ServiceAccount(
             f"{name}-{SERVICE_ACCOUNT}",
-            metadata={"name": SERVICE_ACCOUNT, "namespace": args.namespace},
+            metadata={"name": args.service_account, "namespace": args.namespace},
             # Training has no business with the cluster's API, and checkpoints are reached by tokens of their own.
             automount_service_account_token=False,
             opts=inside,

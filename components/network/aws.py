@@ -44,24 +44,19 @@ class AwsNetwork(ComponentResource):
 
     def __init__(self, name: str, args: AwsNetworkArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:AwsNetwork", name, None, opts)
-        plan = plan_subnets(args.cidr, len(args.zones))
         label = args.label or name
         vpc = PrivateVpc(
             f"{name}-private",
-            PrivateVpcArgs(
-                cidr=args.cidr,
-                subnets=dict(zip(args.zones, plan.private, strict=True)),
-                region=args.region,
-                label=label,
-            ),
+            PrivateVpcArgs(cidr=args.cidr, zones=args.zones, region=args.region, label=label),
             opts=ResourceOptions(parent=self),
         )
+        public = plan_subnets(args.cidr, len(args.zones)).public
         gateways = args.zones[:1] if args.nat == "single" else args.zones
         egress = NatEgress(
             f"{name}-nat",
             NatEgressArgs(
                 vpc_id=vpc.vpc_id,
-                gateways=dict(zip(gateways, plan.public, strict=False)),
+                gateways=dict(zip(gateways, public, strict=False)),
                 route_table_ids={zone: table.id for zone, table in vpc.route_tables.items()},
                 label=label,
             ),

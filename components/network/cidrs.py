@@ -22,7 +22,7 @@ _BLOCKS: Final = 8
 _PUBLIC_BLOCK: Final = 7
 
 #: RFC 1918 and RFC 6598: nobody else on the internet has an address in these.
-_PRIVATE: Final = tuple(
+PRIVATE: Final = tuple(
     IPv4Network(cidr) for cidr in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10")
 )
 
@@ -92,14 +92,14 @@ def _nearest(cidr: str, vpc: IPv4Network) -> IPv4Network | None:
     asked = vpc.prefixlen if "/" in cidr else LARGEST_PREFIX
     prefix = min(max(asked, LARGEST_PREFIX), SMALLEST_PREFIX)
     nearest = IPv4Network((vpc.network_address, prefix), strict=False)
-    return nearest if any(nearest.subnet_of(private) for private in _PRIVATE) else None
+    return nearest if any(nearest.subnet_of(private) for private in PRIVATE) else None
 
 
 def _example(taken: Mapping[str, str]) -> str:
     others = [IPv4Network(other) for other in taken.values()]
     free = (
         candidate
-        for candidate in _PRIVATE[0].subnets(new_prefix=LARGEST_PREFIX)
+        for candidate in PRIVATE[0].subnets(new_prefix=LARGEST_PREFIX)
         if candidate.network_address >= IPv4Network("10.40.0.0/16").network_address
         and not any(candidate.overlaps(other) for other in others)
     )

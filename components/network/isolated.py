@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from pulumi import ComponentResource, Output, ResourceOptions
 
-from components.network.cidrs import plan_subnets
 from components.network.endpoints import InterfaceEndpoints, InterfaceEndpointsArgs
 from components.network.ordering import tied_to
 from components.network.private_vpc import PrivateVpc, PrivateVpcArgs
@@ -42,16 +41,10 @@ class AwsIsolatedNetwork(ComponentResource):
 
     def __init__(self, name: str, args: AwsIsolatedNetworkArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:AwsIsolatedNetwork", name, None, opts)
-        plan = plan_subnets(args.cidr, len(args.zones))
         label = args.label or name
         vpc = PrivateVpc(
             f"{name}-private",
-            PrivateVpcArgs(
-                cidr=args.cidr,
-                subnets=dict(zip(args.zones, plan.private, strict=True)),
-                region=args.region,
-                label=label,
-            ),
+            PrivateVpcArgs(cidr=args.cidr, zones=args.zones, region=args.region, label=label),
             opts=ResourceOptions(parent=self),
         )
         services = InterfaceEndpoints(

@@ -8,18 +8,22 @@ from typing import TYPE_CHECKING
 from pulumi import ComponentResource, Output, Resource, ResourceOptions
 from pulumi_aws import ec2
 
+from components.network.cidrs import plan_subnets
 from components.network.services import s3_service
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrivateVpcArgs:
-    """`subnets` are zones and the range of the private subnet in each; `label` is how names in the console begin."""
+    """`cidr` is a private range from /16 to /22, `zones` are the names of two to six zones of the region.
+
+    `label` is how names in the console begin.
+    """
 
     cidr: str
-    subnets: Mapping[str, str]
+    zones: Sequence[str]
     region: str
     label: str
 
@@ -53,6 +57,7 @@ class PrivateVpc(ComponentResource):
             tags={"Name": args.label},
             opts=ResourceOptions(parent=self),
         )
+        plan = plan_subnets(args.cidr, len(args.zones))
         ec2.DefaultSecurityGroup(f"{name}-default-group", vpc_id=vpc.id, opts=ResourceOptions(parent=self))
         self.subnets = {
             zone: ec2.Subnet(
@@ -63,7 +68,7 @@ class PrivateVpc(ComponentResource):
                 tags={"Name": f"{args.label}-private-{zone}"},
                 opts=ResourceOptions(parent=self),
             )
-            for zone, cidr in args.subnets.items()
+            for zone, cidr in zip(args.zones, plan.private, strict=True)
         }
         self.route_tables = {
             zone: ec2.RouteTable(
@@ -72,7 +77,7 @@ class PrivateVpc(ComponentResource):
                 tags={"Name": f"{args.label}-private-{zone}"},
                 opts=ResourceOptions(parent=self),
             )
-            for zone in args.subnets
+            for zone in args.zones
         }
         s3 = ec2.VpcEndpoint(
             f"{name}-s3",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from pulumi import ComponentResource, ResourceOptions
 
@@ -11,16 +10,12 @@ from components.operators.charted_operator import ChartedOperator, ChartedOperat
 from components.operators.jobset import jobset_values
 from components.operators.kuberay import kuberay_values
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 @dataclass(frozen=True, kw_only=True)
 class OperatorsArgs:
     """`charts` is a directory or address of charts, `images` a registry; None: upstream's. Versions are the operators'.
 
     With more than one of `replicas` an operator elects a leader; one is right where nothing would take over.
-    `pod_annotations` are put on the operators' pods.
     """
 
     charts: str | None
@@ -28,7 +23,6 @@ class OperatorsArgs:
     jobset_version: str
     kuberay_version: str
     replicas: int
-    pod_annotations: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 class Operators(ComponentResource):
@@ -51,7 +45,7 @@ class Operators(ComponentResource):
                 chart="jobset",
                 version=args.jobset_version,
                 chart_version=args.jobset_version,
-                values=jobset_values(args.jobset_version, args.images, args.replicas, args.pod_annotations),
+                values=jobset_values(args.jobset_version, args.images, args.replicas),
             ),
             opts=ResourceOptions(parent=self),
         )
@@ -66,7 +60,7 @@ class Operators(ComponentResource):
                 chart="kuberay-operator",
                 version=args.kuberay_version,
                 chart_version=args.kuberay_version,
-                values=kuberay_values(args.kuberay_version, args.images, args.replicas, args.pod_annotations),
+                values=kuberay_values(args.kuberay_version, args.images, args.replicas),
             ),
             opts=ResourceOptions(parent=self),
         )

@@ -8,17 +8,13 @@ from components.operators.images import image
 from components.operators.placement import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS, apart
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from scheduling.json import Json
 
 # What the chart labels the pods of a release `jobset` with.
 _PODS: Final = {"app.kubernetes.io/name": "jobset", "app.kubernetes.io/component": "controller"}
 
 
-def jobset_values(
-    version: str, images: str | None, replicas: int, pod_annotations: Mapping[str, str]
-) -> Json:
+def jobset_values(version: str, images: str | None, replicas: int) -> Json:
     """The values of a JobSet controller of this version, with its image from the registry `images`; None: upstream's."""
     return {
         # The chart's own default is a moving tag in the staging registry.
@@ -30,7 +26,6 @@ def jobset_values(
         "controller": {
             "replicas": replicas,
             "leaderElection": {"enable": replicas > 1},
-            "podAnnotations": pod_annotations,
             "nodeSelector": SYSTEM_NODE_SELECTOR,
             "affinity": apart(_PODS),
             "tolerations": SYSTEM_TOLERATIONS,

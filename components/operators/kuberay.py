@@ -8,24 +8,18 @@ from components.operators.images import image
 from components.operators.placement import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS, apart
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from scheduling.json import Json
 
 # What the chart labels its pods with.
 _PODS: Final = {"app.kubernetes.io/name": "kuberay-operator"}
 
 
-def kuberay_values(
-    version: str, images: str | None, replicas: int, pod_annotations: Mapping[str, str]
-) -> Json:
+def kuberay_values(version: str, images: str | None, replicas: int) -> Json:
     """The values of a KubeRay operator of this version, with its image from the registry `images`; None: upstream's."""
     return {
         "image": {"repository": image(images, "quay.io/kuberay/operator"), "tag": f"v{version}"},
         "replicas": replicas,
         "leaderElectionEnabled": replicas > 1,
-        # The chart puts these on its pods and on nothing else.
-        "annotations": pod_annotations,
         "nodeSelector": SYSTEM_NODE_SELECTOR,
         "affinity": apart(_PODS),
         "tolerations": SYSTEM_TOLERATIONS,

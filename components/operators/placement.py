@@ -1,4 +1,4 @@
-"""Where operators run: on the system nodes, which no pool's pods enter and no interruption takes."""
+"""Where operators run: on the system nodes, which no interruption takes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 SYSTEM_NODE_SELECTOR: Final[Mapping[str, str]] = {SYSTEM: SYSTEM_VALUE}
 
-# By key alone: whatever value a cloud gives to this taint of its system nodes.
+# By key alone: whatever value a cloud gives to this taint of its system nodes. GKE's have none: its own services would
+# not tolerate it.
 SYSTEM_TOLERATIONS: Final[Sequence[Json]] = ({"key": SYSTEM_TAINT.key, "operator": "Exists"},)
 
 

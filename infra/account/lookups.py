@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from pulumi_aws import get_availability_zones, get_caller_identity
 from pulumi_aws.ec2 import get_instance_type_offerings, get_instance_types
@@ -13,20 +13,16 @@ from pulumi_aws.servicequotas import get_service_quota
 from components.spot_role.component import PATH
 from infra.account.facts import Account
 from infra.account.needs import needs
-from scheduling.errors import ConfigError, Problem
+from infra.questions import Questions
 from scheduling.labels import CapacityType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from infra.config.aws import AwsPlatform
 
-T = TypeVar("T")
-
 #: Zones in which EKS makes no cluster, by the ids that are the same for every account.
 _WITHOUT_EKS: Final = ("use1-az3", "usw1-az2", "cac1-az3")
-
-_LONGEST_REASON: Final = 300
 
 #: EC2 takes so many values in one filter.
 _LONGEST_FILTER: Final = 200
@@ -40,21 +36,27 @@ class Lookups:
 
     def __init__(self, platform: AwsPlatform) -> None:
         self._platform = platform
-        self._unanswered: list[str] = []
+        self._questions = Questions(
+            credentials="AWS credentials",
+            mend="Log in, or name a profile: `pulumi config set aws:profile …`; "
+            "`aws sts get-caller-identity` shows who you are.",
+        )
 
     def account(self) -> Account:
         """Ask everything.
 
         Raises ConfigError where nobody answers at all, or the one thing stays open that the stack must know.
         """
-        identity = _needed("sts:GetCallerIdentity", get_caller_identity)
+        identity = self._questions.needed("sts:GetCallerIdentity", get_caller_identity)
         by_capacity = self._machines()
         every_type = sorted({name for names in by_capacity.values() for name in names})
         return Account(
             id=identity.account_id,
             caller=identity.arn,
-            zones=self._tried("ec2:DescribeAvailabilityZones", self._zones),
-            offered=self._tried("ec2:DescribeInstanceTypeOfferings", lambda: self._offered(every_type)),
+            zones=self._questions.tried("ec2:DescribeAvailabilityZones", self._zones),
+            offered=self._questions.tried(
+                "ec2:DescribeInstanceTypeOfferings", lambda: self._offered(every_type)
+            ),
             bought={
                 capacity: found
                 for capacity, names in by_capacity.items()
@@ -62,7 +64,7 @@ class Lookups:
             },
             quotas=self._quotas(),
             spot_role=self._spot_role(),
-            unanswered=tuple(self._unanswered),
+            unanswered=self._questions.unanswered,
         )
 
     def _machines(self) -> Mapping[CapacityType, set[str]]:
@@ -105,58 +107,27 @@ class Lookups:
                 ).instance_types
             )
 
-        return self._tried(f"ec2:DescribeInstanceTypes ({capacity.value})", ask)
+        return self._questions.tried(f"ec2:DescribeInstanceTypes ({capacity.value})", ask)
 
     def _quotas(self) -> Mapping[str, float]:
         values: dict[str, float] = {}
-        silent: dict[str, str] = {}
+        silent: dict[str, Exception] = {}
         for code in sorted({need.quota.code for need in needs(self._platform)}):
             try:
                 values[code] = get_service_quota(service_code="ec2", quota_code=code).value
             except Exception as error:  # noqa: BLE001 - the SDK raises nothing narrower
-                silent[code] = _reason(error)
+                silent[code] = error
         if silent:
             # One reason for all of them: whoever may not ask for one may not ask for another.
-            reason = next(iter(silent.values()))
-            self._unanswered.append(f"servicequotas:GetServiceQuota ({', '.join(silent)}): {reason}")
+            self._questions.leave_open(
+                f"servicequotas:GetServiceQuota ({', '.join(silent)})", next(iter(silent.values()))
+            )
         return values
 
     def _spot_role(self) -> str | None:
         # A role that is there and not seen would be made a second time, which AWS refuses.
-        roles = _needed("iam:ListRoles", lambda: get_roles(path_prefix=PATH))
+        roles = self._questions.needed("iam:ListRoles", lambda: get_roles(path_prefix=PATH))
         return next(iter(roles.arns), None)
-
-    def _tried(self, question: str, ask: Callable[[], T]) -> T | None:
-        try:
-            return ask()
-        except Exception as error:  # noqa: BLE001 - the SDK raises nothing narrower
-            self._unanswered.append(f"{question}: {_reason(error)}")
-            return None
-
-
-def _needed(question: str, ask: Callable[[], T]) -> T:
-    try:
-        return ask()
-    except Exception as error:  # noqa: BLE001 - the SDK raises nothing narrower
-        raise ConfigError(
-            [
-                Problem(
-                    field="AWS credentials",
-                    value=f"no answer to {question} ({_reason(error)})",
-                    allowed="credentials which may ask it, and make what the stack holds",
-                    mend="Log in, or name a profile: `pulumi config set aws:profile …`; "
-                    "`aws sts get-caller-identity` shows who you are.",
-                )
-            ]
-        ) from None
-
-
-def _reason(error: Exception) -> str:
-    """What AWS said, without what the SDK and the engine put before it."""
-    text = " ".join(str(error).split())
-    for marker in (" failed: ", " returned an error: "):
-        text = text.partition(marker)[2] or text
-    return text[:_LONGEST_REASON]
 
 
 def _in_filters(names: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -1,8 +1,9 @@
 """The AWS stack, composed: from an account to a cluster that trains on spot.
 
 Read `depends_on` backwards for the order of destroy: training namespaces while KubeRay and JobSet still answer for
-their finalizers, pools while Karpenter still ends their nodes, operators and Karpenter while they have system nodes
-and identities, and the network last, because nodes drain through it.
+their finalizers, pools while Karpenter still ends their nodes and the operators answer for what still runs there,
+operators and Karpenter while they have system nodes and identities, and the network last, because nodes drain through
+it.
 """
 
 from __future__ import annotations
@@ -79,17 +80,6 @@ def compose(platform: AwsPlatform, stack: str, profile: str | None) -> None:
         ),
         opts=after(),
     )
-    pools = make_pools(
-        platform,
-        Ground(
-            cluster_name=name,
-            security_group_id=cluster.cluster_security_group_id,
-            network=network,
-            karpenter=karpenter,
-            tags=marks,
-        ),
-        after=after(karpenter, node_access, spot_role, device_plugins),
-    )
     operators = Operators(
         "operators",
         OperatorsArgs(
@@ -100,6 +90,17 @@ def compose(platform: AwsPlatform, stack: str, profile: str | None) -> None:
             replicas=2,
         ),
         opts=after(),
+    )
+    pools = make_pools(
+        platform,
+        Ground(
+            cluster_name=name,
+            security_group_id=cluster.cluster_security_group_id,
+            network=network,
+            karpenter=karpenter,
+            tags=marks,
+        ),
+        after=after(karpenter, node_access, spot_role, device_plugins, operators),
     )
     admission = TrainingAdmission(
         "admission",

@@ -5,8 +5,9 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from infra.config.addresses import ImageSource
 from infra.config.aws_cluster import AwsCluster
-from infra.config.aws_fields import ACCOUNT_ALLOWED, AccountId, ImageSource
+from infra.config.aws_fields import ACCOUNT_ALLOWED, AccountId
 from infra.config.aws_network import MadeNetwork, Network
 from infra.config.aws_pool import AwsPool
 from infra.config.aws_regions import partition_of

@@ -6,7 +6,8 @@ from typing import ClassVar
 from pydantic import Field
 
 from infra import versions
-from infra.config.aws_fields import CIDR_ALLOWED, PRINCIPAL_ALLOWED, Cidr, PrincipalArn
+from infra.config.addresses import CIDR_ALLOWED, Cidr
+from infra.config.aws_fields import PRINCIPAL_ALLOWED, PrincipalArn
 from infra.config.section import Section
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from components.admission.supported_version import version_problem
 from components.cluster.eks.addon_versions import KUBERNETES_VERSIONS, addon_versions
-from infra.config.aws_machine_rules import named_machines, no_gpus
 from infra.config.aws_regions import partition_of
+from infra.config.aws_system_node_rules import system_machine_problems
 from infra.config.problems import shown
 from scheduling.errors import Problem
 from scheduling.taints import GPU, SPOT
@@ -45,10 +45,9 @@ def cluster_problems(cluster: AwsCluster, region: str | None, at: str) -> Iterat
     partition = partition_of(region) if region else None
     for index, admin in enumerate(cluster.admins):
         yield from _admin(admin, cluster.admins[:index], partition, f"{at}.admins[{index}]")
-    types, field = cluster.system_nodes.instance_types, f"{at}.systemNodes.instanceTypes"
-    if region is not None:
-        yield from named_machines(types, region, field)
-    yield from no_gpus(types, field)
+    yield from system_machine_problems(
+        cluster.system_nodes.instance_types, region, f"{at}.systemNodes.instanceTypes"
+    )
 
 
 def _version(version: str, field: str) -> Iterator[Problem]:

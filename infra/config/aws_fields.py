@@ -1,10 +1,9 @@
-"""Types of single AWS values: an account, a principal, a block of addresses, ids."""
+"""Types of single AWS values: an account, a principal, zones, ids."""
 
 import re
-from ipaddress import AddressValueError, IPv4Network, NetmaskValueError
 from typing import TYPE_CHECKING, Annotated, Final, cast
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
+from pydantic import AfterValidator, BeforeValidator, PlainValidator
 
 from components.network.cidrs import FEWEST_ZONES, MOST_ZONES
 from infra.config.fields import refusal
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
 
 ACCOUNT_ALLOWED: Final = "the 12 digits of an AWS account, in quotes"
 PRINCIPAL_ALLOWED: Final = "the ARN of an IAM role or user, such as arn:aws:iam::123456789012:role/platform"
-CIDR_ALLOWED: Final = "a block of IPv4 addresses, such as 203.0.113.0/24"
 ZONES_ALLOWED: Final = f"a number of zones, {FEWEST_ZONES} to {MOST_ZONES}, or a list of as many zones"
 
 _ACCOUNT_DIGITS: Final = 12
@@ -23,9 +21,6 @@ _PRINCIPAL: Final = re.compile(
     r"arn:(aws|aws-cn|aws-us-gov):iam::[0-9]{12}:(role|user)/([\x21-\x7e]+/)*[\w+=,.@-]{1,64}", re.ASCII
 )
 _ZONE: Final = re.compile(r"[a-z]{2,3}(-[a-z]+)+-[0-9]+[a-z]", re.ASCII)
-_IMAGES: Final = re.compile(
-    r"(?=[^/]*[.:])[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]([a-z0-9._-]*[a-z0-9])?)*", re.ASCII
-)
 
 
 def _account(value: object) -> object:
@@ -51,17 +46,6 @@ def _principal(text: str) -> str:
     return text
 
 
-def _cidr(text: str) -> str:
-    try:
-        network = IPv4Network(text, strict=False)
-    except (AddressValueError, NetmaskValueError):
-        raise refusal("Write an IPv4 address and, behind a slash, the bits that are fixed of it.") from None
-    # Written with a netmask, without one, or with bits beyond it: AWS takes one way of writing a block.
-    if str(network) != text:
-        raise refusal(f'Write "{network}".')
-    return text
-
-
 def _zone(text: str) -> str:
     if not _ZONE.fullmatch(text):
         raise refusal("Write a region and the letter of one of its zones, such as us-east-1a.")
@@ -84,15 +68,6 @@ def _no_text() -> str:
     raise refusal("Write zones as texts, such as us-east-1a.")
 
 
-def _image_source(text: str) -> str:
-    bare = re.sub(r"^[a-z]+://", "", text).rstrip("/")
-    if bare != text and _IMAGES.fullmatch(bare):
-        raise refusal(f'Write "{bare}".')
-    if not _IMAGES.fullmatch(text):
-        raise refusal("Write a registry's host and, where its images lie deeper, their path.")
-    return text
-
-
 def _vpc_id(text: str) -> str:
     return _id(text, "vpc", "aws ec2 describe-vpcs --query Vpcs[].VpcId")
 
@@ -109,9 +84,7 @@ def _id(text: str, prefix: str, command: str) -> str:
 
 AccountId = Annotated[str, BeforeValidator(_account)]
 PrincipalArn = Annotated[str, AfterValidator(_principal)]
-Cidr = Annotated[str, AfterValidator(_cidr)]
 Zone = Annotated[str, AfterValidator(_zone)]
 Zones = Annotated[int | tuple[str, ...], PlainValidator(_zones)]
 VpcId = Annotated[str, AfterValidator(_vpc_id)]
 SubnetId = Annotated[str, AfterValidator(_subnet_id)]
-ImageSource = Annotated[str, Field(min_length=1), AfterValidator(_image_source)]

@@ -76,19 +76,6 @@ def known_machines(types: Sequence[str], at: str) -> Iterator[Problem]:
     yield from rules.instance_types(types, sold, at)
 
 
-def no_gpus(types: Sequence[str], at: str) -> Iterator[Problem]:
-    """Machines with GPUs where these would only cost."""
-    catalogue = machine_catalogue("aws")
-    for index, name in enumerate(types):
-        if name in catalogue and catalogue[name].gpus:
-            yield Problem(
-                field=f"{at}[{index}]",
-                value=f"{shown(name)}, which has {catalogue[name].gpus} GPUs",
-                allowed="machines without GPUs, since only operators run here",
-                mend="Write, for example, m7i.large.",
-            )
-
-
 def _elsewhere(name: str, region: str, here: Sequence[str], field: str) -> Problem:
     sellers = sorted(regions_of(name))
     more = len(sellers) - _MOST_REGIONS_SHOWN

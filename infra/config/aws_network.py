@@ -6,7 +6,8 @@ from typing import Annotated, ClassVar, TypeAlias
 
 from pydantic import Discriminator, Field, Tag
 
-from infra.config.aws_fields import CIDR_ALLOWED, ZONES_ALLOWED, SubnetId, VpcId, Zones
+from infra.config.addresses import CIDR_ALLOWED
+from infra.config.aws_fields import ZONES_ALLOWED, SubnetId, VpcId, Zones
 from infra.config.section import Section
 
 _NOT_OF_A_BROUGHT_NETWORK = (

@@ -30,11 +30,12 @@ def pool_and_ladder_problems(
     *,
     problems_of: Callable[[S, str], Iterator[Problem]],
     as_pool: Callable[[S], Pool],
+    a_default_pool: str = rules.A_DEFAULT_POOL,
 ) -> Iterator[Problem]:
     """Everything that is wrong with a document's pools, one by one and together, and with its ladders.
 
     `problems_of` yields what is wrong with a single pool at a path; `as_pool` turns one with which nothing is wrong
-    into what the rules know of it.
+    into what the rules know of it. `a_default_pool` is how one that may be the default is written.
     """
     namespaces = read_parts(NamespaceSection, document.get("namespaces"))
     yield from rules.repeated_names(pools.names, "pool", POOLS)
@@ -46,7 +47,7 @@ def pool_and_ladder_problems(
         unclear |= {index} if wrong else set()
     clear = pools.without(unclear)
     known = {index: as_pool(pool) for index, pool in clear.items.items()}
-    yield from rules.default_pool(known, all_were_read=clear.complete, at=POOLS)
+    yield from rules.default_pool(known, all_were_read=clear.complete, example=a_default_pool, at=POOLS)
     yield from rules.repeated_names(namespaces.names, "training namespace", NAMESPACES)
     yield from rules.reserved_names(namespaces.names, NAMESPACES)
     first_of_name: dict[str, Pool] = {}

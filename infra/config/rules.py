@@ -17,7 +17,7 @@ from scheduling.machines import Machine
 from scheduling.pools import Pool
 from scheduling.taints import GPU, SPOT
 
-_A_DEFAULT_POOL: Final = (
+A_DEFAULT_POOL: Final = (
     "`{name: cpu, capacity: on-demand, instanceTypes: [m7i.xlarge], maxNodes: 20, default: true}`"
 )
 
@@ -90,8 +90,13 @@ def mixed_machines(machines: Sequence[Machine], at: str) -> Iterator[Problem]:
         )
 
 
-def default_pool(pools: Mapping[int, Pool], *, all_were_read: bool, at: str) -> Iterator[Problem]:
-    """Exactly one pool takes the pods that ask for nothing, and it must be one on which they may run."""
+def default_pool(
+    pools: Mapping[int, Pool], *, all_were_read: bool, example: str, at: str
+) -> Iterator[Problem]:
+    """Exactly one pool takes the pods that ask for nothing, and it must be one on which they may run.
+
+    `example` is such a pool, as it is written.
+    """
     defaults = {index: pool for index, pool in pools.items() if pool.is_default}
     fitting = {index: pool for index, pool in defaults.items() if _may_be_default(pool)}
     candidates = [pool.name for pool in pools.values() if _may_be_default(pool)]
@@ -100,7 +105,7 @@ def default_pool(pools: Mapping[int, Pool], *, all_were_read: bool, at: str) -> 
             field=at,
             value="no pool with default: true",
             allowed="exactly one, on-demand and without GPUs, for pods that ask for nothing",
-            mend=f"Add default: true to {candidates[0]}." if candidates else f"Add {_A_DEFAULT_POOL}.",
+            mend=f"Add default: true to {candidates[0]}." if candidates else f"Add {example}.",
         )
     for index, pool in list(fitting.items())[1:]:
         yield Problem(
@@ -115,7 +120,7 @@ def default_pool(pools: Mapping[int, Pool], *, all_were_read: bool, at: str) -> 
             field=f"{at}[{index}].default",
             value=f"true on a pool that is {kind}",
             allowed="true on an on-demand pool without GPUs, because pods that ask for nothing tolerate no taint",
-            mend=f"Leave it to {candidates[0]}." if candidates else f"Add {_A_DEFAULT_POOL}.",
+            mend=f"Leave it to {candidates[0]}." if candidates else f"Add {example}.",
         )
 
 

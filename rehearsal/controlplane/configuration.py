@@ -61,12 +61,20 @@ class Ports:
 
 
 def render_configuration(
-    *, programs: Mapping[str, Path], ports: Ports, etcd_dir: Path, egress_configuration: Path
+    *,
+    programs: Mapping[str, Path],
+    ports: Ports,
+    etcd_dir: Path,
+    egress_configuration: Path,
+    admission_plugins: Sequence[str] = (),
 ) -> str:
     """The file kwokctl creates the cluster from: programs, ports and the stages of nodes and pods.
 
-    `programs` maps each of TOOLS to its file.
+    `programs` maps each of TOOLS to its file; `admission_plugins` are on beside the API server's own.
     """
+    plugins = [
+        _extra_argument("kube-apiserver", "enable-admission-plugins", plugin) for plugin in admission_plugins
+    ]
     configuration: Json = {
         "apiVersion": "config.kwok.x-k8s.io/v1alpha1",
         "kind": "KwokctlConfiguration",
@@ -85,6 +93,7 @@ def render_configuration(
         "componentsPatches": [
             _extra_argument("etcd", "data-dir", str(etcd_dir), override=True),
             _extra_argument("kube-apiserver", "egress-selector-config-file", str(egress_configuration)),
+            *plugins,
             # One of each runs: waiting 15 s for the lease of the one that was killed gains nothing.
             _extra_argument("kube-controller-manager", "leader-elect", "false"),
             _extra_argument("kube-scheduler", "leader-elect", "false"),

@@ -27,12 +27,19 @@ class ControlPlane:
     """The control plane of one stack.
 
     Starts five processes that listen on free loopback ports and keep their files under the stack's folder.
-    `report` is told, a line at a time, what is being done.
+    `report` is told, a line at a time, what is being done; `admission_plugins` are on beside the API server's own.
     """
 
-    def __init__(self, name: str, workspace: Workspace, *, report: Callable[[str], None] = print) -> None:
+    def __init__(
+        self,
+        name: str,
+        workspace: Workspace,
+        *,
+        report: Callable[[str], None] = print,
+        admission_plugins: tuple[str, ...] = (),
+    ) -> None:
         self._layout = Layout.of(name, workspace)
-        self._files = ControlPlaneFiles(self._layout)
+        self._files = ControlPlaneFiles(self._layout, admission_plugins)
         self._workspace = workspace
         self._report = report
 

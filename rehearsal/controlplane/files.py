@@ -17,6 +17,7 @@ class ControlPlaneFiles:
     """The files of one control plane."""
 
     layout: Layout
+    admission_plugins: tuple[str, ...] = ()
 
     def write(self, programs: Mapping[str, Path], ports: Ports) -> None:
         """Write what kwokctl and the API server read, and remove what an earlier start left."""
@@ -59,6 +60,7 @@ class ControlPlaneFiles:
             ports=ports,
             etcd_dir=self.layout.etcd_dir,
             egress_configuration=self.layout.egress_configuration,
+            admission_plugins=self.admission_plugins,
         )
 
     def _saved(self) -> str:

@@ -6,14 +6,17 @@ from dataclasses import dataclass, field, replace
 from rehearsal.course.acts import Programme
 from rehearsal.course.expectations import refuse_changes, refuse_leftovers, some
 from rehearsal.course.leftovers import kept_in_clouds, left_in_clouds, left_in_cluster
+from rehearsal.course.machines import machines_for, spot_example
 from rehearsal.course.protection import names, protected, retained, unprotected
 from rehearsal.engine import EngineFailure, Outcome
 from rehearsal.errors import RehearsalError
 from rehearsal.kube.client import KubeClient
 from rehearsal.providers.faults import Faults
-from rehearsal.scenes.expectations import unmet_by_restart
-from rehearsal.scenes.manifests import load_example, spot_example
+from rehearsal.scenes.default_placement import default_placement, plain_pod
+from rehearsal.scenes.expectations import unmet_by_default_placement, unmet_by_restart
+from rehearsal.scenes.manifests import load_example
 from rehearsal.scenes.platform import Platform, training_platform
+from rehearsal.scenes.provisioning import Provisioner
 from rehearsal.scenes.spot_restart import leave_running, restart_on_spot
 from rehearsal.stacks import Stack
 from scheduling.json import Json
@@ -41,9 +44,11 @@ class Course:
         try:
             self._make()
             self.remarks += self.stack.stand_ins(Faults()).clouds.remarks()
-            platform = training_platform(client, self.stack.name, self.say)
-            jobset = self._jobset(client)
+            machines = machines_for(self.stack, client)
+            platform = training_platform(client, self.stack.name, self.say, machines)
+            jobset = self._jobset(machines)
             self._use(platform, jobset)
+            self._place_a_plain_pod(platform)
             self._read_back()
             # Whoever takes a platform down rarely waits until nobody uses it.
             leave_running(platform, jobset)
@@ -74,9 +79,9 @@ class Course:
         self.judge(outcome)
         return outcome
 
-    def _jobset(self, client: KubeClient) -> Json:
-        example = spot_example(client.list("karpenter.sh/v1", "NodePool"))
-        return load_example(self.stack.workspace.project_root, example, cloud=self.stack.subject.cloud)
+    def _jobset(self, machines: Provisioner) -> Json:
+        root, cloud = self.stack.workspace.project_root, self.stack.subject.cloud
+        return load_example(root, spot_example(machines), cloud=cloud)
 
     def _use(self, platform: Platform, jobset: Json) -> None:
         with self.programme.act("a job loses its spot node") as seen:
@@ -86,6 +91,15 @@ class Course:
                 raise RehearsalError(f"the job did not come back as it should: {'; '.join(problems)}")
             pools = ", ".join(sorted({each.pool for each in shown.after}))
             seen.append(f"back on {pools} after {shown.seconds:.1f} s, restarts: {shown.restarts}")
+
+    def _place_a_plain_pod(self, platform: Platform) -> None:
+        with self.programme.act("a pod that asks for nothing") as seen:
+            shown = default_placement(platform, plain_pod())
+            has_gpus = platform.provisioner.has_gpus_on_demand()
+            problems = unmet_by_default_placement(shown, has_gpus=has_gpus)
+            if problems:
+                raise RehearsalError(f"the pod is not where it should be: {'; '.join(problems)}")
+            seen.append(f"on {shown.plain.capacity} {shown.plain.machine}, with room on spot")
 
     def _read_back(self) -> None:
         with self.stack.session() as session, self.programme.act("refresh") as seen:

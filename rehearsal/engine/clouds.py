@@ -39,6 +39,10 @@ class StandInClouds:
         """Return the stand-in of a package."""
         return CloudProvider(package, self._file(package), self._faults, nodes=self._nodes(package))
 
+    def state(self, package: str) -> CloudState:
+        """Return what exists in the cloud of a package."""
+        return CloudState(self._file(package))
+
     def made(self, operation: PendingOperation) -> str | None:
         """Return the id of the object an interrupted create did make: one of its URN the engine does not know.
 
@@ -46,7 +50,7 @@ class StandInClouds:
         """
         known = {(entry.urn, entry.id) for entry in read_checkpoint(self._checkpoint).resources}
         package = operation.type.partition(":")[0]
-        for one in CloudState(self._file(package)).read().all():
+        for one in self.state(package).read().all():
             if one.urn == operation.urn and (one.urn, one.id) not in known:
                 return one.id
         return None
@@ -56,7 +60,7 @@ class StandInClouds:
         package = package_of_command(connection.command)
         if package is None:
             return None
-        inventory = CloudState(self._file(package)).read()
+        inventory = self.state(package).read()
         return catalogue_of(package).refuse_connection(Reaching(connection=connection, inventory=inventory))
 
     def remarks(self) -> list[str]:

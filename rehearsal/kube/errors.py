@@ -1,5 +1,7 @@
 """What can go wrong between us and an API server."""
 
+# ruff: noqa: N818 - a name that says what is wrong needs no "Error" behind it
+
 from typing import TYPE_CHECKING
 
 from rehearsal.errors import RehearsalError
@@ -24,7 +26,7 @@ class KubeError(RehearsalError):
         return self.status == 404 and self.message == "404 page not found"
 
 
-class NoSuchKind(KubeError):  # noqa: N818
+class NoSuchKind(KubeError):
     """The API server serves no such kind: its CRD is missing, or not served yet."""
 
     def __init__(self, api_version: str, kind: str) -> None:
@@ -33,7 +35,7 @@ class NoSuchKind(KubeError):  # noqa: N818
         self.kind = kind
 
 
-class KubeUnreachable(RehearsalError):  # noqa: N818
+class KubeUnreachable(RehearsalError):
     """Nothing answers where the API server should be."""
 
     def __init__(self, server: str, cause: str) -> None:
@@ -41,14 +43,14 @@ class KubeUnreachable(RehearsalError):  # noqa: N818
         self.server = server
 
 
-class KubeCancelled(RehearsalError):  # noqa: N818
+class KubeCancelled(RehearsalError):
     """A wait was ended because the run was cancelled or its client closed."""
 
     def __init__(self) -> None:
         super().__init__("cancelled")
 
 
-class KubeTimeout(RehearsalError):  # noqa: N818
+class KubeTimeout(RehearsalError):
     """A condition did not come about in time."""
 
     def __init__(self, what: str, seconds: float, last: "Json | None") -> None:

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from rehearsal.kube.summary import mapping
 from rehearsal.scenes.placement import Placement, free_cpus, is_running, name_of
 from rehearsal.scenes.platform import Platform, played
+from rehearsal.scenes.provisioning import Provisioner
 from scheduling.json import Json
-from scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, ON_DEMAND, SPOT
+from scheduling.labels import GPU_RESOURCE
 
 SCENE = "holdfast.dev/scene"
 OCCUPANT = "occupant"
@@ -31,18 +32,18 @@ class DefaultPlacement:
 
 def default_placement(platform: Platform, plain: Json) -> DefaultPlacement:
     """Play the scene with this pod. Raises KubeTimeout where a pod does not run."""
-    spot = _occupant("occupant-spot", SPOT, gpus=0)
-    gpu = _occupant("occupant-gpu", ON_DEMAND, gpus=1)
-    with played(platform, spot, gpu):
+    pods = _occupants(platform.provisioner)
+    with played(platform, *pods):
         occupants = platform.wait_for_pods(
             f"{SCENE}={OCCUPANT}",
-            lambda found: len(found) == 2 and all(map(is_running, found)),
-            "a spot node and a GPU node are there",
+            lambda found: len(found) == len(pods) and all(map(is_running, found)),
+            "a spot node is there, and where there are any to buy a GPU node",
         )
         nodes = {name_of(node): node for node in platform.nodes()}
-        pods = platform.client.list("v1", "Pod")
+        everything = platform.client.list("v1", "Pod")
         rooms = tuple(
-            Room(placement=each, free_cpus=float(free_cpus(nodes[each.node], pods))) for each in occupants
+            Room(placement=each, free_cpus=float(free_cpus(nodes[each.node], everything)))
+            for each in occupants
         )
         for room in rooms:
             platform.say(
@@ -50,6 +51,21 @@ def default_placement(platform: Platform, plain: Json) -> DefaultPlacement:
                 f"has {room.free_cpus:.1f} CPUs free"
             )
         return DefaultPlacement(plain=_place(platform, plain), rooms=rooms)
+
+
+def plain_pod() -> Json:
+    """Return a pod that selects nothing, tolerates nothing and needs no GPU."""
+    container: Json = {
+        "name": "plain",
+        "image": "plain",
+        "resources": {"requests": {"cpu": "1", "memory": "1Gi"}},
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "plain"},
+        "spec": {"restartPolicy": "Never", "containers": [container]},
+    }
 
 
 def _place(platform: Platform, plain: Json) -> Placement:
@@ -69,7 +85,16 @@ def _labelled(pod: Json) -> Json:
     return {**pod, "metadata": {**mapping(pod.get("metadata")), "labels": {SCENE: PLAIN}}}
 
 
-def _occupant(name: str, capacity: str, *, gpus: int) -> Json:
+def _occupants(provisioner: Provisioner) -> list[Json]:
+    """Pods whose machines have room to spare: a spot one, and one with GPUs where an on-demand one is to be had."""
+    gpus_on_spot = 0 if provisioner.has_plain_spot() else 1
+    spot = _occupant("occupant-spot", provisioner.on_spot(), gpus=gpus_on_spot)
+    if not provisioner.has_gpus_on_demand():
+        return [spot]
+    return [spot, _occupant("occupant-gpu", provisioner.on_demand(), gpus=1)]
+
+
+def _occupant(name: str, capacity: Json, *, gpus: int) -> Json:
     limits = {GPU_RESOURCE: str(gpus)} if gpus else {}
     return {
         "apiVersion": "v1",
@@ -77,7 +102,7 @@ def _occupant(name: str, capacity: str, *, gpus: int) -> Json:
         "metadata": {"name": name, "labels": {SCENE: OCCUPANT}},
         "spec": {
             "restartPolicy": "Never",
-            "nodeSelector": {CAPACITY_TYPE: capacity},
+            **capacity,
             "containers": [
                 {
                     "name": "occupant",

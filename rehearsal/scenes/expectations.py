@@ -11,39 +11,45 @@ from scheduling.labels import ON_DEMAND, SPOT
 
 def unmet_by_restart(seen: SpotRestart) -> list[str]:
     """All pods on spot before and after, those of the taken node evicted, and back on a node that is new."""
-    nodes_before = {each.node for each in seen.before}
+    hosts_before = {_host(each) for each in seen.before}
+    taken = {_host(each) for each in seen.before if each.node == seen.interrupted}
     lost = {each.pod for each in seen.before if each.node == seen.interrupted}
     return [
         *_not_on_spot((*seen.before, *seen.after)),
         *_if(
             lost - set(seen.evicted),
-            f"pods of the interrupted node left it without an eviction: {sorted(lost - set(seen.evicted))}",
+            f"pods of the interrupted node left it without a word of it: {sorted(lost - set(seen.evicted))}",
         ),
         *_if(
             len(seen.after) != len(seen.before),
             f"{len(seen.before)} pods ran before the interruption and {len(seen.after)} after it",
         ),
         *_if(
-            seen.interrupted in {each.node for each in seen.after},
+            taken & {_host(each) for each in seen.after},
             f"a pod came back to the interrupted node {seen.interrupted}",
         ),
         *_if(
-            {each.node for each in seen.after} <= nodes_before,
+            {_host(each) for each in seen.after} <= hosts_before,
             "no new node was bought: the pods came back on nodes that had been there",
         ),
         *_if(seen.restarts != 1, f"one interruption cost {seen.restarts} restarts"),
     ]
 
 
-def unmet_by_default_placement(seen: DefaultPlacement) -> list[str]:
-    """The plain pod on an on-demand machine without GPUs, though a spot and a GPU machine had room for it."""
+def unmet_by_default_placement(seen: DefaultPlacement, *, has_gpus: bool = True) -> list[str]:
+    """The plain pod on an on-demand machine without GPUs, though a spot and a GPU machine had room for it.
+
+    `has_gpus`: whether there are machines with GPUs to buy.
+    """
     kinds = [each.placement for each in seen.rooms if each.free_cpus >= 1]
     return [
         *_not_on_default(seen.plain),
         *_if(
             not any(each.capacity == SPOT for each in kinds), "no spot machine had room, so nothing was shown"
         ),
-        *_if(not any(each.gpus for each in kinds), "no GPU machine had room, so nothing was shown"),
+        *_if(
+            has_gpus and not any(each.gpus for each in kinds), "no GPU machine had room, so nothing was shown"
+        ),
     ]
 
 
@@ -55,6 +61,11 @@ def unmet_by_rayjob(seen: RayJobPlacement) -> list[str]:
         *_not_on_spot(seen.workers),
         *(problem for each in (seen.head, *seen.submitters) for problem in _not_on_default(each)),
     ]
+
+
+def _host(placed: Placement) -> tuple[str, str]:
+    """A node may come back under its name on another machine."""
+    return placed.node, placed.host
 
 
 def _not_on_spot(placed: Sequence[Placement]) -> list[str]:

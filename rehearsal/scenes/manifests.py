@@ -1,6 +1,5 @@
 """The examples that the scenes play, as their users would apply them."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -9,7 +8,6 @@ import yaml
 from rehearsal.errors import RehearsalError
 from rehearsal.kube.summary import mapping, sequence
 from scheduling.json import Json, JsonValue
-from scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE
 
 JOBSET_ON_SPOT: Final = "jobset-spot"
 JOBSET_ON_SPOT_GPUS: Final = "jobset-spot-gpu"
@@ -23,18 +21,6 @@ def load_example(project_root: Path, name: str, *, cloud: str = "local") -> Json
     except (OSError, yaml.YAMLError) as error:
         raise RehearsalError(f"the example {path} cannot be read ({error}): restore it") from error
     return mapping(document)
-
-
-def spot_example(node_pools: Sequence[Json]) -> str:
-    """The name of the JobSet that a platform with these NodePools can run on spot: on GPUs only where it must."""
-    templates = [
-        mapping(mapping(mapping(pool.get("spec")).get("template")).get("spec")) for pool in node_pools
-    ]
-    taints = [
-        {str(mapping(taint).get("key")) for taint in sequence(each.get("taints"))} for each in templates
-    ]
-    has_plain_spot = any(CAPACITY_TYPE in keys and GPU_RESOURCE not in keys for keys in taints)
-    return JOBSET_ON_SPOT if has_plain_spot else JOBSET_ON_SPOT_GPUS
 
 
 def pod_count(jobset: Json) -> int:

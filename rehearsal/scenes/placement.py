@@ -6,13 +6,17 @@ from fractions import Fraction
 
 from rehearsal.hosting.quantities import parse_quantity
 from rehearsal.kube.summary import mapping, sequence
+from rehearsal.providers.cloud.gcp.nodes.template import PROVISIONING
 from scheduling.json import Json
-from scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, INSTANCE_TYPE, POOL
+from scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, INSTANCE_TYPE, ON_DEMAND, POOL, SPOT
 
 
 @dataclass(frozen=True, kw_only=True)
 class Placement:
-    """A pod on a node: the node's pool, capacity type, machine type and number of GPUs."""
+    """A pod on a node: the node's pool, capacity type, machine type and number of GPUs.
+
+    `host` tells the node from a later one of its name.
+    """
 
     pod: str
     node: str
@@ -20,6 +24,7 @@ class Placement:
     capacity: str
     machine: str
     gpus: int
+    host: str = ""
 
 
 def placements(pods: Sequence[Json], nodes: Sequence[Json]) -> tuple[Placement, ...]:
@@ -68,10 +73,19 @@ def _placement(pod: Json, node: Json) -> Placement:
         pod=name_of(pod),
         node=name_of(node),
         pool=str(labels.get(POOL, "")),
-        capacity=str(labels.get(CAPACITY_TYPE, "")),
+        capacity=_capacity(labels),
         machine=str(labels.get(INSTANCE_TYPE, "")),
         gpus=int(parse_quantity(str(gpus or "0"))),
+        host=str(mapping(node.get("metadata")).get("uid") or ""),
     )
+
+
+def _capacity(labels: Mapping[str, object]) -> str:
+    """The capacity type of a node as Karpenter spells it, whoever bought it."""
+    on_gke = labels.get(PROVISIONING)
+    if on_gke is not None:
+        return SPOT if on_gke == "spot" else ON_DEMAND
+    return str(labels.get(CAPACITY_TYPE, ""))
 
 
 def _requested_cpus(pod: Json) -> Fraction:

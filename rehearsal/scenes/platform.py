@@ -7,22 +7,32 @@ from dataclasses import dataclass, field
 from rehearsal.errors import RehearsalError
 from rehearsal.kube.client import KubeClient
 from rehearsal.kube.summary import identity, mapping
-from rehearsal.scenes.placement import Placement, name_of, node_of, placements
+from rehearsal.scenes.karpenter import Karpenter
+from rehearsal.scenes.placement import Placement, name_of, placements
+from rehearsal.scenes.provisioning import Provisioner
+from rehearsal.scenes.waiting import SECONDS
 from scheduling.json import Json
 from scheduling.labels import TRAINING, TRAINING_VALUE
 
 FIELD_MANAGER = "holdfast-scenes"
-# Karpenter waits up to 10 s for more pods before it buys; a busy machine takes its time for the rest.
-SECONDS = 180.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Platform:
-    """A platform that is up: its API server, a training namespace, and who is told what happens."""
+    """A platform that is up: its API server, a training namespace, and who is told what happens.
+
+    `machines` is who buys them, Karpenter unless another one does.
+    """
 
     client: KubeClient
     namespace: str
     say: Callable[[str], None] = field(default=print)
+    machines: Provisioner | None = None
+
+    @property
+    def provisioner(self) -> Provisioner:
+        """Who buys the platform's machines."""
+        return self.machines or Karpenter(self.client)
 
     def nodes(self) -> list[Json]:
         """All nodes."""
@@ -48,15 +58,21 @@ class Platform:
         return placements(pods, self.nodes())
 
 
-def training_platform(client: KubeClient, stack: str, say: Callable[[str], None]) -> Platform:
-    """Return the platform of a stack, its first training namespace to play in. Raises RehearsalError without one."""
+def training_platform(
+    client: KubeClient, stack: str, say: Callable[[str], None], machines: Provisioner | None = None
+) -> Platform:
+    """Return the platform of a stack, its first training namespace to play in; `machines` is who buys them.
+
+    Raises RehearsalError without a training namespace.
+    """
     namespaces = client.list("v1", "Namespace", label_selector=f"{TRAINING}={TRAINING_VALUE}")
     if not namespaces:
         raise RehearsalError(
             f"the platform {stack} has no training namespace: add one under `namespaces` in its stack file, "
             "and bring it up again"
         )
-    return Platform(client=client, namespace=min(map(name_of, namespaces)), say=say)
+    namespace = min(map(name_of, namespaces))
+    return Platform(client=client, namespace=namespace, say=say, machines=machines)
 
 
 def apply(platform: Platform, obj: Json) -> None:
@@ -93,36 +109,7 @@ def _remove(platform: Platform, objects: Sequence[Json]) -> None:
                 condition=lambda found: found is None,
                 what=f"{identity(obj)} is gone",
             )
-    release_empty_nodes(platform)
-
-
-def release_empty_nodes(platform: Platform) -> None:
-    """Give back every machine on which no pod runs, as consolidation does minutes later.
-
-    A machine that is still starting was bought for a pod that waits for it: it stays.
-    """
-    busy = {node_of(pod) for pod in platform.client.list("v1", "Pod")}
-    claims = {
-        str(mapping(claim.get("status")).get("nodeName") or ""): name_of(claim)
-        for claim in platform.client.list("karpenter.sh/v1", "NodeClaim")
-    }
-    empty = [claim for node, claim in claims.items() if node and node not in busy]
-    for claim in empty:
-        platform.client.delete("karpenter.sh/v1", "NodeClaim", claim)
-    for claim in empty:
-        wait_until_claim_is_gone(platform, claim)
-
-
-def wait_until_claim_is_gone(platform: Platform, claim: str) -> None:
-    """Wait until a NodeClaim is gone, and so its machine."""
-    platform.client.wait_for(
-        "karpenter.sh/v1",
-        "NodeClaim",
-        claim,
-        timeout_seconds=SECONDS,
-        condition=lambda found: found is None,
-        what=f"NodeClaim {claim} is gone",
-    )
+    platform.provisioner.release_empty_nodes()
 
 
 def _placed(platform: Platform, obj: Json) -> Json:

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from rehearsal.kube.summary import mapping, sequence
 from rehearsal.scenes.placement import Placement, is_running, name_of, placements
-from rehearsal.scenes.platform import SECONDS, Platform, played
+from rehearsal.scenes.platform import Platform, played
+from rehearsal.scenes.waiting import SECONDS
 from scheduling.json import Json
 
 NODE_TYPE = "ray.io/node-type"

@@ -7,17 +7,16 @@ from rehearsal.errors import RehearsalError
 from rehearsal.kube.summary import mapping, sequence
 from rehearsal.scenes.manifests import pod_count
 from rehearsal.scenes.placement import Placement, is_running, name_of, placements, uid_of
-from rehearsal.scenes.platform import SECONDS, Platform, apply, played, wait_until_claim_is_gone
+from rehearsal.scenes.platform import Platform, apply, played
+from rehearsal.scenes.waiting import SECONDS
 from scheduling.json import Json
-
-EVICTED = "EvictionByEvictionAPI"
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpotRestart:
     """What was seen: where the pods were before and after, which node was taken, and how they left it.
 
-    `evicted` are the pods that left through the Eviction API; `restarts` is the JobSet's own count;
+    `evicted` are the pods that say that the interruption ended them; `restarts` is the JobSet's own count;
     `seconds` the time from the interruption until all pods ran again.
     """
 
@@ -32,15 +31,19 @@ class SpotRestart:
 
 @dataclass(kw_only=True)
 class PodHistory:
-    """What has been seen of a job's pods since `known`, the uids of those that ran at first."""
+    """What has been seen of a job's pods since `known`, the uids of those that ran at first.
+
+    `disruption` is the reason that those give which an interruption ended.
+    """
 
     known: frozenset[str]
+    disruption: str
     evicted: set[str] = field(default_factory=set[str])
     running: dict[str, Json] = field(default_factory=dict[str, Json])
 
     def record(self, what: str, pod: Json) -> None:
         """Take in one event of a watch."""
-        if _was_evicted(pod):
+        if _was_disrupted(pod, self.disruption):
             self.evicted.add(name_of(pod))
         if what != "DELETED" and is_running(pod):
             self.running[uid_of(pod)] = pod
@@ -104,7 +107,7 @@ def _pods_of(jobset: Json) -> str:
 
 
 def _interrupt_and_watch(platform: Platform, selector: str, node: str, pods: int) -> PodHistory:
-    claim = claim_of(platform, node)
+    interruption = platform.provisioner.interruption(node, platform.say)
     history: PodHistory | None = None
     known = frozenset(uid_of(pod) for pod in platform.pods(selector))
     for what, pod in platform.client.watch(
@@ -112,47 +115,16 @@ def _interrupt_and_watch(platform: Platform, selector: str, node: str, pods: int
     ):
         if history is None:
             # Only now, with the watch begun: the evicted pods are there for a moment.
-            history = PodHistory(known=known)
-            interrupt(platform, node, claim)
+            history = PodHistory(known=known, disruption=platform.provisioner.disruption)
+            interruption.strike()
         history.record(what, pod)
         if len(history.successors()) == pods:
-            wait_until_claim_is_gone(platform, claim)
+            interruption.settle()
             platform.say(f"node {node} is gone")
             return history
     raise RehearsalError(
         f"the pods selected by {selector} did not run again within {SECONDS:.0f} s of the interruption of {node}"
     )
-
-
-def interrupt(platform: Platform, node: str, claim: str) -> None:
-    """Take a spot node as an interruption takes it.
-
-    On a cloud, the notice of an interruption reaches Karpenter through a queue, and all that Karpenter does about
-    it is to delete the NodeClaim. The rest is the same code here and there: the node is tainted, its pods are
-    evicted through the Eviction API, and the machine is ended. So the deletion stands for the notice. What is not
-    played is the cloud ending the machine after its two minutes although pods are still on it.
-    """
-    platform.say(f"spot interruption: node {node} is taken")
-    if not platform.client.delete("karpenter.sh/v1", "NodeClaim", claim):
-        raise RehearsalError(
-            f"node {node} was already gone when it was to be interrupted: run the scene again"
-        )
-
-
-def claim_of(platform: Platform, node: str) -> str:
-    """The NodeClaim of a node; waits for the moment in which a new node is not yet entered in it."""
-
-    def of_node(claims: list[Json]) -> list[str]:
-        return [name_of(each) for each in claims if mapping(each.get("status")).get("nodeName") == node]
-
-    claims = platform.client.wait_list(
-        "karpenter.sh/v1",
-        "NodeClaim",
-        timeout_seconds=SECONDS,
-        condition=lambda claims: bool(of_node(claims)),
-        what=f"Karpenter owns node {node}",
-    )
-    return of_node(claims)[0]
 
 
 def _restarts(platform: Platform, jobset: str) -> int:
@@ -173,8 +145,6 @@ def _limit(jobset: Json) -> object:
     return mapping(mapping(jobset.get("spec")).get("failurePolicy")).get("maxRestarts", 0)
 
 
-def _was_evicted(pod: Json) -> bool:
+def _was_disrupted(pod: Json, reason: str) -> bool:
     conditions = [mapping(each) for each in sequence(mapping(pod.get("status")).get("conditions"))]
-    return any(
-        each.get("type") == "DisruptionTarget" and each.get("reason") == EVICTED for each in conditions
-    )
+    return any(each.get("type") == "DisruptionTarget" and each.get("reason") == reason for each in conditions)

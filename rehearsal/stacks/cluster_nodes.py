@@ -1,14 +1,15 @@
 """Lets the machines of a stand-in cloud join the stack's control plane as nodes."""
 
-from collections.abc import Sequence
-from contextlib import suppress
+import fcntl
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rehearsal.errors import RehearsalError
 from rehearsal.kube.client import KubeClient
 from rehearsal.kube.errors import KubeError, KubeTimeout
 from rehearsal.kube.summary import mapping, sequence
-from rehearsal.providers.cloud.machines import Machine
+from rehearsal.providers.cloud.machines import Machine, Roster
 from scheduling.json import Json
 
 FIELD_MANAGER = "holdfast-machines"
@@ -29,22 +30,32 @@ class ClusterNodes:
         self._kubeconfig = kubeconfig
         self._cloud = cloud
 
-    def keep(self, machines: Sequence[Machine]) -> None:
-        """Have these machines as nodes and, of this cloud's, no other; return once they are ready.
+    def keep(self, roster: Roster) -> None:
+        """Have the machines that `roster` names as nodes and, of this cloud's, no other; return once they are ready.
 
-        A machine that goes is drained first. Raises RehearsalError where one does not get ready.
+        A machine that goes is drained first. Who keeps this cloud's nodes at the same time waits, and asks its roster
+        only then. Raises RehearsalError where a machine does not get ready.
         """
         client = KubeClient.from_kubeconfig(self._kubeconfig)
         try:
-            wanted = {machine.name for machine in machines}
-            for node in self._nodes(client):
-                if node not in wanted:
-                    _remove(client, node)
-            for machine in machines:
-                client.apply(self._simulated(machine), field_manager=FIELD_MANAGER, force=True)
+            with self.held():
+                machines = roster()
+                wanted = {machine.name for machine in machines}
+                for node in self._nodes(client):
+                    if node not in wanted:
+                        _remove(client, node)
+                for machine in machines:
+                    client.apply(self._simulated(machine), field_manager=FIELD_MANAGER, force=True)
             self._wait_until_ready(client, wanted)
         finally:
             client.close()
+
+    @contextmanager
+    def held(self) -> Generator[None]:
+        """Have this cloud's nodes to oneself; another process that wants them waits."""
+        with self._kubeconfig.with_name(f"{self._cloud}-nodes.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
 
     def _nodes(self, client: KubeClient) -> list[str]:
         return [
@@ -60,12 +71,16 @@ class ClusterNodes:
             **node,
             "metadata": {**mapping(node["metadata"]), "annotations": annotations},
             # Without a status of its own kwok would give every machine the same.
-            "status": {"capacity": dict(machine.capacity), "allocatable": dict(machine.capacity)},
+            "status": {
+                "capacity": dict(machine.capacity),
+                "allocatable": dict(machine.allocatable or machine.capacity),
+            },
         }
 
     def _wait_until_ready(self, client: KubeClient, wanted: set[str]) -> None:
         def are_ready(nodes: list[Json]) -> bool:
-            return wanted <= {str(mapping(node["metadata"])["name"]) for node in nodes if _is_ready(node)}
+            # One that is not there any more was taken away in the meantime.
+            return all(_is_ready(node) for node in nodes if mapping(node["metadata"])["name"] in wanted)
 
         try:
             client.wait_list(

@@ -49,6 +49,7 @@ class Stack:
             stack=run_as or name,
             workspace=workspace,
             report=report,
+            cloud=subject.cloud,
         )
         return cls(
             name=name,

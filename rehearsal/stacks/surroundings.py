@@ -2,21 +2,31 @@
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from typing import Final
 
 from rehearsal.controlplane import ControlPlane
 from rehearsal.hosting import OperatorHost
 from rehearsal.paths import Workspace
 
+# What a cloud's API servers have on beside Kubernetes' own. GKE's let pods that ask for GPUs tolerate the taint it puts
+# on machines with GPUs; which others it has on is not told.
+_ADMISSION_PLUGINS: Final = {"gcp": ("ExtendedResourceToleration",)}
+
 
 class Surroundings:
     """The control plane of a stack, and the host of its operators.
 
-    `report` is told, a line at a time, what is being done. Nothing is started before it is asked for.
+    `report` is told, a line at a time, what is being done; `cloud` is whose API server it is to be like. Nothing is
+    started before it is asked for.
     """
 
-    def __init__(self, *, stack: str, workspace: Workspace, report: Callable[[str], None]) -> None:
+    def __init__(
+        self, *, stack: str, workspace: Workspace, report: Callable[[str], None], cloud: str = ""
+    ) -> None:
         self._stack = stack
-        self._control_plane = ControlPlane(stack, workspace, report=report)
+        self._control_plane = ControlPlane(
+            stack, workspace, report=report, admission_plugins=_ADMISSION_PLUGINS.get(cloud, ())
+        )
         self._host = OperatorHost(workspace, stack, report=report)
         self._report = report
 

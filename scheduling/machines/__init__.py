@@ -4,7 +4,9 @@ The one source for configuration's checks, for GPU taints, for pool limits and f
 simulated clouds sell.
 """
 
+from scheduling.machines.attachment import attachable_to, with_attached
 from scheduling.machines.catalogue import machine_catalogue
+from scheduling.machines.gcp_families import boot_disk_of, can_be_placed_compactly
 from scheduling.machines.machine import Architecture, Machine
 from scheduling.machines.market import LOCAL_ZONES, is_sold_in, regions, regions_of, zones_of
 from scheduling.machines.selection import select_machines
@@ -13,10 +15,14 @@ __all__ = [
     "LOCAL_ZONES",
     "Architecture",
     "Machine",
+    "attachable_to",
+    "boot_disk_of",
+    "can_be_placed_compactly",
     "is_sold_in",
     "machine_catalogue",
     "regions",
     "regions_of",
     "select_machines",
+    "with_attached",
     "zones_of",
 ]

@@ -5,13 +5,16 @@ from functools import cache
 from types import MappingProxyType
 from typing import Final
 
+from scheduling.labels import ON_DEMAND, SPOT
 from scheduling.machines.machine import Machine
-from scheduling.machines.tables import aws_table, local_table
+from scheduling.machines.tables import aws_table, gcp_table, local_table
+
+_MIB_IN_GIB: Final = 1024
 
 
 @cache
 def machine_catalogue(cloud: str) -> Mapping[str, Machine]:
-    """All machines known on a cloud (`aws`, `local`), by name."""
+    """All machines known on a cloud (`aws`, `gcp`, `local`), by name."""
     return MappingProxyType({machine.name: machine for machine in _MACHINES[cloud]()})
 
 
@@ -34,6 +37,34 @@ def _aws() -> Iterator[Machine]:
         )
 
 
+def _gcp() -> Iterator[Machine]:
+    for series, arch, vcpu_price, gib_price, gib_by_vcpus in gcp_table()["series"]:
+        for vcpus, gib in gib_by_vcpus.items():
+            yield Machine(
+                name=f"{series}-{vcpus}",
+                vcpus=int(vcpus),
+                memory_mib=int(gib * _MIB_IN_GIB),
+                gpus=0,
+                hourly_price=round(vcpu_price * int(vcpus) + gib_price * gib, 6),
+                arch=arch,
+            )
+    rows = gcp_table()["accelerated"]
+    dearest = max(price / gpus for _, _, _, _, gpus, *_, price in rows if price is not None)
+    for name, arch, vcpus, gib, gpus, accelerator, local_ssds, sold, price in rows:
+        yield Machine(
+            name=name,
+            vcpus=vcpus,
+            memory_mib=int(gib * _MIB_IN_GIB),
+            gpus=gpus,
+            hourly_price=round(dearest * gpus, 6) if price is None else price,
+            arch=arch,
+            accelerator=accelerator,
+            local_ssds=local_ssds,
+            on_spot=SPOT in sold,
+            on_demand=ON_DEMAND in sold,
+        )
+
+
 def _local() -> Iterator[Machine]:
     for entry in local_table():
         yield Machine(
@@ -46,4 +77,8 @@ def _local() -> Iterator[Machine]:
         )
 
 
-_MACHINES: Final[Mapping[str, Callable[[], Iterable[Machine]]]] = {"aws": _aws, "local": _local}
+_MACHINES: Final[Mapping[str, Callable[[], Iterable[Machine]]]] = {
+    "aws": _aws,
+    "gcp": _gcp,
+    "local": _local,
+}

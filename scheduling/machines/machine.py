@@ -11,8 +11,9 @@ Architecture: TypeAlias = Literal["amd64", "arm64"]
 class Machine:
     """An instance type. Memory in MiB, price in USD an hour, on demand.
 
-    `accelerator` is the kind of its GPUs (`a100`), None where it has none; `arch` the instruction set of its processors;
-    `efa_interfaces` how many Elastic Fabric Adapters it can have; `on_spot` whether it is ever sold on spot.
+    `accelerator` is the kind of its GPUs as its cloud spells it (`a100` on AWS, `nvidia-tesla-a100` on GCP), None where it
+    has none; `arch` the instruction set of its processors; `efa_interfaces` how many Elastic Fabric Adapters it can have;
+    `local_ssds` how many local disks it brings that Compute Engine attaches by itself; `on_spot` and `on_demand` whether it is ever sold that way.
     """
 
     name: str
@@ -23,4 +24,6 @@ class Machine:
     arch: Architecture = "amd64"
     accelerator: str | None = None
     efa_interfaces: int = 0
+    local_ssds: int = 0
     on_spot: bool = True
+    on_demand: bool = True

@@ -1,18 +1,18 @@
 """Where machines are sold: regions and their zones."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from types import MappingProxyType
 from typing import Final
 
-from scheduling.machines.tables import aws_table
+from scheduling.machines.tables import aws_table, gcp_table
 
 #: The zones of the simulated cloud.
 LOCAL_ZONES: Final = ("local-a", "local-b", "local-c")
 
 
 def regions(cloud: str) -> frozenset[str]:
-    """The regions of a cloud (`aws`) of which it is known what is sold there."""
+    """The regions of a cloud (`aws`, `gcp`) that are known."""
     return frozenset(_REGIONS[cloud]())
 
 
@@ -27,12 +27,16 @@ def is_sold_in(name: str, region: str) -> bool:
 
 
 def zones_of(region: str) -> tuple[str, ...]:
-    """The zones of a region of AWS by name, in order; none where they are not known (China and GovCloud).
+    """The zones of a region of AWS or GCP by name, in order; none where they are not known (China and GovCloud).
 
-    The names are those which most accounts see: which building `us-east-1a` is differs from account to account, and an
-    old region's newer accounts are shown fewer zones.
+    On AWS the names are those which most accounts see: which building `us-east-1a` is differs from account to account,
+    and an old region's newer accounts are shown fewer zones. No region of one cloud has the name of one of the other's.
     """
-    return tuple(f"{region}{zone}" for zone in aws_table()["zones"].get(region, ""))
+    on_gcp = gcp_table()["regions"].get(region, "")
+    return tuple(
+        [f"{region}{zone}" for zone in aws_table()["zones"].get(region, "")]
+        + [f"{region}-{zone}" for zone in on_gcp]
+    )
 
 
 @cache
@@ -46,4 +50,7 @@ def _sold() -> Mapping[str, frozenset[str]]:
     )
 
 
-_REGIONS: Final = {"aws": lambda: aws_table()["regions"].values()}
+_REGIONS: Final[Mapping[str, Callable[[], Iterable[str]]]] = {
+    "aws": lambda: aws_table()["regions"].values(),
+    "gcp": lambda: gcp_table()["regions"],
+}

@@ -21,6 +21,35 @@ class AwsTable(TypedDict):
     machines: Sequence[AwsRow]
 
 
+# Name, architecture, USD an hour for a vCPU and for a GiB, memory in GiB by the number of vCPUs.
+GcpSeries: TypeAlias = tuple[str, Architecture, float, float, Mapping[str, float]]
+
+# Name, architecture, vCPUs, memory in GiB, GPUs, accelerator, local SSDs, how it is sold, price.
+GcpAcceleratedRow: TypeAlias = tuple[
+    str, Architecture, int, float, int, str, int, Sequence[str], float | None
+]
+
+# The disk its machines start from, and whether they can be placed close to each other.
+GcpFamily: TypeAlias = tuple[str, bool]
+
+# USD an hour for one, and the most vCPUs that a machine may have beside so many of them.
+GcpAttachable: TypeAlias = tuple[float, Mapping[str, int]]
+
+
+class GcpTable(TypedDict):
+    """`gcp.json`, which is written by hand: one row for a series of machines, and for each that brings GPUs.
+
+    A machine of a series is named after its vCPUs (`n2-standard-8`), a family by the first part of its machines' names.
+    A region's zones are letters.
+    """
+
+    regions: Mapping[str, str]
+    families: Mapping[str, GcpFamily]
+    series: Sequence[GcpSeries]
+    accelerated: Sequence[GcpAcceleratedRow]
+    attachable: Mapping[str, GcpAttachable]
+
+
 class LocalRow(TypedDict):
     """An entry of `local.json`, which is written by hand."""
 
@@ -36,6 +65,12 @@ class LocalRow(TypedDict):
 def aws_table() -> AwsTable:
     """EC2's instance types, with the regions that sell them."""
     return cast("AwsTable", _read("aws.json"))
+
+
+@cache
+def gcp_table() -> GcpTable:
+    """Compute Engine's machine types for nodes, and the zones of its regions."""
+    return cast("GcpTable", _read("gcp.json"))
 
 
 @cache

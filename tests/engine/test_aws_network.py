@@ -15,11 +15,7 @@ if TYPE_CHECKING:
 
     from rehearsal.engine import Outcome
 
-pytestmark = [
-    pytest.mark.engine,
-    # Importing an SDK module imports the deprecated types in it as well.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_"),
-]
+pytestmark = pytest.mark.engine
 
 _ZONES = ("us-east-1a", "us-east-1b", "us-east-1c")
 

@@ -9,11 +9,7 @@ from rehearsal.engine import EngineFailure
 from rehearsal.providers.cloud.state import CloudObject
 from tests.support.cloud_program import CloudProgram, bucket, network
 
-pytestmark = [
-    pytest.mark.engine,
-    # Importing an SDK module imports the deprecated types in it as well.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_"),
-]
+pytestmark = pytest.mark.engine
 
 _VPC = "aws:ec2/vpc:Vpc"
 _SUBNET = "aws:ec2/subnet:Subnet"

@@ -10,11 +10,7 @@ from rehearsal.providers.cloud.state import CloudObject
 from rehearsal.providers.faults import Faults
 from tests.support.cloud_program import CloudProgram, bucket, network
 
-pytestmark = [
-    pytest.mark.engine,
-    # Importing an SDK module imports the deprecated types in it as well.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_"),
-]
+pytestmark = pytest.mark.engine
 
 _VPC = "aws:ec2/vpc:Vpc"
 _SUBNET = "aws:ec2/subnet:Subnet"

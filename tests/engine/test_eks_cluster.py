@@ -22,11 +22,7 @@ if TYPE_CHECKING:
 
     from components.cluster.eks.component import EksClusterArgs
 
-pytestmark = [
-    pytest.mark.engine,
-    # Importing an SDK module imports the deprecated types in it as well.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_"),
-]
+pytestmark = pytest.mark.engine
 
 _CLUSTER = "aws:eks/cluster:Cluster"
 _GROUP = "aws:eks/nodeGroup:NodeGroup"

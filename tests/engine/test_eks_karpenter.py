@@ -18,11 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-pytestmark = [
-    pytest.mark.engine,
-    # Importing an SDK module imports the deprecated types in it as well.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_"),
-]
+pytestmark = pytest.mark.engine
 
 
 @pytest.fixture
@@ -77,7 +73,9 @@ def _names_are_those_of_what_exists(stack: CloudProgram) -> None:
     documents = json.dumps([one.inputs for one in stack.objects("aws:iam/rolePolicy:RolePolicy")])
     (queue,) = stack.objects("aws:sqs/queue:Queue")
     assert str(queue.computed["arn"]) in documents, "the controller may read another queue"
-    (nodes,) = [one for one in stack.objects("aws:iam/role:Role") if one.urn.endswith("::karpenter-node")]
+    (nodes,) = [
+        one for one in stack.objects("aws:iam/role:Role") if one.urn.endswith("::karpenter-node-role")
+    ]
     assert str(nodes.computed["arn"]) in documents, "the controller may pass another role"
     (policy,) = stack.objects("aws:sqs/queuePolicy:QueuePolicy")
     rules = stack.objects("aws:cloudwatch/eventRule:EventRule")

@@ -31,8 +31,8 @@ MIRROR = "registry.example.com/mirror"
 
 VALUES: Mapping[str, Json] = {
     "aws-efa-k8s-device-plugin": efa_values(MIRROR, "eu-west-1"),
-    "jobset": jobset_values("0.12.0", MIRROR, 2, {}),
-    "kuberay-operator": kuberay_values("1.6.2", MIRROR, 2, {}),
+    "jobset": jobset_values("0.12.0", MIRROR, 2),
+    "kuberay-operator": kuberay_values("1.6.2", MIRROR, 2),
     "nvidia-device-plugin": nvidia_values(MIRROR),
 }
 

@@ -10,12 +10,7 @@ from rehearsal.course.protection import names, protected, retained
 from rehearsal.engine import EngineFailure
 from tests.support.rehearsed_program import a_stage, run
 
-pytestmark = [
-    pytest.mark.engine,
-    pytest.mark.timeout(120),
-    # Importing an SDK module imports the deprecated types in it as well.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_"),
-]
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(120)]
 
 _BUCKET = "aws:s3/bucket:Bucket"
 _ALL = frozenset({_BUCKET, "aws:ec2/vpc:Vpc", "aws:ec2/subnet:Subnet"})

@@ -16,12 +16,7 @@ from tests.support.keyboard import at_a_terminal, press_ctrl_c
 from tests.support.rehearsals import write_lock
 from tests.support.rehearsed_program import a_pack, a_stage, network, run
 
-pytestmark = [
-    pytest.mark.engine,
-    pytest.mark.timeout(120),
-    # Importing an SDK module imports the deprecated types in it as well.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_"),
-]
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(120)]
 
 _SECRET = "hunter2-and-no-other"
 

@@ -19,8 +19,6 @@ pytestmark = [
     pytest.mark.engine,
     pytest.mark.timeout(600),
     pytest.mark.crash,
-    # Importing an SDK module imports the deprecated types in it as well.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_"),
     # A killed engine breaks off its stream of events.
     pytest.mark.filterwarnings("ignore:Error in event stream"),
 ]

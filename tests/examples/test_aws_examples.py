@@ -102,7 +102,7 @@ class Bucket:
     def __init__(self) -> None:
         self.contents: dict[tuple[str, str], bytes] = {}
 
-    def put_object(self, *, Bucket: str, Key: str, Body: bytes) -> None:  # noqa: N803 - S3's names
+    def put_object(self, *, Bucket: str, Key: str, Body: bytes) -> None:  # noqa: N803 - S3's names, here and below
         self.contents[Bucket, Key] = Body
 
     def get_object(self, *, Bucket: str, Key: str) -> Mapping[str, object]:  # noqa: N803

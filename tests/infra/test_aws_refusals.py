@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.aws_documents import aws_document, aws_problems, section
 from tests.support.aws_mistakes import MISTAKES
-from tests.support.builders import entry
+from tests.support.builders import Document, entry
 
 PLATFORM = "holdfast:platform"
 
@@ -52,9 +52,9 @@ def test_a_wrong_region_hides_no_other_mistake() -> None:
 
 
 def test_all_mistakes_are_shown_at_once() -> None:
-    def change(document: object) -> None:
+    def change(document: Document) -> None:
         for name in ("a single system node", "a VPC with zones", "a family with a typo", "no default pool"):
-            MISTAKES[name][0](document)  # pyright: ignore[reportArgumentType]
+            MISTAKES[name][0](document)
 
     fields = {problem.field.removeprefix(PLATFORM) for problem in aws_problems(aws_document(change))}
     assert fields == {".cluster.systemNodes.count", ".network.zones", ".pools[1].families[1]"}, (

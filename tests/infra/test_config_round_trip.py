@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scheduling.durations import format_duration
 from scheduling.ladder import FOREVER
 from scheduling.machines import machine_catalogue
+from tests.support.any_json import any_json
 from tests.support.builders import problems, read
 
 if TYPE_CHECKING:
@@ -124,22 +125,7 @@ def test_one_missing_pool_is_only_the_problem_of_those_who_name_it(
     )
 
 
-@given(
-    st.recursive(
-        st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-        lambda inner: (
-            st.lists(inner, max_size=3)
-            | st.dictionaries(
-                st.sampled_from(
-                    ["cloud", "pools", "namespaces", "name", "ladder", "pool", "cluster", "version"]
-                ),
-                inner,
-                max_size=4,
-            )
-        ),
-        max_leaves=12,
-    )
-)
+@given(any_json("cloud", "pools", "namespaces", "name", "ladder", "pool", "cluster", "version"))
 def test_any_document_is_read_or_refused_and_nothing_else_happens(document: JsonValue) -> None:
     given_cloud = {**document, "cloud": "local"} if isinstance(document, dict) else document
     found = problems(given_cloud)

@@ -9,7 +9,7 @@ import pytest
 
 from infra import local, versions
 from tests.support.builders import entry, list_of, platform_document, read
-from tests.support.inputs import mapping, text, value
+from tests.support.inputs import mapping, text
 from tests.support.recorder import Recording, record
 
 if TYPE_CHECKING:
@@ -151,14 +151,6 @@ def test_versions_come_from_one_place() -> None:
         "karpenter": versions.KARPENTER_KWOK_CHART,
         "karpenter-crds": versions.KARPENTER,
     }, "an upgrade is one line"
-
-
-def test_operators_pods_are_hosted() -> None:
-    for name, path in (("jobset", ("controller", "podAnnotations")), ("kuberay", ("annotations",))):
-        release = stack().one(":Release", f"operators-{name}-controller")
-        assert value(release, "values", *path, "holdfast.dev/hosted") == "true", (
-            f"nothing else would run {name}"
-        )
 
 
 def test_a_pool_and_a_namespace_added_change_no_other_name() -> None:

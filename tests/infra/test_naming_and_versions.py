@@ -46,6 +46,12 @@ def test_any_stack_name_makes_a_label(stack: str) -> None:
     )
 
 
+@given(st.from_regex(r"[A-Za-z0-9_.-]{1,100}", fullmatch=True))
+def test_any_stack_name_makes_the_name_of_a_cluster(stack: str) -> None:
+    name = naming.cluster(stack)
+    assert re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", name), f"{name!r} would be refused by EKS"
+
+
 def test_an_objects_own_label_wins_over_that_of_all() -> None:
     merged = tags.labelled({"name": "x", "labels": {"team": "vision"}}, {"team": "all", "stack": "local"})
     assert merged == {"name": "x", "labels": {"team": "vision", "stack": "local"}}, (

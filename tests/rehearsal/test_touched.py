@@ -4,6 +4,7 @@ import pytest
 
 from rehearsal.touched import touched
 
+AWS = ["aws-dev", "aws-prod"]
 STACKS = frozenset({"aws-dev", "aws-prod", "gcp-dev", "local"})
 
 
@@ -11,11 +12,22 @@ STACKS = frozenset({"aws-dev", "aws-prod", "gcp-dev", "local"})
     ("path", "expected"),
     [
         ("stacks/Pulumi.aws-dev.yaml", ["aws-dev"]),
-        ("infra/aws.py", ["aws-dev", "aws-prod"]),
+        ("infra/aws/composition.py", AWS),
+        ("infra/config/aws.py", AWS),
+        ("infra/config/aws_pool_rules.py", AWS),
+        ("infra/config/pools_and_ladders.py", sorted(STACKS)),
+        ("components/cluster/eks/component.py", AWS),
         ("components/cluster/gke.py", ["gcp-dev"]),
+        ("components/cluster/gke/parts/nodes.py", ["gcp-dev"]),
+        ("components/pools/ec2_node_class.py", AWS),
+        ("components/charts/karpenter-crds/Chart.yaml", AWS),
+        ("components/charts/karpenter-crds/files/karpenter.sh_nodepools.yaml", AWS),
         ("components/charts/karpenter-kwok-crds/Chart.yaml", ["local"]),
+        ("components/charts/karpenter-kwok-crds/files/karpenter.sh_nodepools.yaml", ["local"]),
+        ("components/charts/jobset-crds/files/jobset.x-k8s.io_jobsets.yaml", sorted(STACKS)),
+        ("scheduling/machines/aws.json", AWS),
         ("scheduling/machines/local.json", ["local"]),
-        ("components/operators/operators.py", sorted(STACKS)),
+        ("components/operators/component.py", sorted(STACKS)),
         ("requirements.lock", sorted(STACKS)),
         ("README.md", []),
         ("tests/infra/test_aws.py", []),
@@ -27,6 +39,5 @@ def test_a_file_touches_the_stacks_it_can_change_and_no_others(path: str, expect
 
 
 def test_a_stack_touched_by_several_files_is_previewed_once() -> None:
-    assert touched(["infra/aws.py", "infra/naming.py", "stacks/Pulumi.aws-dev.yaml"], STACKS) == sorted(
-        STACKS
-    ), "one job per stack, whatever the number of files"
+    files = ["infra/aws/pools.py", "infra/naming.py", "stacks/Pulumi.aws-dev.yaml"]
+    assert touched(files, STACKS) == sorted(STACKS), "one job per stack, whatever the number of files"

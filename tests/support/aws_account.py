@@ -85,7 +85,7 @@ class _Answering(pulumi_mocks.Mocks):
 
     def call(self, args: pulumi_mocks.MockCallArgs) -> tuple[dict[str, object], list[tuple[str, str]]]:
         try:
-            return dict(self._answer(args.token, cast("Json", args.args))), []  # pyright: ignore[reportUnknownMemberType]
+            return dict(self._answer(args.token, cast("Json", args.args))), []  # pyright: ignore[reportUnknownMemberType] - untyped in the SDK
         except PermissionError as denied:
             return {}, [("", str(denied))]
 
@@ -102,7 +102,7 @@ class _ListeningMonitor(pulumi_mocks.MockMonitor):
         loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)
         try:
-            return super().Invoke(request)  # pyright: ignore[reportUnknownMemberType]
+            return super().Invoke(request)  # pyright: ignore[reportUnknownMemberType] - untyped in the SDK
         finally:
             asyncio.set_event_loop(None)
             loop.close()
@@ -117,5 +117,5 @@ def asked(ask: Callable[[], object], answer: Callable[[str, Json], Json] = answe
     def run() -> None:
         ask()
 
-    drained = cast("Callable[[], None]", pulumi.runtime.test(run))  # pyright: ignore[reportUnknownMemberType]
+    drained = cast("Callable[[], None]", pulumi.runtime.test(run))  # pyright: ignore[reportUnknownMemberType] - untyped in the SDK
     drained()

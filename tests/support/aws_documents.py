@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from infra.config.aws_rules import read_aws_platform
 from scheduling.errors import ConfigError
+from tests.support.builders import NAMESPACES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,16 +49,7 @@ _PLATFORM: Document = {
         },
         {"name": "a100", "capacity": "on-demand", "instanceTypes": ["p4d.24xlarge"], "maxNodes": 4},
     ],
-    "namespaces": [
-        {
-            "name": "vision",
-            "ladder": [
-                {"pool": "a100-spot", "maxFailures": 5, "procurementTimeout": "15m"},
-                {"pool": "a100"},
-            ],
-        },
-        {"name": "tabular", "ladder": [{"pool": "cpu-spot", "maxFailures": 5}, {"pool": "cpu"}]},
-    ],
+    "namespaces": NAMESPACES,
 }
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.support.aws_documents import section
-from tests.support.builders import entry, tier
+from tests.support.builders import entry
+from tests.support.ladder_mistakes import LADDER_MISTAKES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -140,6 +141,16 @@ MISTAKES: dict[str, tuple[Callable[[Document], object], str, str]] = {
         lambda d: section(d, "cluster").update(systemNodes={"instanceTypes": ["g5.xlarge"]}),
         ".cluster.systemNodes.instanceTypes[0]",
         "m7i.large",
+    ),
+    "system nodes too small for the operators": (
+        lambda d: section(d, "cluster").update(systemNodes={"instanceTypes": ["m7i.large", "t3.small"]}),
+        ".cluster.systemNodes.instanceTypes[1]",
+        "m7i.large",
+    ),
+    "system nodes of two architectures": (
+        lambda d: section(d, "cluster").update(systemNodes={"instanceTypes": ["m7i.large", "m7g.large"]}),
+        ".cluster.systemNodes.instanceTypes",
+        "the one or the other",
     ),
     "a system node with a typo": (
         lambda d: section(d, "cluster").update(systemNodes={"instanceTypes": ["m7i.lrage"]}),
@@ -381,10 +392,6 @@ MISTAKES: dict[str, tuple[Callable[[Document], object], str, str]] = {
         ".mirror.charts",
         'Write "https://mirror.example.com"',
     ),
-    "a ladder naming a pool that does not exist": (
-        lambda d: tier(d, 0, 0).update(pool="a100-sopt"),
-        ".namespaces[0].ladder[0].pool",
-        'Write "a100-spot".',
-    ),
+    **LADDER_MISTAKES,
     "no default pool": (lambda d: entry(d, "pools", 0).pop("default"), ".pools", "Add default: true to cpu."),
 }

@@ -20,6 +20,18 @@ if TYPE_CHECKING:
 
 Document: TypeAlias = "dict[str, JsonValue]"
 
+#: Training namespaces over the pools that every cloud's document has here: cpu, cpu-spot, a100-spot, a100.
+NAMESPACES: JsonValue = [
+    {
+        "name": "vision",
+        "ladder": [
+            {"pool": "a100-spot", "maxFailures": 5, "procurementTimeout": "15m"},
+            {"pool": "a100"},
+        ],
+    },
+    {"name": "tabular", "ladder": [{"pool": "cpu-spot", "maxFailures": 5}, {"pool": "cpu"}]},
+]
+
 _PLATFORM: Document = {
     "cloud": "local",
     "pools": [
@@ -34,16 +46,7 @@ _PLATFORM: Document = {
         {"name": "a100-spot", "capacity": "spot", "instanceTypes": ["p4d.24xlarge"], "maxNodes": 8},
         {"name": "a100", "capacity": "on-demand", "instanceTypes": ["p4d.24xlarge"], "maxNodes": 4},
     ],
-    "namespaces": [
-        {
-            "name": "vision",
-            "ladder": [
-                {"pool": "a100-spot", "maxFailures": 5, "procurementTimeout": "15m"},
-                {"pool": "a100"},
-            ],
-        },
-        {"name": "tabular", "ladder": [{"pool": "cpu-spot", "maxFailures": 5}, {"pool": "cpu"}]},
-    ],
+    "namespaces": NAMESPACES,
 }
 
 

@@ -13,14 +13,10 @@ from rehearsal.paths import Workspace
 from rehearsal.providers.cloud.state import CloudObject, CloudState
 from rehearsal.providers.faults import Faults
 from scheduling.json import Json, JsonValue
+from tests.support.stack_commands import Program, StackCommands
 
-Program = Callable[[], None]
 _PROJECT = "clouds"
 _STACK = "test"
-
-
-def _nothing() -> None:
-    """Register no resource."""
 
 
 def network(*, tags: dict[str, str] | None = None, cidr: str = "10.0.0.0/16") -> None:
@@ -41,28 +37,12 @@ def bucket(name: str, *, import_id: str | None = None) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CloudProgram:
-    """A stack on stand-in clouds; each command is a run of its own, as a user's would be."""
+class CloudProgram(StackCommands):
+    """A stack on stand-in clouds."""
 
     root: Path
     packages: tuple[str, ...] = ("aws",)
     config: Json = field(default_factory=dict[str, JsonValue])
-
-    def preview(self, program: Program) -> Outcome:
-        """Return what an `up` would do."""
-        return self._run(program, Faults(), lambda rehearsal: rehearsal.preview())
-
-    def up(self, program: Program, *, faults: Faults | None = None) -> Outcome:
-        """Make everything as the program says."""
-        return self._run(program, faults or Faults(), lambda rehearsal: rehearsal.up())
-
-    def refresh(self, program: Program = _nothing) -> Outcome:
-        """Read what there is."""
-        return self._run(program, Faults(), lambda rehearsal: rehearsal.refresh())
-
-    def destroy(self, program: Program = _nothing) -> Outcome:
-        """Remove everything."""
-        return self._run(program, Faults(), lambda rehearsal: rehearsal.destroy())
 
     def cloud(self, package: str = "aws") -> CloudState:
         """Return a cloud, to look at or to change as its console would."""

@@ -1,6 +1,6 @@
 """A stack of a test's own program: its cloud is a stand-in, its Kubernetes objects are on a real control plane."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from rehearsal.engine import Outcome, Rehearsal, Subject
@@ -12,43 +12,29 @@ from rehearsal.paths import Workspace
 from rehearsal.providers.cloud.state import CloudObject, CloudState
 from rehearsal.providers.faults import Faults
 from rehearsal.stacks.stand_ins import StackStandIns
+from scheduling.json import Json
+from tests.support.stack_commands import Program, StackCommands
 
-Program = Callable[[], None]
 _PROJECT = "clouds"
-
-
-def nothing() -> None:
-    """Register no resource."""
+_SETTINGS: Mapping[str, Json] = {
+    "aws": {"aws:region": "eu-west-1"},
+    "gcp": {"gcp:project": "team-ml", "gcp:region": "europe-west4"},
+}
 
 
 @dataclass(frozen=True, kw_only=True)
-class CloudStack:
-    """A stack kept in the folder `place`, whose control plane runs; each command is a run of its own."""
+class CloudStack(StackCommands):
+    """A stack kept in the folder `place`, whose control plane runs; `package` is its cloud's."""
 
     name: str
     place: str
     workspace: Workspace
+    package: str = "aws"
     process: EngineProcess = field(default_factory=EngineProcess)
 
-    def preview(self, program: Program) -> Outcome:
-        """Return what an `up` would do."""
-        return self._run(program, Faults(), lambda rehearsal: rehearsal.preview())
-
-    def up(self, program: Program, *, faults: Faults | None = None) -> Outcome:
-        """Make everything as the program says."""
-        return self._run(program, faults or Faults(), lambda rehearsal: rehearsal.up())
-
-    def refresh(self, program: Program = nothing) -> Outcome:
-        """Read what there is."""
-        return self._run(program, Faults(), lambda rehearsal: rehearsal.refresh())
-
-    def destroy(self, program: Program = nothing) -> Outcome:
-        """Remove everything."""
-        return self._run(program, Faults(), lambda rehearsal: rehearsal.destroy())
-
     def cloud(self) -> CloudState:
-        """Return AWS, to look at or to change as its console would."""
-        return CloudState(self._folder.stand_ins / "aws.json")
+        """Return the stack's cloud, to look at or to change as its console would."""
+        return CloudState(self._folder.stand_ins / f"{self.package}.json")
 
     def objects(self, type_token: str) -> list[CloudObject]:
         """Return the objects of a type that exist."""
@@ -70,8 +56,8 @@ class CloudStack:
         subject = Subject(
             program=program,
             project={"name": _PROJECT, "runtime": "python"},
-            settings={"config": {"aws:region": "eu-west-1"}},
-            packages=("aws", "kubernetes"),
+            settings={"config": _SETTINGS[self.package]},
+            packages=(self.package, "kubernetes"),
         )
         stand_ins = StackStandIns(
             stack=self.name, project=_PROJECT, workspace=self.workspace, faults=faults, place=self.place

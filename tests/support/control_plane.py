@@ -21,10 +21,12 @@ def scratch_workspace(folder: Path) -> Workspace:
 
 
 @contextmanager
-def running_control_plane(folder: Path, stack: str = "local") -> Generator[Workspace]:
+def running_control_plane(
+    folder: Path, stack: str = "local", *, admission_plugins: tuple[str, ...] = ()
+) -> Generator[Workspace]:
     """A control plane for the length of the block; its kubeconfig is `workspace.kubeconfig(stack)`."""
     workspace = scratch_workspace(folder)
-    control_plane = ControlPlane(stack, workspace, report=lambda _: None)
+    control_plane = ControlPlane(stack, workspace, report=lambda _: None, admission_plugins=admission_plugins)
     try:
         control_plane.start()
         yield workspace

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 GROUP = "sg-0123456789abcdef0"
+PLACEMENT = "pg-0123456789abcdef0"
 ENDPOINT = "https://0123456789ABCDEF.gr7.us-east-1.eks.amazonaws.com"
 AUTHORITY = "Q0E="
 ISSUER = "https://oidc.eks.us-east-1.amazonaws.com/id/0123456789ABCDEF"
@@ -22,4 +23,6 @@ def computed_outputs(kind: str, inputs: dict[str, object]) -> dict[str, object]:
         }
     if kind == "aws:ec2/launchTemplate:LaunchTemplate":
         return {"latestVersion": 1}
+    if kind == "aws:ec2/placementGroup:PlacementGroup":
+        return {"placementGroupId": PLACEMENT}
     return {}

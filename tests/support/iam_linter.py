@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from iam_validator.core.aws_service import AWSServiceFetcher
 from iam_validator.core.config.config_loader import ValidatorConfig
 from iam_validator.core.models import IAMPolicy, PolicyValidationResult
-from iam_validator.core.policy_checks import validate_policies  # pyright: ignore[reportUnknownVariableType]
+from iam_validator.core.policy_checks import validate_policies  # pyright: ignore[reportUnknownVariableType] - bare dicts
 
 from tests.support.iam_reference import write_reference
 from tests.support.json_objects import obj, objects

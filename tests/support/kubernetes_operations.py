@@ -10,7 +10,7 @@ from rehearsal.providers.kubernetes.inputs import Naming
 from rehearsal.providers.kubernetes.objects import Objects
 from rehearsal.providers.kubernetes.operation import Operation, Outcome, Resources
 from rehearsal.providers.kubernetes.settings import Settings
-from rehearsal.providers.values import Properties
+from rehearsal.providers.values import Properties, Value
 
 WAIT_SECONDS = 60.0
 
@@ -27,8 +27,8 @@ class Resource:
     timeout: float = WAIT_SECONDS
     cancellation: Cancellation = field(default_factory=Cancellation)
     id: str = ""
-    inputs: Properties = field(default_factory=dict[str, object])  # type: ignore[arg-type]
-    outputs: Properties = field(default_factory=dict[str, object])  # type: ignore[arg-type]
+    inputs: Properties = field(default_factory=dict[str, Value])
+    outputs: Properties = field(default_factory=dict[str, Value])
 
     @property
     def operation(self) -> Operation:

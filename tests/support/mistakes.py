@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.support.builders import entry, list_of, tier
+from tests.support.builders import entry, list_of
+from tests.support.ladder_mistakes import LADDER_MISTAKES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -126,56 +127,7 @@ MISTAKES: dict[str, tuple[Callable[[Document], object], str, str]] = {
         ".pools[3].default",
         "Leave it to cpu.",
     ),
-    "a ladder naming a pool that does not exist": (
-        lambda d: tier(d, 0, 0).update(pool="a100-sopt"),
-        ".namespaces[0].ladder[0].pool",
-        'Write "a100-spot".',
-    ),
-    "a spot pool last in a ladder": (
-        lambda d: entry(d, "namespaces", 0).update(ladder=[{"pool": "a100-spot", "maxFailures": 5}]),
-        ".namespaces[0].ladder[0].maxFailures",
-        "write maxFailures: -1",
-    ),
-    "one pool twice in a ladder": (
-        lambda d: tier(d, 0, 1).update(pool="a100-spot", maxFailures=-1),
-        ".namespaces[0].ladder[1].pool",
-        "Remove this tier",
-    ),
-    "a duration without a unit": (
-        lambda d: tier(d, 0, 0).update(procurementTimeout="15"),
-        ".namespaces[0].ladder[0].procurementTimeout",
-        "Write 15m, 15s or 15h.",
-    ),
-    "a duration that YAML read as a number": (
-        lambda d: tier(d, 0, 0).update(procurementTimeout=15),
-        ".namespaces[0].ladder[0].procurementTimeout",
-        "Write 15m, 15s or 15h.",
-    ),
-    "fewer failures than none": (
-        lambda d: tier(d, 0, 0).update(maxFailures=-2),
-        ".namespaces[0].ladder[0].maxFailures",
-        "for example, `maxFailures: 5`",
-    ),
-    "an empty ladder": (
-        lambda d: entry(d, "namespaces", 0).update(ladder=[]),
-        ".namespaces[0].ladder",
-        "such as `- {pool: ",
-    ),
-    "a namespace of Kubernetes": (
-        lambda d: entry(d, "namespaces", 0).update(name="kube-system"),
-        ".namespaces[0].name",
-        'such as "training-kube-system"',
-    ),
-    "a namespace of an operator": (
-        lambda d: entry(d, "namespaces", 0).update(name="jobset-system"),
-        ".namespaces[0].name",
-        'such as "training-jobset-system"',
-    ),
-    "two namespaces of one name": (
-        lambda d: entry(d, "namespaces", 1).update(name="vision"),
-        ".namespaces[1].name",
-        "Rename one of the two",
-    ),
+    **LADDER_MISTAKES,
     "a version that YAML read as a number": (
         lambda d: d.update(cluster={"version": 1.36}),
         ".cluster.version",

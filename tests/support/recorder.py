@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import pulumi
 from pulumi.runtime import mocks as pulumi_mocks
 from pulumi.runtime import rpc, settings
 
 from tests.support.eks_outputs import computed_outputs
+from tests.support.gke_outputs import computed_outputs as computed_on_google_cloud
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 PROJECT = "holdfast"
 STACK = "local"
+
+#: What is found under a function's token with these arguments.
+Answer: TypeAlias = "Callable[[str, Json], Json]"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,26 +88,34 @@ class Recording:
 class _Echo(pulumi_mocks.Mocks):
     """A cloud that grants everything: each resource comes out as it was asked for."""
 
-    def __init__(self, *, preview: bool) -> None:
+    def __init__(self, answer: Answer, *, preview: bool) -> None:
+        self._answer = answer
         self._preview = preview
 
-    def call(self, args: pulumi_mocks.MockCallArgs) -> tuple[dict[str, object], None]:
-        return {}, None
+    def call(self, args: pulumi_mocks.MockCallArgs) -> tuple[dict[str, object], list[tuple[str, str]]]:
+        arguments = cast("Json", args.args)  # pyright: ignore[reportUnknownMemberType] - untyped in the SDK
+        return dict(self._answer(args.token, arguments)), []
 
     def new_resource(self, args: pulumi_mocks.MockResourceArgs) -> tuple[str | None, dict[str, object]]:
         # In a preview nothing has an identity yet: whoever needs one has to live with an unknown.
-        inputs = cast("dict[str, object]", args.inputs)  # pyright: ignore[reportUnknownMemberType]
-        computed = {} if self._preview else computed_outputs(args.typ, inputs)
+        inputs = cast("dict[str, object]", args.inputs)  # pyright: ignore[reportUnknownMemberType] - untyped in the SDK
+        computed = {} if self._preview else _computed(args.typ, inputs)
         return ("" if self._preview else f"{args.name}-id"), {**self._added(args), **inputs, **computed}
 
     def _added(self, args: pulumi_mocks.MockResourceArgs) -> dict[str, object]:
-        """What AWS adds to nearly everything: a name, which is made up before the preview, and an ARN after it."""
+        """What a cloud adds to nearly everything: a name, made up before the preview, and AWS an ARN after it."""
+        if args.typ.startswith("gcp:"):
+            return {"name": f"{args.name}-0a1b2c3"}
         if not args.typ.startswith("aws:"):
             return {}
         service = args.typ.split(":")[1].split("/")[0]
         arn = f"arn:aws:{service}:us-east-1:123456789012:{args.name}"
         name = "bucket" if args.typ == "aws:s3/bucket:Bucket" else "name"
         return {name: f"{args.name}-0a1b2c3", **({} if self._preview else {"arn": arn})}
+
+
+def _computed(kind: str, inputs: dict[str, object]) -> dict[str, object]:
+    return {**computed_outputs(kind, inputs), **computed_on_google_cloud(kind, inputs)}
 
 
 class _RecordingMonitor(pulumi_mocks.MockMonitor):
@@ -117,10 +129,16 @@ class _RecordingMonitor(pulumi_mocks.MockMonitor):
         self, request: resource_pb2.RegisterResourceRequest
     ) -> resource_pb2.RegisterResourceResponse:
         with _loop_of_this_thread():
-            response = super().RegisterResource(request)  # pyright: ignore[reportUnknownMemberType]
+            response = super().RegisterResource(request)  # pyright: ignore[reportUnknownMemberType] - untyped in the SDK
         if request.type != "pulumi:pulumi:Stack":
             self._recording.resources.append(_recorded(request, response.urn))
         return response
+
+    def Invoke(  # noqa: N802 - the name of the call
+        self, request: resource_pb2.ResourceInvokeRequest
+    ) -> resource_pb2.ResourceInvokeResponse:
+        with _loop_of_this_thread():
+            return super().Invoke(request)  # pyright: ignore[reportUnknownMemberType] - untyped in the SDK
 
 
 @contextmanager
@@ -167,15 +185,19 @@ def _name(urn: str) -> str:
     return urn.rpartition("::")[2]
 
 
-def record(build: Callable[[], object], *, preview: bool = False) -> Recording:
+def _nothing(_token: str, _arguments: Json) -> Json:
+    return {}
+
+
+def record(build: Callable[[], object], *, preview: bool = False, answer: Answer = _nothing) -> Recording:
     """Run a program to its end and return what it registered.
 
-    In a `preview` the identities of resources are unknown, as they are before the first `up`. What the program raises
-    is raised from here.
+    In a `preview` the identities of resources are unknown, as they are before the first `up`. `answer` says what is
+    found where the program looks something up. What the program raises is raised from here.
     """
     recording = Recording()
     _have_a_loop()
-    mocks = _Echo(preview=preview)
+    mocks = _Echo(answer, preview=preview)
     # A stack keeps the transformations that a program registers on it: each program gets a new one.
     settings.set_root_resource(cast("pulumi.Resource", None))
     pulumi.runtime.set_mocks(
@@ -185,6 +207,6 @@ def record(build: Callable[[], object], *, preview: bool = False) -> Recording:
     def run() -> None:
         build()
 
-    drained = cast("Callable[[], None]", pulumi.runtime.test(run))  # pyright: ignore[reportUnknownMemberType]
+    drained = cast("Callable[[], None]", pulumi.runtime.test(run))  # pyright: ignore[reportUnknownMemberType] - untyped in the SDK
     drained()
     return recording

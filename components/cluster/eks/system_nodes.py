@@ -11,6 +11,7 @@ from pulumi_aws.eks import NodeGroup
 
 from components.cluster.eks.role import RoleWithPolicies, RoleWithPoliciesArgs
 from components.iam.document import service_trust
+from components.iam.node_policies import NODE_POLICIES
 from scheduling.labels import SYSTEM, SYSTEM_VALUE
 from scheduling.taints import SYSTEM as SYSTEM_TAINT
 
@@ -26,12 +27,6 @@ _AMI_TYPES: Final[Mapping[Architecture, str]] = {
     "amd64": "AL2023_x86_64_STANDARD",
     "arm64": "AL2023_ARM_64_STANDARD",
 }
-#: What a node needs to join, to give pods addresses and to pull images.
-_POLICIES: Final = (
-    "AmazonEKSWorkerNodePolicy",
-    "AmazonEKS_CNI_Policy",
-    "AmazonEC2ContainerRegistryPullOnly",
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +72,7 @@ class SystemNodeGroup(ComponentResource):
             RoleWithPoliciesArgs(
                 place=args.place,
                 trust=service_trust(args.place.ec2_service()),
-                policies=_POLICIES,
+                policies=NODE_POLICIES,
                 description=f"Operators' nodes of the EKS cluster {args.cluster_name}",
             ),
             opts=ResourceOptions(parent=self),

@@ -39,7 +39,7 @@ class ControllerIdentity(ComponentResource):
     def __init__(self, name: str, args: ControllerIdentityArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:ControllerIdentity", name, None, opts)
         role = Role(
-            name,
+            f"{name}-role",
             assume_role_policy=pod_identity_trust(args.workload),
             description="Karpenter's controller",
             opts=ResourceOptions(parent=self),

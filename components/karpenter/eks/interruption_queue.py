@@ -39,7 +39,7 @@ class InterruptionQueue(ComponentResource):
     def __init__(self, name: str, args: InterruptionQueueArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:InterruptionQueue", name, None, opts)
         queue = Queue(
-            name,
+            f"{name}-queue",
             message_retention_seconds=_RETENTION,
             sqs_managed_sse_enabled=True,
             opts=ResourceOptions(parent=self),

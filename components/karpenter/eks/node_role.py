@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_aws.iam import InstanceProfile, Role, RolePolicyAttachment
 
 from components.iam.document import service_trust
+from components.iam.node_policies import NODE_POLICIES
 
 if TYPE_CHECKING:
     from pulumi import Output
 
     from components.iam.arns import Place
-
-#: What a node needs to join, to give pods addresses and to pull images. Not AmazonSSMManagedInstanceCore, which the
-#: official template adds for shells on nodes: with it every node reads every parameter of the account.
-_POLICIES: Final = (
-    "AmazonEKSWorkerNodePolicy",
-    "AmazonEKS_CNI_Policy",
-    "AmazonEC2ContainerRegistryPullOnly",
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,12 +42,12 @@ class KarpenterNodeRole(ComponentResource):
     def __init__(self, name: str, args: KarpenterNodeRoleArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:KarpenterNodeRole", name, None, opts)
         role = Role(
-            name,
+            f"{name}-role",
             assume_role_policy=service_trust(args.place.ec2_service()),
             description="Nodes that Karpenter starts",
             opts=ResourceOptions(parent=self),
         )
-        for policy in _POLICIES:
+        for policy in NODE_POLICIES:
             RolePolicyAttachment(
                 f"{name}-{policy}",
                 role=role.name,

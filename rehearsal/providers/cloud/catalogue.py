@@ -11,6 +11,7 @@ from typing import TypeAlias
 from rehearsal.providers.cloud.machines import Fleet
 from rehearsal.providers.cloud.state import CloudObject, Inventory
 from rehearsal.providers.kubeconfig import Connection
+from rehearsal.providers.values import Properties, Value
 from scheduling.json import Json, JsonValue
 
 
@@ -60,12 +61,19 @@ class Reaching:
 
 
 Compute: TypeAlias = Callable[[Making], JsonValue]
+Keep: TypeAlias = Callable[[Making], Json]
+Plan: TypeAlias = Callable[[Properties], Value]
 Identify: TypeAlias = Callable[[Making], str]
 Refuse: TypeAlias = Callable[[Making], str | None]
 RefuseRemoval: TypeAlias = Callable[[Removal], str | None]
 Invoke: TypeAlias = Callable[[Call], Json]
 RefuseConnection: TypeAlias = Callable[[Reaching], str | None]
 Remark: TypeAlias = Callable[[Inventory], Sequence[str]]
+
+
+def keep_what_is_asked(making: Making) -> Json:
+    """Return the inputs as they are."""
+    return making.inputs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +85,9 @@ class Rules:
     * `longest_name`: characters its physical name may have, for autonaming.
     * `identify`: makes its id; None: the catalogue's way.
     * `computed`: outputs the cloud sets, by name; they win over inputs of that name, and are unknown on preview.
+    * `planned`: of computed outputs, by name, what is known of them on preview all the same.
+    * `keeps`: the inputs as the cloud has them from then on, where it adds to them: what it adds is shown as a difference
+      once somebody looks.
     * `immutable`: input paths (`name`, `vpcConfig.subnetIds`) that cannot change in place.
     * `taken`: what the cloud says to a second object of one name; None: the catalogue's message.
     * `overwrites`: a second object takes the place of the first, as where AWS calls it Put or Set.
@@ -88,6 +99,8 @@ class Rules:
     longest_name: int | None = None
     identify: Identify | None = None
     computed: Mapping[str, Compute] = field(default_factory=dict[str, Compute])
+    planned: Mapping[str, Plan] = field(default_factory=dict[str, Plan])
+    keeps: Keep = keep_what_is_asked
     immutable: frozenset[str] = frozenset()
     taken: str | None = None
     overwrites: bool = False

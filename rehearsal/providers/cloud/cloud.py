@@ -7,12 +7,12 @@ from typing import cast
 
 from rehearsal.errors import RehearsalError
 from rehearsal.providers.cloud.catalogue import Call, Catalogue, Making, Removal, Rules
-from rehearsal.providers.cloud.computing import computed_values, planned_values
-from rehearsal.providers.cloud.machines import Group, Machine
+from rehearsal.providers.cloud.computing import computed_values, planned_computed, planned_values
+from rehearsal.providers.cloud.machines import Machine, machines_in
 from rehearsal.providers.cloud.resource_type import ResourceType
 from rehearsal.providers.cloud.schema.package import Schema
 from rehearsal.providers.cloud.state import CloudObject, CloudState, Inventory
-from rehearsal.providers.values import UNKNOWN, Properties, Value, has_unknown, reveal
+from rehearsal.providers.values import Properties, Value, has_unknown, reveal
 from scheduling.json import Json
 
 
@@ -66,7 +66,7 @@ class Cloud:
         inventory = self.state.read()
         current = self._existing(asked.type, object_id, inventory)
         if has_unknown(inputs):
-            return {**current.computed, **inputs, **dict.fromkeys(kind.computed, UNKNOWN)}
+            return {**current.computed, **inputs, **planned_computed(kind, inputs)}
         return {**inputs, **self._updated(kind, asked, current, inputs, inventory).computed}
 
     def update(self, asked: Asked, object_id: str, inputs: Properties) -> CloudObject:
@@ -114,13 +114,7 @@ class Cloud:
 
     def machines(self) -> list[Machine]:
         """Return every machine that runs now because some object keeps it running."""
-        inventory = self.state.read()
-        return [
-            machine
-            for token, fleet in self.catalogue.fleets.items()
-            for group in inventory.of_type(token)
-            for machine in fleet(Group(target=group, inventory=inventory))
-        ]
+        return machines_in(self.state.read(), self.catalogue.fleets)
 
     def _updated(
         self, kind: ResourceType, asked: Asked, current: CloudObject, inputs: Properties, inventory: Inventory
@@ -168,7 +162,7 @@ def _made(kind: ResourceType, making: Making, urn: str) -> CloudObject:
         type=making.type,
         id=making.id,
         urn=urn,
-        inputs=making.inputs,
+        inputs=kind.rules.keeps(making),
         computed=computed_values(kind, making),
         digest=making.digest,
     )

@@ -26,7 +26,13 @@ def computed_values(kind: ResourceType, making: Making) -> dict[str, JsonValue]:
 
 def planned_values(kind: ResourceType, inputs: Properties) -> dict[str, Value]:
     """Return what is known of the outputs before a create: that the computed ones are not known."""
-    return dict.fromkeys((*kind.computed, *_filled_in(kind, inputs)), UNKNOWN)
+    return {**dict.fromkeys(_filled_in(kind, inputs), UNKNOWN), **planned_computed(kind, inputs)}
+
+
+def planned_computed(kind: ResourceType, inputs: Properties) -> dict[str, Value]:
+    """Return what is known of the outputs for which the cloud has a rule: nothing, unless the cloud says how much."""
+    planned = {name: plan(inputs) for name, plan in kind.rules.planned.items()}
+    return {**dict.fromkeys(kind.computed, UNKNOWN), **planned}
 
 
 def _filled_in(kind: ResourceType, inputs: Properties) -> list[str]:

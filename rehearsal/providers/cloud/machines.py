@@ -13,7 +13,7 @@ class Machine:
     """A machine that has joined a cluster as a node.
 
     `name` is the node's, and the same as long as the machine runs; `taints` are as a node spells them; `capacity`
-    is by resource: `cpu`, `memory`, `pods`.
+    is by resource: `cpu`, `memory`, `pods`; `allocatable` what of it pods may have, empty where that is all of it.
     """
 
     name: str
@@ -21,6 +21,7 @@ class Machine:
     labels: Mapping[str, str]
     capacity: Mapping[str, str]
     taints: tuple[Json, ...] = field(default_factory=tuple[Json, ...])
+    allocatable: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def as_node(self) -> Json:
         """Return the node as an API server is given it."""
@@ -42,15 +43,27 @@ class Group:
 
 
 Fleet: TypeAlias = Callable[[Group], Sequence[Machine]]
+Roster: TypeAlias = Callable[[], Sequence[Machine]]
+
+
+def machines_in(inventory: Inventory, fleets: Mapping[str, Fleet]) -> list[Machine]:
+    """Return every machine that runs because some object keeps it running; `fleets` are by the objects' types."""
+    return [
+        machine
+        for token, fleet in fleets.items()
+        for group in inventory.of_type(token)
+        for machine in fleet(Group(target=group, inventory=inventory))
+    ]
 
 
 class Nodes(Protocol):
     """Whoever has a cluster for the machines to join."""
 
-    def keep(self, machines: Sequence[Machine]) -> None:
-        """Have these machines as nodes and, of those kept before, no other; return once they are ready.
+    def keep(self, roster: Roster) -> None:
+        """Have the machines that `roster` names as nodes and, of those kept before, no other; return once they are ready.
 
-        A machine that goes is drained first. Raises RehearsalError where one does not get ready.
+        A machine that goes is drained first. Who runs at the same time waits, and asks its roster only then: two never
+        undo each other's work. Raises RehearsalError where a machine does not get ready.
         """
         ...
 
@@ -58,5 +71,5 @@ class Nodes(Protocol):
 class NoNodes:
     """A cloud without a cluster: its machines join nothing."""
 
-    def keep(self, machines: Sequence[Machine]) -> None:
+    def keep(self, roster: Roster) -> None:
         """Take note of nothing."""

@@ -159,7 +159,7 @@ class CloudProvider(Plugin):
         """Bring the nodes in line with what now keeps machines running: whatever was left undone is done as well."""
         if self._cloud.keeps_machines(token):
             with self._settling:
-                self._nodes.keep(self._cloud.machines())
+                self._nodes.keep(self._cloud.machines)
 
     def _before_call(self, verb: str, token: str) -> None:
         self._faults.before_call(f"{verb} {token}", reason=self._catalogue.messages.throttled)

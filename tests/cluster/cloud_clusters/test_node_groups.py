@@ -9,13 +9,7 @@ from scheduling.labels import INSTANCE_TYPE, SYSTEM, ZONE
 from tests.support.cloud_stack import CloudStack
 from tests.support.eks_program import NODE_GROUP, eks
 
-pytestmark = [
-    pytest.mark.cluster,
-    pytest.mark.engine,
-    pytest.mark.timeout(300),
-    # Importing an SDK module imports the deprecated types in it as well.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_"),
-]
+pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(300)]
 
 
 def _labels(node: Json) -> Json:

@@ -7,19 +7,14 @@ import pytest
 
 from rehearsal.engine import EngineFailure
 from rehearsal.kube.client import KubeClient
-from tests.support.cloud_stack import CloudStack, nothing
+from tests.support.cloud_stack import CloudStack
 from tests.support.eks_program import CLUSTER, eks
+from tests.support.stack_commands import nothing
 
 if TYPE_CHECKING:
     from scheduling.json import Json
 
-pytestmark = [
-    pytest.mark.cluster,
-    pytest.mark.engine,
-    pytest.mark.timeout(300),
-    # Importing an SDK module imports the deprecated types in it as well.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_"),
-]
+pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(300)]
 
 
 def _remove_cluster(stack: CloudStack) -> None:

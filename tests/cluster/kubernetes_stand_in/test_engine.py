@@ -14,12 +14,7 @@ from tests.support.team_program import config_of, team
 if TYPE_CHECKING:
     from scheduling.json import Json
 
-pytestmark = [
-    pytest.mark.cluster,
-    pytest.mark.engine,
-    # Importing an SDK module imports the deprecated types in it as well.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_"),
-]
+pytestmark = [pytest.mark.cluster, pytest.mark.engine]
 
 
 def test_a_program_comes_up_stays_changes_and_goes(

@@ -15,12 +15,7 @@ from rehearsal.providers.faults import Faults
 from tests.support.kubernetes_stack import KubernetesStack
 from tests.support.team_program import config_of, team, web_spec
 
-pytestmark = [
-    pytest.mark.cluster,
-    pytest.mark.engine,
-    # Importing an SDK module imports the deprecated types in it as well.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_"),
-]
+pytestmark = [pytest.mark.cluster, pytest.mark.engine]
 
 
 def test_a_run_killed_after_a_create_is_finished_by_the_next(

@@ -25,6 +25,7 @@ from rehearsal.scenes.spot_restart import restart_on_spot
 from rehearsal.stacks import Stack
 from tests.support.control_plane import CHECKOUT
 from tests.support.platform import platform_workspace
+from tests.support.processes import processes_of
 
 pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(900)]
 
@@ -57,20 +58,6 @@ def client(stack: Stack) -> Generator[KubeClient]:
 @pytest.fixture(scope="module")
 def platform(client: KubeClient) -> Platform:
     return Platform(client=client, namespace="tabular", say=lambda _: None)
-
-
-def processes_of(workspace: Workspace) -> list[str]:
-    """The command lines of every process whose program, argument or folder is of this workspace."""
-    root = str(workspace.project_root.resolve())
-    found: list[str] = []
-    for process in psutil.process_iter(["cmdline"]):
-        try:
-            words = [*(process.info["cmdline"] or ()), process.cwd()]
-            if process.pid != os.getpid() and any(root in word for word in words):
-                found.append(" ".join(words))
-        except (psutil.NoSuchProcess, psutil.AccessDenied):
-            continue
-    return found
 
 
 def test_the_operators_are_ready_because_their_programs_are(stack: Stack, client: KubeClient) -> None:

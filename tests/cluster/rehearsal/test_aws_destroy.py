@@ -28,13 +28,7 @@ from tests.support.control_plane import CHECKOUT
 if TYPE_CHECKING:
     from scheduling.json import Json
 
-pytestmark = [
-    pytest.mark.cluster,
-    pytest.mark.engine,
-    pytest.mark.timeout(900),
-    # Importing an SDK module imports the deprecated types in it as well.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_"),
-]
+pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")

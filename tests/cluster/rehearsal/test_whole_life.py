@@ -10,13 +10,7 @@ from tests.support.cloud_platform import cloud_workspace
 from tests.support.processes import processes_of
 from tests.support.rehearsed_program import a_pack
 
-pytestmark = [
-    pytest.mark.cluster,
-    pytest.mark.engine,
-    pytest.mark.timeout(900),
-    # Importing an SDK module imports the deprecated types in it as well.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_"),
-]
+pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(900)]
 
 
 def _table(printed: str, stack: str) -> dict[str, str]:

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pulumi
 import pytest
 
-from components.namespace.component import PodSecurity, TrainingNamespace, TrainingNamespaceArgs
+from components.namespace.component import (
+    SERVICE_ACCOUNT,
+    PodSecurity,
+    TrainingNamespace,
+    TrainingNamespaceArgs,
+    service_account_of,
+)
 from scheduling.ladder import Ladder, Tier
 from tests.support.json_objects import obj
 from tests.support.recorder import Recording, record
@@ -86,3 +92,19 @@ def test_a_preview_knows_which_namespace_the_ladder_lies_in() -> None:
     assert ladder.inputs["metadata"] == {"name": "ladder", "namespace": "vision"}, (
         "an output of the namespace would be unknown in a preview, and the policies could not tell"
     )
+
+
+def test_its_service_account_can_have_another_name() -> None:
+    args = TrainingNamespaceArgs(
+        namespace="vision", ladder=LADDER, checkpoint_uri=URI, service_account=service_account_of("gcp-dev")
+    )
+    account = record(lambda: TrainingNamespace("vision", args)).one("core/v1:ServiceAccount")
+    assert account.inputs["metadata"] == {"name": "trainer-gcp-dev", "namespace": "vision"}, (
+        "where only the account's name tells two environments apart"
+    )
+    assert account.name == "vision-trainer", "what the program calls it stays"
+
+
+def test_two_environments_have_two_names() -> None:
+    names = {SERVICE_ACCOUNT, service_account_of("gcp-dev"), service_account_of("gcp-prod")}
+    assert len(names) == 3, "they would share their checkpoints"

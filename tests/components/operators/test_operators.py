@@ -101,11 +101,3 @@ def test_operators_run_on_system_nodes() -> None:
         assert placement["nodeSelector"] == {"holdfast.dev/system": "true"}, "no interruption takes these"
         tolerations = objects(placement, "tolerations")
         assert tolerations == [{"key": "CriticalAddonsOnly", "operator": "Exists"}], "which are tainted"
-
-
-def test_annotations_reach_the_pods_of_both() -> None:
-    recording = recorded(replace(ARGS, pod_annotations={"example.com/seen": "yes"}))
-    assert value(jobset(recording), "values", "controller", "podAnnotations", "example.com/seen") == "yes", (
-        "JobSet's key"
-    )
-    assert value(kuberay(recording), "values", "annotations", "example.com/seen") == "yes", "KubeRay's key"

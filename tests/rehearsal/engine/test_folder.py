@@ -7,11 +7,12 @@ from rehearsal.engine.folder import EngineFolder
 from rehearsal.engine.plugins import install_pack_launcher, installed_plugin, lend_plugin
 from rehearsal.engine.settings import read_yaml
 from rehearsal.paths import Workspace
+from scheduling.json import JsonValue
 
 
-def _prepared(root: Path, **settings: object) -> EngineFolder:
+def _prepared(root: Path, **settings: JsonValue) -> EngineFolder:
     folder = EngineFolder.of("dev", Workspace(project_root=root))
-    folder.prepare(project={"name": "holdfast"}, stack="dev", settings={"config": {}, **settings})  # pyright: ignore[reportArgumentType]
+    folder.prepare(project={"name": "holdfast"}, stack="dev", settings={"config": {}, **settings})
     return folder
 
 

@@ -2,6 +2,7 @@
 
 import os
 import socket
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,8 @@ _HERE = "here"
 
 
 def _lock(**overrides: object) -> Lock:
-    fields: dict[str, object] = {"file": Path("lock.json"), "pid": 7, "hostname": _HERE, "written": 1000.0}
-    return Lock(**{**fields, **overrides})  # pyright: ignore[reportArgumentType]
+    lock = Lock(file=Path("lock.json"), pid=7, hostname=_HERE, written=1000.0)
+    return replace(lock, **overrides)
 
 
 def _held(lock: Lock, started: float | None) -> bool:

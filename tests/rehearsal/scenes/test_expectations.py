@@ -28,7 +28,7 @@ def test_a_pod_of_another_node_may_go_without_an_eviction() -> None:
     [
         (restart(before=(replace(SPOT, capacity="on-demand"),)), "is on on-demand"),
         (restart(after=(replace(SPOT, node="spot-2", capacity="on-demand"),)), "is on on-demand"),
-        (restart(evicted=()), "without an eviction"),
+        (restart(evicted=()), "without a word of it"),
         (restart(after=()), "and 0 after it"),
         (restart(after=(SPOT,)), "came back to the interrupted node"),
         (restart(restarts=2), "cost 2 restarts"),

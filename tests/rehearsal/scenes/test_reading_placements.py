@@ -4,6 +4,7 @@ from rehearsal.scenes.placement import Placement, free_cpus, placements
 from rehearsal.scenes.spot_restart import PodHistory
 from scheduling.json import Json
 
+EVICTED = "EvictionByEvictionAPI"
 NODE: Json = {
     "metadata": {
         "name": "n",
@@ -21,7 +22,7 @@ def trainer(
     name: str, *, node: str = "n", phase: str = "Running", deleted: bool = False, evicted: bool = False
 ) -> Json:
     """A pod that asks for one and a half CPUs."""
-    condition = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}
+    condition = {"type": "DisruptionTarget", "status": "True", "reason": EVICTED}
     return {
         "metadata": {"name": name, "uid": name, **({"deletionTimestamp": "now"} if deleted else {})},
         "spec": {
@@ -56,7 +57,7 @@ def test_the_requests_of_all_containers_count_against_a_nodes_cpus() -> None:
 
 
 def test_a_history_knows_who_was_evicted_and_who_came_after() -> None:
-    history = PodHistory(known=frozenset({"old"}))
+    history = PodHistory(known=frozenset({"old"}), disruption=EVICTED)
     history.record("ADDED", trainer("old"))
     history.record("MODIFIED", trainer("old", deleted=True, evicted=True))
     history.record("DELETED", trainer("old", phase="Failed", deleted=True, evicted=True))
@@ -70,7 +71,7 @@ def test_a_history_knows_who_was_evicted_and_who_came_after() -> None:
 
 
 def test_a_successor_that_is_lost_again_does_not_count() -> None:
-    history = PodHistory(known=frozenset())
+    history = PodHistory(known=frozenset(), disruption=EVICTED)
     history.record("ADDED", trainer("new"))
     history.record("MODIFIED", trainer("new", deleted=True))
     assert history.successors() == [], "a pod on its way out runs no training"

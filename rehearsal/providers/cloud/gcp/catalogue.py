@@ -3,17 +3,11 @@
 from collections.abc import Mapping
 
 from rehearsal.providers.cloud.catalogue import Catalogue, Making, Messages
+from rehearsal.providers.cloud.gcp import gke, iam, network, node_pools, projects, storage
+from rehearsal.providers.cloud.gcp.api_server import refuse_connection, where_from
+from rehearsal.providers.cloud.gcp.names import project
+from rehearsal.providers.cloud.gcp.nodes import NODE_POOL, machines_of
 from scheduling.json import JsonValue
-
-_PROJECT = "rehearsal"
-
-
-def _project(making: Making) -> str:
-    for values in (making.inputs, making.configuration):
-        given = values.get("project")
-        if isinstance(given, str) and given:
-            return given
-    return _PROJECT
 
 
 def _all_labels(making: Making) -> JsonValue:
@@ -26,8 +20,19 @@ def _all_labels(making: Making) -> JsonValue:
 
 
 CATALOGUE = Catalogue(
-    common={"project": _project, "effectiveLabels": _all_labels, "pulumiLabels": _all_labels},
+    resources={
+        **gke.RESOURCES,
+        **iam.RESOURCES,
+        **network.RESOURCES,
+        **node_pools.RESOURCES,
+        **storage.RESOURCES,
+    },
+    invokes={**projects.INVOKES, **storage.INVOKES},
+    common={"project": project, "effectiveLabels": _all_labels, "pulumiLabels": _all_labels},
     scopes=frozenset({"project", "location", "region", "zone", "cluster"}),
+    fleets={NODE_POOL: machines_of},
+    refuse_connection=refuse_connection,
+    remarks=where_from,
     messages=Messages(
         taken="googleapi: Error 409: The resource {type} '{name}' already exists, alreadyExists",
         missing="googleapi: Error 404: The resource {type} '{id}' was not found, notFound",

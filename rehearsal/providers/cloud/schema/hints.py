@@ -44,7 +44,7 @@ def _parse_each(tokens: list[str]) -> Iterator[Hint]:
         token = tokens.pop()
         if token == "]":  # noqa: S105 - a bracket, not a password
             return
-        if token != ",":  # noqa: S105
+        if token != ",":  # noqa: S105 - nor is a comma one
             has_arguments = bool(tokens) and tokens[-1] == "["
             if has_arguments:
                 tokens.pop()

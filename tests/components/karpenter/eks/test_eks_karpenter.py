@@ -148,7 +148,7 @@ def test_the_identity_is_that_of_its_own_service_account() -> None:
 
 
 def test_only_its_own_pods_may_assume_the_role() -> None:
-    trust = text(recorded().one(":Role", "karpenter-controller"), "assumeRolePolicy")
+    trust = text(recorded().one(":Role", "karpenter-controller-role"), "assumeRolePolicy")
     tags = {
         "aws:RequestTag/eks-cluster-name": "holdfast-dev",
         "aws:RequestTag/kubernetes-namespace": "karpenter",
@@ -164,7 +164,7 @@ def test_only_its_own_pods_may_assume_the_role() -> None:
 def test_it_may_pass_on_the_very_role_that_nodes_get() -> None:
     recording = recorded()
     policy = text(recording.one(":RolePolicy", "karpenter-controller-iam-integration"), "policy")
-    role = PLACE.role(f"{recording.one(':Role', 'karpenter-node').name}-0a1b2c3")
+    role = PLACE.role(f"{recording.one(':Role', 'karpenter-node-role').name}-0a1b2c3")
     request = Request(
         action="iam:PassRole", resource=role, context={"iam:PassedToService": "ec2.amazonaws.com"}
     )
@@ -183,7 +183,7 @@ def test_nodes_have_a_role_of_their_own_with_no_more_than_the_templates_policies
         "AmazonEKS_CNI_Policy",
         "AmazonEC2ContainerRegistryPullOnly",
     }, "to join, to give pods addresses, to pull; no shell, which would read every parameter of the account"
-    trust = text(recording.one(":Role", "karpenter-node"), "assumeRolePolicy")
+    trust = text(recording.one(":Role", "karpenter-node-role"), "assumeRolePolicy")
     assert is_allowed([trust], Request(action="sts:AssumeRole", service="ec2.amazonaws.com")), (
         "machines are EC2's"
     )
@@ -203,7 +203,7 @@ def test_each_rule_has_the_queue_as_its_one_target_once_it_may_fill_it() -> None
     targets = {text(target, "rule"): target for target in recording.of(":EventTarget")}
     assert set(targets) == {f"{rule.name}-0a1b2c3" for rule in recording.of(":EventRule")}, "each of the five"
     for target in targets.values():
-        assert text(target, "arn").endswith(":karpenter-interruption"), "to the queue"
+        assert text(target, "arn").endswith(":karpenter-interruption-queue"), "to the queue"
         assert "karpenter-interruption-policy" in target.depends_on, "an event that is refused is lost"
         assert text(target, "targetId"), "made up anew after a crash, it would be a second one"
 
@@ -253,7 +253,7 @@ def test_an_isolated_controller_gets_an_instance_profile_made_for_it(isolated: b
 
 def test_an_isolated_controllers_profile_is_that_of_the_nodes_role() -> None:
     profile = recorded(replace(ARGS, isolated=True)).one(":InstanceProfile")
-    assert text(profile, "role") == "karpenter-node-0a1b2c3", "the role that may be passed"
+    assert text(profile, "role") == "karpenter-node-role-0a1b2c3", "the role that may be passed"
 
 
 def test_what_pools_need_is_handed_out() -> None:

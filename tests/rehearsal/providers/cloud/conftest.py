@@ -1,4 +1,4 @@
-"""A served stand-in for AWS, in a cloud of its own for each test."""
+"""Served stand-ins for clouds, in a cloud of its own for each test."""
 
 from collections.abc import Generator
 from pathlib import Path
@@ -13,10 +13,16 @@ from tests.support.provider_calls import Provider, calling
 
 @pytest.fixture
 def state_file(tmp_path: Path) -> Path:
-    return tmp_path / "aws.json"
+    return tmp_path / "cloud.json"
 
 
 @pytest.fixture
 def aws(state_file: Path) -> Generator[Provider]:
     with serve(CloudProvider("aws", state_file, Faults())) as served, calling(served.port) as provider:
+        yield provider
+
+
+@pytest.fixture
+def gcp(state_file: Path) -> Generator[Provider]:
+    with serve(CloudProvider("gcp", state_file, Faults())) as served, calling(served.port) as provider:
         yield provider

@@ -1,6 +1,7 @@
 """What a cloud's catalogue says of a type decides how its objects are made, changed and refused."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,8 +22,8 @@ _INPUTS: Mapping[str, JsonValue] = {
 }
 
 
-def _cloud(folder: Path, rules: Rules | None = None, **catalogue: object) -> Cloud:
-    known = Catalogue(resources={_POOL: rules or Rules()}, **catalogue)  # type: ignore[arg-type]
+def _cloud(folder: Path, rules: Rules | None = None, catalogue: Catalogue | None = None) -> Cloud:
+    known = replace(catalogue or Catalogue(), resources={_POOL: rules or Rules()})
     return Cloud(Schema.for_package("gcp"), known, CloudState(folder / "gcp.json"))
 
 
@@ -84,9 +85,8 @@ def test_an_id_is_made_as_the_rules_say(tmp_path: Path) -> None:
 
 
 def test_the_name_and_its_scope_cannot_change_in_place(tmp_path: Path) -> None:
-    kind = _cloud(
-        tmp_path, Rules(immutable=frozenset({"nodeConfig"})), scopes=frozenset({"cluster", "zone"})
-    ).kind(_POOL)
+    catalogue = Catalogue(scopes=frozenset({"cluster", "zone"}))
+    kind = _cloud(tmp_path, Rules(immutable=frozenset({"nodeConfig"})), catalogue).kind(_POOL)
     assert kind.immutable == {"name", "cluster", "nodeConfig"}, "what identifies an object is fixed with it"
 
 
@@ -94,7 +94,7 @@ def test_a_function_is_found_by_its_token_and_sees_the_cloud(tmp_path: Path) -> 
     def count(call: Call) -> Mapping[str, JsonValue]:
         return {"pools": len(call.inventory.of_type(_POOL)), "asked": call.arguments["cluster"]}
 
-    cloud = _cloud(tmp_path, invokes={"gcp:container/countPools:countPools": count})
+    cloud = _cloud(tmp_path, catalogue=Catalogue(invokes={"gcp:container/countPools:countPools": count}))
     cloud.create(_asked(), _INPUTS)
     answer = cloud.invoke("gcp:container/countPools:countPools", {"cluster": "train"}, {})
     assert answer == {"pools": 1, "asked": "train"}, "the function did not see the cloud or its arguments"

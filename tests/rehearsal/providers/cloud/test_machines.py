@@ -8,7 +8,7 @@ import pytest
 from rehearsal.errors import RehearsalError
 from rehearsal.providers.cloud import CloudProvider
 from rehearsal.providers.cloud.catalogue import Catalogue
-from rehearsal.providers.cloud.machines import Group, Machine
+from rehearsal.providers.cloud.machines import Group, Machine, Roster
 from rehearsal.providers.faults import Faults
 from rehearsal.providers.serving import serve
 from tests.support.provider_calls import Engine, Provider, calling, refusal
@@ -30,10 +30,10 @@ class Joined:
         self.kept: list[list[str]] = []
         self.refuses = False
 
-    def keep(self, machines: Sequence[Machine]) -> None:
+    def keep(self, roster: Roster) -> None:
         if self.refuses:
             raise RehearsalError("instances failed to join")
-        self.kept.append([machine.name for machine in machines])
+        self.kept.append([machine.name for machine in roster()])
 
 
 @pytest.fixture

@@ -3,11 +3,11 @@
 import pytest
 
 from rehearsal.providers.kubernetes.troubles import pod_trouble
-from scheduling.json import Json
+from scheduling.json import Json, JsonValue
 
 
-def pod(**status: object) -> Json:
-    return {"metadata": {"name": "p"}, "status": {"phase": "Pending", **status}}  # type: ignore[dict-item]
+def pod(**status: JsonValue) -> Json:
+    return {"metadata": {"name": "p"}, "status": {"phase": "Pending", **status}}
 
 
 @pytest.mark.parametrize(
@@ -36,12 +36,12 @@ def pod(**status: object) -> Json:
         ({"phase": "Running"}, "pod p: is Running"),
     ],
 )
-def test_the_cause_is_told(status: dict[str, object], told: str) -> None:
+def test_the_cause_is_told(status: Json, told: str) -> None:
     assert pod_trouble(pod(**status)) == told, "the reader would have to ask the cluster"
 
 
 @pytest.mark.parametrize(
     "status", [{"phase": "Succeeded"}, {"conditions": [{"type": "Ready", "status": "True"}]}]
 )
-def test_a_pod_that_is_well_has_no_trouble(status: dict[str, object]) -> None:
+def test_a_pod_that_is_well_has_no_trouble(status: Json) -> None:
     assert pod_trouble(pod(**status)) is None, "the message would name the wrong pod"

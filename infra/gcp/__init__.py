@@ -1,0 +1,5 @@
+"""The GCP stack, composed."""
+
+from infra.gcp.composition import compose
+
+__all__ = ["compose"]

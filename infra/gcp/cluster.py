@@ -1,0 +1,75 @@
+"""The cluster of a GCP stack."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, cast
+
+from components.cluster.gke.access import AuthorizedNetworks, DnsEndpoint
+from components.cluster.gke.component import GkeCluster, GkeClusterArgs
+from components.cluster.gke.database_key import DatabaseKey
+from components.cluster.gke.maintenance import Maintenance, MaintenanceExclusion
+from components.cluster.gke.system_pool import SystemNodesArgs
+
+if TYPE_CHECKING:
+    from components.cluster.gke.access import ControlPlaneAccess
+    from components.network.gcp_contract import VpcNativeNetwork
+    from infra.config.gcp import GcpPlatform
+    from infra.config.gcp_cluster import GcpAccess
+    from infra.config.gcp_maintenance import GcpMaintenance
+    from infra.project import Project
+
+
+def cluster_of(platform: GcpPlatform, project: Project, network: VpcNativeNetwork, name: str) -> GkeCluster:
+    """The stack's cluster, under its physical name."""
+    asked = platform.cluster
+    system = asked.system_nodes
+    return GkeCluster(
+        "cluster",
+        GkeClusterArgs(
+            cluster_name=name,
+            project=platform.project,
+            location=platform.location,
+            zones=project.cluster_zones,
+            network=network,
+            version=asked.version,
+            channel=cast("Literal['RAPID', 'REGULAR', 'STABLE', 'EXTENDED']", asked.channel.value.upper()),
+            maintenance=_maintenance(asked.maintenance),
+            access=_access(asked.access),
+            system_nodes=SystemNodesArgs(
+                machine_type=system.machine_type,
+                per_zone=system.per_zone,
+                spare_per_zone=system.spare_per_zone,
+            ),
+            protected=platform.protected,
+            database_key=None
+            if asked.database_key is None
+            else DatabaseKey(key=asked.database_key, project_number=project.number),
+        ),
+    )
+
+
+def _access(asked: GcpAccess) -> ControlPlaneAccess:
+    if asked.dns_endpoint is not None:
+        return DnsEndpoint(allow_external=asked.dns_endpoint.allow_external)
+    return AuthorizedNetworks(cidrs=asked.authorized_networks or ())
+
+
+def _maintenance(asked: GcpMaintenance) -> Maintenance:
+    start, end = asked.window.first
+    exclusion = asked.exclusion
+    exclusions = (
+        ()
+        if exclusion is None
+        else (
+            MaintenanceExclusion(
+                name="training",
+                start=_midnight(exclusion.start),
+                end=None if exclusion.end is None else _midnight(exclusion.end),
+            ),
+        )
+    )
+    return Maintenance(start=start, end=end, recurrence=asked.window.recurrence, exclusions=exclusions)
+
+
+def _midnight(day: str) -> str:
+    return f"{day}T00:00:00Z"

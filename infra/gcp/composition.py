@@ -1,0 +1,99 @@
+"""The GCP stack, composed: from a project to a cluster that trains on spot.
+
+Read `depends_on` backwards for the order of destroy: training namespaces while KubeRay and JobSet still answer for
+their finalizers, then pools, operators while they have system nodes, and the network last, because nodes drain
+through it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pulumi
+
+from components.admission.component import TrainingAdmission, TrainingAdmissionArgs
+from components.admission.gke_rules import gke_rules
+from components.checkpoints.gcs import CheckpointBucket, CheckpointBucketArgs, CustomerKey
+from components.fallback_policy.component import FallbackPolicyDefinition
+from components.operators.component import Operators, OperatorsArgs
+from infra import naming, tags, versions
+from infra.config.gcp import WayBack
+from infra.gcp.cluster import cluster_of
+from infra.gcp.namespaces import make_namespaces
+from infra.gcp.network import network_of
+from infra.gcp.pools import make_classes, make_pools
+from infra.project import survey
+
+if TYPE_CHECKING:
+    from infra.config.gcp import GcpPlatform
+    from infra.project import Project
+
+
+def compose(platform: GcpPlatform, stack: str) -> None:
+    """Make everything of a GCP stack.
+
+    Raises ConfigError, before anything is made, where the project cannot hold the stack.
+    """
+    project = survey(platform)
+    marks = tags.labels(stack)
+    tags.label_everything(marks)
+    tags.label_google_resources(stack)
+    name = naming.cluster(stack)
+
+    network = network_of(platform, name)
+    cluster = cluster_of(platform, project, network, name)
+
+    def after(*resources: pulumi.Resource) -> pulumi.ResourceOptions:
+        return pulumi.ResourceOptions(providers=[cluster.kubernetes], depends_on=[cluster, *resources])
+
+    pools = make_pools(platform, project, cluster)
+    classes = make_classes(platform, pools, after())
+    operators = Operators(
+        "operators",
+        OperatorsArgs(
+            charts=platform.mirror.charts,
+            images=platform.mirror.images,
+            jobset_version=versions.JOBSET,
+            kuberay_version=versions.KUBERAY,
+            replicas=2,
+        ),
+        opts=after(),
+    )
+    admission = TrainingAdmission(
+        "admission",
+        TrainingAdmissionArgs(
+            kubernetes_version=platform.cluster.version,
+            # Who selects a ComputeClass is let in by GKE.
+            rules=gke_rules(pool.as_pool() for pool in platform.pools if pool.compute_class is None),
+        ),
+        opts=after(),
+    )
+    fallback_policy = FallbackPolicyDefinition("fallback-policy", opts=after())
+    checkpoints = _checkpoints(platform, project)
+    make_namespaces(
+        platform,
+        project,
+        environment=stack,
+        checkpoints=checkpoints,
+        after=after(operators, *pools, *classes, admission, fallback_policy, checkpoints),
+    )
+    pulumi.export("cluster", name)
+    pulumi.export("checkpoints", checkpoints.bucket_name)
+
+
+def _checkpoints(platform: GcpPlatform, project: Project) -> CheckpointBucket:
+    asked = platform.checkpoints
+    key = asked.kms_key
+    return CheckpointBucket(
+        "checkpoints",
+        CheckpointBucketArgs(
+            project=platform.project,
+            location=platform.region,
+            namespaces=[namespace.name for namespace in platform.namespaces],
+            retain_days=asked.retain_days,
+            protected=platform.protected,
+            versioned=asked.way_back is WayBack.VERSIONING,
+            hierarchical=asked.hierarchical,
+            key=None if key is None else CustomerKey(name=key, storage_agent=project.storage_agent),
+        ),
+    )

@@ -1,0 +1,55 @@
+"""The training namespaces of a GCP stack, each with its way to its own checkpoints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pulumi
+
+from components.checkpoints.gcs_access import CheckpointAccess, CheckpointAccessArgs
+from components.namespace.component import TrainingNamespace, TrainingNamespaceArgs, service_account_of
+from infra import naming
+
+if TYPE_CHECKING:
+    from components.checkpoints.gcs import CheckpointBucket
+    from infra.config.gcp import GcpPlatform
+    from infra.project import Project
+
+
+def make_namespaces(
+    platform: GcpPlatform,
+    project: Project,
+    *,
+    environment: str,
+    checkpoints: CheckpointBucket,
+    after: pulumi.ResourceOptions,
+) -> None:
+    """Make every training namespace, each after what `after` names and after its identity.
+
+    `environment` is in the name of its service account, since Google Cloud tells pods of two clusters of one project
+    apart by nothing else.
+    """
+    account = service_account_of(environment)
+    for namespace in platform.namespaces:
+        access = CheckpointAccess(
+            naming.checkpoint_access(namespace.name),
+            CheckpointAccessArgs(
+                project=platform.project,
+                project_number=project.number,
+                namespace=namespace.name,
+                service_account=account,
+                bucket=checkpoints.bucket_name,
+                folder=checkpoints.prefix(namespace.name),
+            ),
+            opts=after,
+        )
+        TrainingNamespace(
+            naming.training_namespace(namespace.name),
+            TrainingNamespaceArgs(
+                namespace=namespace.name,
+                ladder=namespace.as_ladder(),
+                checkpoint_uri=checkpoints.uri(namespace.name),
+                service_account=account,
+            ),
+            opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=[access])),
+        )

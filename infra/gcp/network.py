@@ -1,0 +1,35 @@
+"""The network of a GCP stack: made for it, or brought."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from components.network.gcp import GcpNetwork, GcpNetworkArgs
+from components.network.gcp_existing import ExistingGcpNetwork
+from infra.config.gcp_network import BroughtGcpNetwork
+
+if TYPE_CHECKING:
+    from components.network.gcp_contract import VpcNativeNetwork
+    from infra.config.gcp import GcpPlatform
+
+
+def network_of(platform: GcpPlatform, label: str) -> VpcNativeNetwork:
+    """The stack's network; names in the project begin with `label`."""
+    asked = platform.network
+    if isinstance(asked, BroughtGcpNetwork):
+        return ExistingGcpNetwork(
+            network=asked.network,
+            subnetwork=asked.subnetwork,
+            pods_range=asked.pods_range,
+            services_range=asked.services_range,
+        )
+    return GcpNetwork(
+        "network",
+        GcpNetworkArgs(
+            region=platform.region,
+            nodes_cidr=asked.nodes_cidr,
+            pods_cidr=asked.pods_cidr,
+            services_cidr=asked.services_cidr,
+            label=label,
+        ),
+    )

@@ -1,0 +1,66 @@
+"""The pools of a GCP stack."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pulumi
+
+from components.pools.gke import GkePool, GkePoolArgs
+from components.pools.gke_compute_class import GkeComputeClass, GkeComputeClassArgs
+from infra import naming
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from components.cluster.gke.component import GkeCluster
+    from infra.config.gcp import GcpPlatform
+    from infra.config.gcp_pool import GcpPool
+    from infra.project import Project
+
+
+def make_pools(platform: GcpPlatform, project: Project, cluster: GkeCluster) -> Sequence[GkePool]:
+    """Make every pool, after the system pool: GKE taints GPU nodes only where there is one without."""
+    after = pulumi.ResourceOptions(depends_on=[cluster])
+    return [_pool(pool, platform, project, cluster, after) for pool in platform.pools]
+
+
+def make_classes(
+    platform: GcpPlatform, pools: Sequence[GkePool], after: pulumi.ResourceOptions
+) -> Sequence[GkeComputeClass]:
+    """Make the ComputeClasses that pools name, after those pools."""
+    opts = pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=[*pools]))
+    return [
+        GkeComputeClass(naming.compute_class(name), GkeComputeClassArgs(name=name, pools=members), opts=opts)
+        for name, members in platform.classes().items()
+    ]
+
+
+def _pool(
+    asked: GcpPool,
+    platform: GcpPlatform,
+    project: Project,
+    cluster: GkeCluster,
+    after: pulumi.ResourceOptions,
+) -> GkePool:
+    machine = asked.machine()
+    if machine is None:
+        raise ValueError(f"machine type {asked.machine_type} is not known, and the parser let it pass")
+    return GkePool(
+        naming.pool(asked.name),
+        GkePoolArgs(
+            pool=asked.as_pool(),
+            machine=machine,
+            zones=asked.zones or project.cluster_zones,
+            cluster=cluster.cluster_name,
+            project=platform.project,
+            location=platform.location,
+            node_service_account=cluster.node_service_account_email,
+            upgrades=asked.upgrades.value,
+            disk_gib=asked.disk_gib,
+            compact_placement=asked.compact_placement,
+            graceful_shutdown_seconds=asked.shutdown_seconds,
+            compute_class=asked.compute_class,
+        ),
+        opts=after,
+    )

@@ -1,0 +1,43 @@
+"""Projects: what a program can ask about one."""
+
+from collections.abc import Mapping
+
+from rehearsal.providers.cloud.catalogue import Call, Invoke
+from rehearsal.providers.cloud.gcp.names import PROJECT_NUMBER, asked_project
+from scheduling.json import Json, JsonValue
+from scheduling.machines import zones_of
+
+
+def _project(call: Call) -> Json:
+    name = str(call.arguments.get("projectId") or asked_project(call))
+    nothing: Json = dict.fromkeys(("billingAccount", "folderId", "orgId"), "")
+    labels: Json = {"labels": {}, "effectiveLabels": {}, "pulumiLabels": {}, "tags": {}}
+    return {
+        **nothing,
+        **labels,
+        "autoCreateNetwork": False,
+        "deletionPolicy": "PREVENT",
+        "id": f"projects/{name}",
+        "name": name,
+        "number": PROJECT_NUMBER,
+        "projectId": name,
+    }
+
+
+def _zones(call: Call) -> Json:
+    region = call.arguments.get("region") or call.configuration.get("region")
+    project = asked_project(call)
+    names: list[JsonValue] = [*zones_of(str(region))]
+    return {
+        **call.arguments,
+        "id": f"projects/{project}/regions/{region}",
+        "names": names,
+        "project": project,
+        "region": region,
+    }
+
+
+INVOKES: Mapping[str, Invoke] = {
+    "gcp:compute/getZones:getZones": _zones,
+    "gcp:organizations/getProject:getProject": _project,
+}

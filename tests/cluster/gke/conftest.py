@@ -1,0 +1,26 @@
+"""A control plane as GKE's, and a GKE cluster with pools whose autoscaler looks when a test says so."""
+
+from collections.abc import Generator
+
+import pytest
+
+from rehearsal.paths import Workspace
+from tests.support.control_plane import running_control_plane
+from tests.support.gke_cluster import PLACE, GkeInUse
+
+
+@pytest.fixture(scope="package")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Generator[Workspace]:
+    """A workspace in which a control plane runs as that of a stack on GKE."""
+    plugins = ("ExtendedResourceToleration",)
+    folder = tmp_path_factory.mktemp("gke")
+    with running_control_plane(folder, PLACE, admission_plugins=plugins) as workspace:
+        yield workspace
+
+
+@pytest.fixture
+def gke(workspace: Workspace) -> Generator[GkeInUse]:
+    """A cloud and a cluster in which nothing is."""
+    found = GkeInUse.of(workspace)
+    yield found
+    found.clear()

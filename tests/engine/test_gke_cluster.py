@@ -1,0 +1,146 @@
+"""A GKE cluster on the real engine: made in an order that works, left alone, protected, gone without a trace."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pulumi
+import pytest
+
+from components.cluster.gke.access import AuthorizedNetworks
+from components.cluster.gke.component import GkeCluster
+from components.cluster.gke.database_key import DatabaseKey
+from components.network.gcp import GcpNetwork, GcpNetworkArgs
+from rehearsal.engine import EngineFailure
+from tests.support.cloud_program import CloudProgram
+from tests.support.gke_component import KEY, PROJECT, REGION, cluster_args
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from components.cluster.gke.component import GkeClusterArgs
+
+pytestmark = [
+    pytest.mark.engine,
+    # Importing an SDK module imports the deprecated types in it as well.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_"),
+]
+
+_CLUSTER = "gcp:container/cluster:Cluster"
+_POOL = "gcp:container/nodePool:NodePool"
+_GRANT = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"
+
+
+@pytest.fixture
+def stack(tmp_path: Path) -> CloudProgram:
+    return CloudProgram(
+        root=tmp_path,
+        packages=("gcp", "kubernetes"),
+        config={"gcp:project": PROJECT, "gcp:region": REGION},
+    )
+
+
+def program(change: Callable[[GkeClusterArgs], GkeClusterArgs] = replace) -> Callable[[], None]:
+    """A network, a cluster in it, and something inside."""
+
+    def run() -> None:
+        from pulumi_kubernetes.core.v1 import ConfigMap
+
+        network = GcpNetwork(
+            "network",
+            GcpNetworkArgs(
+                region=REGION,
+                nodes_cidr="10.40.0.0/20",
+                pods_cidr="10.44.0.0/14",
+                services_cidr="10.40.16.0/20",
+                label="holdfast-dev",
+            ),
+        )
+        cluster = GkeCluster("cluster", change(replace(cluster_args(), network=network)))
+        ConfigMap("inside", opts=pulumi.ResourceOptions(provider=cluster.kubernetes))
+        pulumi.export("issuer", cluster.workload_identity_issuer)
+        pulumi.export("nodes", cluster.node_service_account_email)
+
+    return run
+
+
+def test_a_cluster_is_made_left_alone_and_destroyed_without_a_trace(stack: CloudProgram) -> None:
+    planned = stack.preview(program())
+    made = stack.up(program())
+    assert planned.changes["create"] == made.changes["create"], "the preview announced something else"
+    (cluster,) = stack.objects(_CLUSTER)
+    assert cluster.id == "projects/ml/locations/europe-west4/clusters/holdfast-dev", (
+        "a name of GKE's own form"
+    )
+    assert made.outputs["nodes"] == "holdfast-dev-nodes@ml.iam.gserviceaccount.com", "pools need the account"
+    (pool,) = stack.objects(_POOL)
+    assert json.dumps(pool.inputs["nodeConfig"]).count("holdfast-dev-nodes@") == 1, "nodes have the account"
+    assert stack.up(program()).changed == 0, "a second run has nothing to do"
+    assert stack.refresh(program()).changed == 0, "the cloud holds what the program says"
+    stack.destroy(program())
+    assert stack.cloud("gcp").read().all() == [], "something outlived the cluster"
+
+
+def test_a_cluster_is_opened_closed_and_upgraded_in_place(stack: CloudProgram) -> None:
+    stack.up(program())
+
+    def changed(args: GkeClusterArgs) -> GkeClusterArgs:
+        return replace(
+            args,
+            version="1.37",
+            channel="STABLE",
+            access=AuthorizedNetworks(cidrs=["203.0.113.0/24"]),
+            system_nodes=replace(args.system_nodes, machine_type="e2-standard-8"),
+        )
+
+    outcome = stack.up(program(changed))
+    assert "replace" not in outcome.changes, "the cluster would be lost, or its operators for a while"
+    (cluster,) = stack.objects(_CLUSTER)
+    assert str(cluster.computed["masterVersion"]).startswith("1.37."), "the control plane goes first"
+    assert stack.up(program(changed)).changed == 0, "the stack has converged"
+
+
+def test_another_account_of_the_first_pool_never_replaces_the_cluster(stack: CloudProgram) -> None:
+    stack.up(program())
+    with stack.cloud("gcp").changing() as inventory:
+        (cluster,) = inventory.of_type(_CLUSTER)
+        # What GKE shows once its first pool is gone: the configuration of another one.
+        shown = {**cluster.inputs, "nodeConfig": {"machineType": "a3-highgpu-8g"}, "initialNodeCount": 0}
+        inventory.put(replace(cluster, inputs=shown))
+    stack.refresh(program())
+    outcome = stack.up(program())
+    assert "replace" not in outcome.changes, "the cluster would go with everything in it"
+    assert stack.objects(_CLUSTER)[0].digest == cluster.digest, "it is the same cluster"
+
+
+def test_a_key_is_granted_before_the_cluster_and_kept_granted_after_it(stack: CloudProgram) -> None:
+    def with_key(args: GkeClusterArgs) -> GkeClusterArgs:
+        return replace(args, database_key=DatabaseKey(key=KEY, project_number="123456789012"))
+
+    stack.up(program(with_key))
+    stack.destroy(program(with_key))
+    left = stack.cloud("gcp").read().all()
+    assert [one.type for one in left] == [_GRANT], (
+        "another cluster of the project reads its database by this grant"
+    )
+    stack.up(program(with_key))
+    assert len(stack.objects(_CLUSTER)) == 1, "a grant that is there already is in nobody's way"
+
+
+def test_a_protected_cluster_refuses_destroy_until_it_is_told_otherwise(stack: CloudProgram) -> None:
+    def protected(args: GkeClusterArgs) -> GkeClusterArgs:
+        return replace(args, protected=True)
+
+    stack.up(program(protected))
+    with pytest.raises(EngineFailure, match="protect"):
+        stack.destroy(program(protected))
+    assert len(stack.objects(_CLUSTER)) == 1, "a protected cluster was deleted"
+
+    # The way through: say so in the configuration, `up`, `destroy`.
+    released = stack.up(program())
+    assert "replace" not in released.changes, "lifting the protection changes nothing else"
+    stack.destroy(program())
+    assert stack.cloud("gcp").read().all() == [], "something outlived the cluster"

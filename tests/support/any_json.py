@@ -1,0 +1,19 @@
+"""Documents that nobody thought of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hypothesis import strategies as st
+
+if TYPE_CHECKING:
+    from scheduling.json import JsonValue
+
+
+def any_json(*keys: str) -> st.SearchStrategy[JsonValue]:
+    """Any JSON whose mappings have some of these keys."""
+    return st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(keys), inner, max_size=5),
+        max_leaves=14,
+    )

@@ -1,0 +1,78 @@
+"""AWS stacks as a whole, composed under mocks in an account that answers: those of `stacks/`, and other ways to write one."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
+
+from infra import aws
+from infra.program import load_platform
+from tests.support.aws_account import ROLES, answers
+from tests.support.aws_documents import aws_platform
+from tests.support.builders import entry
+from tests.support.recorder import record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from infra.config.aws import AwsPlatform
+    from scheduling.json import Json
+    from tests.support.builders import Document
+    from tests.support.recorder import Recording
+
+CHARTS: Final = "oci://mirror.example.com/charts"
+IMAGES: Final = "mirror.example.com/images"
+VPC: Final = "vpc-0123456789abcdef0"
+SUBNETS: Final = ("subnet-0123456789abcdef0", "subnet-0123456789abcdef1")
+
+_STACKS: Final = Path(__file__).parents[2] / "stacks"
+
+
+def _tracked(name: str) -> Callable[[], AwsPlatform]:
+    return lambda: cast("AwsPlatform", load_platform(_STACKS / f"Pulumi.{name}.yaml"))
+
+
+def _isolated(document: Document) -> None:
+    document.update(
+        network={"cidr": "10.40.0.0/16", "zones": ["us-west-2a", "us-west-2b"], "isolated": True},
+        mirror={"charts": CHARTS, "images": IMAGES},
+    )
+    entry(document, "pools", 2).update(efa=True)
+
+
+def _brought(document: Document) -> None:
+    document.update(network={"vpcId": VPC, "privateSubnetIds": [*SUBNETS]})
+    entry(document, "pools", 2).update(efa=True, placementGroup=True, zones=["us-west-2a"])
+
+
+#: Name → platform. The first two are the repository's own.
+PLATFORMS: Final[Mapping[str, Callable[[], AwsPlatform]]] = {
+    "aws-dev": _tracked("aws-dev"),
+    "aws-prod": _tracked("aws-prod"),
+    "isolated": lambda: aws_platform(_isolated),
+    "brought": lambda: aws_platform(_brought),
+}
+
+
+@cache
+def stack(name: str, *, preview: bool = False) -> Recording:
+    """One of the stacks, composed."""
+    return composed(PLATFORMS[name](), name=name, preview=preview)
+
+
+def composed(
+    platform: AwsPlatform,
+    *,
+    name: str = "aws-test",
+    preview: bool = False,
+    profile: str | None = None,
+    answer: Callable[[str, Json], Json] = answers,
+) -> Recording:
+    """A stack of this name, composed; `answer` is what the account says."""
+    return record(lambda: aws.compose(platform, name, profile), preview=preview, answer=answer)
+
+
+def without_spot_role(token: str, arguments: Json) -> Json:
+    """What an account answers that has never used spot."""
+    return {"arns": [], "names": []} if token == ROLES else answers(token, arguments)

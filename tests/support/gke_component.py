@@ -1,0 +1,67 @@
+"""A valid GKE cluster to start from: a test overrides the one thing it is about."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from components.cluster.gke.access import DnsEndpoint
+from components.cluster.gke.component import GkeCluster, GkeClusterArgs
+from components.cluster.gke.maintenance import Maintenance, MaintenanceExclusion
+from components.cluster.gke.system_pool import SystemNodesArgs
+from components.network.gcp_existing import ExistingGcpNetwork
+from tests.support.recorder import Recording, record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PROJECT = "ml"
+REGION = "europe-west4"
+ZONES = ("europe-west4-a", "europe-west4-b", "europe-west4-c")
+KEY = "projects/keys/locations/europe-west4/keyRings/holdfast/cryptoKeys/gke"
+NODE_ACCOUNT = "holdfast-dev-nodes@ml.iam.gserviceaccount.com"
+
+MAINTENANCE = Maintenance(
+    start="2026-01-03T00:00:00Z",
+    end="2026-01-03T08:00:00Z",
+    recurrence="FREQ=WEEKLY;BYDAY=SA,SU",
+    exclusions=[MaintenanceExclusion(name="training", start="2026-01-01T00:00:00Z")],
+)
+
+
+def cluster_args() -> GkeClusterArgs:
+    """A cluster of a region that can be deleted, in a network of the user's own, reached by name."""
+    return GkeClusterArgs(
+        cluster_name="holdfast-dev",
+        project=PROJECT,
+        location=REGION,
+        zones=ZONES,
+        network=ExistingGcpNetwork(
+            network="projects/shared/global/networks/ml",
+            subnetwork=f"projects/shared/regions/{REGION}/subnetworks/nodes",
+            pods_range="pods",
+            services_range="services",
+        ),
+        version="1.36",
+        channel="REGULAR",
+        maintenance=MAINTENANCE,
+        access=DnsEndpoint(allow_external=True),
+        system_nodes=SystemNodesArgs(machine_type="e2-standard-4"),
+        protected=False,
+    )
+
+
+def recorded_cluster(
+    change: Callable[[GkeClusterArgs], GkeClusterArgs] | None = None, *, preview: bool = False
+) -> Recording:
+    """What a cluster registers; `change` makes other arguments of the valid ones."""
+    if change is None:
+        return _recorded_valid(preview=preview)
+    args = change(cluster_args())
+    return record(lambda: GkeCluster("cluster", args), preview=preview)
+
+
+@cache
+def _recorded_valid(*, preview: bool) -> Recording:
+    """What most tests look at, made once."""
+    return record(lambda: GkeCluster("cluster", cluster_args()), preview=preview)
