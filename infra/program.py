@@ -11,6 +11,7 @@ import yaml
 from infra.clouds import cloud_of
 from infra.config.problems import shown
 from infra.config.reading import PLATFORM
+from infra.config.stack_yaml import load_yaml
 from scheduling.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
@@ -67,9 +68,7 @@ def _text(value: JsonValue) -> str | None:
 def _in_file(stack_file: Path) -> Json:
     try:
         # As the engine sees it, for which a date is a text and every key is one.
-        content: JsonValue = json.loads(
-            json.dumps(yaml.safe_load(stack_file.read_text("utf-8")), default=str)
-        )
+        content: JsonValue = json.loads(json.dumps(load_yaml(stack_file.read_text("utf-8")), default=str))
     except OSError as error:
         raise ConfigError([_unreadable(stack_file, error.strerror or "no file")]) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:

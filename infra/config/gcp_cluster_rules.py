@@ -120,7 +120,7 @@ def _location(location: str | None, region: str, field: str) -> Iterator[Problem
 
 def _zone_of_control_plane(cluster: GcpCluster, region: str, field: str) -> Iterator[Problem]:
     location, zones = cluster.location, cluster.zones
-    if location in (None, region) or zones is None or location in zones:
+    if location is None or not is_zone_of(location, region) or zones is None or location in zones:
         return
     yield Problem(
         field=field,

@@ -44,12 +44,21 @@ class _Location:
 
 def shape_problems(model: type[Section], error: ValidationError, root: str) -> Iterator[Problem]:
     """Every complaint of the parser about a document that should be a `model`; `root` is the document's path."""
-    for detail in error.errors(include_url=False):
+    details = error.errors(include_url=False)
+    for detail in details:
+        if detail["type"] == "too_short" and _has_wrong_item(detail, details):
+            # The parser counts what it could read: a list whose one item is wrong is not short of any.
+            continue
         found = _locate(model, detail["loc"])
         if detail["type"] == "extra_forbidden":
             yield _unknown_field(found, detail, root)
         else:
             yield _wrong_value(found, detail, root)
+
+
+def _has_wrong_item(wrong: "ErrorDetails", others: Sequence["ErrorDetails"]) -> bool:
+    place = wrong["loc"]
+    return any(other["loc"][: len(place)] == place and len(other["loc"]) > len(place) for other in others)
 
 
 def _locate(model: type[Section], location: Place) -> _Location:

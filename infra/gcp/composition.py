@@ -22,7 +22,7 @@ from infra.gcp.cluster import cluster_of
 from infra.gcp.namespaces import make_namespaces
 from infra.gcp.network import network_of
 from infra.gcp.pools import make_classes, make_pools
-from infra.project import survey
+from infra.project import environment_of, survey
 
 if TYPE_CHECKING:
     from infra.config.gcp import GcpPlatform
@@ -73,7 +73,7 @@ def compose(platform: GcpPlatform, stack: str) -> None:
     make_namespaces(
         platform,
         project,
-        environment=stack,
+        environment=environment_of(stack),
         checkpoints=checkpoints,
         after=after(operators, *pools, *classes, admission, fallback_policy, checkpoints),
     )

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "gcp"
 NAMES = ["jobset-spot", "jobset-spot-gpu", "rayjob-spot"]
+STACKS = {"jobset-spot": "gcp-dev", "jobset-spot-gpu": "gcp-prod", "rayjob-spot": "gcp-dev"}
 
 
 def manifest(name: str) -> Json:
@@ -102,7 +103,7 @@ def test_a_rayjob_may_be_tried_again_five_times() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_training_reaches_its_namespaces_checkpoints(name: str) -> None:
     pod = training_pod(name)
-    assert pod["serviceAccountName"] == service_account_of("gcp-dev"), "the one that has the right to them"
+    assert pod["serviceAccountName"] == service_account_of(STACKS[name]), "the one that has the right to them"
     (container,) = objects(pod["containers"])
     assert container["envFrom"] == [{"configMapRef": {"name": CHECKPOINTS}}], (
         "where CHECKPOINT_URI comes from"

@@ -50,11 +50,12 @@ def test_the_program_makes_the_stack_that_is_configured() -> None:
 
 
 def test_a_wrong_configuration_ends_the_program_before_anything_is_registered() -> None:
-    configure(platform_document(lambda d: d.update(cloud="gcp")))
+    configure(platform_document(lambda d: d.update(cloud="openstack")))
     with pytest.raises(pulumi.RunError) as refused:
         record(run)
     assert (
-        str(refused.value) == 'holdfast:platform.cloud: got "gcp"; allowed: local, aws. Write `cloud: local`.'
+        str(refused.value)
+        == 'holdfast:platform.cloud: got "openstack"; allowed: local, aws, gcp. Write `cloud: local`.'
     ), "one message, and the kind of error which the engine shows without a traceback"
 
 
@@ -71,7 +72,7 @@ def test_a_stack_without_configuration_is_refused() -> None:
 
 
 def test_nothing_is_registered_when_the_configuration_is_wrong() -> None:
-    configure(platform_document(lambda d: d.update(cloud="gcp")))
+    configure(platform_document(lambda d: d.update(cloud="openstack")))
     refused = False
 
     def attempt() -> None:
@@ -133,6 +134,19 @@ def test_a_stack_file_that_has_no_end_or_no_sense_is_refused(tmp_path: Path, con
     with pytest.raises(ConfigError) as refused:
         load_platform(stack_file(tmp_path, content))
     assert refused.value.problems, "whatever is in the file, its reader gets no traceback"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "config:\n  aws:region: us-west-2\n  aws:region: eu-west-1\n",
+        "config: {}\nconfig:\n  holdfast:platform: {}\n",
+        "config:\n  holdfast:platform:\n    cloud: local\n    pools: [{name: a}, {name: b,\n      name: c}]\n",
+    ],
+)
+def test_a_key_that_stands_twice_is_refused_with_its_place(tmp_path: Path, content: str) -> None:
+    with pytest.raises(ConfigError, match=r"the key \S+ stands there twice.* line [2-5]"):
+        load_platform(stack_file(tmp_path, content))
 
 
 def test_a_stack_file_in_another_encoding_is_refused(tmp_path: Path) -> None:

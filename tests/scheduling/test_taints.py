@@ -1,7 +1,7 @@
 """Which pods each kind of pool keeps away."""
 
 from scheduling.labels import CapacityType
-from scheduling.taints import GPU, SPOT, SYSTEM, pool_taints
+from scheduling.taints import GKE_SPOT_TAINT, GPU, SPOT, SYSTEM, gke_pool_taints, pool_taints
 
 
 def test_a_cpu_pool_on_demand_takes_every_pod() -> None:
@@ -41,3 +41,36 @@ def test_a_toleration_names_its_taint_and_no_other() -> None:
         "value": "spot",
         "effect": "NoSchedule",
     }, "a toleration by key alone would let a pod onto nodes of a capacity type it did not ask for"
+
+
+def test_gke_is_never_told_of_the_taint_of_gpus() -> None:
+    for capacity in CapacityType:
+        for compute_class in (None, "a100"):
+            declared = gke_pool_taints(capacity=capacity, compute_class=compute_class)
+            assert GPU.key not in {taint.key for taint in declared}, "it adds one itself and takes no second"
+
+
+def test_spot_nodes_of_gke_are_tainted_by_us() -> None:
+    assert gke_pool_taints(capacity=CapacityType.SPOT, compute_class=None) == (GKE_SPOT_TAINT,), (
+        "GKE does not taint a spot pool that was made by hand"
+    )
+    assert gke_pool_taints(capacity=CapacityType.ON_DEMAND, compute_class=None) == (), (
+        "and these take every pod"
+    )
+
+
+def test_a_pool_of_a_compute_class_is_closed_by_its_class_alone() -> None:
+    (taint,) = gke_pool_taints(capacity=CapacityType.SPOT, compute_class="a100")
+    assert taint.as_taint() == {
+        "key": "cloud.google.com/compute-class",
+        "value": "a100",
+        "effect": "NoSchedule",
+    }, "GKE lets in whoever selects the class, and knows nothing of a second taint"
+
+
+def test_the_taint_of_gkes_spot_nodes_is_the_one_manifests_tolerate() -> None:
+    assert GKE_SPOT_TAINT.as_taint() == {
+        "key": "cloud.google.com/gke-spot",
+        "value": "true",
+        "effect": "NoSchedule",
+    }, "manifests that tolerate it are in the wild"

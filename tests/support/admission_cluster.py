@@ -23,9 +23,10 @@ from tests.support.json_objects import obj, objects
 from tests.support.training_pods import RULES, container, pod
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Callable, Generator, Iterable, Mapping
     from pathlib import Path
 
+    from components.admission.rules import AdmissionRule
     from scheduling.json import Json
 
 TRAINING_NAMESPACE = "vision"
@@ -37,16 +38,28 @@ SELECTS_SPOT: Json = {"nodeSelector": {CAPACITY_TYPE: SPOT}}
 
 @contextmanager
 def running_admission(folder: Path) -> Generator[KubeClient]:
-    """A cluster where admission is in force, with one training namespace and one that is none."""
+    """A cluster where admission is in force and FallbackPolicy is known, with policies beside ours that change pods."""
+    with running_rules(folder, RULES, in_force, beside=rewriting_objects()) as client:
+        define_fallback_policies(client)
+        yield client
+
+
+@contextmanager
+def running_rules(
+    folder: Path,
+    rules: Iterable[AdmissionRule],
+    in_force: Callable[[KubeClient], bool],
+    beside: Iterable[Json] = (),
+) -> Generator[KubeClient]:
+    """A cluster where these rules are in force, with one training namespace and one that is none."""
     with running_control_plane(folder) as workspace:
         client = KubeClient.from_kubeconfig(workspace.kubeconfig("local"))
         try:
             make_namespace(client, TRAINING_NAMESPACE, {TRAINING: TRAINING_VALUE})
             make_namespace(client, OTHER_NAMESPACE, {})
-            for manifest in [*admission_objects(RULES), *rewriting_objects()]:
+            for manifest in [*admission_objects(rules), *beside]:
                 client.apply(manifest, field_manager="tests")
-            wait_until_in_force(client)
-            define_fallback_policies(client)
+            wait_until_in_force(client, in_force)
             yield client
         finally:
             client.close()
@@ -92,7 +105,7 @@ def make_namespace(client: KubeClient, name: str, labels: Mapping[str, str]) -> 
     )
 
 
-def wait_until_in_force(client: KubeClient) -> None:
+def wait_until_in_force(client: KubeClient, in_force: Callable[[KubeClient], bool]) -> None:
     """Wait until the API server has taken up every policy, which it does a moment after it has accepted one."""
     deadline = time.monotonic() + 30
     while not in_force(client):

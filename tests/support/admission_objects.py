@@ -10,7 +10,7 @@ from scheduling.labels import CAPACITY_TYPE, SPOT
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from components.admission.rules import TolerationRule
+    from components.admission.rules import AdmissionRule
     from scheduling.json import Json
 
 API_VERSION = "admissionregistration.k8s.io/v1"
@@ -21,7 +21,7 @@ GIVEN_SPOT = "given-spot"
 TOUCHED = "touched"
 
 
-def admission_objects(rules: Iterable[TolerationRule]) -> list[Json]:
+def admission_objects(rules: Iterable[AdmissionRule]) -> list[Json]:
     """Each rule's policy and binding."""
     return [
         manifest

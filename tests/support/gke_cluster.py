@@ -10,7 +10,7 @@ from rehearsal.kube.summary import mapping, sequence
 from rehearsal.paths import Workspace
 from rehearsal.scenes.gke import Gke
 from rehearsal.stacks.cluster_nodes import ClusterNodes
-from scheduling.json import Json, JsonValue
+from scheduling.json import Json
 from tests.support.cloud_stack import CloudStack
 
 PLACE = "gke"
@@ -103,6 +103,10 @@ class GkeInUse:
         for pod in self.client.list("v1", "Pod", namespace="default"):
             name = str(mapping(pod["metadata"])["name"])
             self.client.delete("v1", "Pod", name, namespace="default", grace_seconds=0)
+        for data in self.client.list("v1", "ConfigMap", namespace="default"):
+            name = str(mapping(data["metadata"])["name"])
+            if name.startswith("conf-"):
+                self.client.delete("v1", "ConfigMap", name, namespace="default")
         with self.stack.cloud().changing() as console:
             for one in console.all():
                 console.remove(one.type, one.id)
@@ -114,8 +118,14 @@ def labels_of(node: Json) -> Json:
     return mapping(mapping(node["metadata"]).get("labels"))
 
 
-def taints_of(node: Json) -> list[Json]:
-    return [mapping(each) for each in sequence(mapping(node.get("spec")).get("taints"))]
+def taints_of(node: Json) -> list[str]:
+    """The taints of a node's pool, as `key=value:effect`: Kubernetes' own come and go."""
+    taints = map(mapping, sequence(mapping(node.get("spec")).get("taints")))
+    return [
+        f"{taint.get('key')}={taint.get('value', '')}:{taint.get('effect')}"
+        for taint in taints
+        if not str(taint.get("key")).startswith("node.kubernetes.io/")
+    ]
 
 
 def phase(pod: Json) -> object:
@@ -127,7 +137,7 @@ def is_unschedulable(pod: Json) -> bool:
     return any(each.get("reason") == "Unschedulable" for each in conditions)
 
 
-def a_pod(name: str, *, cpu: str = "3", gpus: int = 0, **spec: JsonValue) -> Json:
+def a_pod(name: str, *, cpu: str = "3", gpus: int = 0, spec: Json | None = None) -> Json:
     """A pod that needs most of a machine of four cores."""
     limits = {"nvidia.com/gpu": str(gpus)} if gpus else {}
     resources: Json = {"requests": {"cpu": cpu, "memory": "1Gi"}, "limits": limits}
@@ -136,5 +146,5 @@ def a_pod(name: str, *, cpu: str = "3", gpus: int = 0, **spec: JsonValue) -> Jso
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": name, "namespace": "default"},
-        "spec": {"restartPolicy": "Never", "containers": [container], **spec},
+        "spec": {"restartPolicy": "Never", "containers": [container], **(spec or {})},
     }

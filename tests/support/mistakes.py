@@ -153,7 +153,7 @@ MISTAKES: dict[str, tuple[Callable[[Document], object], str, str]] = {
         ".checkpoints.retainDays",
         "Leave it out",
     ),
-    "a cloud that is not there": (lambda d: d.update(cloud="gcp"), ".cloud", "Write `cloud: local`."),
+    "a cloud that is not there": (lambda d: d.update(cloud="openstack"), ".cloud", "Write `cloud: local`."),
     "another cloud with a typo": (lambda d: d.update(cloud="awss"), ".cloud", "Write `cloud: aws`."),
     "a cloud with a typo": (lambda d: d.update(cloud="locla"), ".cloud", "Write `cloud: local`."),
     "no cloud": (lambda d: d.pop("cloud"), ".cloud", "Write `cloud: local`."),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 import pulumi
@@ -153,12 +154,9 @@ def _loop_of_this_thread() -> Generator[None]:
         loop.close()
 
 
-def _have_a_loop() -> None:
-    """Programs run on the thread's event loop, which any `asyncio.run` before has taken away."""
-    try:
-        asyncio.get_event_loop_policy().get_event_loop()
-    except RuntimeError:
-        asyncio.set_event_loop(asyncio.new_event_loop())
+@cache
+def _main_loop() -> asyncio.AbstractEventLoop:
+    return asyncio.new_event_loop()
 
 
 def _recorded(request: resource_pb2.RegisterResourceRequest, urn: str) -> Recorded:
@@ -196,7 +194,8 @@ def record(build: Callable[[], object], *, preview: bool = False, answer: Answer
     found where the program looks something up. What the program raises is raised from here.
     """
     recording = Recording()
-    _have_a_loop()
+    # Programs run on the thread's event loop, which any `asyncio.run` before has taken away.
+    asyncio.set_event_loop(_main_loop())
     mocks = _Echo(answer, preview=preview)
     # A stack keeps the transformations that a program registers on it: each program gets a new one.
     settings.set_root_resource(cast("pulumi.Resource", None))

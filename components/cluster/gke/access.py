@@ -56,10 +56,15 @@ class DnsEndpoint:
 class AuthorizedNetworks:
     """By address, from these ranges (`203.0.113.0/24`): nodes are let in without being named, nobody else is.
 
-    With private ranges alone there is no public address.
+    With private ranges alone there is no public address. Raises ValueError for no range at all.
     """
 
     cidrs: Sequence[str]
+
+    def __post_init__(self) -> None:
+        """Refuse a cluster that only its own nodes would reach."""
+        if not self.cidrs:
+            raise ValueError("cidrs is empty: nobody but the nodes would reach the cluster; name a range")
 
     @property
     def has_public_address(self) -> bool:

@@ -54,6 +54,11 @@ def test_a_name_that_answers_nobody_is_refused() -> None:
         DnsEndpoint(allow_external=False)
 
 
+def test_addresses_that_nobody_is_let_in_to_are_refused() -> None:
+    with pytest.raises(ValueError, match="name a range"):
+        AuthorizedNetworks(cidrs=[])
+
+
 def test_from_ranges_of_the_internet_there_is_a_public_address_for_them_alone() -> None:
     made = cluster(AuthorizedNetworks(cidrs=["203.0.113.0/24", "10.0.0.0/8"]))
     assert value(made, "controlPlaneEndpointsConfig", "dnsEndpointConfig", "allowExternalTraffic") is False, (

@@ -1,0 +1,88 @@
+"""Admission for GKE's pools against a real API server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from components.admission.gke_rules import SAFE_TO_EVICT, gke_rules
+from scheduling import taints
+from scheduling.labels import GKE_PROVISIONING, GKE_SPOT, POOL
+from tests.support.admission_cluster import OTHER_NAMESPACE, TRAINING_NAMESPACE, admitted, running_rules
+from tests.support.admission_model import annotations_of, tolerations_of
+from tests.support.training_pods import POOLS, pod
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
+
+    from rehearsal.kube.client import KubeClient
+    from scheduling.json import Json
+
+pytestmark = pytest.mark.cluster
+
+SPOT_TOLERATION = taints.GKE_SPOT_TAINT.as_toleration()
+GPU_TOLERATION = taints.GPU.as_toleration()
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Generator[KubeClient]:
+    """A cluster with the rules of GKE in force."""
+    with running_rules(tmp_path_factory.mktemp("gke-admission"), gke_rules(POOLS), in_force) as client:
+        yield client
+
+
+def in_force(client: KubeClient) -> bool:
+    found = admitted(client, selecting({POOL: "a100-spot"}))
+    return {SAFE_TO_EVICT} <= annotations_of(found).keys() and len(tolerations_of(found)) == 2
+
+
+def selecting(selector: Mapping[str, str], annotations: Mapping[str, str] | None = None) -> Json:
+    """A training pod with a node selector."""
+    return pod(namespace=TRAINING_NAMESPACE, annotations=annotations or {}, spec={"nodeSelector": selector})
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        {GKE_SPOT: "true"},
+        {GKE_PROVISIONING: "spot"},
+        {GKE_SPOT: "true", GKE_PROVISIONING: "spot"},
+        {POOL: "cpu-spot"},
+    ],
+)
+def test_a_pod_that_selects_spot_is_let_onto_it(cluster: KubeClient, selector: Mapping[str, str]) -> None:
+    found = tolerations_of(admitted(cluster, selecting(selector)))
+    assert found == [SPOT_TOLERATION], "once, however often it asks, and nothing else"
+
+
+def test_a_helper_follows_its_job_to_a_spot_pool_with_gpus(cluster: KubeClient) -> None:
+    found = tolerations_of(admitted(cluster, selecting({POOL: "a100-spot"})))
+    assert sorted(map(str, found)) == sorted(map(str, [SPOT_TOLERATION, GPU_TOLERATION])), (
+        "both taints are there"
+    )
+
+
+@pytest.mark.parametrize("selector", [{}, {POOL: "cpu"}, {GKE_PROVISIONING: "standard"}])
+def test_a_pod_that_does_not_ask_for_spot_never_lands_on_it(
+    cluster: KubeClient, selector: Mapping[str, str]
+) -> None:
+    assert tolerations_of(admitted(cluster, selecting(selector))) == [], "it tolerates nothing"
+
+
+@pytest.mark.parametrize("annotations", [{}, {"team": "vision"}])
+def test_training_pods_keep_their_nodes(cluster: KubeClient, annotations: Mapping[str, str]) -> None:
+    found = annotations_of(admitted(cluster, selecting({}, annotations)))
+    assert found == {**annotations, SAFE_TO_EVICT: "false"}, "beside whatever else they carry"
+
+
+def test_what_an_author_wrote_stays(cluster: KubeClient) -> None:
+    found = annotations_of(admitted(cluster, selecting({}, {SAFE_TO_EVICT: "true"})))
+    assert found == {SAFE_TO_EVICT: "true"}, "a pod may be moved if its author says so"
+
+
+def test_other_namespaces_are_left_alone(cluster: KubeClient) -> None:
+    other = pod(namespace=OTHER_NAMESPACE, annotations={}, spec={"nodeSelector": {GKE_SPOT: "true"}})
+    found = admitted(cluster, other)
+    assert tolerations_of(found) == [], "nobody said that jobs run there"
+    assert annotations_of(found) == {}, "nor that their nodes are to be kept"

@@ -1,0 +1,272 @@
+"""Single mistakes in the cluster and the network of a GCP stack's document, each with the refusal that it deserves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.support.aws_documents import section
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scheduling.json import JsonValue
+    from tests.support.builders import Document
+
+    Mistake = tuple[Callable[[Document], object], str, str]
+
+BROUGHT: Document = {
+    "network": "projects/host-project/global/networks/shared",
+    "subnetwork": "projects/host-project/regions/us-central1/subnetworks/training",
+    "podsRange": "pods",
+    "servicesRange": "services",
+}
+
+
+def access(**given: JsonValue) -> Callable[[Document], object]:
+    """A document with another way in."""
+    return lambda document: section(document, "cluster").update(access=given)
+
+
+def maintenance(**given: JsonValue) -> Callable[[Document], object]:
+    """A document with other times of upgrades."""
+    return lambda document: section(document, "cluster").update(maintenance=given)
+
+
+CLUSTER_MISTAKES: dict[str, Mistake] = {
+    # the mistake: how it is made, the field that is named, and a part of the mend
+    "no cluster": (lambda d: d.pop("cluster"), ".cluster", "Add `cluster: {access: "),
+    "a version whose admission adds no tolerations": (
+        lambda d: section(d, "cluster").update(version="1.35"),
+        ".cluster.version",
+        '{key: cloud.google.com/gke-spot, operator: Equal, value: "true", effect: NoSchedule}',
+    ),
+    "a version with a patch": (
+        lambda d: section(d, "cluster").update(version="1.36.4-gke.1391000"),
+        ".cluster.version",
+        'Write "1.36".',
+    ),
+    "a version that YAML read as a number": (
+        lambda d: section(d, "cluster").update(version=1.36),
+        ".cluster.version",
+        'Put it in quotes: "1.36".',
+    ),
+    "a mistyped channel": (
+        lambda d: section(d, "cluster").update(channel="Regualr"),
+        ".cluster.channel",
+        'Write "regular".',
+    ),
+    "a control plane in another region": (
+        lambda d: section(d, "cluster").update(location="europe-west4"),
+        ".cluster.location",
+        "Leave it out for us-central1, or change gcp:region.",
+    ),
+    "a control plane apart from its nodes": (
+        lambda d: section(d, "cluster").update(location="us-central1-f"),
+        ".cluster.zones",
+        "Add it, or leave out zones",
+    ),
+    "a zone of another region": (
+        lambda d: section(d, "cluster").update(zones=["us-central1-a", "europe-west4-b"]),
+        ".cluster.zones[1]",
+        'Write "us-central1-b"',
+    ),
+    "a zone that the region lacks": (
+        lambda d: section(d, "cluster").update(zones=["us-central1-d"]),
+        ".cluster.zones[0]",
+        'Write "us-central1-a"',
+    ),
+    "a zone without its region": (
+        lambda d: section(d, "cluster").update(zones=["a"]),
+        ".cluster.zones[0]",
+        "such as us-central1-a",
+    ),
+    "a zone twice": (
+        lambda d: section(d, "cluster").update(zones=["us-central1-a", "us-central1-a"]),
+        ".cluster.zones[1]",
+        "Remove one",
+    ),
+    "no way in": (access(), ".cluster.access", "`authorizedNetworks: [203.0.113.7/32]`"),
+    "both ways in": (
+        access(dnsEndpoint={"allowExternal": True}, authorizedNetworks=["203.0.113.0/24"]),
+        ".cluster.access",
+        "Leave out the one or the other.",
+    ),
+    "an endpoint open to the internet without its being said": (
+        access(dnsEndpoint={}),
+        ".cluster.access.dnsEndpoint.allowExternal",
+        "Say `allowExternal: true` if that is meant",
+    ),
+    "an endpoint that is closed to everybody": (
+        access(dnsEndpoint={"allowExternal": False}),
+        ".cluster.access.dnsEndpoint.allowExternal",
+        "or write authorizedNetworks instead",
+    ),
+    "the whole internet": (
+        access(authorizedNetworks=["0.0.0.0/0"]),
+        ".cluster.access.authorizedNetworks",
+        "dnsEndpoint: {allowExternal: true}",
+    ),
+    "the whole internet in two halves": (
+        access(authorizedNetworks=["0.0.0.0/1", "128.0.0.0/1"]),
+        ".cluster.access.authorizedNetworks",
+        "Write your own addresses",
+    ),
+    "nobody's networks": (
+        access(authorizedNetworks=[]),
+        ".cluster.access.authorizedNetworks",
+        "[203.0.113.0/24]",
+    ),
+    "an address that is no block": (
+        access(authorizedNetworks=["203.0.113.7"]),
+        ".cluster.access.authorizedNetworks[0]",
+        'Write "203.0.113.7/32".',
+    ),
+    "Amazon's word for the way in": (
+        lambda d: section(d, "cluster").update(publicAccessCidrs=["203.0.113.0/24"]),
+        ".cluster.publicAccessCidrs",
+        "access: {authorizedNetworks: […]}",
+    ),
+    "administrators": (
+        lambda d: section(d, "cluster").update(admins=["user:me@example.com"]),
+        ".cluster.admins",
+        "IAM says who administers",
+    ),
+    "system nodes with GPUs": (
+        lambda d: section(d, "cluster").update(systemNodes={"machineType": "g2-standard-8"}),
+        ".cluster.systemNodes.machineType",
+        "e2-standard-4",
+    ),
+    "a system node with a typo": (
+        lambda d: section(d, "cluster").update(systemNodes={"machineType": "e2-standrad-4"}),
+        ".cluster.systemNodes.machineType",
+        'Write "e2-standard-4".',
+    ),
+    "a key that is no name": (
+        lambda d: section(d, "cluster").update(databaseKey="gke"),
+        ".cluster.databaseKey",
+        "gcloud kms keys list",
+    ),
+    "a version of a key": (
+        lambda d: section(d, "cluster").update(
+            databaseKey="projects/my-project/locations/us-central1/keyRings/r/cryptoKeys/k/cryptoKeyVersions/1"
+        ),
+        ".cluster.databaseKey",
+        'changes: "projects/my-project/locations/us-central1/keyRings/r/cryptoKeys/k".',
+    ),
+    "a key from elsewhere": (
+        lambda d: section(d, "cluster").update(
+            databaseKey="projects/my-project/locations/global/keyRings/r/cryptoKeys/k"
+        ),
+        ".cluster.databaseKey",
+        "--location us-central1",
+    ),
+    # maintenance
+    "a window that is too short": (
+        maintenance(window={"days": ["saturday"], "hours": 4}),
+        ".cluster.maintenance.window.hours",
+        "`hours: 12`",
+    ),
+    "a day twice": (
+        maintenance(window={"days": ["saturday", "saturday"], "hours": 12}),
+        ".cluster.maintenance.window.days[1]",
+        "Remove one",
+    ),
+    "a day in another language": (
+        maintenance(window={"days": ["Samstag"]}),
+        ".cluster.maintenance.window.days[0]",
+        "`days: [saturday, sunday]`",
+    ),
+    "a time that YAML read as a number": (
+        maintenance(window={"start": 1320}),
+        ".cluster.maintenance.window.start",
+        'Put it in quotes: "22:00".',
+    ),
+    "a time of no day": (
+        maintenance(window={"start": "24:00"}),
+        ".cluster.maintenance.window.start",
+        'such as "02:00"',
+    ),
+    "an exclusion that moves": (
+        maintenance(exclusion={"start": "now"}),
+        ".cluster.maintenance.exclusion.start",
+        "one that moved would change at every update",
+    ),
+    "a day that the calendar lacks": (
+        maintenance(exclusion={"start": "2027-02-29"}),
+        ".cluster.maintenance.exclusion.start",
+        "that the calendar has",
+    ),
+    "an exclusion that ends before it begins": (
+        maintenance(exclusion={"start": "2026-12-01", "end": "2026-11-30"}),
+        ".cluster.maintenance.exclusion.end",
+        "Write a later one",
+    ),
+    # the network
+    "ranges that overlap": (
+        lambda d: section(d, "network").update(servicesCidr="10.44.0.0/20"),
+        ".network.servicesCidr",
+        "Write another",
+    ),
+    "public addresses for pods": (
+        lambda d: section(d, "network").update(podsCidr="8.0.0.0/14"),
+        ".network.podsCidr",
+        "Leave it out",
+    ),
+    "a range of pods for fewer nodes than there may be": (
+        lambda d: section(d, "network").update(podsCidr="10.44.0.0/19"),
+        ".network.podsCidr",
+        "Write a wider one, or smaller maxNodes.",
+    ),
+    "a range of nodes for fewer than there may be": (
+        lambda d: section(d, "network").update(nodesCidr="10.40.0.0/27"),
+        ".network.nodesCidr",
+        "Write a wider one, or smaller maxNodes.",
+    ),
+    "a range of Services that is too small": (
+        lambda d: section(d, "network").update(servicesCidr="10.40.16.0/28"),
+        ".network.servicesCidr",
+        'Write "10.40.16.0/20"',
+    ),
+    "a range with bits beyond it": (
+        lambda d: section(d, "network").update(nodesCidr="10.40.0.1/20"),
+        ".network.nodesCidr",
+        'Write "10.40.0.0/20".',
+    ),
+    "Amazon's word for a range": (
+        lambda d: section(d, "network").update(cidr="10.40.0.0/16"),
+        ".network.cidr",
+        "nodesCidr, podsCidr and servicesCidr",
+    ),
+    "a subnetwork without its network": (
+        lambda d: d.update(network={key: value for key, value in BROUGHT.items() if key != "network"}),
+        ".network.network",
+        "Add `network: ",
+    ),
+    "a brought network with a range for nodes": (
+        lambda d: d.update(network={**BROUGHT, "nodesCidr": "10.40.0.0/20"}),
+        ".network.nodesCidr",
+        "Leave it out",
+    ),
+    "a subnetwork in another region": (
+        lambda d: d.update(
+            network={**BROUGHT, "subnetwork": "projects/host-project/regions/us-east1/subnetworks/a"}
+        ),
+        ".network.subnetwork",
+        "change gcp:region",
+    ),
+    "a link to a network": (
+        lambda d: d.update(
+            network={
+                **BROUGHT,
+                "network": "https://www.googleapis.com/compute/v1/projects/host-project/global/networks/shared",
+            }
+        ),
+        ".network.network",
+        'Write "projects/host-project/global/networks/shared".',
+    ),
+    "one range for pods and Services": (
+        lambda d: d.update(network={**BROUGHT, "servicesRange": "pods"}),
+        ".network.servicesRange",
+        "Write another one",
+    ),
+}

@@ -1,0 +1,84 @@
+"""A project that answers what the program asks, as far as a test lets it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from infra.config.gcp_cluster import Channel
+from infra.project.facts import Project
+from scheduling.machines import machine_catalogue
+from tests.support.asking import asked_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from scheduling.json import Json
+
+NUMBER = "123456789012"
+AGENT = f"service-{NUMBER}@gs-project-accounts.iam.gserviceaccount.com"
+ZONES = ("us-central1-a", "us-central1-b", "us-central1-c", "us-central1-f")
+NEWEST = {
+    Channel.RAPID: "1.37.0-gke.1500000",
+    Channel.REGULAR: "1.36.4-gke.1391000",
+    Channel.STABLE: "1.35.8-gke.1225000",
+    Channel.EXTENDED: "1.36.4-gke.1391000",
+}
+
+PROJECT_DATA = "gcp:organizations/getProject:getProject"
+ZONE_NAMES = "gcp:compute/getZones:getZones"
+TYPES = "gcp:compute/getMachineTypes:getMachineTypes"
+VERSIONS = "gcp:container/getEngineVersions:getEngineVersions"
+STORAGE_AGENT = "gcp:storage/getProjectServiceAccount:getProjectServiceAccount"
+
+
+def project(
+    *,
+    zones: tuple[str, ...] | None = ZONES,
+    cluster_zones: tuple[str, ...] = ZONES[:3],
+    sold: Mapping[str, frozenset[str]] | None = None,
+    newest: Mapping[Channel, str] = NEWEST,
+    unanswered: tuple[str, ...] = (),
+) -> Project:
+    """A project that has everything in every zone."""
+    everything = frozenset(machine_catalogue("gcp"))
+    return Project(
+        number=NUMBER,
+        storage_agent=AGENT,
+        cluster_zones=cluster_zones,
+        zones=zones,
+        sold=dict.fromkeys(ZONES, everything) if sold is None else sold,
+        newest=newest,
+        unanswered=unanswered,
+    )
+
+
+def answers(token: str, arguments: Json) -> Json:
+    """What a generous project answers to each question."""
+    names = re.findall(r'name = "([^"]+)"', str(arguments.get("filter")))
+    return {
+        PROJECT_DATA: {"number": NUMBER, "projectId": arguments.get("projectId")},
+        # In no order, as a service may answer.
+        ZONE_NAMES: {"names": [*reversed(ZONES)]},
+        TYPES: {"machineTypes": [_machine_type(name) for name in names]},
+        VERSIONS: {
+            "releaseChannelLatestVersion": {
+                channel.value.upper(): version for channel, version in NEWEST.items()
+            }
+        },
+        STORAGE_AGENT: {"emailAddress": AGENT, "member": f"serviceAccount:{AGENT}"},
+    }[token]
+
+
+def _machine_type(name: str) -> Json:
+    lists: Json = dict.fromkeys(("accelerators", "bundledLocalSsds", "deprecateds"), [])
+    texts: Json = dict.fromkeys(("architecture", "description", "selfLink"), "")
+    numbers: Json = dict.fromkeys(
+        ("guestCpus", "maximumPersistentDisks", "maximumPersistentDisksSizeGb", "memoryMb"), 1
+    )
+    return {**lists, **texts, **numbers, "isSharedCpus": False, "name": name}
+
+
+def asked(ask: Callable[[], object], answer: Callable[[str, Json], Json] = answers) -> None:
+    """Run what asks questions, with a project that answers them."""
+    asked_of(answer, ask, stack="gcp")
