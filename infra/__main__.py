@@ -2,4 +2,4 @@
 
 from infra.program import run
 
-run()
+run(needs_commands=True)

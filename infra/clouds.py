@@ -34,13 +34,15 @@ class Cloud:
 
     `read` parses a stack's document and raises ConfigError with every problem; `build` does the same, then composes
     the stack of that name. Both are given the stack's values under the keys of `settings`. `provider_packages` are
-    the Pulumi providers its stacks use.
+    the Pulumi providers its stacks use. `missing_command` tells of a command that is not here and without which
+    nobody gets into a cluster of this cloud.
     """
 
     provider_packages: tuple[str, ...]
     read: Callable[[Json, Settings], Platform]
     build: Callable[[Json, Settings, str], None]
     settings: tuple[str, ...] = ()
+    missing_command: Callable[[], Problem | None] = lambda: None
 
 
 def _read_local(document: Json, _: Settings) -> LocalPlatform:
@@ -91,6 +93,12 @@ def _build_gcp(document: Json, settings: Settings, stack: str) -> None:
     gcp.compose(platform, stack)
 
 
+def _missing_gcp_command() -> Problem | None:
+    from infra.project import plugin_problem
+
+    return plugin_problem()
+
+
 CLOUDS: Final[Mapping[str, Cloud]] = {
     "local": Cloud(provider_packages=("kubernetes",), read=_read_local, build=_build_local),
     "aws": Cloud(
@@ -104,6 +112,7 @@ CLOUDS: Final[Mapping[str, Cloud]] = {
         read=_read_gcp,
         build=_build_gcp,
         settings=(_GCP_PROJECT, _GCP_REGION),
+        missing_command=_missing_gcp_command,
     ),
 }
 

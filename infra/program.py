@@ -21,14 +21,16 @@ if TYPE_CHECKING:
     from scheduling.json import Json, JsonValue
 
 
-def run() -> None:
+def run(*, needs_commands: bool = False) -> None:
     """Compose the stack that is selected.
 
-    Raises pulumi.RunError, which the engine shows as one message, for a configuration that cannot be used; nothing
-    is registered then.
+    Raises pulumi.RunError, which the engine shows as one message, for a configuration that cannot be used, and with
+    `needs_commands` where one is missing by which clients get into the cloud's cluster; nothing is registered then.
     """
     try:
         cloud, document = cloud_of(_configured())
+        if needs_commands:
+            _refuse_missing_command(cloud)
         cloud.build(document, _configured_settings(cloud), pulumi.get_stack())
     except ConfigError as error:
         raise pulumi.RunError(str(error)) from None
@@ -47,6 +49,12 @@ def load_platform(stack_file: Path) -> Platform:
 def provider_packages(platform: Platform) -> tuple[str, ...]:
     """The Pulumi providers which a platform's stack uses."""
     return cloud_of({"cloud": platform.cloud})[0].provider_packages
+
+
+def _refuse_missing_command(cloud: Cloud) -> None:
+    missing = cloud.missing_command()
+    if missing is not None:
+        raise ConfigError([missing])
 
 
 def _configured() -> JsonValue:

@@ -14,9 +14,8 @@ from rehearsal.kube.client import KubeClient
 from rehearsal.providers.faults import Faults
 from rehearsal.scenes.default_placement import default_placement, plain_pod
 from rehearsal.scenes.expectations import unmet_by_default_placement, unmet_by_restart
-from rehearsal.scenes.manifests import load_example
+from rehearsal.scenes.manifests import acting_as, load_example
 from rehearsal.scenes.platform import Platform, training_platform
-from rehearsal.scenes.provisioning import Provisioner
 from rehearsal.scenes.spot_restart import leave_running, restart_on_spot
 from rehearsal.stacks import Stack
 from scheduling.json import Json
@@ -46,7 +45,7 @@ class Course:
             self.remarks += self.stack.stand_ins(Faults()).clouds.remarks()
             machines = machines_for(self.stack, client)
             platform = training_platform(client, self.stack.name, self.say, machines)
-            jobset = self._jobset(machines)
+            jobset = self._jobset(platform)
             self._use(platform, jobset)
             self._place_a_plain_pod(platform)
             self._read_back()
@@ -79,9 +78,10 @@ class Course:
         self.judge(outcome)
         return outcome
 
-    def _jobset(self, machines: Provisioner) -> Json:
+    def _jobset(self, platform: Platform) -> Json:
         root, cloud = self.stack.workspace.project_root, self.stack.subject.cloud
-        return load_example(root, spot_example(machines), cloud=cloud)
+        example = load_example(root, spot_example(platform.provisioner), cloud=cloud)
+        return acting_as(example, platform.trainer())
 
     def _use(self, platform: Platform, jobset: Json) -> None:
         with self.programme.act("a job loses its spot node") as seen:

@@ -1,5 +1,6 @@
 """The examples that the scenes play, as their users would apply them."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -9,6 +10,7 @@ from rehearsal.errors import RehearsalError
 from rehearsal.kube.summary import mapping, sequence
 from scheduling.json import Json, JsonValue
 
+_ACCOUNT: Final = "serviceAccountName"
 JOBSET_ON_SPOT: Final = "jobset-spot"
 JOBSET_ON_SPOT_GPUS: Final = "jobset-spot-gpu"
 
@@ -21,6 +23,25 @@ def load_example(project_root: Path, name: str, *, cloud: str = "local") -> Json
     except (OSError, yaml.YAMLError) as error:
         raise RehearsalError(f"the example {path} cannot be read ({error}): restore it") from error
     return mapping(document)
+
+
+def acting_as(obj: Json, service_account: str) -> Json:
+    """Return an object whose pods act as a service account, where they act as one at all.
+
+    An example names that of one environment; its user writes the one that the namespace has.
+    """
+    return mapping(_acting_as(obj, service_account))
+
+
+def _acting_as(value: JsonValue, service_account: str) -> JsonValue:
+    if isinstance(value, Mapping):
+        return {
+            key: service_account if key == _ACCOUNT else _acting_as(each, service_account)
+            for key, each in value.items()
+        }
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        return value
+    return [_acting_as(each, service_account) for each in sequence(value)]
 
 
 def pod_count(jobset: Json) -> int:

@@ -34,6 +34,16 @@ class Platform:
         """Who buys the platform's machines."""
         return self.machines or Karpenter(self.client)
 
+    def trainer(self) -> str:
+        """The service account that pods of the training namespace act as. Raises RehearsalError without one."""
+        accounts = self.client.list("v1", "ServiceAccount", namespace=self.namespace)
+        names = sorted(name for name in map(name_of, accounts) if name != "default")
+        if not names:
+            raise RehearsalError(
+                f"namespace {self.namespace} has no service account of its own: bring the stack up again"
+            )
+        return names[0]
+
     def nodes(self) -> list[Json]:
         """All nodes."""
         return self.client.list("v1", "Node")

@@ -125,7 +125,10 @@ def test_google_and_azure_are_stood_in_for_likewise(tmp_path: Path) -> None:
         from pulumi_azure_native import resources, storage
         from pulumi_gcp import container
 
-        cluster = container.Cluster("train", location="us-central1", initial_node_count=1)
+        # Protected unless it is said that it is not, as by the real provider.
+        cluster = container.Cluster(
+            "train", location="us-central1", initial_node_count=1, deletion_protection=False
+        )
         container.NodePool("spot", cluster=cluster.name, location="us-central1", node_config={"spot": True})
         group = resources.ResourceGroup("ml")
         for account in ("one", "two"):

@@ -60,4 +60,5 @@ def test_the_pack_tells_what_it_holds(command: list[str], tmp_path: Path) -> Non
     assert levels == {
         "training-ladder-ends-on-demand": analyzer_pb2.MANDATORY,
         "training-ladder-end-not-known-yet": analyzer_pb2.ADVISORY,
+        "compute-class-of-one-capacity-type": analyzer_pb2.MANDATORY,
     }, "what is proven wrong stops a run, what is not known yet does not"

@@ -1,5 +1,7 @@
 """The examples for AWS: manifests as their users were promised they may write them, and training that resumes."""
 
+# ruff: noqa: N803 - the parameters of S3's client have S3's names
+
 from __future__ import annotations
 
 import importlib.util
@@ -102,20 +104,20 @@ class Bucket:
     def __init__(self) -> None:
         self.contents: dict[tuple[str, str], bytes] = {}
 
-    def put_object(self, *, Bucket: str, Key: str, Body: bytes) -> None:  # noqa: N803 - S3's names, here and below
+    def put_object(self, *, Bucket: str, Key: str, Body: bytes) -> None:
         self.contents[Bucket, Key] = Body
 
-    def get_object(self, *, Bucket: str, Key: str) -> Mapping[str, object]:  # noqa: N803
+    def get_object(self, *, Bucket: str, Key: str) -> Mapping[str, object]:
         return {"Body": io.BytesIO(self.contents[Bucket, Key])}
 
-    def delete_object(self, *, Bucket: str, Key: str) -> None:  # noqa: N803
+    def delete_object(self, *, Bucket: str, Key: str) -> None:
         del self.contents[Bucket, Key]
 
     def get_paginator(self, operation: str) -> Bucket:
         assert operation == "list_objects_v2", f"{operation} is not what lists"
         return self
 
-    def paginate(self, *, Bucket: str, Prefix: str) -> Iterator[Mapping[str, object]]:  # noqa: N803
+    def paginate(self, *, Bucket: str, Prefix: str) -> Iterator[Mapping[str, object]]:
         """Two keys a page: a run that kept many checkpoints must see the last of them."""
         keys = [key for bucket, key in self.contents if bucket == Bucket and key.startswith(Prefix)]
         for start in range(0, len(keys), 2):

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from datetime import datetime, timedelta
 from ipaddress import IPv4Network
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, cast, get_args
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infra.config.gcp import WayBack
+from infra.config.gcp import GcpDocument, WayBack
 from infra.config.gcp_cluster import Channel
 from infra.config.gcp_maintenance import MaintenanceWindow, Weekday
 from infra.config.gcp_network import BroughtGcpNetwork, MadeGcpNetwork
 from infra.config.gcp_pool import Upgrades
+from infra.config.section import Section
 from infra.program import load_platform
 from scheduling.labels import CapacityType
 from scheduling.machines import attachable_to, machine_catalogue, zones_of
@@ -37,6 +40,8 @@ from tests.support.gcp_documents import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from hypothesis.strategies import DrawFn
 
     from infra.config.gcp import GcpPlatform
@@ -89,8 +94,11 @@ def test_a_pool_has_the_gpus_of_its_machine() -> None:
 
 def test_a_pool_has_the_gpus_that_are_attached_to_its_machine() -> None:
     pool = gcp_platform(
-        lambda d: entry(d, "pools", 1).update(
-            machineType="n1-standard-8", accelerator={"type": "nvidia-tesla-t4", "count": 2}
+        lambda d: (
+            d.pop("namespaces"),
+            entry(d, "pools", 1).update(
+                machineType="n1-standard-8", accelerator={"type": "nvidia-tesla-t4", "count": 2}
+            ),
         )
     ).pools[1]
     machine = pool.machine()
@@ -369,3 +377,36 @@ def test_any_document_is_read_or_refused_and_nothing_else_happens(
     found = gcp_problems(given_cloud, region)
     assert found, "none of these has pools"
     assert all(problem.mend for problem in found), "a refusal without a mend leaves the user alone"
+
+
+def documented() -> str:
+    text = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
+    _, _, rest = text.partition("\n## `gcp` only\n")
+    return rest.partition("\n## ")[0]
+
+
+def test_the_example_in_the_documentation_is_valid() -> None:
+    (example,) = re.findall(r"```yaml\n(.*?)```", documented(), re.DOTALL)
+    config = cast("dict[str, Document]", yaml.safe_load(example)["config"])
+    found = gcp_problems(config["holdfast:platform"], str(config["gcp:region"]), str(config["gcp:project"]))
+    assert not found, "it is copied before anything else is read"
+
+
+def sections_of(section: type[Section]) -> Iterator[type[Section]]:
+    yield section
+    for info in section.model_fields.values():
+        for part in (info.annotation, *get_args(info.annotation)):
+            for inner in (part, *get_args(part)):
+                if isinstance(inner, type) and issubclass(inner, Section):
+                    yield from sections_of(inner)
+
+
+def test_every_field_is_documented() -> None:
+    text = (
+        documented()
+        + (ROOT / "docs/configuration.md").read_text(encoding="utf-8").partition("\n## `local` only")[0]
+    )
+    fields = {name for section in sections_of(GcpDocument) for name in section.field_names()}
+    assert {"podsCidr", "podsRange", "allowExternal", "perZone", "ladder"} <= fields, "else this shows little"
+    missing = sorted(name for name in fields if not re.search(rf"\b{name}\b", text))
+    assert not missing, "what nobody finds nobody uses"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import runpy
 from string import ascii_letters, digits
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 
 from components.namespace.component import service_account_of
 from infra.naming import is_dns_label
+from infra.program import run
 from infra.project import Project, environment_of, plugin_problem, survey
 from infra.project.findings import refusals, warnings
 from infra.project.lookups import Lookups
@@ -19,7 +22,7 @@ from infra.project.zones import zones_of_cluster
 from scheduling.errors import ConfigError
 from tests.support.aws_documents import section
 from tests.support.builders import entry
-from tests.support.gcp_documents import KEY, PROJECT, REGION, gcp_platform
+from tests.support.gcp_documents import KEY, PROJECT, REGION, gcp_document, gcp_platform
 from tests.support.gcp_project import (
     AGENT,
     NEWEST,
@@ -36,10 +39,12 @@ from tests.support.gcp_project import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
+    from pathlib import Path
 
     from infra.config.gcp import GcpPlatform
     from scheduling.json import Json
+    from tests.support.builders import Document
 
 PLATFORM = "holdfast:platform"
 CPUS = frozenset({"e2-standard-4", "n2-standard-4", "n2-standard-16"})
@@ -81,20 +86,15 @@ def test_a_zone_that_the_project_does_not_have_is_refused() -> None:
 
 
 def test_a_control_plane_in_a_zone_that_the_project_does_not_have_is_refused() -> None:
-    def change(document: dict[str, object]) -> None:
-        document["cluster"] = {
-            "access": {"authorizedNetworks": ["10.0.0.0/8"]},
-            "location": "us-central1-f",
-        }
-
-    platform = gcp_platform(change)  # pyright: ignore[reportArgumentType] - a document with one section replaced
+    cluster: Document = {"access": {"authorizedNetworks": ["10.0.0.0/8"]}, "location": "us-central1-f"}
+    platform = gcp_platform(lambda d: d.update(cluster=cluster))
     assert refused(platform, project(zones=ZONES[:3], cluster_zones=("us-central1-f",))) == [
         ".cluster.location"
     ], "the one place where it is written"
 
 
 def test_a_pool_over_zones_of_which_one_lacks_the_machine_is_refused_with_the_others() -> None:
-    sold = {zone: WITH_A100 for zone in ZONES} | {"us-central1-b": CPUS}
+    sold = dict.fromkeys(ZONES, WITH_A100) | {"us-central1-b": CPUS}
     (problem,) = refusals(gcp_platform(), project(sold=sold))
     assert problem.field == f"{PLATFORM}.pools[3].zones", "a100 names no zones, and so has the cluster's"
     assert "us-central1-b" in problem.value, "the zone that lacks it"
@@ -102,7 +102,7 @@ def test_a_pool_over_zones_of_which_one_lacks_the_machine_is_refused_with_the_ot
 
 
 def test_a_machine_that_none_of_the_zones_has_is_refused_with_those_that_have() -> None:
-    sold = {zone: CPUS for zone in ZONES} | {"us-central1-f": WITH_A100}
+    sold = dict.fromkeys(ZONES, CPUS) | {"us-central1-f": WITH_A100}
     problems = list(refusals(gcp_platform(), project(sold=sold)))
     assert [problem.field for problem in problems] == [
         f"{PLATFORM}.pools[2].machineType",
@@ -117,7 +117,7 @@ def test_a_machine_that_the_region_lacks_is_refused() -> None:
 
 
 def test_system_nodes_that_a_zone_lacks_are_refused() -> None:
-    sold = {zone: WITH_A100 for zone in ZONES} | {"us-central1-c": WITH_A100 - {"e2-standard-4"}}
+    sold = dict.fromkeys(ZONES, WITH_A100) | {"us-central1-c": WITH_A100 - {"e2-standard-4"}}
     assert refused(gcp_platform(), project(sold=sold)) == [".cluster.zones"], (
         "the cluster would have no services"
     )
@@ -206,6 +206,65 @@ def test_a_plugin_that_is_there_is_enough() -> None:
 
     assert plugin_problem(find) is None, "there is nothing to say"
     assert looked_for == ["gke-gcloud-auth-plugin"], "no other command is needed"
+
+
+@pytest.fixture
+def _no_configuration_is_left_behind() -> Generator[None]:
+    yield
+    pulumi.runtime.set_all_config({})
+
+
+def attempt(*, needs_commands: bool) -> str:
+    """Run the program of a GCP stack in a project that answers nothing. Returns its refusal."""
+    pulumi.runtime.set_all_config(
+        {
+            "gcp:project": PROJECT,
+            "gcp:region": REGION,
+            "holdfast:platform": json.dumps(gcp_document()),
+        }
+    )
+    refusals_seen: list[str] = []
+
+    def run_it() -> None:
+        try:
+            run(needs_commands=needs_commands)
+        except pulumi.RunError as refusal:
+            refusals_seen.append(str(refusal))
+
+    asked(run_it, silent_about(PROJECT_DATA))
+    return refusals_seen[0]
+
+
+@pytest.mark.usefixtures("_no_configuration_is_left_behind")
+def test_pulumi_up_is_refused_without_the_plugin_before_anything_is_asked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert attempt(needs_commands=True).startswith("gke-gcloud-auth-plugin: got no such command"), (
+        "whoever runs it learns so in the first second"
+    )
+    plugin = tmp_path / "gke-gcloud-auth-plugin"
+    plugin.touch(mode=0o755)
+    assert attempt(needs_commands=True).startswith("Google Cloud credentials"), "with it the program goes on"
+
+
+@pytest.mark.usefixtures("_no_configuration_is_left_behind")
+def test_a_rehearsal_needs_no_plugin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert attempt(needs_commands=False).startswith("Google Cloud credentials"), (
+        "its API server is on this machine and asks nobody for a token"
+    )
+
+
+def test_pulumi_runs_the_program_with_its_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[bool] = []
+
+    def listen(*, needs_commands: bool) -> None:
+        runs.append(needs_commands)
+
+    monkeypatch.setattr("infra.program.run", listen)
+    runpy.run_module("infra.__main__")
+    assert runs == [True], "else nobody would look for the plugin"
 
 
 # --- asking ---------------------------------------------------------------------------------------

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
+from policies.compute_classes import compute_class_findings
 from policies.findings import StackResource
 from policies.known_values import UNKNOWN
 from policies.ladder_end import ladder_end_findings
 from scheduling.labels import CAPACITY_TYPE, POOL, TRAINING
+from tests.support.gke_stack_resources import compute_class, gke_pools
 from tests.support.stack_resources import compliant
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ WORDS: tuple[str, ...] = (
     "pool",
     "key",
     "values",
+    "nodeSelector",
+    "nodepools",
     CAPACITY_TYPE,
     POOL,
     TRAINING,
@@ -61,8 +65,8 @@ def damaged(draw: st.DrawFn, value: Value) -> Value:
 
 @st.composite
 def damaged_stacks(draw: st.DrawFn) -> list[StackResource]:
-    """The compliant stack with damage in some of its resources."""
-    stack = compliant()
+    """The compliant stack, with what GKE has beside it, with damage in some of its resources."""
+    stack = [*compliant(), *gke_pools(), compute_class({"nodepools": ["a100-spot"]}, {"spot": True})]
     for index in draw(st.sets(st.integers(0, len(stack) - 1), min_size=1)):
         props = draw(damaged(stack[index].props).filter(lambda found: isinstance(found, Mapping)))
         assert isinstance(props, Mapping), "a resource's properties are an object"
@@ -72,7 +76,7 @@ def damaged_stacks(draw: st.DrawFn) -> list[StackResource]:
 
 @given(stack=damaged_stacks())
 def test_a_malformed_resource_never_breaks_a_rule(stack: list[StackResource]) -> None:
-    for finding in ladder_end_findings(stack):
+    for finding in (*ladder_end_findings(stack), *compute_class_findings(stack)):
         assert finding.message.endswith("."), "a verdict is a sentence"
         assert finding.urn in {resource.urn for resource in stack}, (
             "a verdict is about a resource of the stack"

@@ -19,6 +19,7 @@ from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UNKNOWN_STRING_VALUE, unkn
 from policies.known_values import UNKNOWN
 from policies.pack import policies
 from policies.pulumi_values import stack_resources
+from tests.support.gke_stack_resources import compute_class
 from tests.support.stack_resources import A100_SPOT, compliant, ladder, namespace, pools, with_ladder
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 MANDATORY = "training-ladder-ends-on-demand"
 ADVISORY = "training-ladder-end-not-known-yet"
+CLASSES = "compute-class-of-one-capacity-type"
 
 
 def as_pulumi_has_it(resource: StackResource) -> PolicyResource:
@@ -67,7 +69,7 @@ def verdicts(
 
 
 def test_a_compliant_stack_is_passed_over_in_silence() -> None:
-    assert verdicts(compliant()) == {MANDATORY: [], ADVISORY: []}, "there is nothing to say"
+    assert verdicts(compliant()) == {MANDATORY: [], ADVISORY: [], CLASSES: []}, "there is nothing to say"
 
 
 def test_a_violation_is_reported_on_its_resource_by_the_mandatory_policy_alone() -> None:
@@ -93,14 +95,23 @@ def test_pools_of_another_program_are_a_setting() -> None:
     resources = with_ladder(A100_SPOT, {"pool": "shared"})
     assert verdicts(resources)[MANDATORY], "unless told, the policy knows of no such pool"
     reported = verdicts(resources, {"onDemandPools": ["shared"]})
-    assert reported == {MANDATORY: [], ADVISORY: []}, "the setting vouches for it"
+    assert reported == {MANDATORY: [], ADVISORY: [], CLASSES: []}, "the setting vouches for it"
 
 
 def test_only_the_proven_stops_a_run() -> None:
     levels = {policy.name: policy.enforcement_level for policy in policies()}
-    assert levels == {MANDATORY: EnforcementLevel.MANDATORY, ADVISORY: EnforcementLevel.ADVISORY}, (
-        "a policy has one level, so a rule is two policies"
-    )
+    assert levels == {
+        MANDATORY: EnforcementLevel.MANDATORY,
+        ADVISORY: EnforcementLevel.ADVISORY,
+        CLASSES: EnforcementLevel.MANDATORY,
+    }, "a policy has one level, so a rule that cannot always tell is two policies"
+
+
+def test_a_class_of_both_capacity_types_is_reported_on_it() -> None:
+    mixed = compute_class({"spot": True}, {"spot": False})
+    ((message, urn),) = verdicts([*compliant(), mixed])[CLASSES]
+    assert "on-demand and spot nodes" in message, "the verdict names what was mixed"
+    assert urn == mixed.urn, "the verdict points at the class"
 
 
 @pytest.mark.parametrize("policy", policies(), ids=lambda policy: policy.name)

@@ -71,7 +71,7 @@ def answers(token: str, arguments: Json) -> Json:
 
 
 def _machine_type(name: str) -> Json:
-    lists: Json = dict.fromkeys(("accelerators", "bundledLocalSsds", "deprecateds"), [])
+    lists: Json = {key: [] for key in ("accelerators", "bundledLocalSsds", "deprecateds")}
     texts: Json = dict.fromkeys(("architecture", "description", "selfLink"), "")
     numbers: Json = dict.fromkeys(
         ("guestCpus", "maximumPersistentDisks", "maximumPersistentDisksSizeGb", "memoryMb"), 1

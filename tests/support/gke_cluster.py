@@ -137,7 +137,7 @@ def is_unschedulable(pod: Json) -> bool:
     return any(each.get("reason") == "Unschedulable" for each in conditions)
 
 
-def a_pod(name: str, *, cpu: str = "3", gpus: int = 0, spec: Json | None = None) -> Json:
+def a_pod(name: str, *, cpu: str = "3", gpus: int = 0, spec: "Json | None" = None) -> Json:
     """A pod that needs most of a machine of four cores."""
     limits = {"nvidia.com/gpu": str(gpus)} if gpus else {}
     resources: Json = {"requests": {"cpu": cpu, "memory": "1Gi"}, "limits": limits}

@@ -6,27 +6,23 @@ and not before.
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-import pulumi
 from pulumi.runtime import mocks as pulumi_mocks
-from pulumi.runtime import rpc, settings
+from pulumi.runtime import rpc
 
 from tests.support.eks_outputs import computed_outputs
 from tests.support.gke_outputs import computed_outputs as computed_on_google_cloud
+from tests.support.mocked_program import ListeningMonitor, loop_of_this_thread, run_mocked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable, Iterator
 
     from pulumi.runtime.proto import resource_pb2
 
     from scheduling.json import Json
 
-PROJECT = "holdfast"
 STACK = "local"
 
 #: What is found under a function's token with these arguments.
@@ -119,7 +115,7 @@ def _computed(kind: str, inputs: dict[str, object]) -> dict[str, object]:
     return {**computed_outputs(kind, inputs), **computed_on_google_cloud(kind, inputs)}
 
 
-class _RecordingMonitor(pulumi_mocks.MockMonitor):
+class _RecordingMonitor(ListeningMonitor):
     """Keeps each request with its options, most of which the mocks themselves are not shown."""
 
     def __init__(self, mocks: pulumi_mocks.Mocks, recording: Recording) -> None:
@@ -129,34 +125,11 @@ class _RecordingMonitor(pulumi_mocks.MockMonitor):
     def RegisterResource(  # noqa: N802 - the name of the call
         self, request: resource_pb2.RegisterResourceRequest
     ) -> resource_pb2.RegisterResourceResponse:
-        with _loop_of_this_thread():
+        with loop_of_this_thread():
             response = super().RegisterResource(request)  # pyright: ignore[reportUnknownMemberType] - untyped in the SDK
         if request.type != "pulumi:pulumi:Stack":
             self._recording.resources.append(_recorded(request, response.urn))
         return response
-
-    def Invoke(  # noqa: N802 - the name of the call
-        self, request: resource_pb2.ResourceInvokeRequest
-    ) -> resource_pb2.ResourceInvokeResponse:
-        with _loop_of_this_thread():
-            return super().Invoke(request)  # pyright: ignore[reportUnknownMemberType] - untyped in the SDK
-
-
-@contextmanager
-def _loop_of_this_thread() -> Generator[None]:
-    """The mocks open an event loop in each thread that serves them and leave it so."""
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
-    try:
-        yield
-    finally:
-        asyncio.set_event_loop(None)
-        loop.close()
-
-
-@cache
-def _main_loop() -> asyncio.AbstractEventLoop:
-    return asyncio.new_event_loop()
 
 
 def _recorded(request: resource_pb2.RegisterResourceRequest, urn: str) -> Recorded:
@@ -194,18 +167,7 @@ def record(build: Callable[[], object], *, preview: bool = False, answer: Answer
     found where the program looks something up. What the program raises is raised from here.
     """
     recording = Recording()
-    # Programs run on the thread's event loop, which any `asyncio.run` before has taken away.
-    asyncio.set_event_loop(_main_loop())
     mocks = _Echo(answer, preview=preview)
-    # A stack keeps the transformations that a program registers on it: each program gets a new one.
-    settings.set_root_resource(cast("pulumi.Resource", None))
-    pulumi.runtime.set_mocks(
-        mocks, project=PROJECT, stack=STACK, preview=preview, monitor=_RecordingMonitor(mocks, recording)
-    )
-
-    def run() -> None:
-        build()
-
-    drained = cast("Callable[[], None]", pulumi.runtime.test(run))  # pyright: ignore[reportUnknownMemberType] - untyped in the SDK
-    drained()
+    monitor = _RecordingMonitor(mocks, recording)
+    run_mocked(build, mocks, monitor, stack=STACK, preview=preview)
     return recording

@@ -6,7 +6,7 @@ import pytest
 
 from rehearsal.errors import RehearsalError
 from rehearsal.kube.summary import mapping, sequence
-from rehearsal.scenes.manifests import load_example, pod_count, spot_example
+from rehearsal.scenes.manifests import acting_as, load_example, pod_count
 from rehearsal.scenes.rayjob_placement import worker_count
 from rehearsal.scenes.table import render_table
 from scheduling.json import Json
@@ -51,19 +51,13 @@ def test_an_example_that_is_missing_is_named(tmp_path: Path) -> None:
         load_example(tmp_path, "no-such")
 
 
-def _pool(*taints: str) -> Json:
-    return {"spec": {"template": {"spec": {"taints": [{"key": key} for key in taints]}}}}
-
-
-def test_a_job_on_spot_asks_for_gpus_only_where_there_is_no_other_spot() -> None:
-    spot, gpu_spot = (
-        _pool("karpenter.sh/capacity-type"),
-        _pool("karpenter.sh/capacity-type", "nvidia.com/gpu"),
+def test_an_examples_pods_act_as_the_account_of_their_namespace() -> None:
+    jobset = load_example(CHECKOUT, "jobset-spot", cloud="gcp")
+    acting = acting_as(jobset, "trainer-of-mine")
+    assert '"serviceAccountName": "trainer-of-mine"' in json.dumps(acting), "it acts as that of another stack"
+    assert json.dumps(acting).replace("trainer-of-mine", "trainer-gcp-dev") == json.dumps(jobset), (
+        "more than the account was changed"
     )
-    assert spot_example([_pool(), spot, gpu_spot]) == "jobset-spot", (
-        "a GPU machine would be bought for nothing"
-    )
-    assert spot_example([_pool(), gpu_spot]) == "jobset-spot-gpu", "it would wait for ever"
 
 
 def test_a_tables_columns_are_as_wide_as_their_widest_cell() -> None:

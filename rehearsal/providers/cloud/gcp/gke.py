@@ -14,6 +14,7 @@ from rehearsal.providers.cloud.gcp.endpoints import (
     private_cluster,
 )
 from rehearsal.providers.cloud.gcp.names import PROJECT_NUMBER, project
+from rehearsal.providers.cloud.gcp.node_account import no_account
 from rehearsal.providers.cloud.gcp.ranges import SUBNETWORK, path_of, secondary_ranges
 from rehearsal.providers.cloud.gcp.windows import hours_in_32_days
 from scheduling.json import Json, JsonValue
@@ -82,17 +83,6 @@ def _no_such_range(making: Making) -> str | None:
         where = f'network "{making.inputs.get("network")}", subnetwork "{making.inputs.get("subnetwork")}"'
         return f'googleapi: Error 400: Pod secondary range "{pods}" not found in {where}., badRequest'
     return None
-
-
-def _no_account(making: Making) -> str | None:
-    """Nodes get an account of the project that is there; one of another project is the user's own."""
-    account = str(mapping(making.inputs.get("nodeConfig")).get("serviceAccount") or "")
-    if not account.endswith(f"@{project(making)}.iam.gserviceaccount.com"):
-        return None
-    accounts = making.inventory.of_type("gcp:serviceaccount/account:Account")
-    if any(one.outputs.get("email") == account for one in accounts):
-        return None
-    return f'googleapi: Error 400: Service account "{account}" does not exist., badRequest'
 
 
 def _key_not_granted(making: Making) -> str | None:
@@ -182,7 +172,7 @@ RESOURCES: Mapping[str, Rules] = {
             "selfLink": _link,
         },
         taken="googleapi: Error 409: Already exists: {name}., alreadyExists",
-        refuse_create=(_bad_name, _no_such_range, _no_account, _key_not_granted, *_MAINTENANCE),
+        refuse_create=(_bad_name, _no_such_range, no_account, _key_not_granted, *_MAINTENANCE),
         refuse_update=(_key_not_granted, *_MAINTENANCE),
         refuse_delete=(_protected,),
     ),

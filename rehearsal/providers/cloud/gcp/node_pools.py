@@ -6,12 +6,11 @@ from typing import Final
 from rehearsal.kube.summary import mapping
 from rehearsal.providers.cloud.catalogue import Making, Rules
 from rehearsal.providers.cloud.gcp import node_pool_defaults as defaults
-from rehearsal.providers.cloud.gcp.names import project
+from rehearsal.providers.cloud.gcp.node_account import no_account
 from rehearsal.providers.cloud.gcp.node_pool_places import cluster_of, cluster_path, pool_path
 from rehearsal.providers.cloud.gcp.nodes.places import NODE_POOL
 from scheduling.json import Json
 
-_ACCOUNT: Final = "gcp:serviceaccount/account:Account"
 _LONGEST_NAME: Final = 40
 _SHUTDOWN_SECONDS: Final = (0, 30, 120)
 
@@ -31,16 +30,6 @@ def _taint_said_twice(making: Making) -> str | None:
             return _bad(f"Found more than one taint with key {same[0]} and effect {same[1]}.")
         seen.add(same)
     return None
-
-
-def _no_account(making: Making) -> str | None:
-    """An account of another project is the user's own, and not known here."""
-    account = str(_config(making).get("serviceAccount") or "")
-    if not account.endswith(f"@{project(making)}.iam.gserviceaccount.com"):
-        return None
-    if any(one.outputs.get("email") == account for one in making.inventory.of_type(_ACCOUNT)):
-        return None
-    return _bad(f'Service account "{account}" does not exist.')
 
 
 def _wrong_shutdown(making: Making) -> str | None:
@@ -146,7 +135,7 @@ RESOURCES: Mapping[str, Rules] = {
             "nodeConfig": defaults.planned_node_config,
         },
         taken="resource - nodePools/{name} - already exists",
-        refuse_create=(_name_too_long, _no_cluster, _no_account, *_ALWAYS),
+        refuse_create=(_name_too_long, _no_cluster, no_account, *_ALWAYS),
         refuse_update=_ALWAYS,
     ),
 }

@@ -106,7 +106,12 @@ def test_a_secret_input_comes_back_secret_and_is_kept_in_plain(aws: Provider, st
 @pytest.mark.parametrize(
     ("package", "token", "inputs", "prefix"),
     [
-        ("gcp", "gcp:container/cluster:Cluster", {"location": "us-central1"}, "us-central1/one-"),
+        (
+            "gcp",
+            "gcp:container/cluster:Cluster",
+            {"location": "us-central1"},
+            "projects/rehearsal/locations/us-central1/clusters/one-",
+        ),
         (
             "azure-native",
             "azure-native:containerservice:ManagedCluster",

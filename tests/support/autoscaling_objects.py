@@ -1,0 +1,109 @@
+"""Builders for what the autoscaler sees: pods that wait, nodes, pools."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any
+
+from rehearsal.autoscaling.buying import Offer
+from rehearsal.autoscaling.fitting import Room
+from rehearsal.autoscaling.pods import PodNeeds
+from rehearsal.providers.cloud.gcp.nodes.places import CLUSTER, NODE_POOL
+from rehearsal.providers.cloud.state import CloudObject
+from scheduling.json import Json, JsonValue
+
+NOW = datetime(2026, 11, 21, 9, 0, 0, tzinfo=UTC)
+SPOT_TAINT: Json = {"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NoSchedule"}
+
+
+def needs(name: str = "p", *, cpu: float = 1, **overrides: Any) -> PodNeeds:
+    """A pod that asks for nothing but some CPU."""
+    fields: dict[str, Any] = {
+        "namespace": "vision",
+        "name": name,
+        "uid": name,
+        "requests": {"cpu": Fraction(cpu), "pods": Fraction(1)},
+        "selector": {},
+        "terms": (),
+        "tolerations": (),
+        "unschedulable_since": NOW,
+        **overrides,
+    }
+    return PodNeeds(**fields)
+
+
+def room(name: str = "n", *, cpu: float = 4, **overrides: Any) -> Room:
+    """A node with nothing on it."""
+    fields: dict[str, Any] = {
+        "name": name,
+        "labels": {},
+        "taints": (),
+        "free": {"cpu": Fraction(cpu), "pods": Fraction(110)},
+        "since": NOW,
+        **overrides,
+    }
+    return Room(**fields)
+
+
+def offer(pool: str = "cpu", *, zone: str = "a", **overrides: Any) -> Offer:
+    """A pool of machines with four CPUs, of which four may be bought."""
+    fields: dict[str, Any] = {
+        "pool": pool,
+        "zone": zone,
+        "room": room(f"{pool} in {zone}", since=None),
+        "hourly_price": 1.0,
+        "nodes": 0,
+        "spare": 4,
+        "spreads": False,
+        **overrides,
+    }
+    return Offer(**fields)
+
+
+def pod(name: str = "p", *, status: "Json | None" = None, **spec: JsonValue) -> Json:
+    """A pod as the API server shows it, waiting since NOW."""
+    waits: Json = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "lastTransitionTime": "2026-11-21T09:00:00Z",
+    }
+    container: Json = {"name": "c", "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}
+    return {
+        "metadata": {"name": name, "namespace": "vision", "uid": name},
+        "spec": {"containers": [container], **spec},
+        "status": {"phase": "Pending", "conditions": [waits], **(status or {})},
+    }
+
+
+def node(name: str = "n", *, spec: "Json | None" = None, conditions: Mapping[str, str] | None = None) -> Json:
+    """A node with four CPUs; `conditions` are messages by type."""
+    told: list[JsonValue] = [{"type": kind, "message": told} for kind, told in (conditions or {}).items()]
+    return {
+        "metadata": {"name": name, "labels": {"team": "ml"}, "creationTimestamp": "2026-11-21T08:00:00Z"},
+        "spec": spec or {},
+        "status": {"allocatable": {"cpu": "3920m", "pods": "110"}, "conditions": told},
+    }
+
+
+def node_pool(name: str = "cpu", *, digest: str = "d1", **inputs: JsonValue) -> CloudObject:
+    """A node pool of four-core machines in two zones, autoscaled from none to four."""
+    given: Json = {
+        "name": name,
+        "cluster": "prod",
+        "location": "europe-west4",
+        "nodeLocations": ["europe-west4-a", "europe-west4-b"],
+        "nodeConfig": {"machineType": "e2-standard-4"},
+        "autoscaling": {"totalMinNodeCount": 0, "totalMaxNodeCount": 4},
+        **inputs,
+    }
+    path = f"projects/p/locations/europe-west4/clusters/prod/nodePools/{name}"
+    return CloudObject(
+        type=NODE_POOL, id=path, urn="u", inputs=given, computed={"project": "p"}, digest=digest
+    )
+
+
+def cluster(name: str = "prod", **inputs: JsonValue) -> CloudObject:
+    """A cluster of a region, in zones of its own choice."""
+    given: Json = {"name": name, "location": "europe-west4", **inputs}
+    return CloudObject(type=CLUSTER, id=f"clusters/{name}", urn="c", inputs=given, digest="c1")
