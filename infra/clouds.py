@@ -76,6 +76,12 @@ def _build_aws(document: Json, settings: Settings, stack: str) -> None:
     aws.compose(platform, stack, settings.get(_AWS_PROFILE) or None)
 
 
+def _missing_aws_command() -> Problem | None:
+    from infra.account import cli_problem
+
+    return cli_problem()
+
+
 _GCP_PROJECT: Final = "gcp:project"
 _GCP_REGION: Final = "gcp:region"
 
@@ -106,6 +112,7 @@ CLOUDS: Final[Mapping[str, Cloud]] = {
         read=_read_aws,
         build=_build_aws,
         settings=(_AWS_REGION, _AWS_PROFILE),
+        missing_command=_missing_aws_command,
     ),
     "gcp": Cloud(
         provider_packages=("gcp", "kubernetes"),

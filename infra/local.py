@@ -6,7 +6,6 @@ their finalizers, pools while Karpenter still ends their nodes, the operators wh
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pulumi
@@ -23,25 +22,24 @@ from components.operators.component import Operators, OperatorsArgs
 from components.pools.karpenter import KarpenterPool, KarpenterPoolArgs
 from components.pools.node_class import KWOK
 from infra import naming, tags, versions
+from infra.places import chart_source, in_project
 from scheduling.machines import LOCAL_ZONES, machine_catalogue
 from scheduling.pools import weights
 
 if TYPE_CHECKING:
     from infra.config.local import LocalPlatform
 
-_PROJECT = Path(__file__).resolve().parents[1]
-
 
 def compose(platform: LocalPlatform, stack: str) -> None:
     """Make everything of a local stack."""
     tags.label_everything(tags.labels(stack))
-    charts = _chart_source(platform.mirror.charts)
+    charts = chart_source(platform.mirror.charts)
     pools = [pool.as_pool() for pool in platform.pools]
 
     cluster = LocalCluster(
         "cluster",
         LocalClusterArgs(
-            kubeconfig=_in_project(platform.cluster.kubeconfig), system_nodes=platform.cluster.system_nodes
+            kubeconfig=in_project(platform.cluster.kubeconfig), system_nodes=platform.cluster.system_nodes
         ),
     )
 
@@ -90,7 +88,7 @@ def compose(platform: LocalPlatform, stack: str) -> None:
     checkpoints = CheckpointBucket(
         "checkpoints",
         CheckpointBucketArgs(
-            directory=_in_project(platform.checkpoints.directory),
+            directory=in_project(platform.checkpoints.directory),
             namespaces=[namespace.name for namespace in platform.namespaces],
         ),
         opts=after(),
@@ -111,12 +109,3 @@ def compose(platform: LocalPlatform, stack: str) -> None:
             # It goes with its namespace, not before: a claim that pods still mount cannot be deleted.
             opts=pulumi.ResourceOptions.merge(after(training), pulumi.ResourceOptions(deleted_with=training)),
         )
-
-
-def _in_project(path: str) -> str:
-    """A path of the configuration, which is relative to the project's folder, wherever the program is run from."""
-    return str(_PROJECT / path)
-
-
-def _chart_source(source: str) -> str:
-    return source if "://" in source else _in_project(source)

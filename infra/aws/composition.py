@@ -27,6 +27,7 @@ from infra.aws.cluster import cluster_of
 from infra.aws.namespaces import make_namespaces
 from infra.aws.network import network_of
 from infra.aws.pools import Ground, make_pools
+from infra.places import chart_source
 
 if TYPE_CHECKING:
     from infra.config.aws import AwsPlatform
@@ -43,6 +44,7 @@ def compose(platform: AwsPlatform, stack: str, profile: str | None) -> None:
     tags.label_everything(marks)
     tags.tag_everything(marks)
     name = naming.cluster(stack)
+    charts = None if platform.mirror.charts is None else chart_source(platform.mirror.charts)
 
     network = network_of(platform, account, name)
     cluster = cluster_of(platform, account, network, name, tags=marks, profile=profile)
@@ -57,7 +59,7 @@ def compose(platform: AwsPlatform, stack: str, profile: str | None) -> None:
             account=account.id,
             region=platform.region,
             partition=platform.partition,
-            charts=platform.mirror.charts,
+            charts=charts,
             images=platform.mirror.images,
             version=versions.KARPENTER,
             image_digest=versions.KARPENTER_IMAGE_DIGEST,
@@ -72,7 +74,7 @@ def compose(platform: AwsPlatform, stack: str, profile: str | None) -> None:
     device_plugins = DevicePlugins(
         "device-plugins",
         DevicePluginsArgs(
-            charts=platform.mirror.charts,
+            charts=charts,
             images=platform.mirror.images,
             nvidia_version=versions.NVIDIA_DEVICE_PLUGIN,
             efa_version=versions.EFA_DEVICE_PLUGIN if platform.has_efa else None,
@@ -83,7 +85,7 @@ def compose(platform: AwsPlatform, stack: str, profile: str | None) -> None:
     operators = Operators(
         "operators",
         OperatorsArgs(
-            charts=platform.mirror.charts,
+            charts=charts,
             images=platform.mirror.images,
             jobset_version=versions.JOBSET,
             kuberay_version=versions.KUBERAY,

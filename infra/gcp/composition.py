@@ -22,6 +22,7 @@ from infra.gcp.cluster import cluster_of
 from infra.gcp.namespaces import make_namespaces
 from infra.gcp.network import network_of
 from infra.gcp.pools import make_classes, make_pools
+from infra.places import chart_source
 from infra.project import environment_of, survey
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def compose(platform: GcpPlatform, stack: str) -> None:
     tags.label_everything(marks)
     tags.label_google_resources(stack)
     name = naming.cluster(stack)
+    charts = None if platform.mirror.charts is None else chart_source(platform.mirror.charts)
 
     network = network_of(platform, name)
     cluster = cluster_of(platform, project, network, name)
@@ -51,7 +53,7 @@ def compose(platform: GcpPlatform, stack: str) -> None:
     operators = Operators(
         "operators",
         OperatorsArgs(
-            charts=platform.mirror.charts,
+            charts=charts,
             images=platform.mirror.images,
             jobset_version=versions.JOBSET,
             kuberay_version=versions.KUBERAY,

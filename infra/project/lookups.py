@@ -53,7 +53,7 @@ class Lookups:
             cluster_zones=zones_of_cluster(platform, zones),
             zones=zones,
             sold=self._sold(zones or zones_of(platform.region)),
-            newest=ask.tried("container.clusters.list (server configuration)", self._newest) or {},
+            newest=ask.tried("container.projects.locations.getServerConfig", self._newest) or {},
             unanswered=ask.unanswered,
         )
 

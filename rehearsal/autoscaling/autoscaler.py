@@ -9,12 +9,12 @@ from typing import Final
 from rehearsal.autoscaling.buying import Purchase, plan
 from rehearsal.autoscaling.events import Events
 from rehearsal.autoscaling.groups import Bought, InstanceGroups
-from rehearsal.autoscaling.observing import PoolSeen, empty_nodes, offers, pending, rooms
+from rehearsal.autoscaling.observing import PoolSeen, class_priorities, empty_nodes, offers, pending, rooms
 from rehearsal.autoscaling.pods import PodNeeds
 from rehearsal.errors import RehearsalError
 from rehearsal.kube.cancellation import Cancellation
 from rehearsal.kube.client import KubeClient
-from rehearsal.kube.errors import KubeCancelled
+from rehearsal.kube.errors import KubeCancelled, NoSuchKind
 from rehearsal.providers.cloud.catalogues import catalogue_of
 from rehearsal.providers.cloud.machines import Nodes, machines_in
 from rehearsal.providers.cloud.state import CloudState
@@ -92,10 +92,17 @@ class Autoscaler:
             return False
         now = self._clock()
         backing_off = {where for where, until in self._backing_off_until.items() if until > now}
-        planned = plan(waiting, rooms(nodes, pods), offers(pools, backing_off), datetime.now(UTC))
+        on_offer = offers(pools, backing_off, class_priorities(self._classes()))
+        planned = plan(waiting, rooms(nodes, pods), on_offer, datetime.now(UTC))
         for pod, reasons in planned.hopeless:
             self._events.hopeless(pod, reasons)
         return bool(planned.purchases) and self._buy(pools, planned.purchases)
+
+    def _classes(self) -> list[Json]:
+        try:
+            return self._client.list("cloud.google.com/v1", "ComputeClass")
+        except NoSuchKind:
+            return []
 
     def _buy(self, pools: Sequence[PoolSeen], purchases: Sequence[Purchase]) -> bool:
         by_id = {seen.pool.id: seen for seen in pools}

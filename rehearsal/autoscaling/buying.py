@@ -19,7 +19,8 @@ IN_BACKOFF: Final = "in backoff after failed scale-up"
 class Offer:
     """A pool in one of its zones: what a node of it is like and costs, how many there are and how many more there may be.
 
-    `spreads`: whether the zone with the fewest is to be preferred; `is_in_backoff`: none was to be had a while ago.
+    `spreads`: whether the zone with the fewest is to be preferred; `is_in_backoff`: none was to be had a while ago;
+    `priority`: its place in a list of which the first that is to be had is taken, whatever it costs.
     """
 
     pool: str
@@ -30,6 +31,7 @@ class Offer:
     spare: int
     spreads: bool
     is_in_backoff: bool = False
+    priority: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +52,10 @@ class Plan:
 
 
 def plan(pending: Sequence[PodNeeds], rooms: Sequence[Room], offers: Sequence[Offer], now: datetime) -> Plan:
-    """Return what to buy so that each pending pod finds room: the cheapest node that will take it, as few as will do."""
+    """Return what to buy so that each pending pod finds room: the cheapest node that will take it, as few as will do.
+
+    Pools in a list of priorities are taken in its order.
+    """
     basket = _Basket(offers=offers)
     free = list(rooms)
     hopeless = [
@@ -112,9 +117,10 @@ class _Basket:
     def _count(self, pool: str) -> int:
         return sum(offer.pool == pool for offer, _, _ in self.bought)
 
-    def _rank(self, offer: Offer) -> tuple[float, str, int, str]:
+    def _rank(self, offer: Offer) -> tuple[int, float, str, int, str]:
         here = sum(one.pool == offer.pool and one.zone == offer.zone for one, _, _ in self.bought)
         return (
+            offer.priority,
             offer.hourly_price,
             offer.pool,
             offer.nodes + here if offer.spreads else 0,

@@ -57,8 +57,16 @@ def rooms(nodes: Iterable[Json], pods: Sequence[Json]) -> list[Room]:
     return [_room(node, taken) for node in nodes if not _is_going(node)]
 
 
-def offers(pools: Iterable[PoolSeen], backing_off: Collection[tuple[str, str]]) -> list[Offer]:
-    """Return each pool in each of its zones; `backing_off` are those of which nothing is to be had for a while."""
+def offers(
+    pools: Iterable[PoolSeen],
+    backing_off: Collection[tuple[str, str]],
+    priorities: Mapping[str, int],
+) -> list[Offer]:
+    """Return each pool in each of its zones.
+
+    `backing_off` are those of which nothing is to be had for a while; `priorities` are the pools' places in their
+    ComputeClasses, by name.
+    """
     return [
         Offer(
             pool=seen.pool.id,
@@ -74,10 +82,21 @@ def offers(pools: Iterable[PoolSeen], backing_off: Collection[tuple[str, str]]) 
             spare=seen.template.maximum - len(seen.instances),
             spreads=seen.template.location_policy == "BALANCED",
             is_in_backoff=(seen.pool.id, zone) in backing_off,
+            priority=priorities.get(seen.template.name, 0),
         )
         for seen in pools
         for zone in seen.template.zones
     ]
+
+
+def class_priorities(classes: Iterable[Json]) -> dict[str, int]:
+    """Return the place of each node pool in its ComputeClass, by the pool's name."""
+    return {
+        str(pool): place
+        for one in classes
+        for place, rule in enumerate(sequence(mapping(one.get("spec")).get("priorities")))
+        for pool in sequence(mapping(rule).get("nodepools"))
+    }
 
 
 def empty_nodes(nodes: Iterable[Json], pods: Iterable[Json]) -> set[str]:

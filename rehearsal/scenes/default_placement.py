@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from rehearsal.autoscaling.pods import requests_of
 from rehearsal.kube.summary import mapping
 from rehearsal.scenes.placement import Placement, free_cpus, is_running, name_of
 from rehearsal.scenes.platform import Platform, played
@@ -24,10 +25,11 @@ class Room:
 
 @dataclass(frozen=True, kw_only=True)
 class DefaultPlacement:
-    """Where the plain pod is, and where else it would have had room."""
+    """Where the plain pod is, how many CPUs it asked for, and where else it would have had room."""
 
     plain: Placement
     rooms: tuple[Room, ...]
+    asked_cpus: float = 1.0
 
 
 def default_placement(platform: Platform, plain: Json) -> DefaultPlacement:
@@ -50,7 +52,8 @@ def default_placement(platform: Platform, plain: Json) -> DefaultPlacement:
                 f"{room.placement.capacity} {room.placement.machine} with {room.placement.gpus} GPUs "
                 f"has {room.free_cpus:.1f} CPUs free"
             )
-        return DefaultPlacement(plain=_place(platform, plain), rooms=rooms)
+        asked = float(requests_of(plain)["cpu"])
+        return DefaultPlacement(plain=_place(platform, plain), rooms=rooms, asked_cpus=asked)
 
 
 def plain_pod() -> Json:
@@ -58,7 +61,7 @@ def plain_pod() -> Json:
     container: Json = {
         "name": "plain",
         "image": "plain",
-        "resources": {"requests": {"cpu": "1", "memory": "1Gi"}},
+        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}},
     }
     return {
         "apiVersion": "v1",

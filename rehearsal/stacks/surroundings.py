@@ -2,15 +2,11 @@
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Final
 
 from rehearsal.controlplane import ControlPlane
 from rehearsal.hosting import OperatorHost
 from rehearsal.paths import Workspace
-
-# What a cloud's API servers have on beside Kubernetes' own. GKE's let pods that ask for GPUs tolerate the taint it puts
-# on machines with GPUs; which others it has on is not told.
-_ADMISSION_PLUGINS: Final = {"gcp": ("ExtendedResourceToleration",)}
+from rehearsal.stacks.cloud_likeness import likeness_of
 
 
 class Surroundings:
@@ -24,8 +20,9 @@ class Surroundings:
         self, *, stack: str, workspace: Workspace, report: Callable[[str], None], cloud: str = ""
     ) -> None:
         self._stack = stack
+        self._likeness = likeness_of(cloud)
         self._control_plane = ControlPlane(
-            stack, workspace, report=report, admission_plugins=_ADMISSION_PLUGINS.get(cloud, ())
+            stack, workspace, report=report, admission_plugins=self._likeness.admission_plugins
         )
         self._host = OperatorHost(workspace, stack, report=report)
         self._report = report
@@ -34,8 +31,11 @@ class Surroundings:
         """Bring both up; what is up is left as it is."""
         if not self._control_plane.healthy():
             self._report(f"Starting the control plane of {self._stack}.")
-        self._control_plane.start()
+        self._start_control_plane()
         self._host.start()
+
+    def _start_control_plane(self) -> None:
+        self._likeness.put_into(self._control_plane.start())
 
     def remove(self) -> None:
         """End every process and drop what the API server held. Harmless when nothing is there."""
@@ -53,7 +53,7 @@ class Surroundings:
         try:
             if not was_there:
                 self._report(f"Starting a control plane for {self._stack}.")
-                self._control_plane.start()
+                self._start_control_plane()
             yield
         finally:
             if not was_there:

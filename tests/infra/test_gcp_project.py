@@ -361,4 +361,4 @@ def test_a_survey_says_what_was_not_checked(monkeypatch: pytest.MonkeyPatch) -> 
     asked(lambda: survey(gcp_platform()), silent_about(ZONE_NAMES, VERSIONS))
     (warning,) = said
     assert "compute.zones.list" in warning, "one"
-    assert "server configuration" in warning, "and the other"
+    assert "getServerConfig" in warning, "and the other"

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from scheduling.json import Json
+
+#: What clients ask for a token.
+AWS_CLI: Final = "aws"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +56,7 @@ def _token_command(server: ApiServer, aws_profile: str | None) -> Json:
     profile: Json = {} if aws_profile is None else {"env": [{"name": "AWS_PROFILE", "value": aws_profile}]}
     return {
         "apiVersion": "client.authentication.k8s.io/v1beta1",
-        "command": "aws",
+        "command": AWS_CLI,
         "args": [
             "eks",
             "get-token",

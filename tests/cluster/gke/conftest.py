@@ -5,6 +5,7 @@ from collections.abc import Generator
 import pytest
 
 from rehearsal.paths import Workspace
+from rehearsal.stacks.cloud_likeness import likeness_of
 from tests.support.control_plane import running_control_plane
 from tests.support.gke_cluster import PLACE, GkeInUse
 
@@ -12,9 +13,10 @@ from tests.support.gke_cluster import PLACE, GkeInUse
 @pytest.fixture(scope="package")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Generator[Workspace]:
     """A workspace in which a control plane runs as that of a stack on GKE."""
-    plugins = ("ExtendedResourceToleration",)
+    likeness = likeness_of("gcp")
     folder = tmp_path_factory.mktemp("gke")
-    with running_control_plane(folder, PLACE, admission_plugins=plugins) as workspace:
+    with running_control_plane(folder, PLACE, admission_plugins=likeness.admission_plugins) as workspace:
+        likeness.put_into(workspace.kubeconfig(PLACE))
         yield workspace
 
 

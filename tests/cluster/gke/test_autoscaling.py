@@ -5,7 +5,7 @@ import pytest
 from rehearsal.autoscaling.autoscaler import EMPTY_SECONDS
 from rehearsal.kube.summary import mapping
 from rehearsal.providers.cloud.gcp.nodes.stock import restock, sell_out
-from scheduling.json import Json
+from scheduling.json import Json, JsonValue
 from tests.support.gke_cluster import GkeInUse, a_pod, labels_of, taints_of
 from tests.support.gke_program import a_pool
 from tests.support.gke_program import gke as program
@@ -67,6 +67,39 @@ def test_each_pod_gets_a_node_of_the_pool_it_asks_for(gke: GkeInUse) -> None:
     assert gke.stack.refresh(program(POOLS)).changed == 0, "what the autoscaler did has drifted"
     gke.stack.destroy()
     assert gke.nodes() == [], "a machine that was bought outlived its pool"
+
+
+def test_a_pod_that_selects_a_class_gets_its_first_pool_that_is_to_be_had(gke: GkeInUse) -> None:
+    taint = {"key": "cloud.google.com/compute-class", "value": "scarce", "effect": "NO_SCHEDULE"}
+    of_class = {"labels": {"cloud.google.com/compute-class": "scarce"}, "taints": [taint]}
+    gke.stack.up(
+        program(
+            [
+                a_pool("dear", machine="n2-standard-8", node_config=of_class),
+                a_pool("cheap", node_config=of_class),
+            ]
+        )
+    )
+    rules: list[JsonValue] = [{"nodepools": ["dear"]}, {"nodepools": ["cheap"]}]
+    gke.apply(
+        {
+            "apiVersion": "cloud.google.com/v1",
+            "kind": "ComputeClass",
+            "metadata": {"name": "scarce"},
+            "spec": {"priorities": rules, "whenUnsatisfiable": "DoNotScaleUp"},
+        }
+    )
+    selects: Json = {"nodeSelector": {"cloud.google.com/compute-class": "scarce"}}
+    gke.apply(a_pod("large", cpu="6", spec=selects), a_pod("small", spec=selects))
+    gke.left_pending("large")
+    gke.left_pending("small")
+    with gke.stack.cloud().changing() as console:
+        sell_out("dear", console)
+    gke.step()
+    gke.step()
+    assert _pool_of(gke, "small") == "cheap", "GKE goes on to the next of the class at once"
+    assert gke.nodes("dear") == [], "there is none of the first"
+    gke.client.delete("cloud.google.com/v1", "ComputeClass", "scarce")
 
 
 def test_a_full_pool_says_so_and_buys_no_more(gke: GkeInUse) -> None:

@@ -39,7 +39,9 @@ def test_after_kills_at_what_it_turns_on_it_arrives_where_an_undisturbed_one_doe
     stage = StackStage(stack=stack)
     baseline = run_undisturbed(stage)
     kinds = {type_in(urn).rpartition(":")[2] for urn in pivotal(baseline.urns, seed)}
-    assert kinds == {"ServiceLinkedRole", "Cluster", "Release", "NodePool"}, "what it turns on has other names now"
+    assert kinds == {"ServiceLinkedRole", "Cluster", "Release", "NodePool"}, (
+        "what it turns on has other names now"
+    )
     chosen = drawn(baseline.urns, 2, seed)
     proof = prove_in_turn(stage, chosen, baseline)
     faults = "\n".join(proof.faults)

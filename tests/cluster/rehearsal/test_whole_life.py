@@ -20,7 +20,16 @@ def _table(printed: str, stack: str) -> dict[str, str]:
     return {name: seen.strip() for name, seen in rows}
 
 
-@pytest.mark.parametrize("name", ["aws-dev", "aws-prod"])
+#: What outlives each stack on purpose, and no more: an account's role, and grants that others may need.
+KEPT = {
+    "aws-dev": "kept on purpose: spot-role-role",
+    "aws-prod": "kept on purpose: spot-role-role",
+    "gcp-dev": "nothing is left",
+    "gcp-prod": "kept on purpose: checkpoints-key-use, cluster-key-grant",
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
 def test_a_stack_is_made_used_and_removed_without_an_account(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -31,10 +40,9 @@ def test_a_stack_is_made_used_and_removed_without_an_account(
     assert seen["a second up"].startswith("nothing changed"), "a plan without a change has some"
     assert "back on cpu-spot" in seen["a job loses its spot node"], "the job is not on spot again"
     assert seen["refresh"].startswith("nothing had drifted"), "what is there is not what was made"
-    assert "kept on purpose: spot-role-role" in seen["destroy, a job running"], (
-        "the account's role is kept, no more"
-    )
-    assert ("destroy, while protected" in seen) == (name == "aws-prod"), (
+    assert seen["a pod that asks for nothing"].startswith("on on-demand "), "it is on spot, or nowhere"
+    assert KEPT[name] in seen["destroy, a job running"], "more is kept than should be, or less"
+    assert ("destroy, while protected" in seen) == name.endswith("-prod"), (
         "production is protected, and no other"
     )
     assert processes_of(workspace) == [], "a process is left"

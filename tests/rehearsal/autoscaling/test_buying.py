@@ -26,6 +26,12 @@ def test_the_cheapest_machine_that_takes_the_pod_is_bought() -> None:
     assert bought.pool == "spot", "this one tolerates it"
 
 
+def test_a_list_of_priorities_goes_before_the_price() -> None:
+    first, second = offer("dear", hourly_price=2.0, priority=0), offer("cheap", priority=1)
+    (bought,) = plan([needs()], [], [second, first], NOW).purchases
+    assert bought.pool == "dear", "a class lists it first"
+
+
 def test_pods_share_a_machine_as_far_as_they_fit() -> None:
     found = plan([needs("p", cpu=2), needs("q", cpu=2), needs("r", cpu=2)], [], [offer()], NOW)
     names = [[pod.name for pod in bought.pods] for bought in found.purchases]

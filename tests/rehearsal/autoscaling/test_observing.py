@@ -3,7 +3,15 @@
 from datetime import UTC, datetime
 from fractions import Fraction
 
-from rehearsal.autoscaling.observing import SHUTTING_DOWN, PoolSeen, empty_nodes, offers, pending, rooms
+from rehearsal.autoscaling.observing import (
+    SHUTTING_DOWN,
+    PoolSeen,
+    class_priorities,
+    empty_nodes,
+    offers,
+    pending,
+    rooms,
+)
 from rehearsal.providers.cloud.gcp.nodes.instances import Instance
 from rehearsal.providers.cloud.gcp.nodes.template import template_of
 from rehearsal.providers.cloud.state import Inventory
@@ -45,13 +53,21 @@ def test_each_pool_is_on_offer_in_each_of_its_zones() -> None:
     pool = node_pool(autoscaling={"totalMaxNodeCount": 3, "locationPolicy": "ANY"})
     template = template_of(pool, Inventory([], {}))
     seen = PoolSeen(pool=pool, template=template, instances=(Instance(name="i", zone="europe-west4-b"),))
-    first, second = offers([seen], {(pool.id, "europe-west4-a")})
+    first, second = offers([seen], {(pool.id, "europe-west4-a")}, {"cpu": 1})
     assert (first.zone, second.zone) == ("europe-west4-a", "europe-west4-b"), "zone by zone"
     assert (first.nodes, second.nodes, first.spare) == (0, 1, 2), "one of three is there, in the second zone"
     assert (first.is_in_backoff, second.is_in_backoff) == (True, False), "the first had none to sell"
     assert not first.spreads, "any zone will do"
+    assert first.priority == 1, "its class lists another one before it"
     assert first.room.labels["topology.kubernetes.io/zone"] == "europe-west4-a", "pods may select it"
     assert first.room.free["cpu"] == Fraction(392, 100), "GKE keeps some of the machine"
+
+
+def test_a_class_lists_its_pools_in_the_order_of_its_rules() -> None:
+    rules = [{"nodepools": ["a", "b"]}, {"machineFamily": "n2"}, {"nodepools": ["c"]}]
+    assert class_priorities([{"spec": {"priorities": rules}}]) == {"a": 0, "b": 0, "c": 2}, (
+        "pools of one rule are equal, and a rule about machines names none"
+    )
 
 
 def test_a_node_with_nothing_but_daemons_is_empty() -> None:

@@ -1,5 +1,6 @@
 """The examples say what their users were promised they may write."""
 
+import json
 from pathlib import Path
 
 import pytest

@@ -1,13 +1,15 @@
 """What Karpenter can buy is read from its NodePools."""
 
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from rehearsal.course.machines import spot_example
-from rehearsal.kube.client import KubeClient
 from rehearsal.scenes.karpenter import Karpenter
 from scheduling.json import Json
+
+if TYPE_CHECKING:
+    from rehearsal.kube.client import KubeClient
 
 PLAIN: tuple[str, ...] = ()
 GPU = ("nvidia.com/gpu",)

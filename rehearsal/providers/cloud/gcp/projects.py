@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from rehearsal.errors import RehearsalError
 from rehearsal.providers.cloud.catalogue import Call, Invoke
 from rehearsal.providers.cloud.gcp.names import PROJECT_NUMBER, asked_project
 from scheduling.json import Json, JsonValue
@@ -37,7 +38,19 @@ def _zones(call: Call) -> Json:
     }
 
 
+def _machine_types(call: Call) -> Json:
+    zone = call.arguments.get("zone")
+    raise RehearsalError(f"a rehearsal knows not what {zone} sells: Compute Engine alone does")
+
+
+def _engine_versions(call: Call) -> Json:
+    location = call.arguments.get("location")
+    raise RehearsalError(f"a rehearsal knows not which versions {location} has this week: GKE alone does")
+
+
 INVOKES: Mapping[str, Invoke] = {
+    "gcp:compute/getMachineTypes:getMachineTypes": _machine_types,
     "gcp:compute/getZones:getZones": _zones,
+    "gcp:container/getEngineVersions:getEngineVersions": _engine_versions,
     "gcp:organizations/getProject:getProject": _project,
 }

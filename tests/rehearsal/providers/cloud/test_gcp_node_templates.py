@@ -13,7 +13,7 @@ from tests.support.autoscaling_objects import cluster, node_pool
 
 
 def _template(*others: CloudObject, **inputs: JsonValue) -> NodeTemplate:
-    pool = node_pool(**inputs)
+    pool = node_pool("cpu", digest="d1", **inputs)
     return template_of(pool, Inventory([*others, pool], {}))
 
 
@@ -25,8 +25,8 @@ def _config(**config: JsonValue) -> Json:
     ("machine_type", "cores", "memory", "expected"),
     [
         # The figures of GKE's documentation, worked out by hand.
-        ("e2-standard-2", 2, 8192, {"cpu": "1930m", "memory": "6249Mi"}),
-        ("e2-standard-4", 4, 16384, {"cpu": "3920m", "memory": "13622Mi"}),
+        ("e2-standard-2", 2, 8192, {"cpu": "1930m", "memory": "6248Mi"}),
+        ("e2-standard-4", 4, 16384, {"cpu": "3920m", "memory": "13621Mi"}),
         ("n2-standard-32", 32, 131072, {"cpu": "31850m", "memory": "121428Mi"}),
         ("e2-medium", 2, 4096, {"cpu": "940m", "memory": "2972Mi"}),
     ],

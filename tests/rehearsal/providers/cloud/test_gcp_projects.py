@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+import grpc
 import pytest
 from pulumi.runtime.proto import provider_pb2
 
@@ -53,3 +54,18 @@ def test_cloud_storage_says_who_it_is(configured: Provider) -> None:
         "to be granted a key"
     )
     assert found["project"] == "ml-dev", "in the provider's project"
+
+
+@pytest.mark.parametrize(
+    ("question", "arguments", "who"),
+    [
+        ("gcp:compute/getMachineTypes:getMachineTypes", {"zone": "us-central1-a"}, "us-central1-a sells"),
+        ("gcp:container/getEngineVersions:getEngineVersions", {"location": "us-central1"}, "us-central1 has"),
+    ],
+)
+def test_what_only_google_knows_is_not_made_up(
+    configured: Provider, question: str, arguments: Properties, who: str
+) -> None:
+    with pytest.raises(grpc.RpcError, match="alone does") as error:
+        asked(configured, question, arguments)
+    assert who in str(error.value), "the program goes on without, and says what was not checked"

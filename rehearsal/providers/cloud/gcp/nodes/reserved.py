@@ -6,6 +6,7 @@ top: they are not played.
 
 from collections.abc import Mapping
 from fractions import Fraction
+from math import ceil
 from typing import Final
 
 from rehearsal.hosting.quantities import parse_quantity
@@ -33,11 +34,11 @@ def allocatable(machine_type: str, capacity: Mapping[str, str]) -> dict[str, str
     cores = int(capacity["cpu"])
     memory = int(parse_quantity(capacity["memory"]) / 1024**2)
     disk = int(parse_quantity(capacity["ephemeral-storage"]) / 1024**3)
-    kept = _SHARED_CORE_MILLICORES if machine_type in _SHARED_CORE else int(_stepped(cores, _CPU_STEPS))
+    kept = _SHARED_CORE_MILLICORES if machine_type in _SHARED_CORE else ceil(_stepped(cores, _CPU_STEPS))
     return {
         **capacity,
         "cpu": f"{cores * 1000 - kept}m",
-        "memory": f"{memory - int(_stepped(memory, _in_mib(_MEMORY_STEPS))) - _MEMORY_EVICTION_MIB}Mi",
+        "memory": f"{memory - ceil(_stepped(memory, _in_mib(_MEMORY_STEPS))) - _MEMORY_EVICTION_MIB}Mi",
         "ephemeral-storage": f"{disk - _disk_kept(disk)}Gi",
     }
 
@@ -61,4 +62,4 @@ def _stepped(amount: int, steps: tuple[tuple[int | None, Fraction | int], ...]) 
 def _disk_kept(gib: int) -> int:
     """Return a tenth, below which the kubelet evicts pods, and what the system has: the least of three."""
     system = min(Fraction(gib, 2), 6 + Fraction(35 * gib, 100), Fraction(100))
-    return int(Fraction(gib, 10) + system)
+    return ceil(Fraction(gib, 10) + system)

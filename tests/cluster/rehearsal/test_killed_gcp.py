@@ -1,0 +1,47 @@
+"""A GCP stack survives runs that are killed, whatever they had just made or deleted."""
+
+import os
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from rehearsal.cli.crashing import SEED_VARIABLE, drawn, seed_of
+from rehearsal.crash import pivotal, prove_in_turn, run_undisturbed
+from rehearsal.crash.stack_stage import StackStage
+from rehearsal.engine.checkpoint import type_in
+from rehearsal.stacks import Stack
+from tests.support.cloud_platform import cloud_workspace
+
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.engine,
+    pytest.mark.crash,
+    pytest.mark.timeout(900),
+    # A killed engine breaks off its stream of events.
+    pytest.mark.filterwarnings("ignore:Error in event stream"),
+]
+
+
+@pytest.fixture
+def stack(tmp_path: Path) -> Generator[Stack]:
+    stack = Stack.named("gcp-dev", cloud_workspace(tmp_path), report=lambda _: None)
+    try:
+        stack.surroundings.start()
+        yield stack
+    finally:
+        stack.surroundings.remove()
+
+
+def test_after_kills_at_what_it_turns_on_it_arrives_where_an_undisturbed_one_does(stack: Stack) -> None:
+    seed = seed_of(None, os.environ.get(SEED_VARIABLE))
+    print(f"{SEED_VARIABLE}={seed}")
+    stage = StackStage(stack=stack)
+    baseline = run_undisturbed(stage)
+    kinds = {type_in(urn).rpartition(":")[2] for urn in pivotal(baseline.urns, seed)}
+    assert kinds == {"Cluster", "NodePool"}, "what it turns on has other names now"
+    chosen = drawn(baseline.urns, 2, seed)
+    proof = prove_in_turn(stage, chosen, baseline)
+    faults = "\n".join(proof.faults)
+    assert not faults, f"after kills at {chosen} (seed {seed}):\n{faults}"
+    assert proof.killed_up == chosen, "not every kill came"

@@ -1,0 +1,190 @@
+"""An AWS stack in an isolated network, in an account that used spot before: its whole life on the real engine.
+
+The tests run in the order they stand in, on one stack.
+"""
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rehearsal.course.leftovers import left_in_clouds, left_in_cluster
+from rehearsal.course.protection import retained
+from rehearsal.engine import Outcome
+from rehearsal.kube.client import KubeClient
+from rehearsal.kube.summary import mapping, sequence
+from rehearsal.providers.cloud.state import CloudObject, CloudState
+from rehearsal.providers.faults import Faults
+from rehearsal.scenes.manifests import load_example
+from rehearsal.scenes.platform import apply, training_platform
+from rehearsal.stacks import Stack
+from tests.support.aws_documents import aws_document, section
+from tests.support.aws_stacks import CHARTS, IMAGES
+from tests.support.builders import Document
+from tests.support.control_plane import CHECKOUT
+from tests.support.engine_lines import Deletions
+from tests.support.spot_role_account import ROLE, somebody_makes_the_role
+from tests.support.stack_files import workspace_of
+
+if TYPE_CHECKING:
+    from scheduling.json import Json
+
+pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(900)]
+
+STACK = "aws-isolated"
+RAYJOB = ("ray.io/v1", "RayJob", "train-with-ray")
+WORKLOADS = (("apps/v1", "Deployment"), ("apps/v1", "DaemonSet"))
+
+
+def _isolated(document: Document) -> None:
+    document.update(protected=False, mirror={"charts": CHARTS, "images": IMAGES})
+    section(document, "network").update(zones=["us-west-2a", "us-west-2b"], isolated=True)
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Generator[Stack]:
+    """The stack, of which nothing is there yet but its surroundings, and Spot's role in the account."""
+    workspace = workspace_of(tmp_path_factory.mktemp("aws"), STACK, aws_document(_isolated))
+    found = Stack.named(STACK, workspace, report=lambda _: None)
+    somebody_makes_the_role(_aws(found))
+    try:
+        found.surroundings.start()
+        yield found
+    finally:
+        found.surroundings.remove()
+
+
+@pytest.fixture
+def client(stack: Stack) -> Generator[KubeClient]:
+    found = KubeClient.from_kubeconfig(stack.kubeconfig)
+    yield found
+    found.close()
+
+
+def _aws(stack: Stack) -> CloudState:
+    return CloudState(stack.folder.stand_ins / "aws.json")
+
+
+def _spot_role(stack: Stack) -> CloudObject:
+    (role,) = _aws(stack).read().of_type(ROLE)
+    return role
+
+
+def _images(client: KubeClient) -> list[str]:
+    pods = [
+        mapping(mapping(mapping(workload["spec"])["template"])["spec"])
+        for kind in WORKLOADS
+        for workload in client.list(*kind)
+    ]
+    return [str(mapping(container)["image"]) for pod in pods for container in sequence(pod["containers"])]
+
+
+def test_it_is_made_with_the_spot_role_that_the_account_has(stack: Stack, client: KubeClient) -> None:
+    before = _spot_role(stack)
+    with stack.session() as rehearsal:
+        made = rehearsal.up()
+        again = rehearsal.up(judged=True)
+    assert made.changes["import"] == 1, "the role is adopted, and no second one is asked for"
+    assert "update" not in made.changes, "an import that updates needs more rights than to read"
+    assert _spot_role(stack).inputs == before.inputs, "its description and tags are somebody else's"
+    assert again.changed == 0, f"a second up changes {[step.told for step in again.steps]}"
+
+
+def test_nothing_in_the_cluster_comes_from_outside_the_mirror(stack: Stack, client: KubeClient) -> None:
+    images = _images(client)
+    assert len(images) >= 3, "JobSet, KubeRay and Karpenter run something"
+    assert [image for image in images if not image.startswith(f"{IMAGES}/")] == [], "it would never start"
+
+
+def test_machines_get_the_profile_that_the_stack_made_for_them(stack: Stack, client: KubeClient) -> None:
+    (profile,) = _aws(stack).read().of_type("aws:iam/instanceProfile:InstanceProfile")
+    classes = client.list("karpenter.k8s.aws/v1", "EC2NodeClass")
+    assert {str(mapping(found["spec"])["instanceProfile"]) for found in classes} == {
+        profile.outputs["name"]
+    }, "Karpenter cannot make one: IAM is not reached from here"
+
+
+def test_a_rayjob_runs_on_spot(stack: Stack, client: KubeClient) -> None:
+    platform = training_platform(client, stack.name, lambda _: None)
+    apply(platform, load_example(CHECKOUT, "rayjob-spot", cloud="aws"))
+
+    def runs(found: "Json | None") -> bool:
+        return mapping((found or {}).get("status")).get("jobDeploymentStatus") == "Running"
+
+    client.wait_for(
+        *RAYJOB, namespace=platform.namespace, timeout_seconds=180, condition=runs, what="the RayJob runs"
+    )
+    bought = [
+        mapping(mapping(claim["metadata"])["labels"]) for claim in client.list("karpenter.sh/v1", "NodeClaim")
+    ]
+    assert "spot" in {str(labels["karpenter.sh/capacity-type"]) for labels in bought}, "its workers select it"
+
+
+def test_what_karpenter_does_of_its_own_accord_is_no_drift(stack: Stack) -> None:
+    with stack.session() as rehearsal:
+        found = rehearsal.refresh()
+        after = rehearsal.up(judged=True)
+    assert found.changed == 0, f"a refresh finds {[step.told for step in found.steps]}"
+    assert after.changed == 0, f"an up with machines running changes {[step.told for step in after.steps]}"
+
+
+@pytest.fixture(scope="module")
+def destroyed(stack: Stack) -> Outcome:
+    """The stack, destroyed with a RayJob and its machines running."""
+    client = KubeClient.from_kubeconfig(stack.kubeconfig)
+    assert client.list("karpenter.sh/v1", "NodeClaim"), "machines run"
+    client.close()
+    with stack.session() as rehearsal:
+        return rehearsal.destroy()
+
+
+def test_destroyed_under_a_running_rayjob_it_leaves_nothing_but_the_accounts_role(
+    stack: Stack, client: KubeClient, destroyed: Outcome
+) -> None:
+    assert destroyed.problems == (), "the engine has nothing to complain of"
+    assert left_in_cluster(client) == [], "machines, pools or releases are left"
+    (left,) = _aws(stack).read().all()
+    assert left.type == ROLE, "the account's role stays"
+    assert left.inputs == _spot_role(stack).inputs, "as it was"
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        # What trains, and what its finalizers wait for.
+        (":Namespace namespace-", ":NodePool pool-"),
+        (":Namespace namespace-", ":Release operators-"),
+        # Machines are ended by Karpenter, which is let do so.
+        (":NodePool pool-", ":Release "),
+        (":EC2NodeClass pool-", ":Release karpenter-operator-"),
+        (":EC2NodeClass pool-", "aws:eks:AccessEntry node-access-"),
+        (":Release karpenter-operator-controller", "aws:eks:PodIdentityAssociation karpenter-"),
+        (":Release karpenter-operator-controller", "aws:iam:RolePolicy karpenter-"),
+        (":Release karpenter-operator-controller", "aws:sqs:Queue karpenter-"),
+        (":Release karpenter-operator-controller", "aws:iam:InstanceProfile karpenter-"),
+        # All that is inside goes while its deployer is let in and its pods have nodes.
+        ("kubernetes:", "aws:eks:AccessPolicyAssociation cluster-admins-"),
+        ("kubernetes:", "aws:eks:Addon cluster-"),
+        ("kubernetes:", "aws:eks:NodeGroup cluster-"),
+        ("aws:eks:Addon cluster-services-", "aws:eks:NodeGroup cluster-"),
+        ("aws:eks:NodeGroup cluster-", "aws:eks:Addon cluster-addons-"),
+        ("aws:eks:Addon cluster-", "aws:eks:Cluster cluster-"),
+        ("aws:eks:Cluster cluster-", "aws:kms:Key cluster-"),
+        # What everything drains through.
+        ("aws:eks:Cluster cluster-", "aws:ec2:VpcEndpoint network-"),
+        ("aws:ec2:VpcEndpoint network-", "aws:ec2:Vpc network-"),
+    ],
+)
+def test_it_goes_in_the_order_that_leaves_nothing(destroyed: Outcome, first: str, then: str) -> None:
+    gone = Deletions.told_in(destroyed.stdout)
+    earlier, later = gone.matching(first), gone.matching(then)
+    assert earlier, f"nothing like {first} was deleted"
+    assert later, f"nothing like {then} was deleted"
+    assert gone.too_early(earlier, later) == [], f"it went before all of {first} was gone"
+
+
+def test_its_pools_outlive_no_machine(destroyed: Outcome) -> None:
+    gone = Deletions.told_in(destroyed.stdout)
+    for pool in gone.matching(":NodePool pool-"):
+        (own,) = gone.matching(f":EC2NodeClass {pool.split()[1].replace('node-pool', 'node-class')}")
+        assert gone.too_early([pool], [own]) == [], "Karpenter ends machines as their class says"
