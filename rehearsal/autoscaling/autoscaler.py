@@ -9,7 +9,15 @@ from typing import Final
 from rehearsal.autoscaling.buying import Purchase, plan
 from rehearsal.autoscaling.events import Events
 from rehearsal.autoscaling.groups import Bought, InstanceGroups
-from rehearsal.autoscaling.observing import PoolSeen, class_priorities, empty_nodes, offers, pending, rooms
+from rehearsal.autoscaling.observing import (
+    PoolSeen,
+    class_priorities,
+    empty_nodes,
+    offers,
+    pending,
+    rooms,
+    upcoming,
+)
 from rehearsal.autoscaling.pods import PodNeeds
 from rehearsal.errors import RehearsalError
 from rehearsal.kube.cancellation import Cancellation
@@ -77,7 +85,7 @@ class Autoscaler:
         restored, lost = self._groups.restore()
         for one in lost:
             self._back_off(one.pool, one.zone)
-        pools = [seen for seen in self._groups.seen() if seen.template.is_autoscaled]
+        pools = self._groups.seen()
         pods, nodes = self._client.list("v1", "Pod"), self._client.list("v1", "Node")
         bought = self._grow(pools, pods, nodes)
         ended = self._shrink(pools, pods, nodes)
@@ -92,8 +100,10 @@ class Autoscaler:
             return False
         now = self._clock()
         backing_off = {where for where, until in self._backing_off_until.items() if until > now}
-        on_offer = offers(pools, backing_off, class_priorities(self._classes()))
-        planned = plan(waiting, rooms(nodes, pods), on_offer, datetime.now(UTC))
+        growing = [seen for seen in pools if seen.template.is_autoscaled]
+        on_offer = offers(growing, backing_off, class_priorities(self._classes()))
+        there = [*rooms(nodes, pods), *upcoming(pools, nodes)]
+        planned = plan(waiting, there, on_offer, datetime.now(UTC))
         for pod, reasons in planned.hopeless:
             self._events.hopeless(pod, reasons)
         return bool(planned.purchases) and self._buy(pools, planned.purchases)

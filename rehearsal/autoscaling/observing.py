@@ -57,6 +57,17 @@ def rooms(nodes: Iterable[Json], pods: Sequence[Json]) -> list[Room]:
     return [_room(node, taken) for node in nodes if not _is_going(node)]
 
 
+def upcoming(pools: Iterable[PoolSeen], nodes: Iterable[Json]) -> list[Room]:
+    """Return the machines that are no nodes yet: they will be in a moment."""
+    there = {_name(node) for node in nodes}
+    return [
+        _new_room(seen.template, one.zone, one.name)
+        for seen in pools
+        for one in seen.instances
+        if one.name not in there
+    ]
+
+
 def offers(
     pools: Iterable[PoolSeen],
     backing_off: Collection[tuple[str, str]],
@@ -71,12 +82,7 @@ def offers(
         Offer(
             pool=seen.pool.id,
             zone=zone,
-            room=Room(
-                name=f"{seen.template.name} in {zone}",
-                labels=seen.template.labels_in(zone),
-                taints=seen.template.taints,
-                free=_quantities(seen.template.allocatable),
-            ),
+            room=_new_room(seen.template, zone, f"{seen.template.name} in {zone}"),
             hourly_price=seen.template.hourly_price,
             nodes=sum(one.zone == zone for one in seen.instances),
             spare=seen.template.maximum - len(seen.instances),
@@ -103,6 +109,15 @@ def empty_nodes(nodes: Iterable[Json], pods: Iterable[Json]) -> set[str]:
     """Return the names of the nodes that nothing but DaemonSets' pods keeps."""
     busy = {node_of(pod) for pod in pods if not is_daemons(pod)}
     return {_name(node) for node in nodes} - busy
+
+
+def _new_room(template: NodeTemplate, zone: str, name: str) -> Room:
+    return Room(
+        name=name,
+        labels=template.labels_in(zone),
+        taints=template.taints,
+        free=_quantities(template.allocatable),
+    )
 
 
 def _room(node: Json, taken: Mapping[str, Resources]) -> Room:

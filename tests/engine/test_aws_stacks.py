@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rehearsal.course.leftovers import left_in_clouds, left_in_cluster
-from rehearsal.course.protection import retained
+from rehearsal.course.leftovers import left_in_cluster
 from rehearsal.engine import Outcome
 from rehearsal.kube.client import KubeClient
 from rehearsal.kube.summary import mapping, sequence
 from rehearsal.providers.cloud.state import CloudObject, CloudState
-from rehearsal.providers.faults import Faults
 from rehearsal.scenes.manifests import load_example
 from rehearsal.scenes.platform import apply, training_platform
 from rehearsal.stacks import Stack

@@ -11,6 +11,7 @@ from rehearsal.autoscaling.observing import (
     offers,
     pending,
     rooms,
+    upcoming,
 )
 from rehearsal.providers.cloud.gcp.nodes.instances import Instance
 from rehearsal.providers.cloud.gcp.nodes.template import template_of
@@ -47,6 +48,16 @@ def test_a_node_that_is_starting_counts_as_one_that_is_there() -> None:
     taints = [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]
     (found,) = rooms([node(spec={"taints": taints})], [])
     assert found.taints == (), "a second one would be bought beside it"
+
+
+def test_a_machine_that_is_no_node_yet_has_room_for_pods() -> None:
+    pool = node_pool()
+    machines = tuple(Instance(name=name, zone="europe-west4-a") for name in ("there", "coming"))
+    seen = PoolSeen(pool=pool, template=template_of(pool, Inventory([], {})), instances=machines)
+    (found,) = upcoming([seen], [node("there")])
+    assert found.name == "coming", "a second one would be bought for the same pods"
+    assert found.since is None, "it has only just been bought"
+    assert found.free["cpu"] == Fraction(392, 100), "nothing is on it"
 
 
 def test_each_pool_is_on_offer_in_each_of_its_zones() -> None:

@@ -28,6 +28,21 @@ def configuration(ports: Ports = PORTS) -> str:
     )
 
 
+def test_admission_plugins_are_on_beside_the_api_servers_own() -> None:
+    text = render_configuration(
+        programs=PROGRAMS,
+        ports=PORTS,
+        etcd_dir=Path("/data/etcd"),
+        egress_configuration=Path("/egress.yaml"),
+        admission_plugins=("ExtendedResourceToleration",),
+    )
+    patches = sequence(mapping(next(yaml.safe_load_all(text)))["componentsPatches"])
+    told = [each for patch in map(mapping, patches) for each in map(mapping, sequence(patch["extraArgs"]))]
+    plugins = [each["value"] for each in told if each["key"] == "enable-admission-plugins"]
+    assert plugins == ["ExtendedResourceToleration"], "a pod that asks for GPUs could not be placed as on GKE"
+    assert "enable-admission-plugins" not in configuration(), "without any the API server's own are on"
+
+
 def documents() -> list[Json]:
     return [mapping(each) for each in yaml.safe_load_all(configuration())]
 

@@ -23,6 +23,17 @@ def test_a_pod_of_another_node_may_go_without_an_eviction() -> None:
     )
 
 
+def test_a_machine_that_is_made_again_under_its_name_is_a_new_one() -> None:
+    old, new = replace(SPOT, host="uid-1"), replace(SPOT, pod="p2", host="uid-2")
+    assert unmet_by_restart(restart(before=(old,), after=(new,))) == [], (
+        "GKE's nodes come back under their names"
+    )
+    same = restart(before=(old,), after=(replace(new, host="uid-1"),))
+    assert any("came back to the interrupted node" in problem for problem in unmet_by_restart(same)), (
+        "it was never taken"
+    )
+
+
 @pytest.mark.parametrize(
     ("seen", "complaint"),
     [
@@ -49,6 +60,16 @@ def test_a_restart_gone_wrong_is_told(seen: SpotRestart, complaint: str) -> None
 
 def test_a_plain_pod_on_the_default_pool_is_as_it_should_be() -> None:
     assert unmet_by_default_placement(default_placement()) == [], "nothing in these facts is wrong"
+
+
+def test_where_there_are_no_gpus_to_buy_a_spot_machine_with_room_is_enough() -> None:
+    seen = default_placement(rooms=(Room(placement=SPOT, free_cpus=15),))
+    assert unmet_by_default_placement(seen, has_gpus=False) == [], "there is nothing else to be seen"
+
+
+def test_room_is_what_the_plain_pod_needs() -> None:
+    seen = replace(default_placement(rooms=(Room(placement=SPOT, free_cpus=0.5),)), asked_cpus=0.1)
+    assert unmet_by_default_placement(seen, has_gpus=False) == [], "it would have fitted there"
 
 
 @pytest.mark.parametrize(

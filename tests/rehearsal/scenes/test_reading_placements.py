@@ -41,6 +41,15 @@ def test_a_placement_names_pool_capacity_machine_and_gpus() -> None:
     assert placements([trainer("p")], [NODE]) == (expected,), "all of it is on the node"
 
 
+def test_gkes_own_labels_say_how_a_machine_is_bought() -> None:
+    for provisioning, capacity in (("spot", "spot"), ("standard", "on-demand")):
+        on_gke: Json = {
+            "metadata": {"name": "n", "labels": {"cloud.google.com/gke-provisioning": provisioning}}
+        }
+        (found,) = placements([trainer("p")], [on_gke])
+        assert found.capacity == capacity, f"{provisioning} is GKE's word for it"
+
+
 def test_a_pod_without_a_node_has_no_placement() -> None:
     assert placements([trainer("p", node="")], [NODE]) == (), "it is nowhere yet"
 
