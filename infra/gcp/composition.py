@@ -16,14 +16,14 @@ from components.admission.gke_rules import gke_rules
 from components.checkpoints.gcs import CheckpointBucket, CheckpointBucketArgs, CustomerKey
 from components.fallback_policy.component import FallbackPolicyDefinition
 from components.operators.component import Operators, OperatorsArgs
-from infra import naming, tags, versions
+from infra import tags, versions
 from infra.config.gcp import WayBack
 from infra.gcp.cluster import cluster_of
 from infra.gcp.namespaces import make_namespaces
 from infra.gcp.network import network_of
 from infra.gcp.pools import make_classes, make_pools
 from infra.places import chart_source
-from infra.project import environment_of, survey
+from infra.project import cluster_name_of, environment_of, survey
 
 if TYPE_CHECKING:
     from infra.config.gcp import GcpPlatform
@@ -39,7 +39,7 @@ def compose(platform: GcpPlatform, stack: str) -> None:
     marks = tags.labels(stack)
     tags.label_everything(marks)
     tags.label_google_resources(stack)
-    name = naming.cluster(stack)
+    name = cluster_name_of(stack)
     charts = None if platform.mirror.charts is None else chart_source(platform.mirror.charts)
 
     network = network_of(platform, name)

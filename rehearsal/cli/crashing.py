@@ -48,7 +48,7 @@ def seed_of(given: int | None, variable: str | None) -> int:
 
 def drawn(urns: Sequence[str], size: int, seed: int) -> tuple[str, ...]:
     """Return those of a stack's resources that it turns on, and so many others, drawn with the seed."""
-    always = frozenset(pivotal(urns, seed))
+    always = frozenset(pivotal(urns))
     others = sample([urn for urn in urns if urn not in always], size, seed)
     return tuple(urn for urn in urns if urn in always or urn in others)
 

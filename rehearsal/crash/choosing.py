@@ -6,8 +6,14 @@ from collections.abc import Iterable, Sequence
 from rehearsal.engine.checkpoint import Recorded, type_in
 
 _MADE_BY_THE_ENGINE = "pulumi:"
-_ALWAYS = (":ServiceLinkedRole", ":Cluster", ":ManagedCluster")
-_POOLS = (":NodePool", ":AgentPool")
+_PIVOTAL = (
+    ":ServiceLinkedRole",
+    ":Cluster",
+    ":ManagedCluster",
+    ":NodePool",
+    ":AgentPool",
+    ":ManagedFolderIamMember",
+)
 
 
 def every(resources: Iterable[Recorded]) -> tuple[str, ...]:
@@ -23,16 +29,13 @@ def every(resources: Iterable[Recorded]) -> tuple[str, ...]:
     )
 
 
-def pivotal(urns: Sequence[str], seed: int) -> tuple[str, ...]:
-    """Return the URNs that a stack turns on: its spot role, its cluster, its Karpenter, and one of its pools.
+def pivotal(urns: Sequence[str]) -> tuple[str, ...]:
+    """Return the URNs that a stack turns on: its spot role, its cluster, its Karpenter, its pools, and GCP's grants.
 
     A run killed after one of these leaves the most behind: an account-wide role, what everything else is inside,
-    what ends machines, and what owns them. Which of the pools is drawn with the seed.
+    what ends machines, what owns them, and rights to checkpoints of pods that any cluster of the project can have.
     """
-    pools = [urn for urn in urns if type_in(urn).endswith(_POOLS)]
-    others = [urn for urn in urns if type_in(urn).endswith(_ALWAYS) or _is_karpenter(urn)]
-    chosen = {*others, *sample(pools, 1, seed)}
-    return tuple(urn for urn in urns if urn in chosen)
+    return tuple(urn for urn in urns if type_in(urn).endswith(_PIVOTAL) or _is_karpenter(urn))
 
 
 def _is_karpenter(urn: str) -> bool:

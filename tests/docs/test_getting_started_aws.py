@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,10 +14,13 @@ from infra import versions
 from infra.account.needs import needs
 from infra.config.aws import AwsPlatform
 from infra.program import load_platform
+from tests.support.doc_pages import ROOT, DocPage
 from tests.support.iam_linter import lint
 
-ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "getting-started-aws.md").read_text("utf-8")
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAGE = DocPage.read("docs/getting-started-aws.md")
 CHARTS = {
     "karpenter": versions.KARPENTER,
     "jobset": versions.JOBSET,
@@ -27,15 +30,8 @@ CHARTS = {
 }
 
 
-def rows(section: str) -> list[list[str]]:
-    """The cells of the table rows of a section, without what marks them up."""
-    text = PAGE.partition(f"\n{section}")[2].partition("\n## ")[0]
-    lines = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("|")]
-    return [[cell.strip().strip("`") for cell in line] for line in lines]
-
-
 def test_every_chart_is_listed_with_its_version_and_its_upstream() -> None:
-    listed = {row[0].split("`")[0]: row[1:] for row in rows("## Isolated") if len(row) == 3}
+    listed = PAGE.charts("## Isolated")
     wanted = {chart: [version, UPSTREAM[chart]] for chart, version in CHARTS.items()}
     assert {chart: listed.get(chart) for chart in UPSTREAM} == wanted, "whoever mirrors them would miss one"
 
@@ -51,11 +47,11 @@ def test_every_chart_is_listed_with_its_version_and_its_upstream() -> None:
     ],
 )
 def test_images_are_listed_at_their_versions(image: str) -> None:
-    assert image in PAGE.partition("\n## Isolated")[2], "an isolated cluster would not find it in its mirror"
+    assert image in PAGE.section("## Isolated"), "an isolated cluster would not find it in its mirror"
 
 
 def test_every_endpoint_of_an_isolated_network_is_listed() -> None:
-    missing = [name for name in ISOLATED_SERVICES if f"`{name}`" not in PAGE.partition("\n## Isolated")[2]]
+    missing = [name for name in ISOLATED_SERVICES if f"`{name}`" not in PAGE.section("## Isolated")]
     assert missing == [], "whoever brings an isolated network would leave them out"
 
 
@@ -67,12 +63,16 @@ def test_the_quotas_are_those_that_a_stack_can_use_up(stack: str) -> None:
     for need in needs(platform):
         wanted[need.quota.code] += need.vcpus
     owner, told = "", dict[str, int]()
-    for row in [row for row in rows("**Quotas.**") if re.fullmatch(r"L-[0-9A-F]{8}", row[2])]:
+    for row in [row for row in PAGE.rows("**Quotas.**") if re.fullmatch(r"L-[0-9A-F]{8}", row[2])]:
         owner = row[0] or owner
         told |= {row[2]: int(row[3])} if owner == stack else {}
     assert told == dict(wanted), "a quota that is asked for too low is a pool that never fills"
 
 
 def test_the_rights_of_the_deployer_are_a_policy_that_iam_takes(tmp_path: Path) -> None:
-    (policy,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
+    (policy,) = re.findall(r"```json\n(.*?)```", PAGE.text, re.DOTALL)
     assert lint({"deployer": policy}, tmp_path) == [], "it is meant to be copied"
+
+
+def test_links_lead_somewhere() -> None:
+    assert PAGE.dead_links() == [], "a reader is sent where nothing is"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pulumi
 import pytest
 
-from components.cluster.gke.access import AuthorizedNetworks
+from components.cluster.gke.access import AuthorizedNetworks, DnsEndpoint
 from components.cluster.gke.component import GkeCluster
 from components.cluster.gke.database_key import DatabaseKey
 from components.network.gcp import GcpNetwork, GcpNetworkArgs
@@ -101,6 +101,16 @@ def test_a_cluster_is_opened_closed_and_upgraded_in_place(stack: CloudProgram) -
     (cluster,) = stack.objects(_CLUSTER)
     assert str(cluster.computed["masterVersion"]).startswith("1.37."), "the control plane goes first"
     assert stack.up(program(changed)).changed == 0, "the stack has converged"
+
+
+def test_another_way_in_leaves_what_is_in_the_cluster(stack: CloudProgram) -> None:
+    stack.up(program())
+    by_name = program(lambda args: replace(args, access=DnsEndpoint(allow_external=True)))
+    outcome = stack.up(by_name)
+    assert "replace" not in outcome.changes, (
+        "jobs would be deleted because their cluster is reached otherwise"
+    )
+    assert stack.up(by_name).changed == 0, "the stack has converged"
 
 
 def test_another_account_of_the_first_pool_never_replaces_the_cluster(stack: CloudProgram) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import runpy
 from string import ascii_letters, digits
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from components.namespace.component import service_account_of
 from infra.naming import is_dns_label
 from infra.program import run
-from infra.project import Project, environment_of, plugin_problem, survey
+from infra.project import Project, cluster_name_of, environment_of, plugin_problem, survey
 from infra.project.findings import refusals, warnings
 from infra.project.lookups import Lookups
 from infra.project.zones import zones_of_cluster
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from tests.support.builders import Document
 
 PLATFORM = "holdfast:platform"
+STACKS = st.text(f"{ascii_letters}{digits}_.-", min_size=1, max_size=100)
 CPUS = frozenset({"e2-standard-4", "n2-standard-4", "n2-standard-16"})
 WITH_A100 = CPUS | {"a2-highgpu-8g"}
 
@@ -180,11 +182,43 @@ def test_stacks_whose_names_become_alike_share_no_identity(one: str, other: str)
     assert environment_of(one) != environment_of(other), "the one could read the other's checkpoints"
 
 
-@given(st.text(f"{ascii_letters}{digits}_.-", min_size=1, max_size=100))
+@given(STACKS)
 def test_every_stack_has_an_identity_that_kubernetes_takes(stack: str) -> None:
     name = environment_of(stack)
     assert is_dns_label(name), "it is part of a service account's name"
     assert len(name) <= 40, "and of others that may not be long"
+
+
+@given(STACKS, st.integers(14, 63))
+def test_an_identity_is_as_short_as_it_has_to_be(stack: str, longest: int) -> None:
+    name = environment_of(stack, longest)
+    assert is_dns_label(name), f"{name!r} would be refused"
+    assert len(name) <= longest, f"{name!r} is longer than {longest}"
+
+
+@given(STACKS)
+def test_every_stack_has_a_cluster_that_gke_takes(stack: str) -> None:
+    name = cluster_name_of(stack)
+    assert re.fullmatch(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?", name), f"{name!r} would be refused by GKE"
+
+
+@given(st.lists(STACKS, min_size=2, max_size=2, unique=True))
+def test_no_two_stacks_have_clusters_of_one_name(stacks: list[str]) -> None:
+    one, other = map(cluster_name_of, stacks)
+    assert one != other, "the second could not be made in the same project and place"
+
+
+@pytest.mark.parametrize(
+    ("stack", "name"),
+    [("gcp-dev", "holdfast-gcp-dev"), ("a" * 31, f"holdfast-{'a' * 31}")],
+)
+def test_a_stack_whose_name_gke_takes_keeps_it(stack: str, name: str) -> None:
+    assert cluster_name_of(stack) == name, "it is what `gcloud container clusters list` shows"
+
+
+@pytest.mark.parametrize(("one", "other"), [("gcp.dev", "gcp-dev"), ("a" * 32, "a" * 33), ("-a", "a")])
+def test_stacks_whose_clusters_would_be_called_alike_are_told_apart(one: str, other: str) -> None:
+    assert cluster_name_of(one) != cluster_name_of(other), "one would find the other's in its place"
 
 
 # --- the plugin -----------------------------------------------------------------------------------

@@ -126,6 +126,9 @@ class GkeCluster(ComponentResource):
         self.kubernetes = Provider(
             f"{name}-kubernetes",
             kubeconfig=_kubeconfig(cluster, args),
+            # By the address alone another way in would look like another cluster, and everything in it be replaced.
+            # This name is the cluster's own for as long as it lives, also where nobody is let in by it.
+            cluster_identifier=_dns_name(cluster),
             opts=ResourceOptions(parent=self, depends_on=[system]),
         )
         self.register_outputs(
@@ -138,16 +141,17 @@ class GkeCluster(ComponentResource):
 
 def _kubeconfig(cluster: Cluster, args: GkeClusterArgs) -> Output[str]:
     if isinstance(args.access, DnsEndpoint):
-        # Optional in the SDK throughout, and there on every cluster.
-        host = cluster.control_plane_endpoints_config.apply(
-            lambda found: cast(
-                "str", found.dns_endpoint_config.endpoint if found.dns_endpoint_config else None
-            )
-        )
-        return host.apply(lambda known: _render(args.cluster_name, known, None))
+        return _dns_name(cluster).apply(lambda known: _render(args.cluster_name, known, None))
     authority = cluster.master_auth.apply(lambda found: cast("str", found.cluster_ca_certificate))
     return Output.all(cluster.endpoint, authority).apply(
         lambda known: _render(args.cluster_name, *cast("tuple[str, str]", tuple(known)))
+    )
+
+
+def _dns_name(cluster: Cluster) -> Output[str]:
+    # Optional in the SDK throughout, and there on every cluster.
+    return cluster.control_plane_endpoints_config.apply(
+        lambda found: cast("str", found.dns_endpoint_config.endpoint if found.dns_endpoint_config else None)
     )
 
 

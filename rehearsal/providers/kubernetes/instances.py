@@ -23,6 +23,9 @@ Reach: TypeAlias = Callable[[Connection], str | None]
 # Settings a change of which can lead to another cluster.
 _LEADING = ("kubeconfig", "context", "cluster")
 
+# Where it is set it alone tells clusters apart.
+_IDENTIFIER = "clusterIdentifier"
+
 
 def everywhere(_: Connection) -> str | None:
     """Return None: wherever a kubeconfig leads, somebody answers."""
@@ -66,8 +69,10 @@ def replacing(old: Properties, new: Properties) -> list[Change]:
     """Return which changes of an instance's settings replace it, and with it everything that it made.
 
     Those that lead to another cluster: its address and certificates are all it is known by. What is not known yet
-    may lead anywhere.
+    may lead anywhere. With an identifier before and after, a change of that and of nothing else.
     """
+    if old.get(_IDENTIFIER) and new.get(_IDENTIFIER):
+        return [change for change in changes(old, new) if change.top == _IDENTIFIER]
     leading = [change for change in changes(old, new) if change.top in _LEADING]
     unknown = [change for change in leading if has_unknown(new.get(change.top))]
     if unknown:

@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING
 import pulumi
 import pytest
 
-from infra import versions
-from tests.support.aws_account import SPOT_ROLE
+from infra import aws, versions
+from scheduling.errors import ConfigError
+from tests.support.aws_account import QUOTA, SPOT_ROLE, answers
 from tests.support.aws_documents import aws_platform
 from tests.support.aws_stacks import PLATFORMS, composed, stack, without_spot_role
 from tests.support.builders import entry, list_of
 from tests.support.inputs import mapping, objects, text, value
+from tests.support.recorder import record
 
 if TYPE_CHECKING:
+    from scheduling.json import Json
     from tests.support.builders import Document
 
 every_stack = pytest.mark.parametrize("name", PLATFORMS)
@@ -64,6 +67,23 @@ def test_an_account_that_has_the_spot_role_keeps_it(name: str) -> None:
     role = stack(name).one(SPOT_ROLE_TYPE)
     assert role.import_id == SPOT_ROLE, "a second one cannot be made"
     assert role.retain_on_delete, "it was there before the stack"
+
+
+def test_what_an_account_cannot_hold_is_refused_before_anything_is_registered() -> None:
+    def poor(token: str, arguments: Json) -> Json:
+        return {"value": 0.0} if token == QUOTA else answers(token, arguments)
+
+    refused: list[ConfigError] = []
+
+    def attempt() -> None:
+        try:
+            aws.compose(aws_platform(), "aws-test", None)
+        except ConfigError as error:
+            refused.append(error)
+
+    recording = record(attempt, answer=poor)
+    assert "quota" in str(refused), "EC2 would answer as if it were out of stock"
+    assert not recording.resources, "a half-made stack would have to be cleaned up by hand"
 
 
 def test_versions_come_from_one_place() -> None:

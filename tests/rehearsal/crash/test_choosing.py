@@ -41,18 +41,24 @@ STACK = (ROLE, *OTHERS, CLUSTER, KARPENTER_CRDS, KARPENTER, *POOLS)
 
 
 def test_what_a_stack_turns_on_is_always_taken() -> None:
-    for seed in range(10):
-        chosen = pivotal(STACK, seed)
-        assert chosen[:3] == (ROLE, CLUSTER, KARPENTER), "role, cluster and Karpenter, whatever the seed"
-        assert len(chosen) == 4, "and one of the pools"
-        assert chosen[3] in POOLS, "the fourth is a pool"
-    assert {pivotal(STACK, seed)[3] for seed in range(20)} == set(POOLS), "each pool has its turn"
+    assert pivotal(STACK) == (ROLE, CLUSTER, KARPENTER, *POOLS), "role, cluster, Karpenter and every pool"
+
+
+def test_on_google_cloud_it_turns_on_the_cluster_its_node_pools_and_the_grants_of_checkpoints() -> None:
+    cluster = urn("cluster", "gcp:container/cluster:Cluster")
+    pools = tuple(urn(name, "gcp:container/nodePool:NodePool") for name in ("system", "cpu-spot"))
+    folder = urn("folder", "gcp:storage/managedFolder:ManagedFolder")
+    grant = urn("trainers", "gcp:storage/managedFolderIamMember:ManagedFolderIamMember")
+    jobset = urn("jobset", "holdfast:index:Operators$kubernetes:helm.sh/v3:Release")
+    assert pivotal((cluster, *pools, jobset, folder, grant)) == (cluster, *pools, grant), (
+        "a folder without its grant lets nobody in"
+    )
 
 
 def test_a_sample_comes_on_top_of_what_is_always_taken() -> None:
     chosen = drawn(STACK, 3, 7)
-    assert set(pivotal(STACK, 7)) < set(chosen), "something it turns on was left to chance"
-    assert len(chosen) == 7, "three others were drawn"
+    assert set(pivotal(STACK)) < set(chosen), "something it turns on was left to chance"
+    assert len(chosen) == len(pivotal(STACK)) + 3, "three others were drawn"
     assert list(chosen) == [one for one in STACK if one in chosen], (
         "the order tells what existed before the kill"
     )

@@ -42,3 +42,13 @@ def test_what_is_not_known_yet_may_lead_anywhere() -> None:
 def test_becoming_a_secret_changes_no_cluster() -> None:
     same = _settings()
     assert replacing(same, {"kubeconfig": Secret(same["kubeconfig"])}) == [], "its value is the same"
+
+
+def test_an_identifier_alone_tells_clusters_apart_where_there_is_one() -> None:
+    here, moved = (
+        _settings(clusterIdentifier="a"),
+        _settings("https://two.example", clusterIdentifier="a"),
+    )
+    assert replacing(here, moved) == [], "it is the same cluster at another address"
+    changed = replacing(here, _settings(clusterIdentifier="b"))
+    assert [one.top for one in changed] == ["clusterIdentifier"], "it is another cluster at the same address"

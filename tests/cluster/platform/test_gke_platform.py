@@ -1,0 +1,72 @@
+"""What job authors write for GKE runs as it stands: on spot GPUs, and as a Ray job with its workers on spot.
+
+The tests run in the order they stand in, on one stack; each leaves it as it found it.
+"""
+
+from collections.abc import Callable, Generator
+
+import pytest
+
+from rehearsal.course.machines import machines_for
+from rehearsal.kube.client import KubeClient
+from rehearsal.scenes.expectations import unmet_by_rayjob, unmet_by_restart
+from rehearsal.scenes.manifests import acting_as, load_example
+from rehearsal.scenes.platform import Platform
+from rehearsal.scenes.rayjob_placement import rayjob_placement
+from rehearsal.scenes.spot_restart import restart_on_spot
+from rehearsal.stacks import Stack
+from scheduling.json import Json
+from tests.support.cloud_platform import cloud_workspace
+from tests.support.control_plane import CHECKOUT
+
+pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(900)]
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Generator[Stack]:
+    """The stack gcp-prod, which has pools of GPUs, up."""
+    found = Stack.named("gcp-prod", cloud_workspace(tmp_path_factory.mktemp("gke")), report=lambda _: None)
+    try:
+        found.surroundings.start()
+        with found.session() as rehearsal:
+            rehearsal.up()
+        yield found
+    finally:
+        found.surroundings.remove()
+
+
+@pytest.fixture
+def client(stack: Stack) -> Generator[KubeClient]:
+    found = KubeClient.from_kubeconfig(stack.kubeconfig)
+    yield found
+    found.close()
+
+
+def _platform(
+    stack: Stack, client: KubeClient, namespace: str, say: Callable[[str], None] = lambda _: None
+) -> Platform:
+    return Platform(client=client, namespace=namespace, say=say, machines=machines_for(stack, client))
+
+
+def _example(platform: Platform, name: str) -> Json:
+    return acting_as(load_example(CHECKOUT, name, cloud="gcp"), platform.trainer())
+
+
+def test_a_job_on_spot_gpus_loses_a_node_and_comes_back(stack: Stack, client: KubeClient) -> None:
+    said: list[str] = []
+    platform = _platform(stack, client, "vision", said.append)
+    seen = restart_on_spot(platform, _example(platform, "jobset-spot-gpu"))
+    assert unmet_by_restart(seen) == [], "the scene did not go as it should"
+    assert {(each.pool, each.gpus) for each in (*seen.before, *seen.after)} == {("a100-spot", 8)}, (
+        "it tolerates GKE's taint of GPUs without saying so"
+    )
+    assert any(line.endswith("is taken, which leaves pods 25 s") for line in said), (
+        f"the pool's own share of the 30 seconds: {said}"
+    )
+
+
+def test_a_ray_jobs_workers_are_on_spot_and_its_head_is_not(stack: Stack, client: KubeClient) -> None:
+    platform = _platform(stack, client, "tabular")
+    seen = rayjob_placement(platform, _example(platform, "rayjob-spot"))
+    assert unmet_by_rayjob(seen) == [], "the scene did not go as it should"
+    assert {each.pool for each in seen.workers} == {"cpu-spot"}, "its workers select spot"

@@ -1,0 +1,46 @@
+"""A wrong AWS stack is refused by the command in one message, before anything is started."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.aws_documents import aws_document
+from tests.support.aws_mistakes import MISTAKES
+from tests.support.command_line import refusal
+from tests.support.stack_files import workspace_of
+
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(120)]
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        "an instance type that the region does not have",
+        "a zone of another region",
+        "a network that overlaps the Services",
+        "a version without add-ons",
+        "a version whose admission adds no tolerations",
+        "a price cap as Determined writes it",
+        "an account of eleven digits",
+        "an administrator of eleven digits",
+        "an endpoint that nobody reaches",
+    ],
+)
+def test_a_mistake_is_one_line_and_nothing_is_started(tmp_path: Path, mistake: str) -> None:
+    change, field, mend = MISTAKES[mistake]
+    workspace_of(tmp_path, "aws", aws_document(change))
+    (line,) = refusal(tmp_path, "rehearse", "aws").splitlines()
+    assert line.startswith(f"error: holdfast:platform{field}: got "), (
+        "the field and what stands there are named"
+    )
+    assert mend in line, "the user is told what to write"
+    assert not (tmp_path / ".rehearsal").exists(), "something was made for a stack that cannot be"
+
+
+def test_a_key_that_stands_twice_is_refused_as_the_engine_would(tmp_path: Path) -> None:
+    workspace_of(tmp_path, "aws", aws_document())
+    with (tmp_path / "stacks" / "Pulumi.aws.yaml").open("a") as file:
+        file.write("  aws:region: eu-west-1\n")
+    said = refusal(tmp_path, "preview", "aws")
+    assert "the key aws:region stands there twice" in said, "the last of the two would be taken"
+    assert not (tmp_path / ".rehearsal").exists(), "something was made for a stack that cannot be"

@@ -1,0 +1,124 @@
+"""In which order a GCP stack comes, and so, read backwards, in which order it goes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.gcp_stacks import CLASSES, PLATFORMS, stack
+from tests.support.inputs import value
+
+if TYPE_CHECKING:
+    from tests.support.recorder import Recorded
+
+OPERATORS = frozenset({"operators-jobset-controller", "operators-kuberay-controller"})
+CLUSTER = "cluster-control-plane-gke"
+SYSTEM = "cluster-system-nodes"
+NODE_ROLES = frozenset({"cluster-node-logs-and-metrics", "cluster-node-images"})
+
+every_stack = pytest.mark.parametrize("name", PLATFORMS)
+
+
+def names(name: str, *kinds: str) -> set[str]:
+    """The logical names of a stack's resources of these types."""
+    return {resource.name for kind in kinds for resource in stack(name).of(kind)}
+
+
+def before(name: str, resource: Recorded) -> set[str]:
+    """What is there before a resource of a stack, and goes after it."""
+    return stack(name).everything_before(resource)
+
+
+@every_stack
+def test_namespaces_go_first_while_what_their_finalizers_wait_for_is_there(name: str) -> None:
+    namespaces = [found for found in stack(name).of(":Namespace") if found.parent.startswith("namespace-")]
+    assert namespaces, "teams train somewhere"
+    for namespace in namespaces:
+        earlier = before(name, namespace)
+        assert earlier >= OPERATORS, (
+            "a RayJob carries KubeRay's finalizer: without it the namespace stays for ever"
+        )
+        assert earlier >= names(name, ":NodePool", ":ComputeClass"), "pods that still run write to the end"
+        assert "fallback-policy-crd" in earlier, "its ladder is one of these"
+        assert earlier >= names(name, "MutatingAdmissionPolicyBinding"), (
+            "pods without tolerations stay pending"
+        )
+        own = namespace.parent.removeprefix("namespace-")
+        assert f"checkpoint-access-of-{own}-trainers" in earlier, "a pod writes its last checkpoint with it"
+
+
+@every_stack
+def test_every_pool_comes_after_the_system_pool(name: str) -> None:
+    pools = [pool for pool in stack(name).of(":NodePool") if pool.name != SYSTEM]
+    assert len(pools) == len(PLATFORMS[name]().pools), "one node pool for each that is written"
+    for pool in pools:
+        assert SYSTEM in before(name, pool), "GKE taints GPU nodes only where there are nodes without GPUs"
+
+
+@every_stack
+def test_no_pool_comes_after_another(name: str) -> None:
+    pools = names(name, ":NodePool")
+    for pool in stack(name).of(":NodePool"):
+        assert not before(name, pool) & pools - {SYSTEM}, (
+            f"{pool.name} waits for what is none of its business"
+        )
+
+
+def test_a_compute_class_comes_after_the_pools_that_it_names() -> None:
+    classes = stack("with-classes").of(":ComputeClass")
+    assert {str(value(found, "metadata", "name")) for found in classes} == {*CLASSES}, (
+        "those that are written"
+    )
+    in_order = sorted(classes, key=lambda found: CLASSES.index(str(value(found, "metadata", "name"))))
+    for found, pool in zip(in_order, ("a100-spot", "a100"), strict=True):
+        assert f"pool-{pool}-node-pool" in before("with-classes", found), (
+            "GKE shows a class unhealthy whose pool it does not find"
+        )
+
+
+@every_stack
+def test_nobody_is_granted_anything_before_google_cloud_knows_the_pods_of_the_project(name: str) -> None:
+    grants = [
+        found
+        for found in stack(name)
+        if str(value(found, "member")).startswith(("principal://", "principalSet://"))
+    ]
+    assert len(grants) == len(PLATFORMS[name]().namespaces), "each namespace is let in to its checkpoints"
+    for grant in grants:
+        assert CLUSTER in before(name, grant), "400 Identity Pool does not exist, in a project's first hour"
+
+
+@every_stack
+def test_nodes_go_while_they_may_still_write_logs(name: str) -> None:
+    for resource in [*stack(name).of(":Cluster"), *stack(name).of(":NodePool")]:
+        assert before(name, resource) >= NODE_ROLES, f"the nodes of {resource.name} come up as nobody"
+
+
+@every_stack
+def test_whatever_is_inside_goes_while_the_cluster_and_its_system_nodes_are_there(name: str) -> None:
+    inside = [resource for resource in stack(name) if resource.type.startswith("kubernetes:")]
+    assert len(inside) > 15, "operators, admission, namespaces"
+    for resource in inside:
+        assert resource.provider == "cluster-kubernetes", f"{resource.name} would go to another cluster"
+        assert before(name, resource) >= {CLUSTER, SYSTEM}, (
+            f"{resource.name} could not be deleted, and its operator not run"
+        )
+
+
+@every_stack
+def test_whatever_uses_a_key_comes_after_the_grant_of_it(name: str) -> None:
+    for kind, grant, has_key in (
+        (":Cluster", "cluster-key-grant", PLATFORMS[name]().cluster.database_key),
+        (":Bucket", "checkpoints-key-use", PLATFORMS[name]().checkpoints.kms_key),
+    ):
+        is_there = grant in before(name, stack(name).one(kind))
+        assert is_there == (has_key is not None), f"{kind} is refused without {grant}, and needs none else"
+
+
+@every_stack
+def test_the_network_goes_last(name: str) -> None:
+    network = names(name, ":Network", ":Subnetwork", ":Router", ":RouterNat")
+    assert bool(network) == (name != "brought"), "a network that is brought stays as it is"
+    for resource in [*stack(name).of(":Cluster"), *stack(name).of(":NodePool")]:
+        assert before(name, resource) >= network, f"what {resource.name} starts drains through it"

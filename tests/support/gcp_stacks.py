@@ -1,0 +1,74 @@
+"""GCP stacks as a whole, composed under mocks in a project that answers: those of `stacks/`, and other ways to write one."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
+
+from infra import gcp
+from infra.program import load_platform
+from tests.support.aws_documents import section
+from tests.support.builders import entry
+from tests.support.gcp_documents import KEY, gcp_platform
+from tests.support.gcp_project import answers
+from tests.support.recorder import record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from infra.config.gcp import GcpPlatform
+    from tests.support.builders import Document
+    from tests.support.recorder import Recording
+
+CHARTS: Final = "oci://mirror.example.com/charts"
+IMAGES: Final = "mirror.example.com/images"
+BROUGHT: Final[Mapping[str, str]] = {
+    "network": "projects/host-project/global/networks/shared",
+    "subnetwork": "projects/host-project/regions/us-central1/subnetworks/training",
+    "podsRange": "team-pods",
+    "servicesRange": "team-services",
+}
+CLASSES: Final = ("gpus-on-spot", "gpus-kept")
+
+_STACKS: Final = Path(__file__).parents[2] / "stacks"
+
+
+def _tracked(name: str) -> Callable[[], GcpPlatform]:
+    return lambda: cast("GcpPlatform", load_platform(_STACKS / f"Pulumi.{name}.yaml"))
+
+
+def _mirrored(document: Document) -> None:
+    document.update(mirror={"charts": CHARTS, "images": IMAGES})
+    section(document, "cluster").update(databaseKey=KEY)
+
+
+def _brought(document: Document) -> None:
+    document.update(network={**BROUGHT})
+    section(document, "cluster").update(access={"dnsEndpoint": {"allowExternal": True}})
+
+
+def _with_classes(document: Document) -> None:
+    for index, name in zip((2, 3), CLASSES, strict=True):
+        entry(document, "pools", index).update(computeClass=name)
+
+
+#: Name → platform. The first two are the repository's own.
+PLATFORMS: Final[Mapping[str, Callable[[], GcpPlatform]]] = {
+    "gcp-dev": _tracked("gcp-dev"),
+    "gcp-prod": _tracked("gcp-prod"),
+    "mirrored": lambda: gcp_platform(_mirrored),
+    "brought": lambda: gcp_platform(_brought),
+    "with-classes": lambda: gcp_platform(_with_classes),
+}
+
+
+@cache
+def stack(name: str, *, preview: bool = False) -> Recording:
+    """One of the stacks, composed."""
+    return composed(PLATFORMS[name](), name=name, preview=preview)
+
+
+def composed(platform: GcpPlatform, *, name: str = "gcp-test", preview: bool = False) -> Recording:
+    """A stack of this name, composed."""
+    return record(lambda: gcp.compose(platform, name), preview=preview, answer=answers)
