@@ -31,8 +31,11 @@ def prove_in_turn(stage: Stage, urns: Sequence[str], baseline: Baseline) -> Proo
     began = time.monotonic()
     stage.clear()
     killed_up = _until_it_ends(stage, urns, "create", Rehearsal.up)
+    # One that was still being made when a run was killed after another is finished by its stand-in, and taken up by the
+    # next run: no kill of its own can come after it.
+    made = {*killed_up, *(one.urn for one in stage.checkpoint().resources)}
     found = [
-        *(f"no up was killed after {urn}: none created it" for urn in urns if urn not in killed_up),
+        *(f"no up was killed after {urn}: none created it" for urn in urns if urn not in made),
         *differences("the last up", stage.objects(baseline.types), baseline.objects),
         *refused_changes("another up", run_up(stage)),
     ]

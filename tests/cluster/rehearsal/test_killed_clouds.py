@@ -50,4 +50,6 @@ def test_after_kills_at_what_it_turns_on_it_arrives_where_an_undisturbed_one_doe
     proof = prove_in_turn(stage, chosen, baseline)
     faults = "\n".join(proof.faults)
     assert not faults, f"after kills at {chosen} (seed {seed}):\n{faults}"
-    assert proof.killed_up == chosen, "not every kill came"
+    # What is made beside another resource may be finished in a run that is being killed already.
+    first = next(urn for urn in chosen if type_in(urn).endswith(":Cluster"))
+    assert first in proof.killed_up, "everything waits for the cluster, so a kill after it must have come"
