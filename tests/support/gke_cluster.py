@@ -60,6 +60,19 @@ class GkeInUse:
         for obj in objects:
             self.client.apply(obj, field_manager="test", force=True)
 
+    def delete(self, pod: str) -> None:
+        """Take a pod away, and wait until it is gone: who looks before sees its node in use."""
+        self.client.delete("v1", "Pod", pod, namespace="default", grace_seconds=0)
+        self.client.wait_for(
+            "v1",
+            "Pod",
+            pod,
+            namespace="default",
+            timeout_seconds=60,
+            condition=lambda found: found is None,
+            what=f"{pod} is gone",
+        )
+
     def nodes(self, pool: str | None = None) -> list[Json]:
         """The nodes, or those of one pool."""
         selector = None if pool is None else f"cloud.google.com/gke-nodepool={pool}"

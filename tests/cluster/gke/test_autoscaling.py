@@ -146,14 +146,14 @@ def test_an_empty_node_goes_after_ten_minutes_and_a_busy_one_stays(gke: GkeInUse
     gke.left_pending("goes")
     gke.step()
     gke.running_on("goes")
-    gke.client.delete("v1", "Pod", "goes", namespace="default", grace_seconds=0)
+    gke.delete("goes")
     gke.step()
     assert len(gke.nodes("cpu")) == 2, "it has only just become empty"
     gke.clock.now += EMPTY_SECONDS
     gke.step()
     (left,) = gke.nodes("cpu")
     assert mapping(left["metadata"])["name"] == mapping(busy["metadata"])["name"], "the busy one went"
-    gke.client.delete("v1", "Pod", "stays", namespace="default", grace_seconds=0)
+    gke.delete("stays")
     gke.step()
     gke.clock.now += EMPTY_SECONDS
     gke.step()
