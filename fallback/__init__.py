@@ -1,0 +1,1 @@
+"""The controller that moves training jobs down their ladder, and back up."""

@@ -1,0 +1,103 @@
+"""The cost of a job that starts on spot and ends on-demand, as a range.
+
+A job takes T hours on on-demand; a share α of it runs on spot, and each of M failures adds Δt hours. Costs are in
+on-demand hours: multiply by the on-demand price of the job's machines for money.
+
+The source of the model writes two equations for the same job. One spreads the added hours over spot and on-demand as
+the work is spread, `(T + MΔt)(1 - (1 - s)α)`; the other bills all of them on-demand, `αTs + (1 - α)T + MΔt`. The truth
+lies between: hours lost on spot are paid at the spot price, and a job that has just moved repeats work on-demand.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+#: The spot price that the source assumes: 90 % off.
+SOURCE_SPOT_PRICE = 0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Between:
+    """A value that the two equations bound: `spread` is where the added hours are shared, `on_demand` where they are not.
+
+    For a cost `spread` is the lower bound; for what may be added to a job it is the higher one.
+    """
+
+    spread: float
+    on_demand: float
+
+    def __str__(self) -> str:
+        low, high = sorted((self.spread, self.on_demand))
+        return f"{low:.2f}" if math.isclose(low, high) else f"{low:.2f} to {high:.2f}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixedJob:
+    """A job that runs partly on spot.
+
+    `hours` is what it takes undisturbed (T, more than 0), `spot_share` the part of it that runs on spot (α, 0 to 1),
+    `failures` how often it is disturbed (M, 0 or more), `hours_per_failure` what each one adds (Δt, 0 or more),
+    `spot_price` the price of spot where on-demand is 1 (more than 0).
+
+    Raises ValueError, naming the field, for a value outside these bounds.
+    """
+
+    hours: float
+    spot_share: float
+    failures: float
+    hours_per_failure: float
+    spot_price: float = SOURCE_SPOT_PRICE
+
+    def __post_init__(self) -> None:
+        _check("hours", self.hours, self.hours > 0, "more than 0")
+        _check("spot_share", self.spot_share, 0 <= self.spot_share <= 1, "0 to 1")
+        _check("failures", self.failures, self.failures >= 0, "0 or more")
+        _check("hours_per_failure", self.hours_per_failure, self.hours_per_failure >= 0, "0 or more")
+        _check("spot_price", self.spot_price, self.spot_price > 0, "more than 0, with on-demand as 1")
+
+    @property
+    def added_hours(self) -> float:
+        """What the failures add: MΔt."""
+        return self.failures * self.hours_per_failure
+
+    @property
+    def total_hours(self) -> float:
+        """How long the job takes with its failures: T + MΔt."""
+        return self.hours + self.added_hours
+
+    @property
+    def cost(self) -> Between:
+        """What it costs, in on-demand hours."""
+        blended = 1 - (1 - self.spot_price) * self.spot_share
+        return Between(spread=self.total_hours * blended, on_demand=self.hours * blended + self.added_hours)
+
+    @property
+    def saving(self) -> Between:
+        """The part of the on-demand cost that is saved; negative where spot costs more."""
+        cost = self.cost
+        return Between(spread=1 - cost.spread / self.hours, on_demand=1 - cost.on_demand / self.hours)
+
+    @property
+    def failures_to_break_even(self) -> Between:
+        """After how many failures the job costs what it would on on-demand alone; infinite where each adds nothing."""
+        tolerated = tolerated_extension(self.spot_share, self.spot_price)
+        if self.hours_per_failure == 0:
+            return Between(spread=math.inf, on_demand=math.inf)
+        each = self.hours / self.hours_per_failure
+        return Between(spread=tolerated.spread * each, on_demand=tolerated.on_demand * each)
+
+
+def tolerated_extension(spot_share: float, spot_price: float = SOURCE_SPOT_PRICE) -> Between:
+    """How much longer than on-demand a job may take before it costs more, as a part of its undisturbed hours.
+
+    0.56 means 56 % longer. Where all of a job is on spot this is `1 / s - 1` with the hours spread, and `1 - s` with
+    them billed on-demand.
+    """
+    discounted = (1 - spot_price) * spot_share
+    return Between(spread=1 / (1 - discounted) - 1, on_demand=discounted)
+
+
+def _check(field: str, value: float, is_allowed: bool, allowed: str) -> None:
+    if not (is_allowed and math.isfinite(value)):
+        raise ValueError(f"{field}: got {value}; allowed: {allowed}")
