@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from enum import Enum
-from typing import Final, Literal, TypeAlias, TypeGuard
+from typing import Literal, TypeAlias, TypeGuard
 
+from scheduling.unknown import UNKNOWN, Unknown
 
-class Unknown(Enum):
-    """The type of `UNKNOWN`; an enumeration of one, so that `is` narrows it."""
+__all__ = ["UNKNOWN", "Unknown", "Value", "at", "is_list", "is_object", "items_at", "text_at", "whole_number"]
 
-    UNKNOWN = "unknown until the update"
-
-
-UNKNOWN: Final = Unknown.UNKNOWN
 
 Value: TypeAlias = "bool | int | float | str | Unknown | Sequence[Value] | Mapping[str, Value] | None"
 

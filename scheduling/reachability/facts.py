@@ -1,0 +1,105 @@
+"""What is known of a tier and of its pool. Every fact may be UNKNOWN, alone: the others are still judged."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from scheduling.labels import ON_DEMAND, SPOT
+from scheduling.reachability.shape import MOST_PODS, Resources
+from scheduling.taints import Taint
+from scheduling.tolerations import Toleration
+from scheduling.unknown import UNKNOWN, Unknown
+
+#: A label's value as far as it is known.
+LabelValue: TypeAlias = "str | Unknown"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineRoom:
+    """A machine type of a pool: `total`, which limits count; `room`, what pods get of it; how many pods it may have."""
+
+    name: str
+    total: Resources
+    room: Resources
+    accelerator: str | None = None
+    most_pods: int = MOST_PODS
+
+    def pods_of(self, requests: Resources) -> int:
+        """How many pods of these requests fit on one such machine."""
+        return min(requests.times_in(self.room), self.most_pods)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """How far a pool may grow; None: without end. Resources are counted over whole machines, as Karpenter does."""
+
+    nodes: int | Unknown | None = None
+    cpu_millis: int | Unknown | None = None
+    memory_mib: int | Unknown | None = None
+    gpus: int | Unknown | None = None
+
+    def nodes_of(self, machine: MachineRoom) -> int | Unknown | None:
+        """How many machines of this type there may be, None without end."""
+        allowed = (
+            self.nodes,
+            _whole(self.cpu_millis, machine.total.cpu_millis),
+            _whole(self.memory_mib, machine.total.memory_mib),
+            _whole(self.gpus, machine.total.gpus),
+        )
+        known = [limit for limit in allowed if isinstance(limit, int)]
+        if UNKNOWN in allowed:
+            # One limit of 0 decides, whatever the others are.
+            return 0 if 0 in known else UNKNOWN
+        return min(known, default=None)
+
+
+def _whole(limit: int | Unknown | None, each: int) -> int | Unknown | None:
+    return limit // each if isinstance(limit, int) and each > 0 else limit if limit is UNKNOWN else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolFacts:
+    """A pool as a program declares it, or as the cloud completes it.
+
+    `capacity_types` are those its nodes may have; while not `is_decided`, something unknown may still take some away.
+    `taints` are all that its nodes have, those the cloud adds among them; `labels` those that pods may select by.
+    `machines` are UNKNOWN where none of its types could be read; `unread_machines` those of its types that no table
+    knows. `added_tolerations` are those that pods which ask for this pool are given, by admission or by the cloud.
+    """
+
+    name: str
+    maker: str
+    capacity_types: frozenset[str]
+    is_decided: bool = True
+    labels: Mapping[str, LabelValue] | Unknown = field(default_factory=dict[str, LabelValue])
+    taints: tuple[Taint, ...] | Unknown = ()
+    machines: tuple[MachineRoom, ...] | Unknown = ()
+    unread_machines: tuple[str, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+    zones: frozenset[str] | Unknown | None = None
+    added_tolerations: tuple[Toleration, ...] | Unknown = ()
+
+    @property
+    def is_on_demand(self) -> bool | Unknown:
+        """Whether it makes on-demand nodes and never spot ones."""
+        if ON_DEMAND not in self.capacity_types:
+            return False
+        if not self.is_decided:
+            return UNKNOWN
+        return SPOT not in self.capacity_types
+
+
+@dataclass(frozen=True, kw_only=True)
+class TierFacts:
+    """A rung of a ladder as far as it is known.
+
+    `makers` are the pools of that name, several where several NodePools share the label; empty where no maker is
+    known. `may_be_elsewhere`: it may be made by something that cannot be seen, as another stack.
+    """
+
+    number: int
+    pool: str | Unknown
+    max_failures: int | Unknown | None = None
+    has_timeout: bool | Unknown = False
+    makers: tuple[PoolFacts, ...] = ()
+    may_be_elsewhere: bool = False

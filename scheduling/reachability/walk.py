@@ -1,0 +1,165 @@
+"""A job's way down its ladder: which tiers it can be on, where it would be stuck, and whether it arrives on-demand.
+
+A tier on which no pod can be placed costs no failures: nothing runs there that could fail. Only `procurementTimeout`
+leads past it, and a job that meets one without is stuck for ever with on-demand capacity below it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from scheduling.ladder import FOREVER
+from scheduling.reachability.facts import PoolFacts, TierFacts
+from scheduling.reachability.links import Broken, Doubt, Untold, capacity, doubts
+from scheduling.reachability.shape import Shape
+from scheduling.unknown import UNKNOWN, Unknown
+
+
+class Outcome(StrEnum):
+    """Where the walk ends."""
+
+    ARRIVES = "arrives"  #: on on-demand nodes that take it
+    STAYS = "stays"  #: on spot for ever, as `maxFailures: -1` says aloud
+    STUCK = "stuck"  #: on a tier that it can neither run on nor leave
+    FALLS_OFF = "falls off"  #: the ladder's end is no on-demand pool that takes it
+    UNTOLD = "untold"  #: it hangs on something that is not known yet
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One tier of the walk, and what keeps the shape's pods off it or may."""
+
+    tier: TierFacts
+    doubts: tuple[Doubt, ...]
+
+    @property
+    def broken(self) -> tuple[Broken, ...]:
+        """The links that are broken, whatever else turns out."""
+        return tuple(doubt for doubt in self.doubts if isinstance(doubt, Broken))
+
+    @property
+    def takes_the_job(self) -> bool | Unknown:
+        """Whether the shape's pods can run here."""
+        if self.broken:
+            return False
+        return UNKNOWN if self.doubts else True
+
+    @property
+    def title(self) -> str:
+        """How a message names the tier: `tier 3 → pool a100`."""
+        pool = "not known yet" if self.tier.pool is UNKNOWN else self.tier.pool
+        return f"tier {self.tier.number} → pool {pool}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Walk:
+    """A shape's way down a ladder: the tiers it meets, and where it ends."""
+
+    shape: Shape
+    steps: tuple[Step, ...]
+    outcome: Outcome
+
+    @property
+    def never_used(self) -> tuple[Step, ...]:
+        """The tiers that are passed without ever running there: each costs its whole timeout, every time."""
+        last = self.steps[-1:] if self.outcome is not Outcome.ARRIVES else ()
+        return tuple(step for step in self.steps if step.takes_the_job is False and step not in last)
+
+
+def walk(shape: Shape, tiers: Sequence[TierFacts]) -> Walk:
+    """Walk a ladder of one tier or more."""
+    steps: list[Step] = []
+    for tier in tiers:
+        is_last = tier is tiers[-1]
+        step = Step(tier=tier, doubts=tuple(tier_doubts(shape, tier, is_last=is_last)))
+        end = outcome_at(step, is_last=is_last)
+        before, steps = tuple(steps), [*steps, step]
+        if end is not None:
+            return Walk(
+                shape=shape, steps=tuple(steps), outcome=end if _is_certain(end, before) else Outcome.UNTOLD
+            )
+    raise ValueError("a ladder without tiers cannot be walked")
+
+
+def _is_certain(end: Outcome, before: Sequence[Step]) -> bool:
+    """Whether nothing unknown on the tiers before can change where the walk ends.
+
+    To arrive, each of them must surely be left. To fail, it is enough that none of them may be on-demand and take the
+    job: stuck above or fallen off below, it does not arrive.
+    """
+    if end in {Outcome.ARRIVES, Outcome.STAYS}:
+        return all(leaves(step) is True for step in before)
+    return not any(may_arrive(step) for step in before)
+
+
+def may_arrive(step: Step) -> bool:
+    """Whether the tier may turn out to be on-demand and take the job."""
+    if step.takes_the_job is False:
+        return False
+    return not step.tier.makers or any(pool.is_on_demand is not False for pool in step.tier.makers)
+
+
+def outcome_at(step: Step, *, is_last: bool) -> Outcome | None:
+    """Where the walk ends on this tier, None where it goes on, or may."""
+    takes, on_demand = step.takes_the_job, any(pool.is_on_demand is True for pool in step.tier.makers)
+    if takes is True and on_demand:
+        return Outcome.ARRIVES
+    if (
+        takes is not False
+        and not on_demand
+        and step.tier.max_failures == FOREVER
+        and (is_last or step.tier.has_timeout is False)
+    ):
+        return Outcome.STAYS if takes is True else Outcome.UNTOLD
+    if takes is False and not is_last and step.tier.has_timeout is False:
+        return Outcome.STUCK
+    if is_last:
+        return Outcome.FALLS_OFF if takes is False else Outcome.UNTOLD
+    return None
+
+
+def leaves(step: Step) -> bool | Unknown:
+    """Whether a job that meets this tier surely gets beyond it."""
+    tier = step.tier
+    if tier.has_timeout is True:
+        return True
+    counts = (
+        tier.max_failures is not None and tier.max_failures is not UNKNOWN and tier.max_failures != FOREVER
+    )
+    if step.takes_the_job is True and counts:
+        return True
+    return UNKNOWN
+
+
+def tier_doubts(shape: Shape, tier: TierFacts, *, is_last: bool) -> Iterator[Doubt]:
+    """Yield what keeps the shape's pods off a tier, or may."""
+    if tier.pool is UNKNOWN:
+        yield Untold(link="pool", reason="which pool it names is not known yet")
+    elif not tier.makers and tier.may_be_elsewhere:
+        yield Untold(link="pool", reason="it may be made by another program, which cannot be seen from here")
+    elif not tier.makers:
+        yield Broken(
+            link="pool",
+            reason="no such pool is made here",
+            mend="Name a pool that exists, or list it in `onDemandPools` if another program makes it.",
+        )
+    else:
+        yield from _best(shape, tier, is_last=is_last)
+
+
+def _best(shape: Shape, tier: TierFacts, *, is_last: bool) -> tuple[Doubt, ...]:
+    """The doubts about the pool that takes the job best, where several share the name."""
+    stays = tier.max_failures == FOREVER
+    judged = [
+        (*(() if stays else capacity(pool, is_last=is_last)), *doubts(shape, pool)) for pool in tier.makers
+    ]
+    return min(judged, key=lambda found: (_count_broken(found), len(found)))
+
+
+def _count_broken(found: Sequence[Doubt]) -> int:
+    return sum(isinstance(doubt, Broken) for doubt in found)
+
+
+def makers_named(name: str, pools: Sequence[PoolFacts]) -> tuple[PoolFacts, ...]:
+    """The pools of that name; several NodePools may make one pool."""
+    return tuple(pool for pool in pools if pool.name == name)

@@ -1,0 +1,71 @@
+"""A ladder that a job can walk down to its end, and the facts of its pools."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypedDict
+
+from scheduling.labels import POOL
+from scheduling.reachability.facts import Limits, MachineRoom, PoolFacts, TierFacts
+from scheduling.reachability.shape import Resources, Shape
+from scheduling.taints import GPU, SPOT
+from scheduling.tolerations import Toleration
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+P4D = MachineRoom(
+    name="p4d.24xlarge",
+    total=Resources(cpu_millis=96_000, memory_mib=1152 * 1024, gpus=8),
+    room=Resources(cpu_millis=95_000, memory_mib=1100 * 1024, gpus=8),
+    accelerator="a100",
+)
+
+
+def shape(**changed: object) -> Shape:
+    """Four pods, each with all GPUs of a machine."""
+    requests = Resources(cpu_millis=90_000, memory_mib=1000 * 1024, gpus=8)
+    return replace(Shape(name="gang", pods=4, requests=requests), **changed)  # pyright: ignore[reportArgumentType]
+
+
+def on_demand(name: str = "a100", **changed: object) -> PoolFacts:
+    """On-demand GPU machines, eight of them, whose taint admission lets the job's pods tolerate."""
+    facts = PoolFacts(
+        name=name,
+        maker=name,
+        capacity_types=frozenset({"on-demand"}),
+        labels={POOL: name},
+        taints=(GPU,),
+        machines=(P4D,),
+        limits=Limits(nodes=8),
+        zones=frozenset({"us-east-1a", "us-east-1b"}),
+        added_tolerations=(Toleration.of(GPU), Toleration.of(SPOT)),
+    )
+    return replace(facts, **changed)  # pyright: ignore[reportArgumentType]
+
+
+def spot(name: str = "a100-spot", **changed: object) -> PoolFacts:
+    """The same on spot."""
+    spot_facts: dict[str, object] = {"capacity_types": frozenset({"spot"}), "taints": (SPOT, GPU)}
+    return on_demand(name, **{**spot_facts, **changed})
+
+
+class TierFields(TypedDict, total=False):
+    """What a test may change of a tier."""
+
+    max_failures: int | None
+    has_timeout: bool
+    may_be_elsewhere: bool
+
+
+def tier(
+    number: int, *makers: PoolFacts, name: str | None = None, **changed: Unpack[TierFields]
+) -> TierFacts:
+    """A tier of these pools, left after five failures or when its capacity does not come in time."""
+    fields: TierFields = {"max_failures": 5, "has_timeout": True, **changed}
+    return TierFacts(number=number, pool=name or makers[0].name, makers=makers, **fields)
+
+
+def ladder() -> list[TierFacts]:
+    """Spot first, then on-demand."""
+    return [tier(1, spot()), tier(2, on_demand(), max_failures=None, has_timeout=False)]
