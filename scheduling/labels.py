@@ -22,6 +22,20 @@ TRAINING_VALUE: Final = "true"
 # The name of the one FallbackPolicy in each training namespace.
 LADDER: Final = "ladder"
 
+# On a JobSet or RayJob: it follows the ladder of its namespace ("true"), or is left as it was written ("false").
+FOLLOWS: Final = "holdfast.dev/fallback"
+FOLLOWS_VALUE: Final = "true"
+STAYS_VALUE: Final = "false"
+
+# Annotation on a job that follows: where it is on its ladder, written in the same update as what was done.
+STATE: Final = "fallback.holdfast.dev/state"
+
+# Annotation on a job that follows: what admission took out of the manifest, as JSON.
+ORIGINAL: Final = "fallback.holdfast.dev/original"
+
+# On a node, as label and as taint: capacity that is held for the job of this uid, and for no other.
+HELD_FOR: Final = "holdfast.dev/held-for"
+
 # On the nodes that carry operators; they are not part of any pool.
 SYSTEM: Final = "holdfast.dev/system"
 SYSTEM_VALUE: Final = "true"
@@ -35,6 +49,12 @@ ON_DEMAND: Final = CapacityType.ON_DEMAND.value
 GKE_SPOT: Final = "cloud.google.com/gke-spot"
 GKE_SPOT_VALUE: Final = "true"
 GKE_PROVISIONING: Final = "cloud.google.com/gke-provisioning"
+
+# AKS's own labels on its spot nodes, under node auto-provisioning and in scale sets alike; the first one is also the key
+# of the taint that scale sets have.
+AKS_SCALE_SET_PRIORITY: Final = "kubernetes.azure.com/scalesetpriority"
+AKS_PRIORITY: Final = "kubernetes.azure.com/priority"
+AKS_SPOT_VALUE: Final = "spot"
 
 # On the nodes of a ComputeClass, and what pods select one by.
 COMPUTE_CLASS: Final = "cloud.google.com/compute-class"
@@ -57,3 +77,7 @@ EFA_RESOURCE: Final = "vpc.amazonaws.com/efa"
 # On the nodes of pools whose machines talk to each other by such an adapter.
 EFA_NODE: Final = "holdfast.dev/efa"
 EFA_NODE_VALUE: Final = "true"
+
+# Annotation on a MutatingAdmissionPolicy: the rule it was made of, as JSON. Its CEL is for the API server; what it lets
+# pods tolerate is read from here.
+TOLERATES: Final = "holdfast.dev/tolerates"

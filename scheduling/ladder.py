@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from difflib import get_close_matches
+from enum import StrEnum
 from typing import Final
 
 from scheduling.errors import Problem
@@ -12,6 +13,16 @@ from scheduling.pools import Pool
 
 #: `maxFailures` of a tier that is never left for its failures.
 FOREVER: Final = -1
+
+#: The most that may be counted. Beyond it a number is a mistyped FOREVER.
+MOST_FAILURES: Final = 10_000
+
+
+class Failures(StrEnum):
+    """What counts towards `maxFailures`."""
+
+    ANY = "any"
+    EVICTIONS = "evictions"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,9 +46,25 @@ class Tier:
 
 @dataclass(frozen=True, kw_only=True)
 class Ladder:
-    """An ordered list of tiers, best first."""
+    """An ordered list of tiers, best first, and how jobs walk them.
+
+    What is None is left to the controller. `outage_window`: losses so close together are one failure. On the last tier a
+    job is given up after `application_failures` of its own program (FOREVER: any number), or after waiting for capacity for
+    `give_up_after`.
+    After `return_after` on a tier a better one is tried again, if its capacity comes within `hold_timeout`; None: never.
+    `deadline` after its creation trouble leads a job straight to the last tier, and there is no way back up. Placed pods
+    that have not started within `start_timeout` are warned of.
+    """
 
     tiers: tuple[Tier, ...]
+    failures: Failures | None = None
+    outage_window: timedelta | None = None
+    give_up_after: timedelta | None = None
+    application_failures: int | None = None
+    return_after: timedelta | None = None
+    hold_timeout: timedelta | None = None
+    start_timeout: timedelta | None = None
+    deadline: timedelta | None = None
 
 
 def ladder_problems(ladder: Ladder, pools: Sequence[Pool], at: str) -> Iterator[Problem]:

@@ -39,6 +39,9 @@ def definition_spec() -> Json:
                 "additionalPrinterColumns": [
                     {"name": "First", "type": "string", "jsonPath": ".spec.tiers[0].pool"},
                     {"name": "Last", "type": "string", "jsonPath": ".spec.tiers[-1:].pool"},
+                    {"name": "Failures", "type": "string", "jsonPath": ".spec.failures", "priority": 1},
+                    {"name": "Jobs", "type": "integer", "jsonPath": ".status.jobs"},
+                    {"name": "Status", "type": "string", "jsonPath": ".status.summary"},
                     {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
                 ],
             }

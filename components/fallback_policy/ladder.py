@@ -4,23 +4,56 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from components.fallback_policy.facts import facts_object
 from scheduling.durations import format_duration
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import timedelta
+
     from scheduling.json import Json, JsonValue
     from scheduling.ladder import Ladder, Tier
+    from scheduling.pool_facts import PoolFacts
 
 
-def ladder_spec(ladder: Ladder) -> Json:
-    """Return the specification of the ladder's FallbackPolicy."""
-    return {"tiers": [tier_object(tier) for tier in ladder.tiers]}
+def ladder_spec(ladder: Ladder, facts: Mapping[str, PoolFacts] | None = None) -> Json:
+    """Return the specification of the ladder's FallbackPolicy, with what is known of its pools by their names.
+
+    What the ladder leaves open stays absent, since absent has a meaning of its own.
+    """
+    known = facts or {}
+    return {
+        "tiers": [tier_object(tier, known.get(tier.pool)) for tier in ladder.tiers],
+        **_present(
+            {
+                "failures": ladder.failures.value if ladder.failures is not None else None,
+                "outageWindow": _written(ladder.outage_window),
+                "giveUpAfter": _written(ladder.give_up_after),
+                "applicationFailures": ladder.application_failures,
+                "returnAfter": _written(ladder.return_after),
+                "holdTimeout": _written(ladder.hold_timeout),
+                "startTimeout": _written(ladder.start_timeout),
+                "deadline": _written(ladder.deadline),
+            }
+        ),
+    }
 
 
-def tier_object(tier: Tier) -> Json:
-    """Return one tier; what the ladder leaves open stays absent, since absent has a meaning of its own."""
-    written: dict[str, JsonValue] = {"pool": tier.pool}
-    if tier.max_failures is not None:
-        written["maxFailures"] = tier.max_failures
-    if tier.procurement_timeout is not None:
-        written["procurementTimeout"] = format_duration(tier.procurement_timeout)
-    return written
+def tier_object(tier: Tier, facts: PoolFacts | None = None) -> Json:
+    """Return one tier, with the facts of its pool if they are known."""
+    return _present(
+        {
+            "pool": tier.pool,
+            "maxFailures": tier.max_failures,
+            "procurementTimeout": _written(tier.procurement_timeout),
+            "facts": None if facts is None else facts_object(facts),
+        }
+    )
+
+
+def _written(duration: timedelta | None) -> str | None:
+    return None if duration is None else format_duration(duration)
+
+
+def _present(fields: Mapping[str, JsonValue]) -> Json:
+    return {name: value for name, value in fields.items() if value is not None}

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scheduling.durations import LONGEST, PATTERN, format_duration
-from scheduling.labels import LADDER, POOL
-from scheduling.ladder import FOREVER
+from components.fallback_policy.durations import duration
+from components.fallback_policy.status_schema import status_schema
+from components.fallback_policy.tier_schema import MOST_TIERS, tier_schema, tiers_rules
+from scheduling.labels import LADDER
+from scheduling.ladder import FOREVER, MOST_FAILURES, Failures
 
 if TYPE_CHECKING:
     from scheduling.json import Json
 
-MOST_TIERS = 16
-LONGEST_NAME = 63
-LONGEST_DURATION = len("999999h999999m999999s")
+__all__ = ["MOST_TIERS", "policy_schema"]
 
 
 def policy_schema() -> Json:
@@ -27,7 +27,7 @@ def policy_schema() -> Json:
         "type": "object",
         "description": "The ladder that jobs in a training namespace walk down as spot capacity fails them.",
         "required": ["spec"],
-        "properties": {"spec": spec_schema(), "status": {"type": "object"}},
+        "properties": {"spec": spec_schema(), "status": status_schema()},
         "x-kubernetes-validations": [
             {
                 "rule": f"self.metadata.name == '{LADDER}'",
@@ -38,7 +38,7 @@ def policy_schema() -> Json:
 
 
 def spec_schema() -> Json:
-    """Return the schema of the ladder."""
+    """Return the schema of the ladder and of how jobs walk it."""
     return {
         "type": "object",
         "required": ["tiers"],
@@ -51,75 +51,60 @@ def spec_schema() -> Json:
                 "items": tier_schema(),
                 "x-kubernetes-list-type": "atomic",
                 "x-kubernetes-validations": tiers_rules(),
-            }
+            },
+            **conduct(),
         },
+        "x-kubernetes-validations": conduct_rules(),
     }
 
 
-def tier_schema() -> Json:
-    """Return the schema of one tier."""
+def conduct() -> Json:
+    """Return the schemas of what says how jobs walk their ladder. What is left out is the controller's to choose."""
     return {
-        "type": "object",
-        "required": ["pool"],
-        "properties": {
-            "pool": {
-                "type": "string",
-                "description": f"The pool, by its nodes' label {POOL}.",
-                "minLength": 1,
-                "maxLength": LONGEST_NAME,
-                "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
-            },
-            "maxFailures": {
-                "type": "integer",
-                "format": "int32",
-                "minimum": FOREVER,
-                "description": "How many failures the tier may cost before jobs move on; -1 for any number.",
-            },
-            "procurementTimeout": {
-                "type": "string",
-                "description": "How long to wait for the tier's capacity, as 45s, 15m or 1h30m.",
-                "maxLength": LONGEST_DURATION,
-                "pattern": PATTERN,
-                "x-kubernetes-validations": [duration_rule()],
-            },
+        "failures": {
+            "type": "string",
+            "enum": [each.value for each in Failures],
+            "description": (
+                "What counts towards maxFailures: any failure, as it is where nothing is said, or evictions alone."
+            ),
         },
+        "outageWindow": duration("Losses within this time of each other are one failure, as 5m."),
+        "giveUpAfter": duration(
+            "How long a job may wait for capacity on the last tier before it is given up, as 24h."
+        ),
+        "applicationFailures": {
+            "type": "integer",
+            "format": "int32",
+            "minimum": FOREVER,
+            "maximum": MOST_FAILURES,
+            "description": (
+                "How many failures of its own program a job may have on the last tier before it is given up; "
+                "-1 for any number."
+            ),
+        },
+        "returnAfter": duration(
+            "How long a job stays on a tier before a better one is tried again, as 4h. Left out: it never goes back up."
+        ),
+        "holdTimeout": duration(
+            "How long to wait for the better tier's capacity before a job is moved up, as 10m."
+        ),
+        "deadline": duration(
+            "Time from a job's creation after which trouble leads straight to the last tier, and there is no way back up, "
+            "as 48h."
+        ),
+        "startTimeout": duration("How long placed pods may take to start before a warning is given, as 30m."),
     }
 
 
-def duration_rule() -> Json:
-    """Return the rule that bounds a duration, which a pattern cannot: it matches `0m`, and the empty text."""
-    longest = format_duration(LONGEST)
-    return {
-        "rule": f"self != '' && duration(self) >= duration('1s') && duration(self) <= duration('{longest}')",
-        "message": f"must be a time with its units from 1s to {longest}, such as 45s, 15m or 1h30m",
-    }
-
-
-def tiers_rules() -> list[Json]:
-    """Return the rules over all tiers together: a ladder that can be walked down to its end, and ends there."""
+def conduct_rules() -> list[Json]:
+    """Return the rules that keep a setting from being written where it means nothing."""
     return [
         {
-            "rule": "self.all(t, self.filter(other, other.pool == t.pool).size() == 1)",
-            "message": "each pool may be in a ladder once; raise its maxFailures instead of naming it again",
+            "rule": "!has(self.returnAfter) || self.tiers.size() > 1",
+            "message": "a ladder of one tier has no better one for returnAfter to go back to",
         },
         {
-            "rule": (
-                "self.all(t, t.pool == self[self.size() - 1].pool || "
-                f"has(t.procurementTimeout) || (has(t.maxFailures) && t.maxFailures != {FOREVER}))"
-            ),
-            "message": (
-                "every tier but the last needs a way on to the next: maxFailures of 0 or more, "
-                "a procurementTimeout, or both"
-            ),
-        },
-        {
-            "rule": (
-                "!has(self[self.size() - 1].procurementTimeout) && (!has(self[self.size() - 1].maxFailures) || "
-                f"self[self.size() - 1].maxFailures == {FOREVER})"
-            ),
-            "message": (
-                "no tier follows the last one, so it may have neither procurementTimeout nor maxFailures, "
-                "unless maxFailures: -1 says that its jobs stay on spot for ever"
-            ),
+            "rule": "!has(self.holdTimeout) || has(self.returnAfter)",
+            "message": "holdTimeout is for the way back up, which only returnAfter opens",
         },
     ]

@@ -1,0 +1,109 @@
+"""CEL, as text: the patches that let a job follow its ladder, of both kinds of job."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from components.admission.expressions import affinity_terms, names, text, texts
+from scheduling.labels import FOLLOWS, FOLLOWS_VALUE, ORIGINAL, POOL
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from components.admission.job_expressions import JobKind
+    from components.admission.rules import NodeSelection
+
+
+def below(path: str, steps: str) -> str:
+    """Return the JSON pointer `steps` (`/spec`) below one that is an expression."""
+    return f"{path} + {text(steps)}"
+
+
+def put(path: str, value: str) -> str:
+    """Return the patch that gives a field this value, whether or not it has one."""
+    return f'JSONPatch{{op: "add", path: {path}, value: {value}}}'
+
+
+def only_if(condition: str, *patches: str) -> str:
+    """Return these patches, or none."""
+    return f"({condition} ? [{', '.join(patches)}] : [])"
+
+
+def mapping(fields: Mapping[str, str]) -> str:
+    """Return a map literal; its values, expressions, may be of different types."""
+    return "{" + ", ".join(f"{text(key)}: dyn({value})" for key, value in fields.items()) + "}"
+
+
+def labelled(path: str, metadata: str) -> str:
+    """Return the patches that mark an object as following; `path` is that of what holds its `metadata`, optional."""
+    pair = f"{{{text(FOLLOWS)}: {text(FOLLOWS_VALUE)}}}"
+    one = put(f'{path} + "/metadata/labels/" + jsonpatch.escapeKey({text(FOLLOWS)})', text(FOLLOWS_VALUE))
+    all_labels = put(below(path, "/metadata/labels"), pair)
+    whole = put(below(path, "/metadata"), f'{{"labels": {pair}}}')
+    return f"({metadata}.?labels.hasValue() ? [{one}] : {metadata}.hasValue() ? [{all_labels}] : [{whole}])"
+
+
+def annotated(original: str) -> str:
+    """Return the patches that keep what is about to be replaced; what was kept before is kept."""
+    one = put(f'"/metadata/annotations/" + jsonpatch.escapeKey({text(ORIGINAL)})', original)
+    whole = put('"/metadata/annotations"', f"{{{text(ORIGINAL)}: {original}}}")
+    return f"(variables.mended ? [] : has(object.metadata.annotations) ? [{one}] : [{whole}])"
+
+
+def first_tier() -> str:
+    """Return the pool on which the template at `i` starts: that of the tier which it names, or the first."""
+    own = f'variables.specs[i].?nodeSelector[?{text(POOL)}].orValue("")'
+    return f"{own} in variables.pools ? {own} : variables.pools[0]"
+
+
+def selecting(kind: JobKind, capacity: Sequence[NodeSelection], pool: str) -> str:
+    """Return the patches that make the template at `i` select its tier by the pool's name, and by nothing else.
+
+    `pool` is the name, an expression; where it is empty nothing is selected. Kueue's jobs get their selectors from Kueue.
+    """
+    path = below(kind.path_of("i"), f"{kind.template_path}/spec")
+    selector = "variables.specs[i].?nodeSelector.orValue({})"
+    keys = texts([POOL, *(selection.key for selection in capacity)])
+    kept = f"[{text(POOL)}] + {selector}.map(k, k).filter(k, !(k in {keys}))"
+    entries = f"({kept}).transformMapEntry(n, k, {{k: k == {text(POOL)} ? ({pool}) : string({selector}[k])}})"
+    return " + ".join(
+        [
+            only_if(f'!variables.queued && ({pool}) != ""', put(below(path, "/nodeSelector"), entries)),
+            affinity("variables.specs[i]", path, capacity, unless="variables.queued"),
+        ]
+    )
+
+
+def stripped(spec: str, path: str, capacity: Sequence[NodeSelection], is_spot_pool: str) -> str:
+    """Return the patches that take a pod off spot: what asks for it goes, and the default pool is what remains.
+
+    `is_spot_pool` says whether the pool that it selects by name, if it does, is one of spot.
+    """
+    selector = f"{spec}.?nodeSelector"
+    by_capacity = " || ".join(
+        f'k == {text(selection.key)} && {selector}[?k].orValue("") in {texts(selection.values)}'
+        for selection in capacity
+    )
+    by_name = f"k == {text(POOL)} && {is_spot_pool}"
+    removed = f'JSONPatch{{op: "remove", path: {below(path, "/nodeSelector/")} + jsonpatch.escapeKey(k)}}'
+    gone = (
+        f"{selector}.orValue({{}}).map(k, string(k)).filter(k, {by_capacity} || {by_name}).map(k, {removed})"
+    )
+    return f"{gone} + {affinity(spec, path, capacity)}"
+
+
+def affinity(spec: str, path: str, capacity: Sequence[NodeSelection], *, unless: str = "false") -> str:
+    """Return the patches that take spot out of a required node affinity.
+
+    Its terms are alternatives: where one of them asked for nothing but spot, nothing is required any more.
+    """
+    terms = affinity_terms(spec)
+    named = " || ".join(f"({names(selection, 'e')})" for selection in capacity)
+    required = "/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution"
+    rest = f"t.?matchExpressions.orValue([]).filter(e, !({named}))"
+    term = f'{{"matchExpressions": dyn({rest}), ?"matchFields": t.?matchFields}}'
+    without = put(below(path, f"{required}/nodeSelectorTerms"), f"{terms}.map(t, {term})")
+    removed = f'JSONPatch{{op: "remove", path: {below(path, required)}}}'
+    is_named = f"{terms}.exists(t, t.?matchExpressions.orValue([]).exists(e, {named}))"
+    empties = f"{terms}.exists(t, size({rest}) == 0 && !t.?matchFields.hasValue())"
+    return f"({unless} || !{is_named} ? [] : {empties} ? [{removed}] : [{without}])"

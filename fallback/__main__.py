@@ -1,0 +1,31 @@
+"""`python -m fallback`: the controller."""
+
+import asyncio
+import os
+import sys
+
+from fallback.controller.application import run
+from fallback.controller.json_log import log_to_stderr
+from fallback.controller.settings import parse_settings
+from scheduling.errors import ConfigError
+
+
+def main() -> int:
+    """Run the controller; returns the process's exit code."""
+    settings = parse_settings(sys.argv[1:], os.environ)
+    log_to_stderr(settings.log_level)
+    try:
+        asyncio.run(run(settings))
+    except ConfigError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    except OSError as error:
+        sys.stderr.write(
+            f"{settings.address}:{settings.port} cannot be served: {error}. Give another --port.\n"
+        )
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,145 @@
+"""Carries out what was decided for one job: each write under the version that was observed, one after the other."""
+
+from dataclasses import replace
+from typing import Final
+
+from fallback.controller.caches import Caches, pod_selectors
+from fallback.controller.holding import Holder
+from fallback.controller.observing import Look
+from fallback.jobs import writes
+from fallback.jobs.kinds import job_of_pod
+from fallback.jobs.pods import has_ended
+from fallback.jobs.values import name_of, uid_of
+from fallback.kubernetes.client import Client
+from fallback.kubernetes.errors import ApiError
+from fallback.kubernetes.kinds import JOB, JOBSET, POD, RAYJOB
+from fallback.kubernetes.reading import metadata_of, text
+from fallback.ladder.actions import (
+    Action,
+    AskCheckpoint,
+    DeleteChildren,
+    DropPlaceholders,
+    ForceDelete,
+    Hold,
+    Record,
+    Recreate,
+    Release,
+    Resume,
+    Suspend,
+    TaintHeld,
+)
+from fallback.ladder.annotation import write_state
+from scheduling.json import Json
+
+KIND_OF: Final = {each.name: each for each in (JOBSET, RAYJOB)}
+
+_CONFLICT: Final = 409
+
+
+class StillThere(Exception):  # noqa: N818 - says what is wrong
+    """A pod of the job is left after all: nothing was resumed."""
+
+
+class Actor:
+    """Writes what was decided. Raises what the client raises; whatever was not done then is decided anew."""
+
+    def __init__(self, client: Client, caches: Caches, holder: Holder) -> None:
+        self._client = client
+        self._caches = caches
+        self._holder = holder
+
+    async def act(self, look: Look, actions: tuple[Action, ...]) -> None:
+        """Carry out a decision's actions in their order; stops at the first that fails.
+
+        Raises StillThere where a job was to be resumed and the API server shows a pod of it.
+        """
+        for action in actions:
+            look = replace(look, snapshot=replace(look.snapshot, job=await self._do(look, action)))
+
+    async def _do(self, look: Look, action: Action) -> Json:
+        """Carry out one action and return the job as it is then."""
+        match action:
+            case Record():
+                return await self._patch(look, writes.record(look.job, write_state(action.state)))
+            case Suspend():
+                state = write_state(action.state)
+                return await self._patch(look, look.kind.suspension(look.job, action, state))
+            case Resume():
+                await self._make_sure_none_is_left(look)
+                state = write_state(action.state)
+                return await self._patch(look, look.kind.resumption(look.job, action, state))
+            case AskCheckpoint():
+                return await self._ask(look, action)
+            case Recreate():
+                return await self._recreate(look, action)
+            case DeleteChildren() | ForceDelete():
+                await self._delete(look, action)
+            case Hold() | TaintHeld() | DropPlaceholders() | Release():
+                await self._holder.do(look, action)
+        return look.job
+
+    async def _patch(self, look: Look, patch: Json) -> Json:
+        key = look.key
+        answer = await self._client.patch(KIND_OF[key.kind], key.namespace, key.name, patch)
+        # The watch shows it soon; until then nobody is to decide by what was before.
+        self._caches.jobs[key.kind].refresh(answer)
+        return answer
+
+    async def _pods_now(self, look: Look) -> list[Json]:
+        """Return the job's pods as the API server itself has them: no watch is as new as that."""
+        found: list[Json] = []
+        for labels in pod_selectors(look.key):
+            go_on: str | None = None
+            while True:
+                page = await self._client.page(POD, namespace=look.key.namespace, labels=labels, go_on=go_on)
+                found += [pod for pod in page.objects if job_of_pod(pod) == look.key]
+                go_on = page.go_on
+                if go_on is None:
+                    break
+        return found
+
+    async def _make_sure_none_is_left(self, look: Look) -> None:
+        left = [name_of(pod) for pod in await self._pods_now(look) if not has_ended(pod)]
+        if left:
+            raise StillThere(f"{len(left)} pods of the job are left, {left[0]} among them")
+
+    async def _delete(self, look: Look, action: DeleteChildren | ForceDelete) -> None:
+        namespace = look.key.namespace
+        if isinstance(action, DeleteChildren):
+            for child in look.kind.outdated_children(look.snapshot):
+                version = text(metadata_of(child).get("resourceVersion"))
+                await self._client.delete(JOB, namespace, name_of(child), uid=uid_of(child), version=version)
+            return
+        for pod in look.snapshot.pods:
+            if name_of(pod) in action.pods:
+                await self._end(look, pod)
+
+    async def _end(self, look: Look, pod: Json) -> None:
+        """End a pod whose machine is gone, in its kubelet's place, and delete it."""
+        namespace, name = look.key.namespace, name_of(pod)
+        try:
+            ended = writes.end_of_lost_pod(pod, look.snapshot.now)
+            await self._client.patch(POD, namespace, name, ended, subresource="status")
+        except ApiError as error:
+            if not error.is_missing:
+                raise
+        await self._client.delete(POD, namespace, name, uid=uid_of(pod), grace_seconds=0)
+
+    async def _ask(self, look: Look, action: AskCheckpoint) -> Json:
+        """Ask each pod, and write that they were asked in the job: in that order, or a pod might never hear of it."""
+        for pod in await self._pods_now(look):
+            if not has_ended(pod):
+                patch = writes.checkpoint_request(pod, action.at)
+                await self._client.patch(POD, look.key.namespace, name_of(pod), patch)
+        return await self._patch(look, writes.checkpoint_request(look.job, action.at))
+
+    async def _recreate(self, look: Look, action: Recreate) -> Json:
+        succession = look.kind.succession(look.job, action, write_state(action.state))
+        if succession is None:
+            return look.job
+        try:
+            await self._client.create(KIND_OF[look.key.kind], look.key.namespace, succession.manifest)
+        except ApiError as error:
+            if error.status != _CONFLICT:
+                raise
+        return await self._patch(look, succession.patch)

@@ -1,0 +1,199 @@
+"""JobSet as the ladder sees it, and a decision as JobSet takes it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from fallback.jobs import writes
+from fallback.jobs.affinity import pinned_by_affinity
+from fallback.jobs.gang import placement_of
+from fallback.jobs.jobset_gang import is_finished, pods_expected, replicated_job_of, replicated_jobs
+from fallback.jobs.memory import settled
+from fallback.jobs.notices import ends_well_when_stopped, standing
+from fallback.jobs.outcomes import cause_of_end
+from fallback.jobs.selection import placement_of as placement_in
+from fallback.jobs.selection import pool_of, selecting
+from fallback.jobs.shapes import shape_of
+from fallback.jobs.sight import first_sight
+from fallback.jobs.snapshot import JobKey
+from fallback.jobs.values import (
+    condition_of,
+    count,
+    mapping,
+    metadata_of,
+    moment,
+    namespace_of,
+    objects,
+    owner_of,
+    text,
+    uid_of,
+)
+from fallback.ladder.observation import Outcome
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from fallback.jobs.memory import JobMemory
+    from fallback.jobs.snapshot import Snapshot
+    from fallback.jobs.succession import Succession
+    from fallback.ladder.actions import Recreate, Resume, Suspend
+    from fallback.ladder.observation import Observation
+    from fallback.ladder.report import Report
+    from scheduling.json import Json
+
+_NAME: Final = "jobset.sigs.k8s.io/jobset-name"
+_UID: Final = "jobset.sigs.k8s.io/jobset-uid"
+# JobSet adds it to what it makes of a template, where each Job has a domain of the topology to itself.
+_ADDED: Final = frozenset({"alpha.jobset.sigs.k8s.io/namespaced-job"})
+
+
+class JobSetKind:
+    """JobSets: suspended and resumed with their templates, by way of their child Jobs."""
+
+    api_version: ClassVar[str] = "jobset.x-k8s.io/v1alpha2"
+    kind: ClassVar[str] = "JobSet"
+
+    def job_of_pod(self, pod: Json) -> JobKey | None:
+        """Return which JobSet a pod is of."""
+        name = text(mapping(metadata_of(pod).get("labels")).get(_NAME))
+        return JobKey(self.kind, namespace_of(pod), name) if name else None
+
+    def job_of_child(self, child: Json) -> JobKey | None:
+        """Return which JobSet owns a Job."""
+        owner = owner_of(child)
+        if owner.get("kind") != self.kind:
+            return None
+        return JobKey(self.kind, namespace_of(child), text(owner.get("name")))
+
+    def observe(self, seen: Snapshot, memory: JobMemory) -> tuple[Observation, JobMemory]:
+        """Return what the ladder decides by; see JobKind."""
+        own = _own(seen)
+        memory = settled(memory, own)
+        job, status = own.job, mapping(own.job.get("status"))
+        following = [each for each in replicated_jobs(job) if each.follows]
+        names = {each.name for each in following}
+        gang = placement_of([pod for pod in own.pods if replicated_job_of(pod) in names], own)
+        outcome, ended_at = _end_of(job)
+        restarts = count(status.get("restarts"))
+        sight = replace(
+            first_sight(own, memory),
+            at_rest=_is_at_rest(own),
+            can_be_suspended=outcome is None,
+            never_suspendable=pinned_by_affinity([each.pod_spec for each in following], "JobSet"),
+            outcome=outcome,
+            outcome_cause=cause_of_end(memory, ended_at) if outcome is Outcome.FAILED else None,
+            pool=pool_of(each.pod_spec for each in following),
+            restarts=restarts,
+            disrupted_restarts=restarts - count(status.get("restartsCountTowardsMax")),
+            pods_expected=pods_expected(job, own.children),
+            pods_placed=gang.placed,
+            pods_started=gang.started,
+            starting_since=gang.starting_since,
+            outdated_children=len(self.outdated_children(own)),
+            shapes=tuple(shape_of(each.pod_spec, each.replicas * each.pods_at_once) for each in following),
+            notices=(*ends_well_when_stopped(memory), *_notices(job)),
+        )
+        return sight, memory
+
+    def suspension(self, job: Json, action: Suspend, state: str) -> Json:
+        """Return the patch of one update: the templates select the pool, the JobSet is suspended."""
+        return writes.update(
+            job, state, {"suspend": True, **_selecting(job, action.pool, hold=action.tolerate_hold)}
+        )
+
+    def resumption(self, job: Json, action: Resume, state: str) -> Json:
+        """Return the patch of one update: the templates select the pool, the JobSet is resumed."""
+        return writes.update(
+            job, state, {"suspend": False, **_selecting(job, action.pool, hold=action.tolerate_hold)}
+        )
+
+    def outdated_children(self, seen: Snapshot) -> tuple[Json, ...]:
+        """Return the suspended Jobs that were made from another template than the JobSet has now.
+
+        On resumption JobSet merges its template into them: what the old one selected beside would stay. Deleted ones
+        it makes anew at once, suspended too, from the template as it is.
+        """
+        own = _own(seen)
+        if mapping(own.job.get("spec")).get("suspend") is not True:
+            return ()
+        wanted = {each.name: placement_in(each.pod_spec) for each in replicated_jobs(own.job)}
+        return tuple(
+            child
+            for child in own.children
+            if not is_finished(child) and wanted.get(replicated_job_of(child)) != _placement_of_child(child)
+        )
+
+    def succession(self, job: Json, action: Recreate, state: str) -> Succession | None:
+        """Return None: a JobSet is never made anew."""
+        del job, action, state
+        return None
+
+
+def _own(seen: Snapshot) -> Snapshot:
+    """Return the snapshot without what only bears the JobSet's name: an earlier one's pods may still terminate."""
+    uid = uid_of(seen.job)
+    return replace(
+        seen,
+        pods=tuple(
+            pod for pod in seen.pods if mapping(metadata_of(pod).get("labels")).get(_UID) in {uid, None}
+        ),
+        children=tuple(child for child in seen.children if owner_of(child).get("uid") == uid),
+    )
+
+
+def _selecting(job: Json, pool: str, *, hold: bool) -> Json:
+    """Return the JobSet's templates, those that follow selecting a pool."""
+    held_for = uid_of(job) if hold else None
+    return {
+        "replicatedJobs": [
+            _with_pod_spec(each.spec, selecting(each.pod_spec, pool, held_for=held_for))
+            if each.follows
+            else each.spec
+            for each in replicated_jobs(job)
+        ]
+    }
+
+
+def _with_pod_spec(replicated_job: Json, pod_spec: Json) -> Json:
+    template = mapping(replicated_job.get("template"))
+    job_spec = mapping(template.get("spec"))
+    pod_template = {**mapping(job_spec.get("template")), "spec": pod_spec}
+    return {**replicated_job, "template": {**template, "spec": {**job_spec, "template": pod_template}}}
+
+
+def _placement_of_child(child: Json) -> object:
+    pod_spec = mapping(mapping(mapping(child.get("spec")).get("template")).get("spec"))
+    return placement_in(pod_spec, apart_from=_ADDED)
+
+
+def _is_at_rest(seen: Snapshot) -> bool:
+    """Whether JobSet has suspended the JobSet and every Job of it.
+
+    Its condition alone may be that of the suspension before: a resumption changes it last of all.
+    """
+    says_so = condition_of(seen.job, "Suspended").get("status") == "True"
+    children = [child for child in seen.children if not is_finished(child)]
+    return says_so and all(mapping(child.get("spec")).get("suspend") is True for child in children)
+
+
+def _end_of(job: Json) -> tuple[Outcome | None, datetime | None]:
+    for kind, outcome in (("Completed", Outcome.COMPLETED), ("Failed", Outcome.FAILED)):
+        condition = condition_of(job, kind)
+        if condition.get("status") == "True":
+            return outcome, moment(condition.get("lastTransitionTime"))
+    return None, None
+
+
+def _notices(job: Json) -> tuple[Report, ...]:
+    policy = mapping(mapping(job.get("spec")).get("failurePolicy"))
+    restarts = any(text(rule.get("action")).startswith("Restart") for rule in objects(policy.get("rules")))
+    if count(policy.get("maxRestarts")) > 0 or restarts:
+        return ()
+    return (
+        standing(
+            "NeverRestarts",
+            "Its failurePolicy restarts nothing, so the first lost pod ends the JobSet for good, whatever its ladder "
+            "says. The policy cannot be changed any more: create the JobSet anew with failurePolicy.maxRestarts.",
+        ),
+    )

@@ -1,0 +1,36 @@
+"""The part of an observation that is the same for every kind of job."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fallback.jobs import writes
+from fallback.jobs.gang import left
+from fallback.jobs.kueue import is_queued
+from fallback.jobs.losses import dead_pods_in, losses_in
+from fallback.jobs.values import mapping, metadata_of, moment, uid_of
+from fallback.ladder.observation import Observation
+from scheduling.labels import FOLLOWS, FOLLOWS_VALUE
+
+if TYPE_CHECKING:
+    from fallback.jobs.memory import JobMemory
+    from fallback.jobs.snapshot import Snapshot
+
+
+def first_sight(seen: Snapshot, memory: JobMemory) -> Observation:
+    """Return what any job shows: who it is, what was lost of it, what is left of it, what it says of checkpoints."""
+    job = seen.job
+    return Observation(
+        uid=uid_of(job),
+        created=moment(metadata_of(job).get("creationTimestamp")) or seen.now,
+        now=seen.now,
+        follows=mapping(metadata_of(job).get("labels")).get(FOLLOWS) == FOLLOWS_VALUE,
+        suspended=mapping(job.get("spec")).get("suspend") is True,
+        queued=is_queued(job, seen.workloads),
+        losses=losses_in(memory),
+        pods_left=left(seen.pods),
+        dead_pods=dead_pods_in(memory),
+        listens=writes.listens(job),
+        checkpoint_asked_at=writes.asked_at(job),
+        checkpointed_at=writes.answered_at(seen.pods),
+    )

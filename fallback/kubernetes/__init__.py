@@ -1,0 +1,1 @@
+"""One API server: requests, watches kept up, who leads, and Events."""

@@ -1,0 +1,43 @@
+"""How long to wait before asking again: longer each time, and never two askers in step."""
+
+import random
+from typing import Final
+
+# The first wait and the longest, in seconds: a restarted API server answers again within a few seconds, and one that
+# is gone for longer is not helped by being asked more often than every half minute.
+FIRST_SECONDS: Final = 0.2
+MOST_SECONDS: Final = 30.0
+
+
+class Backoff:
+    """Waits that double from `first` to `most` seconds, each shortened at random by up to half.
+
+    The server's own wish (`Retry-After`) is the least a wait may be; it is lengthened at random instead, as every
+    client that was refused in the same second was told the same.
+    """
+
+    def __init__(
+        self,
+        *,
+        first: float = FIRST_SECONDS,
+        most: float = MOST_SECONDS,
+        chance: random.Random | None = None,
+    ) -> None:
+        self._first = first
+        self._most = most
+        self._chance = chance or random.Random()  # noqa: S311 - spreads requests, keeps no secret
+        self._attempts = 0
+
+    def succeed(self) -> None:
+        """Begin anew with the shortest wait."""
+        self._attempts = 0
+
+    def seconds(self, asked_for: float | None = None) -> float:
+        """Return how long to wait after one more failure, at least `asked_for` seconds."""
+        # 2 ** 30 times the first wait is beyond any longest one; more would overflow a float after some weeks.
+        wait = min(self._most, self._first * 2.0 ** min(self._attempts, 30))
+        self._attempts += 1
+        wait *= self._chance.uniform(0.5, 1.0)
+        if asked_for is None:
+            return wait
+        return max(wait, asked_for * self._chance.uniform(1.0, 1.5))

@@ -1,0 +1,120 @@
+"""Waiting for capacity, measured by nodes: every expected pod has a live one, whether or not it has started."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from fallback.ladder.report import Report
+from fallback.ladder.state import Phase
+from fallback.ladder.stay import NOTHING_WAITED
+from scheduling.durations import format_duration
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from fallback.ladder.observation import Observation
+    from fallback.ladder.state import JobState
+    from fallback.policy.policy import Policy, PolicyTier
+
+# Half of the wait is for the gangs to sort themselves out, half for the one that is left. Without a limit: as long as
+# machines need to boot, so that two gangs which are only slow are not told apart.
+YIELD_SHARE: Final = 2
+YIELD_WITHOUT_LIMIT: Final = timedelta(minutes=5)
+
+# What the other gang needs to take the nodes that were given up.
+SHORTEST_PAUSE: Final = timedelta(minutes=1)
+_MOST_DOUBLINGS: Final = 3
+
+
+def waited(state: JobState, now: datetime) -> timedelta:
+    """How long the job has waited for nodes in this wait, pauses left out."""
+    if state.waiting_since is None:
+        return state.waited
+    return state.waited + max(NOTHING_WAITED, now - state.waiting_since)
+
+
+def wait_ends(state: JobState, limit: timedelta | None) -> datetime | None:
+    """When the wait reaches `limit`; None when nothing waits or nothing limits it."""
+    if state.waiting_since is None or limit is None:
+        return None
+    return state.waiting_since + limit - state.waited
+
+
+def is_over(ends: datetime | None, now: datetime) -> bool:
+    """Whether a time that may be none is reached."""
+    return ends is not None and now >= ends
+
+
+def tracked(state: JobState, seen: Observation) -> tuple[JobState, tuple[Report, ...]]:
+    """Return the state with its wait begun or ended, and what is to be said of it."""
+    if not seen.is_placed:
+        if state.phase is Phase.WAITING:
+            return state, ()
+        return replace(state, phase=Phase.WAITING, waiting_since=seen.now), ()
+    if state.phase is Phase.RUNNING:
+        return state, ()
+    placed = replace(
+        state,
+        phase=Phase.RUNNING,
+        waiting_since=None,
+        waited=NOTHING_WAITED,
+        yields=0,
+        suspended_at=None,
+    )
+    return placed, (_placed_report(state, seen),)
+
+
+def slow_start(seen: Observation, policy: Policy) -> tuple[Report, ...]:
+    """Say that pods which have nodes do not start; it moves nothing, since other nodes would not start them either."""
+    if seen.starting_since is None or seen.now < seen.starting_since + policy.start_timeout:
+        return ()
+    missing = seen.pods_placed - seen.pods_started
+    return (
+        Report(
+            reason="SlowStart",
+            message=(
+                f"{missing} of {seen.pods_placed} pods have had a node for more than "
+                f"{format_duration(policy.start_timeout)} and have not started: look at their events for an image "
+                "that cannot be pulled or a volume that cannot be mounted. The job stays on its tier."
+            ),
+            is_warning=True,
+            is_standing=True,
+        ),
+    )
+
+
+def yields_at(state: JobState, tier: PolicyTier | None) -> datetime | None:
+    """When a gang that blocks another may be told to let go."""
+    if state.waiting_since is None:
+        return None
+    limit = tier.procurement_timeout if tier else None
+    return state.waiting_since + (limit / YIELD_SHARE if limit else YIELD_WITHOUT_LIMIT)
+
+
+def must_yield(state: JobState, seen: Observation, tier: PolicyTier | None) -> bool:
+    """Whether this gang is the one that lets go of its nodes: the youngest of those that wait half placed.
+
+    Each gang decides for itself, by an order that is the same for all of them; the oldest never yields.
+    """
+    if not seen.is_half_placed or not seen.rivals or not is_over(yields_at(state, tier), seen.now):
+        return False
+    return (seen.created, seen.uid) > max((rival.created, rival.uid) for rival in seen.rivals)
+
+
+def pause(state: JobState) -> timedelta:
+    """How long a gang that yielded stays away: twice as long each time, spread by the job's uid as a seed."""
+    digest = hashlib.sha256(f"{state.uid}/{state.yields}".encode()).digest()
+    spread = int.from_bytes(digest[:4], "big") / 2**32
+    return SHORTEST_PAUSE * 2 ** min(state.yields, _MOST_DOUBLINGS) * (1 + spread)
+
+
+def _placed_report(state: JobState, seen: Observation) -> Report:
+    # Whole seconds, and never none: a duration of 0 s has no text.
+    seconds = max(timedelta(seconds=1), waited(state, seen.now))
+    return Report(
+        reason="Placed",
+        message=f"All {seen.pods_expected} pods have nodes in {state.pool} after {format_duration(seconds)}.",
+    )

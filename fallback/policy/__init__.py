@@ -1,0 +1,1 @@
+"""FallbackPolicy objects as the controller reads them."""

@@ -1,0 +1,60 @@
+"""What lets jobs fall back: the kind of their ladders, the admission that makes them able to move, and who moves them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from components.admission.job_component import JobAdmission, JobAdmissionArgs, capacity_selections
+from components.fallback_controller.component import FallbackController, FallbackControllerArgs
+from components.fallback_controller.image import controller_images
+from components.fallback_policy.component import FallbackPolicyDefinition
+from infra import versions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import pulumi
+
+    from components.admission.rules import AdmissionRule, NodeSelection
+    from infra.config.fallback import ControllerSection
+
+
+@dataclass(frozen=True, kw_only=True)
+class FallbackPlan:
+    """What the composition of a cloud chooses: the rules of its pods, the registry of images, how many controllers.
+
+    `selections` are ways to ask for spot that no rule of the pods knows of.
+    """
+
+    rules: Sequence[AdmissionRule]
+    images: str | None
+    replicas: int
+    selections: tuple[NodeSelection, ...] = ()
+
+
+def make_fallback(
+    asked: ControllerSection,
+    plan: FallbackPlan,
+    *,
+    after: Callable[..., pulumi.ResourceOptions],
+    pools: Sequence[pulumi.Resource],
+) -> Sequence[pulumi.Resource]:
+    """Make all of it and return what training namespaces come after.
+
+    `after` gives the options of what comes after these resources. The controller comes after the pools and so goes before
+    them: it must not see their nodes go and move jobs because of it.
+    """
+    definition = FallbackPolicyDefinition("fallback-policy", opts=after())
+    admission = JobAdmission(
+        "job-admission",
+        JobAdmissionArgs(capacity=(*capacity_selections(plan.rules), *plan.selections)),
+        opts=after(definition),
+    )
+    images = controller_images(versions.FALLBACK_CONTROLLER, versions.PAUSE, plan.images, own=asked.image)
+    controller = FallbackController(
+        "fallback-controller",
+        FallbackControllerArgs(images=images, replicas=plan.replicas),
+        opts=after(definition, *pools),
+    )
+    return [definition, admission, controller]

@@ -1,0 +1,29 @@
+"""One cluster for all tests of jobs that follow a ladder."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.fallback_cluster import LadderCluster, ladder_cluster
+from tests.support.fallback_ladder import Ladder
+from tests.support.loop_processes import replica
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+
+@pytest.fixture(scope="package")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Generator[LadderCluster]:
+    """A cluster with the operators and the pools of a ladder."""
+    with ladder_cluster(tmp_path_factory.mktemp("ladder")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def ladder(cluster: LadderCluster, tmp_path_factory: pytest.TempPathFactory) -> Generator[Ladder]:
+    """The controller at work on that cluster."""
+    with replica(cluster.kubeconfig, tmp_path_factory.mktemp("controller")) as controller:
+        controller.wait_ready()
+        yield Ladder(cluster.client)

@@ -1,0 +1,27 @@
+"""One small cluster for all tests of the controller's loop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.loop_cluster import LoopCluster, loop_cluster, policy
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+
+@pytest.fixture(scope="package")
+def small_cluster(tmp_path_factory: pytest.TempPathFactory) -> Generator[LoopCluster]:
+    """A cluster with JobSet and three pools."""
+    with loop_cluster(tmp_path_factory.mktemp("loop")) as found:
+        yield found
+
+
+@pytest.fixture
+def cluster(small_cluster: LoopCluster) -> Generator[LoopCluster]:
+    """The cluster with a ladder and no job."""
+    small_cluster.apply(policy())
+    yield small_cluster
+    small_cluster.clear()

@@ -1,0 +1,233 @@
+"""What nobody should do, done to a ladder and to the jobs on it: each has an answer, and no job is lost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rehearsal.kube.errors import KubeError
+from tests.support.fallback_cluster import NAMESPACE
+from tests.support.fallback_jobs import (
+    NEVER_ENDS,
+    applied,
+    end,
+    fail,
+    name_of,
+    pods_of,
+    pools_of,
+    real_jobset,
+    real_rayjob,
+)
+from tests.support.fallback_ladder import Ladder, tier
+from tests.support.gangs import watched_gangs
+from tests.support.json_objects import obj
+
+if TYPE_CHECKING:
+    from rehearsal.kube.client import KubeClient
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+
+THREE = (tier("spot-a", maxFailures=1), tier("spot-b", maxFailures=1), tier("cpu"))
+
+
+def evict_one(client: KubeClient, name: str) -> None:
+    """Evict a worker of a job."""
+    worker = next(pod for pod in pods_of(client, name) if "-worker-" in name_of(pod))
+    client.evict(NAMESPACE, name_of(worker))
+
+
+def in_the_middle_of_a_move(ladder: Ladder, name: str) -> None:
+    """Evict a pod of a job whose pods take their time to end, and wait until its move has begun."""
+    ladder.wait_running(name, "spot-a")
+    evict_one(ladder.client, name)
+    ladder.wait_phase(name, "Suspending")
+
+
+def end_all(ladder: Ladder, name: str) -> None:
+    """Let the pods of a job end at last."""
+    for pod in pods_of(ladder.client, name):
+        end(ladder.client, pod)
+
+
+def test_a_tier_whose_pool_is_not_there_is_passed_over(ladder: Ladder) -> None:
+    ladder.says(tier("spot-a", maxFailures=1), tier("never-made", maxFailures=1), tier("cpu"))
+    with applied(ladder.client, real_jobset("passes-over")) as name:
+        ladder.wait_running(name, "spot-a")
+        evict_one(ladder.client, name)
+        kept = ladder.wait_running(name, "cpu")
+        assert (kept["moves"], kept["rank"]) == (1, 2), "it has waited for no pool that does not exist"
+
+
+def test_a_job_on_no_tier_is_left_alone(ladder: Ladder) -> None:
+    ladder.says(tier("spot-b", maxFailures=1), tier("cpu"))
+    with applied(ladder.client, real_jobset("elsewhere")) as name:
+        said = ladder.wait_said(name, "NotOnLadder")
+        assert "spot-a" in said, "it says what the job selects"
+        assert ladder.state(name) == {}, "nothing is kept of it"
+
+
+def test_a_job_without_the_label_is_not_touched(ladder: Ladder) -> None:
+    ladder.says(*THREE)
+    job = real_jobset("unlabelled")
+    plain = {**job, "metadata": {"name": "unlabelled", "namespace": NAMESPACE}}
+    with applied(ladder.client, plain) as name, applied(ladder.client, real_jobset("labelled")) as other:
+        ladder.wait_running(other, "spot-a")
+        ladder.wait(lambda: len(pools_of(ladder.client, name)) == 2, name, "it runs")
+        evict_one(ladder.client, name)
+        ladder.wait(lambda: obj(ladder.job(name)["status"])["restarts"] == 1, name, "JobSet restarts it")
+        evict_one(ladder.client, other)
+        ladder.wait_running(other, "spot-b")
+        assert (ladder.state(name), ladder.said(name)) == ({}, {}), (
+            "the ladder was at work, and not on this one"
+        )
+        assert not ladder.is_suspended(name), "nobody suspended it"
+
+
+def test_a_job_that_cannot_be_suspended_says_what_to_do(ladder: Ladder) -> None:
+    ladder.says(*THREE)
+    job = real_rayjob("ray-stays", shutdownAfterJobFinishes=False)
+    with applied(ladder.client, job) as name:
+        said = ladder.wait_said(name, "CannotFollow", "RayJob")
+        assert "shutdownAfterJobFinishes" in said, "what stands in the way"
+        ladder.patch(name, {"spec": {"shutdownAfterJobFinishes": True}}, "RayJob")
+        ladder.wait_running(name, "spot-a", kind="RayJob")
+        evict_one(ladder.client, name)
+        ladder.wait_running(name, "spot-b", kind="RayJob")
+
+
+def test_a_job_of_kueues_is_left_alone(ladder: Ladder) -> None:
+    ladder.says(*THREE)
+    job = real_jobset("queued")
+    labels = {**obj(obj(job["metadata"])["labels"]), "kueue.x-k8s.io/queue-name": "team"}
+    queued = {**job, "metadata": {"name": "queued", "namespace": NAMESPACE, "labels": labels}}
+    with applied(ladder.client, queued) as name:
+        ladder.wait_said(name, "ManagedByKueue")
+        ladder.wait(lambda: len(pools_of(ladder.client, name)) == 2, name, "it runs")
+        evict_one(ladder.client, name)
+        ladder.wait(lambda: obj(ladder.job(name)["status"])["restarts"] == 1, name, "JobSet restarts it")
+        assert not ladder.is_suspended(name), "whether it runs is Kueue's to say"
+        assert ladder.state(name) == {}, "and nothing is kept of it"
+
+
+def test_a_job_that_is_deleted_in_the_middle_of_its_move_is_gone(ladder: Ladder) -> None:
+    ladder.says(*THREE)
+    client = ladder.client
+    job = real_jobset("deleted", annotations=NEVER_ENDS)
+    with applied(client, job) as name:
+        in_the_middle_of_a_move(ladder, name)
+    assert ladder.job("deleted") == {}, "nobody makes it again"
+    with applied(client, real_jobset("deleted")) as name:
+        kept = ladder.wait_running(name, "spot-a")
+        assert (kept.get("evictions", 0), kept.get("moves", 0)) == (0, 0), (
+            "another job of its name begins anew"
+        )
+
+
+def test_a_target_that_is_taken_out_of_the_ladder_is_not_gone_to(ladder: Ladder) -> None:
+    ladder.says(*THREE)
+    with applied(ladder.client, real_jobset("retargeted", annotations=NEVER_ENDS)) as name:
+        in_the_middle_of_a_move(ladder, name)
+        ladder.says(tier("spot-a", maxFailures=1), tier("cpu"))
+        ladder.wait(lambda: ladder.state(name).get("pool") == "cpu", name, "it is bound for what is left")
+        end_all(ladder, name)
+        ladder.wait_running(name, "cpu")
+
+
+def test_a_ladder_that_is_taken_away_leaves_no_job_suspended(ladder: Ladder) -> None:
+    ladder.says(*THREE)
+    with applied(ladder.client, real_jobset("bereft", annotations=NEVER_ENDS)) as name:
+        in_the_middle_of_a_move(ladder, name)
+        ladder.is_taken_away()
+        end_all(ladder, name)
+        ladder.wait(
+            lambda: not ladder.is_suspended(name) and pools_of(ladder.client, name) == ["spot-b", "spot-b"],
+            name,
+            "it runs where it was bound for",
+        )
+        ladder.wait_said(name, "NoPolicy")
+
+
+def test_a_job_that_somebody_resumes_in_its_move_is_suspended_again(ladder: Ladder) -> None:
+    ladder.says(*THREE)
+    client = ladder.client
+    with (
+        applied(client, real_jobset("resumed", annotations=NEVER_ENDS)) as name,
+        watched_gangs(client, NAMESPACE) as gangs,
+    ):
+        in_the_middle_of_a_move(ladder, name)
+        ladder.patch(name, {"spec": {"suspend": False}})
+        ladder.wait_said(name, "SuspendedAgain")
+        ladder.wait(lambda: ladder.is_suspended(name), name, "it is suspended")
+        end_all(ladder, name)
+        ladder.wait(
+            lambda: ladder.is_suspended(name) or ladder.state(name).get("pool") == "spot-b",
+            name,
+            "its move goes on",
+        )
+        while ladder.state(name).get("phase") == "Suspending":
+            end_all(ladder, name)
+        ladder.wait_running(name, "spot-b")
+        assert not [each for each in gangs.overlaps if "spot-a" in each and "cpu" in each], (
+            "nothing ran elsewhere"
+        )
+
+
+def test_a_job_that_fails_in_the_middle_of_its_move_has_failed(ladder: Ladder) -> None:
+    ladder.says(*THREE)
+    client = ladder.client
+    job = real_jobset("fails-moving", annotations=NEVER_ENDS, rules=False)
+    spec = {**obj(job["spec"]), "failurePolicy": {"maxRestarts": 0}}
+    with applied(client, {**job, "spec": spec}) as name:
+        in_the_middle_of_a_move(ladder, name)
+        fail(client, pods_of(client, name)[0])
+        ladder.wait_phase(name, "Finished")
+        assert "in the middle of a move" in ladder.said(name)["Failed"], "and it is said what to do"
+        assert "NeverRestarts" in ladder.said(name), "as it was from the beginning"
+
+
+def test_a_program_that_exits_0_when_told_to_stop_completes_its_job_and_is_warned_of(ladder: Ladder) -> None:
+    ladder.says(*THREE)
+    client = ladder.client
+    with applied(client, real_jobset("exits-0", pods=1, annotations=NEVER_ENDS)) as name:
+        ladder.wait_running(name, "spot-a", pods=1)
+        (pod,) = pods_of(client, name)
+        client.evict(NAMESPACE, name_of(pod))
+        fail(client, pod, exit_code=0)
+        ladder.wait_said(name, "EndsWellWhenStopped")
+        end_all(ladder, name)
+
+
+def test_an_annotation_that_is_no_state_begins_anew(ladder: Ladder) -> None:
+    ladder.says(*THREE)
+    with applied(ladder.client, real_jobset("garbled")) as name:
+        ladder.wait_running(name, "spot-a")
+        ladder.patch(name, {"metadata": {"annotations": {"fallback.holdfast.dev/state": "{"}}})
+        ladder.wait_said(name, "StateUnreadable")
+        kept = ladder.wait_running(name, "spot-a")
+        assert kept["rank"] == 0, "by what the job selects"
+
+
+def test_a_state_that_came_with_a_copied_manifest_is_another_jobs(ladder: Ladder) -> None:
+    ladder.says(*THREE)
+    stolen = '{"uid":"another","phase":"Suspending","pool":"cpu","rank":2,"since":"2026-01-01T00:00:00Z"}'
+    job = real_jobset("copied")
+    annotated = {
+        **job,
+        "metadata": {**obj(job["metadata"]), "annotations": {"fallback.holdfast.dev/state": stolen}},
+    }
+    with applied(ladder.client, annotated) as name:
+        kept = ladder.wait_running(name, "spot-a")
+        assert kept["uid"] == obj(ladder.job(name)["metadata"])["uid"], "it begins with a state of its own"
+
+
+def test_a_ladder_without_tiers_is_refused(ladder: Ladder) -> None:
+    with pytest.raises(KubeError) as refused:
+        ladder.says()
+    assert refused.value.status == 422, "by the API server, before anybody follows it"
+
+
+def test_a_pool_twice_is_refused(ladder: Ladder) -> None:
+    with pytest.raises(KubeError) as refused:
+        ladder.says(tier("spot-a", maxFailures=1), tier("spot-a", maxFailures=2), tier("cpu"))
+    assert refused.value.status == 422, "by the API server, before anybody follows it"

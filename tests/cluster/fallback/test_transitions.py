@@ -1,0 +1,315 @@
+"""JobSets and RayJobs on their ladder, with the controller, JobSet, KubeRay and Karpenter at work."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.fallback_cluster import NAMESPACE
+from tests.support.fallback_jobs import (
+    NEVER_ENDS,
+    annotate,
+    applied,
+    end,
+    fail,
+    interrupt,
+    name_of,
+    node_of,
+    pods_of,
+    pools_of,
+    real_jobset,
+    real_rayjob,
+    vanish,
+)
+from tests.support.fallback_ladder import Ladder, tier
+from tests.support.gangs import watched_gangs
+from tests.support.json_objects import obj, objects
+
+if TYPE_CHECKING:
+    from rehearsal.kube.client import KubeClient
+    from scheduling.json import Json
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
+
+
+def evict_one(client: KubeClient, name: str, part: str = "worker") -> None:
+    """Evict a pod of a job."""
+    client.evict(NAMESPACE, name_of(workers(client, name, part)[0]))
+
+
+def workers(client: KubeClient, name: str, part: str = "worker") -> list[Json]:
+    """The pods of a part of a job that are not ending."""
+    return [
+        pod
+        for pod in pods_of(client, name)
+        if f"-{part}-" in name_of(pod) and not obj(pod["metadata"]).get("deletionTimestamp")
+    ]
+
+
+def test_a_job_walks_down_by_its_failures_and_by_its_waits(ladder: Ladder) -> None:
+    ladder.says(
+        tier("spot-a", maxFailures=2),
+        tier("spot-b", maxFailures=1, procurementTimeout="5s"),
+        tier("cpu"),
+        outageWindow="1s",
+    )
+    ladder.sells("spot-b", anything=False)
+    client = ladder.client
+    try:
+        with applied(client, real_jobset("walks")) as name, watched_gangs(client, NAMESPACE) as gangs:
+            ladder.wait_running(name, "spot-a")
+            evict_one(client, name)
+            ladder.wait(lambda: ladder.state(name).get("evictions") == 1, name, "it is counted")
+            _wait_restarted(ladder, name, restarts=1)
+            evict_one(client, name)
+            kept = ladder.wait_running(name, "cpu")
+            assert (kept["moves"], kept["rank"]) == (2, 2), (
+                "by failures to spot-b, by its wait to the last tier"
+            )
+            said = ladder.said(name)
+            assert {"FailuresSpent", "NoCapacity", "Moved"} <= said.keys(), f"each step is said: {said}"
+            assert obj(ladder.job(name)["status"])["restarts"] in {1, 2}, "evictions restart it, moves do not"
+            assert not gangs.overlaps, "never two gangs at once"
+    finally:
+        ladder.sells("spot-b", anything=True)
+
+
+def _wait_restarted(ladder: Ladder, name: str, *, restarts: int, pods: int = 2) -> None:
+    """Wait until JobSet has started a job over so often, all of it runs, and the outage before is a second old."""
+
+    def has_restarted() -> bool:
+        seen_at = ladder.state(name).get("outage_seen_at")
+        running = [
+            pod for pod in workers(ladder.client, name) if obj(pod["status"]).get("phase") == "Running"
+        ]
+        return (
+            obj(ladder.job(name)["status"])["restarts"] == restarts
+            and len(running) == pods
+            and isinstance(seen_at, str)
+            and datetime.now(UTC) - datetime.fromisoformat(seen_at) > timedelta(seconds=3)
+        )
+
+    ladder.wait(has_restarted, name, f"it has restarted {restarts} times")
+
+
+def test_a_job_is_resumed_when_the_last_pod_has_ended_and_not_before(ladder: Ladder) -> None:
+    ladder.says(tier("spot-a", maxFailures=1), tier("cpu"))
+    client = ladder.client
+    job = real_jobset("slow-to-end", annotations=NEVER_ENDS)
+    with applied(client, job) as name, watched_gangs(client, NAMESPACE) as gangs:
+        ladder.wait_running(name, "spot-a")
+        evict_one(client, name)
+        ladder.wait_phase(name, "Suspending")
+        jobset_says_so = 'JobSet calls it suspended, with "active" at 0'
+        ladder.wait(lambda: _is_inactive(ladder.job(name)), name, jobset_says_so)
+        first, last = pods_of(client, name)
+        end(client, first)
+        ladder.wait(lambda: len(pods_of(client, name)) == 1, name, "one is left")
+        assert ladder.is_suspended(name), "it may still write to the checkpoint that the next gang reads"
+        assert pools_of(client, name) == ["spot-a"], "nothing runs elsewhere"
+        end(client, last)
+        ladder.wait_running(name, "cpu")
+        assert not gangs.overlaps, "never two gangs at once"
+
+
+def _is_inactive(job: Json) -> bool:
+    status = obj(job["status"])
+    conditions = {each["type"]: each["status"] for each in objects(status.get("conditions"))}
+    return conditions.get("Suspended") == "True" and all(
+        each["active"] == 0 for each in objects(status.get("replicatedJobsStatus"))
+    )
+
+
+def test_a_wave_of_reclaims_counts_once(ladder: Ladder) -> None:
+    ladder.says(tier("spot-a", maxFailures=2), tier("cpu"), outageWindow="2m")
+    client = ladder.client
+    with applied(client, real_jobset("wave", pods=3)) as name:
+        ladder.wait_running(name, "spot-a", pods=3)
+        for restarts in (1, 2):
+            interrupt(client, node_of(workers(client, name)[0]))
+            _wait_restarted(ladder, name, restarts=restarts, pods=3)
+        kept = ladder.state(name)
+        assert (kept["evictions"], kept.get("moves", 0)) == (1, 0), (
+            "the second machine went in the wave of the first: one outage, two restarts"
+        )
+
+
+def test_a_machine_that_vanishes_moves_its_job_on(ladder: Ladder) -> None:
+    ladder.says(tier("spot-a", maxFailures=1), tier("cpu"))
+    client = ladder.client
+    with applied(client, real_jobset("vanishes")) as name:
+        ladder.wait_running(name, "spot-a")
+        vanish(client, node_of(workers(client, name)[0]))
+        kept = ladder.wait_running(name, "cpu")
+        assert kept["moves"] == 1, (
+            "its pod was ended by nobody else, and its Job would have waited for a minute"
+        )
+
+
+def test_a_machine_that_stops_answering_is_given_its_time_and_then_up(ladder: Ladder) -> None:
+    ladder.says(tier("spot-a", maxFailures=1), tier("cpu"))
+    client = ladder.client
+    with applied(client, real_jobset("unreachable", annotations=NEVER_ENDS)) as name:
+        ladder.wait_running(name, "spot-a")
+        lost, healthy = workers(client, name)
+        _stop_answering(client, node_of(lost))
+        ladder.wait_phase(name, "Waiting")
+        ladder.wait_phase(name, "Suspending")
+        end(client, healthy)
+        ladder.wait(lambda: len(pods_of(client, name)) == 1, name, "the healthy pod has ended")
+        assert ladder.is_suspended(name), "the silent machine may run its pod on: it is not forced"
+        vanish(client, node_of(lost))
+        ladder.wait_running(name, "cpu")
+
+
+def _stop_answering(client: KubeClient, node: str) -> None:
+    """What the node controller does to a node of which it hears nothing."""
+    client.merge_patch("v1", "Node", node, {"metadata": {"annotations": {"kwok.x-k8s.io/node": None}}})
+    conditions = obj(client.get("v1", "Node", node) or {})["status"]
+    silent = [
+        {**each, "status": "Unknown"} if each.get("type") == "Ready" else each
+        for each in objects(obj(conditions).get("conditions"))
+    ]
+    client.merge_patch("v1", "Node", node, {"status": {"conditions": silent}}, subresource="status")
+
+
+def test_a_program_that_fails_moves_nothing_where_evictions_count(ladder: Ladder) -> None:
+    ladder.says(tier("spot-a", maxFailures=1), tier("cpu"), failures="evictions", outageWindow="1s")
+    client = ladder.client
+    with applied(client, real_jobset("fails-itself")) as name:
+        ladder.wait_running(name, "spot-a")
+        fail(client, workers(client, name)[0])
+        ladder.wait(lambda: ladder.state(name).get("application_failures") == 1, name, "it is counted apart")
+        ladder.wait_running(name, "spot-a")
+        assert ladder.state(name).get("moves", 0) == 0, "another machine would not mend the program"
+
+
+def test_a_job_goes_back_up_onto_capacity_that_is_held_for_it(ladder: Ladder) -> None:
+    ladder.says(
+        tier("spot-a", maxFailures=1, procurementTimeout="5s"),
+        tier("cpu"),
+        returnAfter="5s",
+        holdTimeout="2m",
+    )
+    ladder.sells("spot-a", anything=False)
+    client = ladder.client
+    try:
+        with applied(client, real_jobset("returns")) as name, watched_gangs(client, NAMESPACE) as gangs:
+            ladder.wait_running(name, "cpu")
+            ladder.sells("spot-a", anything=True)
+            kept = ladder.wait_running(name, "spot-a")
+            assert kept["returned"] is True, "it went up"
+            assert {"ReturnTried", "ReturnMoving"} <= ladder.said(name).keys(), "and each step was said"
+            ladder.wait(lambda: not _held_nodes(client), name, "its nodes are anybody's again")
+            assert not client.list("v1", "Pod", namespace="holdfast-holding"), "no placeholder is left"
+            assert not gangs.overlaps, "never two gangs at once"
+    finally:
+        ladder.sells("spot-a", anything=True)
+
+
+def _held_nodes(client: KubeClient) -> list[str]:
+    return [
+        name_of(node)
+        for node in client.list("v1", "Node")
+        if "holdfast.dev/held-for" in obj(obj(node["metadata"]).get("labels"))
+        or any(taint["key"] == "holdfast.dev/held-for" for taint in objects(obj(node["spec"]).get("taints")))
+    ]
+
+
+def test_a_suspension_by_a_user_is_never_undone(ladder: Ladder) -> None:
+    ladder.says(tier("spot-a", maxFailures=1), tier("cpu"))
+    client = ladder.client
+    with applied(client, real_jobset("stopped")) as name:
+        ladder.wait_running(name, "spot-a")
+        ladder.patch(name, {"spec": {"suspend": True}})
+        ladder.wait_phase(name, "Stopped")
+        ladder.wait(lambda: not pods_of(client, name), name, "its pods are gone")
+        assert "StoppedByOther" in ladder.said(name), "it says whose suspension it takes it for"
+        assert ladder.is_suspended(name), "and leaves it"
+        ladder.patch(name, {"spec": {"suspend": False}})
+        kept = ladder.wait_running(name, "spot-a")
+        assert (kept.get("moves", 0), kept.get("evictions", 0)) == (0, 0), "it goes on where it was"
+
+
+def test_an_evicted_worker_moves_a_ray_job_and_its_head_stays(ladder: Ladder) -> None:
+    ladder.says(tier("spot-a", maxFailures=1), tier("spot-b", maxFailures=1), tier("cpu"))
+    client = ladder.client
+    with applied(client, real_rayjob("ray-walks")) as name:
+        ladder.wait_running(name, "spot-a", kind="RayJob")
+        evict_one(client, name)
+        kept = ladder.wait_running(name, "spot-b", kind="RayJob")
+        assert (kept["moves"], obj(ladder.job(name, "RayJob")["status"])["failed"]) == (1, 0), (
+            "KubeRay counts no failure: the pod was read"
+        )
+        assert sorted(pools_of(client, name)) == ["cpu", "spot-b", "spot-b"], "head, worker, worker"
+
+
+def test_a_failed_attempt_of_a_ray_job_counts(ladder: Ladder) -> None:
+    ladder.says(tier("spot-a", maxFailures=1), tier("cpu"))
+    client = ladder.client
+    with applied(client, real_rayjob("ray-attempts")) as name:
+        ladder.wait_running(name, "spot-a", kind="RayJob")
+        ladder.wait(lambda: _status(ladder, name) == "Running", name, "its job runs", "RayJob")
+        (head,) = workers(client, name, "head")
+        annotate(client, head, fail="true")
+        kept = ladder.wait_running(name, "cpu", kind="RayJob")
+        assert kept["moves"] == 1, "one failure of any kind was one too many"
+        assert "AppFailed" in ladder.said(name)["AttemptFailed"], (
+            "what KubeRay has cleared since is still told"
+        )
+
+
+def test_a_ray_job_whose_head_stays_silent_starts_over(ladder: Ladder) -> None:
+    ladder.says(tier("spot-a", maxFailures=3), tier("cpu"), failures="evictions")
+    client = ladder.client
+    with applied(client, real_rayjob("ray-silent")) as name:
+        ladder.wait_running(name, "spot-a", kind="RayJob")
+        ladder.wait(lambda: _status(ladder, name) == "Running", name, "its job runs", "RayJob")
+        before = obj(ladder.job(name, "RayJob")["status"])["rayClusterName"]
+        (head,) = workers(client, name, "head")
+        _make_unready(client, head)
+        # As long as a head may need to come back by itself, and some.
+        ladder.wait(
+            lambda: "HeadLost" in ladder.said(name), name, "its head is given up", "RayJob", seconds=200
+        )
+        kept = ladder.wait_running(name, "spot-a", kind="RayJob")
+        assert kept.get("moves", 0) == 0, "the tier is not to blame"
+        assert obj(ladder.job(name, "RayJob")["status"])["rayClusterName"] != before, "it has a new cluster"
+
+
+def _status(ladder: Ladder, name: str) -> str:
+    return str(obj(ladder.job(name, "RayJob").get("status")).get("jobDeploymentStatus") or "")
+
+
+def _make_unready(client: KubeClient, pod: Json) -> None:
+    """Let a head's dashboard stop answering its kubelet."""
+    unready = [
+        {**each, "status": "False"} if each.get("type") in {"Ready", "ContainersReady"} else each
+        for each in objects(obj(pod["status"]).get("conditions"))
+    ]
+    patch: Json = {"status": {"conditions": unready}}
+    client.merge_patch("v1", "Pod", name_of(pod), patch, namespace=NAMESPACE, subresource="status")
+
+
+def test_a_ray_job_that_failed_by_an_eviction_is_made_anew_where_it_asks(ladder: Ladder) -> None:
+    ladder.says(tier("spot-a", maxFailures=1), tier("cpu"))
+    client = ladder.client
+    job = real_rayjob("ray-anew", annotations={"fallback.holdfast.dev/recreate": "true"}, backoffLimit=0)
+    with applied(client, job) as name:
+        ladder.wait_running(name, "spot-a", kind="RayJob")
+        ladder.wait(lambda: _status(ladder, name) == "Running", name, "its job runs", "RayJob")
+        # A driver that does not survive the loss of its worker.
+        (head,) = workers(client, name, "head")
+        annotate(client, head, fail="true")
+        evict_one(client, name)
+        ladder.wait_said(name, "Recreated", "RayJob")
+        successor = str(
+            obj(obj(ladder.job(name, "RayJob")["metadata"])["annotations"])["fallback.holdfast.dev/successor"]
+        )
+        try:
+            kept = ladder.wait_running(successor, "cpu", kind="RayJob")
+            assert kept["recreated"] == 1, "it goes on where the failed one was on its ladder"
+        finally:
+            client.delete("ray.io/v1", "RayJob", successor, namespace=NAMESPACE)
