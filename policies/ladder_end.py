@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from policies.aks_pools import aks_pools
 from policies.findings import Finding
 from policies.gke_pools import gke_pools
 from policies.karpenter_pools import karpenter_pools
@@ -31,7 +32,7 @@ def ladder_end_findings(
 
     `on_demand_elsewhere` names on-demand pools that the stack's ladders use and another program makes.
     """
-    made_here = (*karpenter_pools(resources), *gke_pools(resources))
+    made_here = (*karpenter_pools(resources), *gke_pools(resources), *aks_pools(resources))
     known = KnownPools(made_here=made_here, on_demand_elsewhere=on_demand_elsewhere)
     return tuple(
         finding

@@ -28,6 +28,12 @@ def stack_resources(resources: Sequence[PolicyResource]) -> tuple[StackResource,
             type=resource.resource_type,
             urn=resource.urn,
             props={key: touched(lambda key=key, props=resource.props: props[key]) for key in resource.props},
+            is_protected=resource.opts.protect,
+            parent="" if resource.parent is None else resource.parent.urn,
+            refers_to={
+                name: tuple(each.urn for each in made_of)
+                for name, made_of in resource.property_dependencies.items()
+            },
         )
         for resource in resources
     )

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
+from policies.aks_scaling import aks_scaling_findings
 from policies.compute_classes import compute_class_findings
 from policies.findings import StackResource
 from policies.known_values import UNKNOWN
 from policies.ladder_end import ladder_end_findings
 from scheduling.labels import CAPACITY_TYPE, POOL, TRAINING
+from tests.support.aks_stack_resources import aks_cluster, aks_node_pool, aks_pools
 from tests.support.gke_stack_resources import compute_class, gke_pools
 from tests.support.stack_resources import compliant
 
@@ -31,6 +33,9 @@ WORDS: tuple[str, ...] = (
     "values",
     "nodeSelector",
     "nodepools",
+    "Auto",
+    "Spot",
+    "mode",
     CAPACITY_TYPE,
     POOL,
     TRAINING,
@@ -65,8 +70,9 @@ def damaged(draw: st.DrawFn, value: Value) -> Value:
 
 @st.composite
 def damaged_stacks(draw: st.DrawFn) -> list[StackResource]:
-    """The compliant stack, with what GKE has beside it, with damage in some of its resources."""
-    stack = [*compliant(), *gke_pools(), compute_class({"nodepools": ["a100-spot"]}, {"spot": True})]
+    """The compliant stack, with what GKE and AKS have beside it, with damage in some of its resources."""
+    on_gke = [*gke_pools(), compute_class({"nodepools": ["a100-spot"]}, {"spot": True})]
+    stack = [*compliant(), *on_gke, *aks_pools(), aks_cluster(), aks_node_pool()]
     for index in draw(st.sets(st.integers(0, len(stack) - 1), min_size=1)):
         props = draw(damaged(stack[index].props).filter(lambda found: isinstance(found, Mapping)))
         assert isinstance(props, Mapping), "a resource's properties are an object"
@@ -76,7 +82,11 @@ def damaged_stacks(draw: st.DrawFn) -> list[StackResource]:
 
 @given(stack=damaged_stacks())
 def test_a_malformed_resource_never_breaks_a_rule(stack: list[StackResource]) -> None:
-    for finding in (*ladder_end_findings(stack), *compute_class_findings(stack)):
+    for finding in (
+        *ladder_end_findings(stack),
+        *compute_class_findings(stack),
+        *aks_scaling_findings(stack),
+    ):
         assert finding.message.endswith("."), "a verdict is a sentence"
         assert finding.urn in {resource.urn for resource in stack}, (
             "a verdict is about a resource of the stack"

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 MANDATORY = "training-ladder-ends-on-demand"
 ADVISORY = "training-ladder-end-not-known-yet"
 CLASSES = "compute-class-of-one-capacity-type"
+SCALING = "aks-cluster-scales-in-one-way"
 
 
 def as_pulumi_has_it(resource: StackResource) -> PolicyResource:
@@ -69,7 +70,9 @@ def verdicts(
 
 
 def test_a_compliant_stack_is_passed_over_in_silence() -> None:
-    assert verdicts(compliant()) == {MANDATORY: [], ADVISORY: [], CLASSES: []}, "there is nothing to say"
+    assert verdicts(compliant()) == {MANDATORY: [], ADVISORY: [], CLASSES: [], SCALING: []}, (
+        "there is nothing to say"
+    )
 
 
 def test_a_violation_is_reported_on_its_resource_by_the_mandatory_policy_alone() -> None:
@@ -95,7 +98,7 @@ def test_pools_of_another_program_are_a_setting() -> None:
     resources = with_ladder(A100_SPOT, {"pool": "shared"})
     assert verdicts(resources)[MANDATORY], "unless told, the policy knows of no such pool"
     reported = verdicts(resources, {"onDemandPools": ["shared"]})
-    assert reported == {MANDATORY: [], ADVISORY: [], CLASSES: []}, "the setting vouches for it"
+    assert reported == {MANDATORY: [], ADVISORY: [], CLASSES: [], SCALING: []}, "the setting vouches for it"
 
 
 def test_only_the_proven_stops_a_run() -> None:
@@ -104,6 +107,7 @@ def test_only_the_proven_stops_a_run() -> None:
         MANDATORY: EnforcementLevel.MANDATORY,
         ADVISORY: EnforcementLevel.ADVISORY,
         CLASSES: EnforcementLevel.MANDATORY,
+        SCALING: EnforcementLevel.MANDATORY,
     }, "a policy has one level, so a rule that cannot always tell is two policies"
 
 

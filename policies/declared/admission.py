@@ -1,0 +1,67 @@
+"""Which tolerations pods are given on their way to a pool: by the program's own admission, or by the cloud.
+
+A MutatingAdmissionPolicy is CEL, which is not read here: the rule it was made of stands in its annotation.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final, cast
+
+from policies.known_values import UNKNOWN, Unknown, at, is_list, items_at, text_at
+from policies.node_pools import taint_of
+from scheduling.labels import GPU_RESOURCE, POOL, TOLERATES
+from scheduling.reachability.facts import AddedToleration
+from scheduling.taints import Taint
+from scheduling.tolerations import Toleration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from policies.findings import StackResource
+    from policies.known_values import Value
+
+_POLICY: Final = "MutatingAdmissionPolicy"
+
+
+def tolerations_for(
+    pool: str | Unknown | None, resources: Sequence[StackResource]
+) -> tuple[AddedToleration, ...] | Unknown:
+    """What the program's admission adds to pods in training namespaces that select a pool by name."""
+    found: list[AddedToleration] = []
+    for resource in resources:
+        if resource.type.startswith("kubernetes:admissionregistration.k8s.io/") and resource.type.endswith(
+            f":{_POLICY}"
+        ):
+            written = text_at(resource.props, "metadata", "annotations", TOLERATES)
+            if written is UNKNOWN:
+                return UNKNOWN
+            if written is not None:
+                found.extend(_added(_parsed(written), pool))
+    return tuple(found)
+
+
+def _parsed(written: str) -> Value:
+    try:
+        return cast("Value", json.loads(written))
+    except ValueError:
+        return None
+
+
+def _added(rule: Value, pool: str | Unknown | None) -> Iterator[AddedToleration]:
+    taint = taint_of(at(rule, "taint"))
+    if not isinstance(taint, Taint):
+        return
+    selections = items_at(rule, "selections")
+    by_name = is_list(selections) and any(
+        at(selection, "key") == POOL and pool in _values(selection) for selection in selections
+    )
+    resources = items_at(rule, "resources")
+    by_gpus = is_list(resources) and GPU_RESOURCE in resources
+    if by_name or by_gpus:
+        yield AddedToleration(toleration=Toleration.of(taint), for_gpu_pods=not by_name)
+
+
+def _values(selection: Value) -> Sequence[Value]:
+    values = items_at(selection, "values")
+    return values if is_list(values) else ()

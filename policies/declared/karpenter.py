@@ -1,0 +1,93 @@
+"""Pools as Karpenter's NodePools declare them, on AWS, on Azure and simulated."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from policies.declared.admission import tolerations_for
+from policies.declared.amounts import cpu_millis, memory_mib, whole
+from policies.declared.label_values import label_values
+from policies.declared.machines import Machines, machines_named
+from policies.declared.pool import DeclaredPool
+from policies.karpenter_pools import capacity, pool_label, requirements
+from policies.known_values import UNKNOWN, Unknown, at, is_list, items_at, text_at
+from policies.node_pools import name_of, node_pools, required, taints_of
+from scheduling.labels import GPU_RESOURCE, INSTANCE_TYPE, ZONE
+from scheduling.reachability.allocatable import Provisioner
+from scheduling.reachability.facts import Limits, PoolFacts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from policies.findings import StackResource
+    from scheduling.reachability.facts import LabelValue
+
+#: The group of a NodePool's node class → who makes its nodes, and on which cloud.
+_CLASSES: Final = {
+    "karpenter.k8s.aws": (Provisioner.EKS, "aws"),
+    "karpenter.azure.com": (Provisioner.NAP, "azure"),
+    "karpenter.kwok.sh": (Provisioner.LOCAL, "local"),
+}
+
+
+def karpenter_declared(resources: Sequence[StackResource]) -> tuple[DeclaredPool, ...]:
+    """The pools of the stack's NodePools."""
+    return tuple(_declared(node_pool, resources) for node_pool in node_pools(resources))
+
+
+def _declared(node_pool: StackResource, resources: Sequence[StackResource]) -> DeclaredPool:
+    group = text_at(node_pool.props, "spec", "template", "spec", "nodeClassRef", "group")
+    provisioner, cloud = _CLASSES.get(group if isinstance(group, str) else "", (Provisioner.EKS, ""))
+    label = pool_label(node_pool)
+    kinds, decided = capacity(node_pool)
+    machines = machines_named(required(node_pool, INSTANCE_TYPE), cloud, provisioner)
+    return DeclaredPool(
+        resource=node_pool,
+        provisioner=provisioner,
+        label=label,
+        maker_name=name_of(node_pool),
+        title=f"NodePool {name_of(node_pool)!r}",
+        labels_path="spec.template.metadata.labels",
+        taints_path="spec.template.spec.taints",
+        facts=PoolFacts(
+            name=label if isinstance(label, str) else name_of(node_pool),
+            maker=f"NodePool {name_of(node_pool)!r}",
+            capacity_types=kinds,
+            is_decided=decided,
+            labels=_labels(node_pool),
+            taints=taints_of(node_pool),
+            machines=machines.rooms,
+            unread_machines=machines.unread,
+            limits=_limits(node_pool, machines),
+            zones=required(node_pool, ZONE),
+            added_tolerations=tolerations_for(label, resources),
+        ),
+    )
+
+
+def _labels(node_pool: StackResource) -> Mapping[str, LabelValue] | Unknown:
+    """The labels its nodes are sure to have: those it sets, and requirements of one value."""
+    declared = label_values(at(node_pool.props, "spec", "template", "metadata", "labels"))
+    if declared is UNKNOWN:
+        return UNKNOWN
+    required_alone: dict[str, LabelValue] = {}
+    for requirement in requirements(node_pool):
+        key, values = at(requirement, "key"), items_at(requirement, "values")
+        if isinstance(key, str) and at(requirement, "operator") == "In" and is_list(values):
+            only = values[0] if len(values) == 1 else None
+            if isinstance(only, str) or only is UNKNOWN:
+                required_alone[key] = only
+    return {**required_alone, **declared}
+
+
+def _limits(node_pool: StackResource, machines: Machines) -> Limits:
+    limits = at(node_pool.props, "spec", "limits")
+    if limits is UNKNOWN:
+        return Limits(nodes=UNKNOWN)
+    gpus = whole(at(limits, GPU_RESOURCE))
+    return Limits(
+        nodes=whole(at(limits, "nodes")),
+        cpu_millis=cpu_millis(at(limits, "cpu")),
+        memory_mib=memory_mib(at(limits, "memory")),
+        gpus=gpus if machines.have_gpus else None,
+    )

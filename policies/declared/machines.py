@@ -1,0 +1,43 @@
+"""A pool's machine types, looked up in the tables that are pinned for each cloud."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from scheduling.machines import machine_catalogue
+from scheduling.reachability.allocatable import room_of
+from scheduling.unknown import UNKNOWN, Unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from scheduling.reachability.allocatable import Provisioner
+    from scheduling.reachability.facts import MachineRoom
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machines:
+    """What is known of a pool's types: those in the table, and the names of those that are not."""
+
+    rooms: tuple[MachineRoom, ...] | Unknown
+    unread: tuple[str, ...] = ()
+
+    @property
+    def have_gpus(self) -> bool:
+        """Whether any of them has GPUs, as far as is known."""
+        return self.rooms is not UNKNOWN and any(room.total.gpus for room in self.rooms)
+
+
+def machines_named(types: Collection[str] | Unknown | None, cloud: str, provisioner: Provisioner) -> Machines:
+    """The machines of these names on a cloud.
+
+    Where a pool takes any type of some kind (None), or the cloud is not known, nothing is told of them.
+    """
+    if types is UNKNOWN or types is None or not cloud:
+        return Machines(rooms=UNKNOWN)
+    table = machine_catalogue(cloud)
+    return Machines(
+        rooms=tuple(room_of(table[name], provisioner) for name in sorted(types) if name in table),
+        unread=tuple(name for name in sorted(types) if name not in table),
+    )

@@ -1,0 +1,20 @@
+"""All pools that a stack declares."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from policies.declared.aks import aks_declared
+from policies.declared.gke import gke_declared
+from policies.declared.karpenter import karpenter_declared
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from policies.declared.pool import DeclaredPool
+    from policies.findings import StackResource
+
+
+def declared_pools(resources: Sequence[StackResource]) -> tuple[DeclaredPool, ...]:
+    """The pools of the stack's NodePools, node pools and agent pools, in the order in which they are declared there."""
+    return (*karpenter_declared(resources), *gke_declared(resources), *aks_declared(resources))

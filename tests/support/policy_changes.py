@@ -1,0 +1,327 @@
+"""Changes that break one rule each, and the stacks on which they do."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
+
+from policies.declared import declared_pools
+from scheduling.labels import POOL
+from tests.support.policy_programs import every, of, put, without
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from policies.findings import StackResource
+    from policies.known_values import Value
+    from tests.support.policy_programs import Program, Props
+
+KARPENTER = ("local", "aws-dev", "aws-prod", "azure-dev")
+AWS = ("aws-dev", "aws-prod")
+GCP = ("gcp-dev", "gcp-prod")
+AKS = ("azure-prod",)
+AZURE = ("azure-dev", "azure-prod")
+ALL = ("local", *AWS, *AZURE, *GCP)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """What is done to a program, on which stacks, and the one rule it breaks."""
+
+    what: str
+    rule: str
+    stacks: Sequence[str]
+    apply: Callable[[Program], None]
+
+
+def ladder(program: Program) -> StackResource:
+    """The ladder of the namespace `tabular`, which every stack has: cpu-spot, then cpu."""
+    return of(program, ":FallbackPolicy", "namespace-tabular-ladder")
+
+
+def tiers(program: Program) -> list[Props]:
+    """Its tiers."""
+    return cast("list[Props]", cast("Props", ladder(program).props["spec"])["tiers"])
+
+
+def pool(program: Program, name: str) -> StackResource:
+    """The resource that declares a pool."""
+    return next(each.resource for each in declared_pools(program) if each.label == name)
+
+
+def template(program: Program, name: str, value: Value, *path: str | int) -> None:
+    """Set something in a NodePool's template."""
+    put(pool(program, name), value, "spec", "template", *path)
+
+
+def _requirement(program: Program, name: str, key: str) -> Props:
+    spec = cast("Props", cast("Props", pool(program, name).props["spec"])["template"])
+    listed = cast("list[Props]", cast("Props", spec["spec"])["requirements"])
+    return next(each for each in listed if each["key"] == key)
+
+
+def _shapes(program: Program, *shapes: Props) -> None:
+    put(ladder(program), list(shapes), "spec", "shapes")
+
+
+def _without_timeout(program: Program) -> None:
+    tiers(program)[0].pop("procurementTimeout", None)
+
+
+def _no_room(program: Program, name: str) -> None:
+    declared = pool(program, name)
+    if declared.type.endswith(":NodePool") and declared.type.startswith("kubernetes:"):
+        put(declared, {"nodes": "0"}, "spec", "limits")
+    elif declared.type.startswith("gcp:"):
+        put(declared, {"totalMaxNodeCount": 0.0}, "autoscaling")
+    else:
+        put(declared, 0.0, "maxCount")
+
+
+def _foreign_taint(program: Program, name: str) -> None:
+    declared = pool(program, name)
+    if declared.type.startswith("kubernetes:"):
+        put(declared, [{"key": "team", "value": "nlp", "effect": "NoSchedule"}], "spec", "template", "spec", "taints")
+    elif declared.type.startswith("gcp:"):
+        put(declared, [{"key": "team", "value": "nlp", "effect": "NO_SCHEDULE"}], "nodeConfig", "taints")
+    else:
+        put(declared, ["team=nlp:NoSchedule"], "nodeTaints")
+
+
+def _untaint(program: Program) -> None:
+    declared = pool(program, "cpu-spot")
+    if declared.type.startswith("kubernetes:"):
+        put(declared, [], "spec", "template", "spec", "taints")
+    else:
+        put(declared, [], "nodeConfig", "taints")
+
+
+def _spot_taint_on_demand(program: Program) -> None:
+    rule = of(program, ":MutatingAdmissionPolicy", "admission-spot")
+    told = cast("Props", cast("Props", rule.props["metadata"])["annotations"])
+    # Admission lets pods for the pool in, so that the taint is all that is wrong.
+    parsed = json.loads(cast("str", told["holdfast.dev/tolerates"]))
+    for selection in parsed["selections"]:
+        if selection["key"] == POOL:
+            selection["values"].append("a100")
+    told["holdfast.dev/tolerates"] = json.dumps(parsed)
+    declared = pool(program, "a100")
+    if declared.type.startswith("kubernetes:"):
+        listed = cast("Props", cast("Props", cast("Props", declared.props["spec"])["template"])["spec"])["taints"]
+        cast("list[Value]", listed).append({"key": "karpenter.sh/capacity-type", "value": "spot", "effect": "NoSchedule"})
+    elif declared.type.startswith("gcp:"):
+        put(declared, [{"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NO_SCHEDULE"}], "nodeConfig", "taints")
+    else:
+        cast("list[Value]", declared.props["nodeTaints"]).append("karpenter.sh/capacity-type=spot:NoSchedule")
+
+
+def _without_default(program: Program) -> None:
+    """The default pool is tainted, and its own ladder tolerates that by admission."""
+    rule = of(program, ":MutatingAdmissionPolicy", "admission-gpu")
+    told = cast("Props", cast("Props", rule.props["metadata"])["annotations"])
+    mine: Props = {
+        "taint": {"key": "team", "value": "nlp", "effect": "NoSchedule"},
+        "selections": [{"key": POOL, "values": ["cpu"]}],
+        "resources": [],
+    }
+    program.append(
+        replace(rule, urn=f"{rule.urn}-team", props={"metadata": {"annotations": {**told, "holdfast.dev/tolerates": json.dumps(mine)}}})
+    )
+    _foreign_taint(program, "cpu")
+
+
+def _other_accelerator(program: Program) -> None:
+    declared = pool(program, "a100")
+    if declared.type.startswith("kubernetes:"):
+        _requirement(program, "a100", "node.kubernetes.io/instance-type")["values"] = [
+            {"local": "p5.48xlarge", "aws-prod": "p5.48xlarge"}.get(declared.stack, "p5.48xlarge")
+        ]
+    elif declared.type.startswith("gcp:"):
+        put(declared, "a3-highgpu-8g", "nodeConfig", "machineType")
+    else:
+        put(declared, "Standard_ND96isr_H100_v5", "vmSize")
+
+
+def _one_market(program: Program) -> None:
+    declared = pool(program, "cpu-spot")
+    if declared.type.startswith("kubernetes:"):
+        requirement = _requirement(program, "cpu-spot", "node.kubernetes.io/instance-type")
+        requirement["values"] = cast("list[Value]", requirement["values"])[:1]
+        spec = cast("Props", cast("Props", cast("Props", declared.props["spec"])["template"])["spec"])
+        cast("list[Value]", spec["requirements"]).append(
+            {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["one"]}
+        )
+    elif declared.type.startswith("gcp:"):
+        put(declared, ["us-central1-a"], "nodeLocations")
+    else:
+        put(declared, ["1"], "availabilityZones")
+
+
+def _without_budget(program: Program) -> None:
+    put(pool(program, "cpu-spot"), [{"nodes": "100%", "reasons": ["Empty"]}], "spec", "disruption", "budgets")
+
+
+def _gone(ending: str, name: str = "") -> Callable[[Program], None]:
+    return lambda program: without(program, of(program, ending, name))
+
+
+def _all_gone(ending: str) -> Callable[[Program], None]:
+    return lambda program: without(program, *every(program, ending))
+
+
+def _set(ending: str, value: Value, *path: str | int, name: str = "") -> Callable[[Program], None]:
+    return lambda program: put(of(program, ending, name), value, *path)
+
+
+def _unprotected(ending: str, name: str) -> Callable[[Program], None]:
+    def change(program: Program) -> None:
+        target = of(program, ending, name)
+        program[program.index(target)] = replace(target, is_protected=False)
+
+    return change
+
+
+def _pod_on_spot_that_refuses(program: Program) -> None:
+    body: Props = {
+        "metadata": {"name": "keeper", "annotations": {"karpenter.sh/do-not-disrupt": "true"}},
+        "spec": {
+            "nodeSelector": {"karpenter.sh/capacity-type": "spot"},
+            "containers": [{"name": "main", "image": "registry.example.com/train:1.2"}],
+        },
+    }
+    program.append(replace(ladder(program), type="kubernetes:core/v1:Pod", urn=f"{ladder(program).urn}-pod", props=body))
+
+
+def _floating_image(image: str) -> Callable[[Program], None]:
+    def change(program: Program) -> None:
+        body: Props = {
+            "metadata": {"name": "tool"},
+            "spec": {"template": {"spec": {"containers": [{"name": "main", "image": image}]}}},
+        }
+        base = ladder(program)
+        program.append(replace(base, type="kubernetes:apps/v1:Deployment", urn=f"{base.urn}-tool", props=body))
+
+    return change
+
+
+def _chart_without_version(program: Program) -> None:
+    release = next(
+        each for each in every(program, "helm.sh/v3:Release") if "://" in cast("str", each.props["chart"])
+    )
+    put(release, "^1.0", "version")
+
+
+def _wide_policy(program: Program) -> None:
+    statement: Props = {"Effect": "Allow", "Action": ["s3:GetObject", "s3:PutObject"], "Resource": "arn:aws:s3:::all/*"}
+    target = of(program, ":RolePolicy")
+    put(target, json.dumps({"Version": "2012-10-17", "Statement": [statement]}), "policy")
+
+
+def _wide_member(program: Program) -> None:
+    base = of(program, ":ManagedFolderIamMember")
+    body = {**base.props, "role": "roles/storage.objectUser"}
+    program.append(
+        replace(base, type="gcp:storage/bucketIAMMember:BucketIAMMember", urn=f"{base.urn}-wide", props=body)
+    )
+
+
+def _wide_assignment(program: Program) -> None:
+    account = "/subscriptions/0/resourceGroups/g/providers/Microsoft.Storage/storageAccounts/checkpoints"
+    put(of(program, ":RoleAssignment", "checkpoint-access-of-tabular-checkpoints-assignment"), account, "scope")
+
+
+REACH, END = "training-reaches-on-demand", "training-ladder-ends-on-demand"
+HUGE: Props = {"name": "huge", "pods": 1.0, "cpu": "2000", "memory": "1Gi"}
+WIDE: Props = {"name": "wide", "pods": 500.0, "cpu": "3", "memory": "1Gi"}
+FOREIGN: Props = {"name": "foreign", "pods": 1.0, "cpu": "1", "memory": "1Gi", "gpus": 1.0, "accelerator": "none-such"}
+
+CHANGES: tuple[Change, ...] = (
+    Change(what="the ladder is gone", rule=END, stacks=ALL, apply=_gone(":FallbackPolicy", "namespace-tabular-ladder")),
+    Change(what="the ladder has no tiers", rule=END, stacks=ALL, apply=lambda p: put(ladder(p), [], "spec", "tiers")),
+    Change(what="the last tier is gone", rule=END, stacks=ALL, apply=lambda p: tiers(p).__delitem__(1)),
+    Change(what="the last tier names no pool", rule=END, stacks=ALL, apply=lambda p: tiers(p)[1].__setitem__("pool", "")),
+    Change(what="the last tier names a pool nobody makes", rule=END, stacks=ALL, apply=lambda p: tiers(p)[1].__setitem__("pool", "gone")),
+    Change(what="the ladder is named otherwise", rule=END, stacks=ALL, apply=lambda p: put(ladder(p), "way", "metadata", "name")),
+    Change(what="a shape is larger than any machine", rule=REACH, stacks=ALL, apply=lambda p: _shapes(p, HUGE)),
+    Change(what="a gang is larger than the on-demand pool", rule=REACH, stacks=ALL, apply=lambda p: _shapes(p, WIDE)),
+    Change(what="a shape names an accelerator no tier has", rule=REACH, stacks=ALL, apply=lambda p: _shapes(p, FOREIGN)),
+    Change(what="the spot pool may have no nodes, and nothing leads past it", rule=REACH, stacks=ALL,
+           apply=lambda p: (_no_room(p, "cpu-spot"), _without_timeout(p))[0]),
+    Change(what="the on-demand pool may have no nodes", rule=REACH, stacks=ALL, apply=lambda p: _no_room(p, "cpu")),
+    Change(what="the first tier names a pool nobody makes, and nothing leads past it", rule=REACH, stacks=ALL,
+           apply=lambda p: (tiers(p)[0].__setitem__("pool", "gone"), _without_timeout(p))[0]),
+    Change(what="admission adds no toleration of spot, and nothing leads past it", rule=REACH, stacks=ALL,
+           apply=lambda p: ([tier.pop("procurementTimeout", None) for each in every(p, ":FallbackPolicy") for tier in cast("list[Props]", cast("Props", each.props["spec"])["tiers"])], without(p, of(p, ":MutatingAdmissionPolicy", "admission-spot")))[1]),
+    Change(what="on-demand falls back to another accelerator", rule="same-accelerator-on-demand",
+           stacks=("local", "aws-prod", "azure-prod", "gcp-prod"), apply=_other_accelerator),
+    Change(what="the spot pool has no taint", rule="spot-pools-are-tainted", stacks=(*KARPENTER, *GCP), apply=_untaint),
+    Change(what="the on-demand pool has spot's taint", rule="spot-pools-are-tainted",
+           stacks=("local", "aws-prod", "azure-prod", "gcp-prod"), apply=_spot_taint_on_demand),
+    Change(what="the spot pool buys in one market", rule="spot-pools-are-diverse", stacks=ALL, apply=_one_market),
+    Change(what="the default pool is tainted", rule="a-default-pool-exists", stacks=(*KARPENTER, *AKS), apply=_without_default),
+    Change(what="the pool consolidates", rule="only-the-spot-notice-evicts", stacks=KARPENTER,
+           apply=lambda p: put(pool(p, "cpu-spot"), "WhenEmptyOrUnderutilized", "spec", "disruption", "consolidationPolicy")),
+    Change(what="the pool consolidates, since nothing is said", rule="only-the-spot-notice-evicts", stacks=KARPENTER,
+           apply=lambda p: put(pool(p, "cpu-spot"), None, "spec", "disruption", "consolidationPolicy")),
+    Change(what="the pool's nodes expire", rule="only-the-spot-notice-evicts", stacks=KARPENTER,
+           apply=lambda p: template(p, "cpu-spot", "72h", "spec", "expireAfter")),
+    Change(what="the pool's nodes expire, since nothing is said", rule="only-the-spot-notice-evicts", stacks=KARPENTER,
+           apply=lambda p: template(p, "cpu-spot", None, "spec", "expireAfter")),
+    Change(what="drifted nodes are replaced", rule="only-the-spot-notice-evicts", stacks=KARPENTER, apply=_without_budget),
+    Change(what="a pod on spot refuses disruption", rule="only-the-spot-notice-evicts", stacks=KARPENTER, apply=_pod_on_spot_that_refuses),
+    Change(what="Karpenter is told of no queue", rule="interruption-queue-is-wired", stacks=AWS,
+           apply=_set("helm.sh/v3:Release", "", "values", "settings", "interruptionQueue", name="karpenter-operator-controller")),
+    Change(what="Karpenter has no word of a queue", rule="interruption-queue-is-wired", stacks=AWS,
+           apply=_set("helm.sh/v3:Release", {}, "values", "settings", name="karpenter-operator-controller")),
+    Change(what="no event goes to the queue", rule="interruption-queue-is-wired", stacks=AWS, apply=_all_gone(":EventTarget")),
+    Change(what="no rule is for the notice", rule="interruption-queue-is-wired", stacks=AWS,
+           apply=_gone(":EventRule", "karpenter-interruption-spot-interruption")),
+    Change(what="nothing ensures the role of spot", rule="spot-role-is-ensured", stacks=AWS,
+           apply=lambda p: without(p, *every(p, "ServiceLinkedRole"))),
+    Change(what="the bucket may be made public", rule="checkpoints-are-safe", stacks=AWS, apply=_gone(":BucketPublicAccessBlock")),
+    Change(what="the bucket takes public policies", rule="checkpoints-are-safe", stacks=AWS,
+           apply=_set(":BucketPublicAccessBlock", False, "blockPublicPolicy")),
+    Change(what="the bucket keeps no versions", rule="checkpoints-are-safe", stacks=AWS, apply=_gone(":BucketVersioning")),
+    Change(what="the bucket's versions are suspended", rule="checkpoints-are-safe", stacks=AWS,
+           apply=_set(":BucketVersioning", "Suspended", "versioningConfiguration", "status")),
+    Change(what="current objects expire", rule="checkpoints-are-safe", stacks=AWS,
+           apply=_set(":BucketLifecycleConfiguration", {"days": 30.0}, "rules", 0, "expiration")),
+    Change(what="the bucket is not protected", rule="checkpoints-are-safe", stacks=("aws-prod",),
+           apply=_unprotected("s3/bucket:Bucket", "checkpoints-bucket")),
+    Change(what="the bucket may be made public", rule="checkpoints-are-safe", stacks=GCP,
+           apply=_set("storage/bucket:Bucket", "inherited", "publicAccessPrevention")),
+    Change(what="the bucket takes access lists", rule="checkpoints-are-safe", stacks=GCP,
+           apply=_set("storage/bucket:Bucket", False, "uniformBucketLevelAccess")),
+    Change(what="the bucket keeps nothing", rule="checkpoints-are-safe", stacks=GCP,
+           apply=lambda p: (put(of(p, "storage/bucket:Bucket"), {"enabled": False}, "versioning"), put(of(p, "storage/bucket:Bucket"), {"retentionDurationSeconds": 0.0}, "softDeletePolicy"))[0]),
+    Change(what="current objects are deleted by age", rule="checkpoints-are-safe", stacks=GCP,
+           apply=_set("storage/bucket:Bucket", [{"action": {"type": "Delete"}, "condition": {"age": 30.0}}], "lifecycleRules")),
+    Change(what="the bucket is not protected", rule="checkpoints-are-safe", stacks=("gcp-prod",),
+           apply=_unprotected("storage/bucket:Bucket", "checkpoints-bucket")),
+    Change(what="blobs may be public", rule="checkpoints-are-safe", stacks=AZURE, apply=_set(":StorageAccount", True, "allowBlobPublicAccess")),
+    Change(what="the account takes shared keys", rule="checkpoints-are-safe", stacks=AZURE, apply=_set(":StorageAccount", None, "allowSharedKeyAccess")),
+    Change(what="the account takes old TLS", rule="checkpoints-are-safe", stacks=AZURE, apply=_set(":StorageAccount", "TLS1_0", "minimumTlsVersion")),
+    Change(what="the account keeps no versions", rule="checkpoints-are-safe", stacks=AZURE, apply=_set(":BlobServiceProperties", False, "isVersioningEnabled")),
+    Change(what="current blobs are deleted by age", rule="checkpoints-are-safe", stacks=AZURE,
+           apply=_set(":ManagementPolicy", {"delete": {"daysAfterModificationGreaterThan": 30.0}}, "policy", "rules", 0, "definition", "actions", "baseBlob")),
+    Change(what="the account is not protected", rule="checkpoints-are-safe", stacks=("azure-prod",), apply=_unprotected(":StorageAccount", "checkpoints")),
+    Change(what="a role reaches the whole bucket", rule="job-identities-reach-one-prefix", stacks=AWS, apply=_wide_policy),
+    Change(what="pods are members of the whole bucket", rule="job-identities-reach-one-prefix", stacks=GCP, apply=_wide_member),
+    Change(what="an identity has the whole account", rule="job-identities-reach-one-prefix", stacks=AZURE, apply=_wide_assignment),
+    Change(what="everybody may call the API server", rule="api-endpoints-are-closed", stacks=AWS,
+           apply=_set("eks/cluster:Cluster", {"endpointPublicAccess": True, "publicAccessCidrs": ["0.0.0.0/0"]}, "vpcConfig")),
+    Change(what="nothing is said of who may call the API server", rule="api-endpoints-are-closed", stacks=AWS,
+           apply=_set("eks/cluster:Cluster", {}, "vpcConfig")),
+    Change(what="everybody may call the API server", rule="api-endpoints-are-closed", stacks=GCP,
+           apply=lambda p: (put(of(p, "container/cluster:Cluster"), {"ipEndpointsConfig": {"enabled": True}}, "controlPlaneEndpointsConfig"), put(of(p, "container/cluster:Cluster"), {"cidrBlocks": [{"cidrBlock": "0.0.0.0/0"}]}, "masterAuthorizedNetworksConfig"), put(of(p, "container/cluster:Cluster"), None, "privateClusterConfig"))[0]),
+    Change(what="everybody may call the API server", rule="api-endpoints-are-closed", stacks=AZURE,
+           apply=_set(":ManagedCluster", {"authorizedIPRanges": ["0.0.0.0/0"]}, "apiServerAccessProfile")),
+    Change(what="nothing is said of who may call the API server", rule="api-endpoints-are-closed", stacks=AZURE,
+           apply=_set(":ManagedCluster", None, "apiServerAccessProfile")),
+    Change(what="a chart's version is a range", rule="charts-and-images-are-pinned", stacks=(*AWS, *AZURE, *GCP), apply=_chart_without_version),
+    Change(what="an image has no tag", rule="charts-and-images-are-pinned", stacks=ALL, apply=_floating_image("registry.example.com:5000/train")),
+    Change(what="an image is the latest", rule="charts-and-images-are-pinned", stacks=ALL, apply=_floating_image("train:latest")),
+    Change(what="the cluster makes NodePools of its own", rule="aks-cluster-scales-in-one-way", stacks=("azure-dev",),
+           apply=_set(":ManagedCluster", "Auto", "nodeProvisioningProfile", "defaultNodePools")),
+)  # fmt: skip
