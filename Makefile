@@ -107,5 +107,5 @@ crds: tools ## regenerate the CRD charts from the pinned modules
 	@$(BIN)/python -m rehearsal.tools crd-charts
 
 .PHONY: machines
-machines: venv ## regenerate AWS's machine table from its pinned sources
+machines: venv ## regenerate the machine tables of AWS and Azure from their pinned sources
 	@$(BIN)/python -m rehearsal.tools.machine_table

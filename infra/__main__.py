@@ -2,4 +2,4 @@
 
 from infra.program import run
 
-run(needs_commands=True)
+run(needs_way_in=True)

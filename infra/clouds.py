@@ -17,12 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from infra.config.aws import AwsPlatform
+    from infra.config.azure import AzurePlatform
     from infra.config.gcp import GcpPlatform
     from infra.config.local import LocalPlatform
     from scheduling.json import Json, JsonValue
 
     #: The parsed configuration of any stack.
-    Platform: TypeAlias = LocalPlatform | AwsPlatform | GcpPlatform
+    Platform: TypeAlias = LocalPlatform | AwsPlatform | AzurePlatform | GcpPlatform
 
 #: Values of a stack that stand beside its document, under a provider's own keys (`aws:region`); None: not set.
 Settings: TypeAlias = "Mapping[str, str | None]"
@@ -35,7 +36,7 @@ class Cloud:
     `read` parses a stack's document and raises ConfigError with every problem; `build` does the same, then composes
     the stack of that name. Both are given the stack's values under the keys of `settings`. `provider_packages` are
     the Pulumi providers its stacks use. `missing_command` tells of a command that is not here and without which
-    nobody gets into a cluster of this cloud.
+    nobody gets into a cluster of this cloud; `out_of_reach` of a stack's cluster that is there and cannot be reached.
     """
 
     provider_packages: tuple[str, ...]
@@ -43,6 +44,7 @@ class Cloud:
     build: Callable[[Json, Settings, str], None]
     settings: tuple[str, ...] = ()
     missing_command: Callable[[], Problem | None] = lambda: None
+    out_of_reach: Callable[[Json, Settings, str], Problem | None] = lambda *_: None
 
 
 def _read_local(document: Json, _: Settings) -> LocalPlatform:
@@ -82,6 +84,41 @@ def _missing_aws_command() -> Problem | None:
     return cli_problem()
 
 
+_AZURE_LOCATION: Final = "azure-native:location"
+_AZURE_SUBSCRIPTION: Final = "azure-native:subscriptionId"
+_AZURE_TENANT: Final = "azure-native:tenantId"
+
+
+def _read_azure(document: Json, settings: Settings) -> AzurePlatform:
+    from infra.config.azure_rules import read_azure_platform
+
+    return read_azure_platform(
+        document,
+        location=settings.get(_AZURE_LOCATION),
+        subscription_id=settings.get(_AZURE_SUBSCRIPTION),
+        tenant_id=settings.get(_AZURE_TENANT),
+    )
+
+
+def _build_azure(document: Json, settings: Settings, stack: str) -> None:
+    platform = _read_azure(document, settings)
+    from infra import azure
+
+    azure.compose(platform, stack)
+
+
+def _missing_azure_command() -> Problem | None:
+    from infra.subscription import kubelogin_problem
+
+    return kubelogin_problem()
+
+
+def _azure_out_of_reach(document: Json, settings: Settings, stack: str) -> Problem | None:
+    from infra.subscription import reach_problem
+
+    return reach_problem(_read_azure(document, settings), stack)
+
+
 _GCP_PROJECT: Final = "gcp:project"
 _GCP_REGION: Final = "gcp:region"
 
@@ -113,6 +150,14 @@ CLOUDS: Final[Mapping[str, Cloud]] = {
         build=_build_aws,
         settings=(_AWS_REGION, _AWS_PROFILE),
         missing_command=_missing_aws_command,
+    ),
+    "azure": Cloud(
+        provider_packages=("azure-native", "kubernetes"),
+        read=_read_azure,
+        build=_build_azure,
+        settings=(_AZURE_LOCATION, _AZURE_SUBSCRIPTION, _AZURE_TENANT),
+        missing_command=_missing_azure_command,
+        out_of_reach=_azure_out_of_reach,
     ),
     "gcp": Cloud(
         provider_packages=("gcp", "kubernetes"),

@@ -1,7 +1,7 @@
 """The local stack, composed: a control plane on this machine, real operators, simulated nodes.
 
 Read `depends_on` backwards for the order of destroy: training namespaces while KubeRay and JobSet still answer for
-their finalizers, pools while Karpenter still ends their nodes, the operators while they still have system nodes.
+their finalizers, the fallback controller once no job is left to move, pools while Karpenter still ends their nodes, the operators while they still have system nodes.
 """
 
 from __future__ import annotations
@@ -15,18 +15,22 @@ from components.admission.karpenter_rules import karpenter_rules
 from components.checkpoints.claim import CheckpointClaim, CheckpointClaimArgs
 from components.checkpoints.directory import CheckpointBucket, CheckpointBucketArgs
 from components.cluster.local import LocalCluster, LocalClusterArgs
-from components.fallback_policy.component import FallbackPolicyDefinition
 from components.karpenter.kwok import KwokKarpenter, KwokKarpenterArgs
 from components.namespace.component import TrainingNamespace, TrainingNamespaceArgs
 from components.operators.component import Operators, OperatorsArgs
 from components.pools.karpenter import KarpenterPool, KarpenterPoolArgs
 from components.pools.node_class import KWOK
+from components.pools.node_pool import node_labels
 from infra import naming, tags, versions
+from infra.fallback import FallbackPlan, make_fallback
 from infra.places import chart_source, in_project
 from scheduling.machines import LOCAL_ZONES, machine_catalogue
+from scheduling.pool_facts import PoolFacts, pool_facts
 from scheduling.pools import weights
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from infra.config.local import LocalPlatform
 
 
@@ -79,12 +83,15 @@ def compose(platform: LocalPlatform, stack: str) -> None:
         for pool in platform.pools
     ]
 
+    rules = karpenter_rules(pools)
     admission = TrainingAdmission(
         "admission",
-        TrainingAdmissionArgs(kubernetes_version=platform.cluster.version, rules=karpenter_rules(pools)),
+        TrainingAdmissionArgs(kubernetes_version=platform.cluster.version, rules=rules),
         opts=after(),
     )
-    fallback_policy = FallbackPolicyDefinition("fallback-policy", opts=after())
+    fallback = make_fallback(
+        platform.fallback, FallbackPlan(rules=rules, images=None, replicas=1), after=after, pools=nodes
+    )
     checkpoints = CheckpointBucket(
         "checkpoints",
         CheckpointBucketArgs(
@@ -100,8 +107,9 @@ def compose(platform: LocalPlatform, stack: str) -> None:
                 namespace=namespace.name,
                 ladder=namespace.as_ladder(),
                 checkpoint_uri=checkpoints.uri(namespace.name),
+                pools=_facts(platform),
             ),
-            opts=after(operators, *nodes, admission, fallback_policy, checkpoints),
+            opts=after(operators, *nodes, admission, *fallback, checkpoints),
         )
         CheckpointClaim(
             naming.checkpoint_claim(namespace.name),
@@ -109,3 +117,11 @@ def compose(platform: LocalPlatform, stack: str) -> None:
             # It goes with its namespace, not before: a claim that pods still mount cannot be deleted.
             opts=pulumi.ResourceOptions.merge(after(training), pulumi.ResourceOptions(deleted_with=training)),
         )
+
+
+def _facts(platform: LocalPlatform) -> Mapping[str, PoolFacts]:
+    pools = [(pool.as_pool(), pool.machines()) for pool in platform.pools]
+    return {
+        pool.name: pool_facts(pool, machines, pool.taints, node_labels(pool, efa=False))
+        for pool, machines in pools
+    }

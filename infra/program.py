@@ -21,17 +21,20 @@ if TYPE_CHECKING:
     from scheduling.json import Json, JsonValue
 
 
-def run(*, needs_commands: bool = False) -> None:
+def run(*, needs_way_in: bool = False) -> None:
     """Compose the stack that is selected.
 
     Raises pulumi.RunError, which the engine shows as one message, for a configuration that cannot be used, and with
-    `needs_commands` where one is missing by which clients get into the cloud's cluster; nothing is registered then.
+    `needs_way_in` where a command is missing by which clients get into the cloud's cluster, or where a cluster that is
+    there does not answer; nothing is registered then.
     """
     try:
         cloud, document = cloud_of(_configured())
-        if needs_commands:
-            _refuse_missing_command(cloud)
-        cloud.build(document, _configured_settings(cloud), pulumi.get_stack())
+        settings, stack = _configured_settings(cloud), pulumi.get_stack()
+        if needs_way_in:
+            _refuse(cloud.missing_command())
+            _refuse(cloud.out_of_reach(document, settings, stack))
+        cloud.build(document, settings, stack)
     except ConfigError as error:
         raise pulumi.RunError(str(error)) from None
 
@@ -51,10 +54,9 @@ def provider_packages(platform: Platform) -> tuple[str, ...]:
     return cloud_of({"cloud": platform.cloud})[0].provider_packages
 
 
-def _refuse_missing_command(cloud: Cloud) -> None:
-    missing = cloud.missing_command()
-    if missing is not None:
-        raise ConfigError([missing])
+def _refuse(problem: Problem | None) -> None:
+    if problem is not None:
+        raise ConfigError([problem])
 
 
 def _configured() -> JsonValue:

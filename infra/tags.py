@@ -78,6 +78,25 @@ def label_google_resources(stack: str) -> None:
     pulumi.runtime.register_stack_transformation(mark)
 
 
+def azure_tags(stack: str) -> Mapping[str, str]:
+    """The tags of a stack's Azure resources. Azure takes no `/` in a tag's name."""
+    return {"managed-by": "holdfast", "holdfast-stack": stack}
+
+
+def tag_azure_resources(marks: Mapping[str, str]) -> None:
+    """Put tags on every Azure resource, of those that take tags, which is registered from here on; its own win."""
+
+    def mark(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
+        if not args.type_.startswith("azure-native:") or "tags" not in args.props:
+            return None
+        own = cast("Mapping[str, Input[str]]", args.props["tags"] or {})
+        return pulumi.ResourceTransformationResult(
+            props={**args.props, "tags": {**marks, **own}}, opts=args.opts
+        )
+
+    pulumi.runtime.register_stack_transformation(mark)
+
+
 def labelled(metadata: Mapping[str, Input[object]], marks: Mapping[str, str]) -> Mapping[str, Input[object]]:
     """An object's metadata with these labels beside its own."""
     own = cast("Mapping[str, Input[str]]", metadata.get("labels") or {})

@@ -11,6 +11,12 @@ JOBSET: Final = "0.12.0"
 # renovate: datasource=github-releases depName=ray-project/kuberay
 KUBERAY: Final = "1.6.2"
 
+# Of this repository's own image: as `version` in pyproject.toml.
+FALLBACK_CONTROLLER: Final = "0.1.0"
+
+# What pods run that only hold a place.
+PAUSE: Final = "3.10.1"
+
 # renovate: datasource=github-releases depName=kubernetes-sigs/karpenter
 KARPENTER: Final = "1.14.1"
 

@@ -5,6 +5,8 @@ from typing import Final
 
 from scheduling.json import Json
 from scheduling.labels import (
+    AKS_SCALE_SET_PRIORITY,
+    AKS_SPOT_VALUE,
     CAPACITY_TYPE,
     COMPUTE_CLASS,
     GKE_SPOT,
@@ -37,6 +39,9 @@ SPOT: Final = Taint(key=CAPACITY_TYPE, value=CapacityType.SPOT.value)
 # The same on GKE, which does not taint the spot nodes of a pool that was made by hand.
 GKE_SPOT_TAINT: Final = Taint(key=GKE_SPOT, value=GKE_SPOT_VALUE)
 
+# AKS's own on the spot nodes of its scale sets, which have it beside the first one. Node auto-provisioning adds none.
+AKS_SPOT: Final = Taint(key=AKS_SCALE_SET_PRIORITY, value=AKS_SPOT_VALUE)
+
 # On GPU pools of both capacity types: a helper pod must neither buy a GPU machine nor fill one that has room.
 GPU: Final = Taint(key=GPU_RESOURCE, value="present")
 
@@ -47,6 +52,16 @@ SYSTEM: Final = Taint(key="CriticalAddonsOnly", value="true")
 def pool_taints(*, capacity: CapacityType, has_gpus: bool) -> tuple[Taint, ...]:
     """The taints of a Karpenter pool's nodes."""
     spot = (SPOT,) if capacity is CapacityType.SPOT else ()
+    gpu = (GPU,) if has_gpus else ()
+    return (*spot, *gpu)
+
+
+def aks_pool_taints(*, capacity: CapacityType, has_gpus: bool) -> tuple[Taint, ...]:
+    """The taints that a scale set of AKS declares: those of a Karpenter pool, and AKS's own for spot.
+
+    AKS adds its own to a spot pool that does not declare it, and such a pool is another than the program says.
+    """
+    spot = (SPOT, AKS_SPOT) if capacity is CapacityType.SPOT else ()
     gpu = (GPU,) if has_gpus else ()
     return (*spot, *gpu)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.admissionregistration.v1 import MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding
 
-from components.admission.manifests import binding_spec, policy_name, policy_spec
+from components.admission.manifests import annotations_of, binding_spec, policy_name, policy_spec
 from components.admission.rules import TolerationRule
 from components.admission.supported_version import version_problem
 from scheduling.errors import ConfigError
@@ -48,7 +48,7 @@ class TrainingAdmission(ComponentResource):
         for rule in args.rules:
             policy = MutatingAdmissionPolicy(
                 f"{name}-{rule.name}",
-                metadata={"name": policy_name(rule)},
+                metadata={"name": policy_name(rule), "annotations": annotations_of(rule)},
                 spec=cast("MutatingAdmissionPolicySpecArgsDict", policy_spec(rule)),
                 opts=ResourceOptions(parent=self),
             )

@@ -1,4 +1,4 @@
-"""CEL, as text, over the pod that is being created.
+"""CEL, as text, over the pod that is being created, or over the template of one.
 
 Optional field selection (`.?`) everywhere: an expression that fails on a pod refuses that pod (`failurePolicy: Fail`).
 """
@@ -6,7 +6,7 @@ Optional field selection (`.?`) everywhere: an expression that fails on a pod re
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from components.admission.rules import NodeSelection, TolerationRule
     from scheduling.taints import Taint
 
-AFFINITY_TERMS = (
-    "object.spec.?affinity.?nodeAffinity"
-    ".?requiredDuringSchedulingIgnoredDuringExecution.?nodeSelectorTerms.orValue([])"
-)
+_Marks: TypeAlias = Literal["labels", "annotations"]
+
+#: The specification of the pod itself.
+POD = "object.spec"
 #: The policy's variable that holds `asks`.
 ASKS_VARIABLE = "asks"
 ASKS = f"variables.{ASKS_VARIABLE}"
@@ -45,18 +45,29 @@ def asks(rule: TolerationRule) -> str:
     return " || ".join(ways)
 
 
-def selects(selection: NodeSelection) -> str:
-    """Return whether the pod's node selector names a value of the selection."""
-    return f'object.spec.?nodeSelector[?{text(selection.key)}].orValue("") in {texts(selection.values)}'
+def affinity_terms(spec: str) -> str:
+    """Return the terms of the required node affinity of a pod's specification."""
+    required = f"{spec}.?affinity.?nodeAffinity.?requiredDuringSchedulingIgnoredDuringExecution"
+    return f"{required}.?nodeSelectorTerms.orValue([])"
 
 
-def names_in_affinity(selection: NodeSelection) -> str:
+def selects(selection: NodeSelection, spec: str = POD) -> str:
+    """Return whether the node selector of a pod's specification names a value of the selection."""
+    return f'{spec}.?nodeSelector[?{text(selection.key)}].orValue("") in {texts(selection.values)}'
+
+
+def names_in_affinity(selection: NodeSelection, spec: str = POD) -> str:
     """Return whether a required node affinity names a value of the selection, among others or alone."""
-    named = (
-        f'e.key == {text(selection.key)} && e.operator == "In" && '
-        f"e.?values.orValue([]).exists(v, v in {texts(selection.values)})"
+    named = names(selection, "e")
+    return f"{affinity_terms(spec)}.exists(t, t.?matchExpressions.orValue([]).exists(e, {named}))"
+
+
+def names(selection: NodeSelection, expression: str) -> str:
+    """Return whether one expression of a node affinity names a value of the selection."""
+    return (
+        f'{expression}.key == {text(selection.key)} && {expression}.operator == "In" && '
+        f"{expression}.?values.orValue([]).exists(v, v in {texts(selection.values)})"
     )
-    return f"{AFFINITY_TERMS}.exists(t, t.?matchExpressions.orValue([]).exists(e, {named}))"
 
 
 def limits(resource: str) -> str:
@@ -93,16 +104,31 @@ def toleration_patch(taint: Taint) -> str:
 
 def annotation_patch(annotation: str, value: str) -> str:
     """Return the patch that adds an annotation to a pod without it."""
-    path = f'"/metadata/annotations/" + jsonpatch.escapeKey({text(annotation)})'
-    append = f'[JSONPatch{{op: "add", path: {path}, value: {text(value)}}}]'
-    pair = f"{{{text(annotation)}: {text(value)}}}"
-    create = f'[JSONPatch{{op: "add", path: "/metadata/annotations", value: {pair}}}]'
-    present = f"object.metadata.?annotations[?{text(annotation)}].hasValue()"
-    return f"{present} ? [] : has(object.metadata.annotations) ? {append} : {create}"
+    return f"{_has('annotations', annotation)} ? [] : {_addition('annotations', annotation, value)}"
+
+
+def label_patch(label: str, value: str, *, service_account: str) -> str:
+    """Return the patch that adds a label to a pod of a service account without it."""
+    others = f'object.spec.?serviceAccountName.orValue("") != {text(service_account)}'
+    return f"{others} || {_has('labels', label)} ? [] : {_addition('labels', label, value)}"
 
 
 def removal_patch(annotation: str) -> str:
     """Return the patch that removes an annotation from a pod that asks."""
-    path = f'"/metadata/annotations/" + jsonpatch.escapeKey({text(annotation)})'
-    present = f"object.metadata.?annotations[?{text(annotation)}].hasValue()"
-    return f'{ASKS} && {present} ? [JSONPatch{{op: "remove", path: {path}}}] : []'
+    path = _path("annotations", annotation)
+    return f'{ASKS} && {_has("annotations", annotation)} ? [JSONPatch{{op: "remove", path: {path}}}] : []'
+
+
+def _addition(among: _Marks, key: str, value: str) -> str:
+    append = f'[JSONPatch{{op: "add", path: {_path(among, key)}, value: {text(value)}}}]'
+    pair = f"{{{text(key)}: {text(value)}}}"
+    create = f'[JSONPatch{{op: "add", path: "/metadata/{among}", value: {pair}}}]'
+    return f"has(object.metadata.{among}) ? {append} : {create}"
+
+
+def _has(among: _Marks, key: str) -> str:
+    return f"object.metadata.?{among}[?{text(key)}].hasValue()"
+
+
+def _path(among: _Marks, key: str) -> str:
+    return f'"/metadata/{among}/" + jsonpatch.escapeKey({text(key)})'

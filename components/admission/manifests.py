@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from components.admission.expressions import (
     ASKS_VARIABLE,
     annotation_patch,
     asks,
+    label_patch,
     removal_patch,
     toleration_patch,
 )
-from components.admission.rules import AnnotationRule
-from scheduling.labels import TRAINING, TRAINING_VALUE
+from components.admission.rules import AnnotationRule, LabelRule, TolerationRule
+from scheduling.labels import TOLERATES, TRAINING, TRAINING_VALUE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from components.admission.rules import AdmissionRule
     from scheduling.json import Json, JsonValue
@@ -50,16 +52,31 @@ def policy_spec(rule: AdmissionRule) -> Json:
     }
 
 
+def annotations_of(rule: AdmissionRule) -> Mapping[str, str]:
+    """Return what the rule's policy says of itself to whoever cannot read CEL: whom it lets tolerate what."""
+    if not isinstance(rule, TolerationRule):
+        return {}
+    selections: list[JsonValue] = [{"key": each.key, "values": [*each.values]} for each in rule.selections]
+    told: Json = {
+        "taint": rule.taint.as_taint(),
+        "selections": selections,
+        "resources": [*rule.resources],
+    }
+    return {TOLERATES: json.dumps(told, sort_keys=True)}
+
+
 def patches(rule: AdmissionRule) -> Sequence[str]:
     """Return what the rule does to a pod, one patch after the other."""
     if isinstance(rule, AnnotationRule):
         return [annotation_patch(rule.annotation, rule.value)]
+    if isinstance(rule, LabelRule):
+        return [label_patch(rule.label, rule.value, service_account=rule.service_account)]
     return [toleration_patch(rule.taint), *map(removal_patch, rule.removed_annotations)]
 
 
 def variables(rule: AdmissionRule) -> Json:
     """Return what the patches of a rule refer to by name."""
-    if isinstance(rule, AnnotationRule):
+    if isinstance(rule, AnnotationRule | LabelRule):
         return {}
     return {"variables": [{"name": ASKS_VARIABLE, "expression": asks(rule)}]}
 

@@ -61,4 +61,17 @@ class AnnotationRule:
     value: str
 
 
-AdmissionRule: TypeAlias = TolerationRule | AnnotationRule
+@dataclass(frozen=True, kw_only=True)
+class LabelRule:
+    """The pods of one service account carry a label; one that has it already keeps what its author wrote.
+
+    `name` is the rule's name within the cluster, a DNS label.
+    """
+
+    name: str
+    service_account: str
+    label: str
+    value: str
+
+
+AdmissionRule: TypeAlias = TolerationRule | AnnotationRule | LabelRule

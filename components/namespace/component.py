@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.core.v1 import ConfigMap, Namespace, ServiceAccount
+from pulumi_kubernetes.rbac.v1 import RoleBinding
 
+from components.fallback_controller.rights import JOBS_ROLE, SUBJECT, role_ref
 from components.fallback_policy.definition import API_VERSION, KIND
 from components.fallback_policy.ladder import ladder_spec
 from scheduling.labels import LADDER, TRAINING, TRAINING_VALUE
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pulumi import Input
+    from pulumi_kubernetes.meta.v1 import ObjectMetaArgsDict
+    from pulumi_kubernetes.rbac.v1 import RoleRefArgsDict, SubjectArgsDict
 
     from scheduling.ladder import Ladder
+    from scheduling.pool_facts import PoolFacts
 
 #: The service account that training pods name; each cloud binds it to the namespace's checkpoints alone.
 SERVICE_ACCOUNT = "trainer"
@@ -45,7 +52,8 @@ class TrainingNamespaceArgs:
     `namespace` is its name in the cluster, `ladder` what its jobs walk down, `checkpoint_uri` the place its jobs write
     checkpoints to, theirs alone. `pod_security` is the Pod Security Standard its pods are held to: `baseline` keeps them
     off the host, and `privileged` is for training that needs it, as RDMA does with host devices or locked memory.
-    `service_account` is the name of the account that training pods name.
+    `service_account` is the name of the account that training pods name; `identity` are its annotations, by which a
+    cloud's own webhook knows whose rights its pods have. `pools` is what is known of the ladder's pools, by their names.
     """
 
     namespace: str
@@ -53,14 +61,17 @@ class TrainingNamespaceArgs:
     checkpoint_uri: Input[str]
     pod_security: PodSecurity = "baseline"
     service_account: str = SERVICE_ACCOUNT
+    identity: Mapping[str, Input[str]] = field(default_factory=dict[str, "Input[str]"])
+    pools: Mapping[str, PoolFacts] = field(default_factory=dict[str, "PoolFacts"])
 
 
 class TrainingNamespace(ComponentResource):
     """A namespace where jobs run.
 
     Creates the Namespace, labelled `holdfast.dev/training: "true"`; in it the ServiceAccount of its jobs, the
-    FallbackPolicy `ladder`, and the ConfigMap `checkpoints` with CHECKPOINT_URI. It needs the cluster's
-    FallbackPolicyDefinition and TrainingAdmission: depend on both.
+    FallbackPolicy `ladder`, the ConfigMap `checkpoints` with CHECKPOINT_URI, and the RoleBinding by which the fallback
+    controller may move them. It needs the cluster's FallbackPolicyDefinition, TrainingAdmission, JobAdmission and
+    FallbackController: depend on all of them.
     """
 
     def __init__(self, name: str, args: TrainingNamespaceArgs, opts: ResourceOptions | None = None) -> None:
@@ -79,7 +90,7 @@ class TrainingNamespace(ComponentResource):
         inside = ResourceOptions(parent=self, depends_on=[namespace], deleted_with=namespace)
         ServiceAccount(
             f"{name}-{SERVICE_ACCOUNT}",
-            metadata={"name": args.service_account, "namespace": args.namespace},
+            metadata=_account(args),
             # Training has no business with the cluster's API, and checkpoints are reached by tokens of their own.
             automount_service_account_token=False,
             opts=inside,
@@ -95,7 +106,19 @@ class TrainingNamespace(ComponentResource):
             api_version=API_VERSION,
             kind=KIND,
             metadata={"name": LADDER, "namespace": args.namespace},
-            spec=ladder_spec(args.ladder),
+            spec=ladder_spec(args.ladder, args.pools),
+            opts=inside,
+        )
+        RoleBinding(
+            f"{name}-{JOBS_ROLE}",
+            metadata={"name": JOBS_ROLE, "namespace": args.namespace},
+            role_ref=cast("RoleRefArgsDict", role_ref("ClusterRole", JOBS_ROLE)),
+            subjects=[cast("SubjectArgsDict", SUBJECT)],
             opts=inside,
         )
         self.register_outputs({})
+
+
+def _account(args: TrainingNamespaceArgs) -> ObjectMetaArgsDict:
+    metadata: ObjectMetaArgsDict = {"name": args.service_account, "namespace": args.namespace}
+    return {**metadata, "annotations": args.identity} if args.identity else metadata

@@ -1,7 +1,7 @@
 """The AWS stack, composed: from an account to a cluster that trains on spot.
 
 Read `depends_on` backwards for the order of destroy: training namespaces while KubeRay and JobSet still answer for
-their finalizers, pools while Karpenter still ends their nodes and the operators answer for what still runs there,
+their finalizers, the fallback controller once no job is left to move, pools while Karpenter still ends their nodes and the operators answer for what still runs there,
 operators and Karpenter while they have system nodes and identities, and the network last, because nodes drain through
 it.
 """
@@ -16,7 +16,6 @@ from components.admission.component import TrainingAdmission, TrainingAdmissionA
 from components.admission.karpenter_rules import karpenter_rules
 from components.checkpoints.s3 import CheckpointBucket, CheckpointBucketArgs
 from components.cluster.eks.access import NodeAccess, NodeAccessArgs
-from components.fallback_policy.component import FallbackPolicyDefinition
 from components.karpenter.eks.component import EksKarpenter, EksKarpenterArgs
 from components.operators.component import Operators, OperatorsArgs
 from components.operators.device_plugins import DevicePlugins, DevicePluginsArgs
@@ -27,6 +26,7 @@ from infra.aws.cluster import cluster_of
 from infra.aws.namespaces import make_namespaces
 from infra.aws.network import network_of
 from infra.aws.pools import Ground, make_pools
+from infra.fallback import FallbackPlan, make_fallback
 from infra.places import chart_source
 
 if TYPE_CHECKING:
@@ -104,14 +104,18 @@ def compose(platform: AwsPlatform, stack: str, profile: str | None) -> None:
         ),
         after=after(karpenter, node_access, spot_role, device_plugins, operators),
     )
+    rules = karpenter_rules(platform.scheduling_pools())
     admission = TrainingAdmission(
         "admission",
-        TrainingAdmissionArgs(
-            kubernetes_version=platform.cluster.version, rules=karpenter_rules(platform.scheduling_pools())
-        ),
+        TrainingAdmissionArgs(kubernetes_version=platform.cluster.version, rules=rules),
         opts=after(),
     )
-    fallback_policy = FallbackPolicyDefinition("fallback-policy", opts=after())
+    fallback = make_fallback(
+        platform.fallback,
+        FallbackPlan(rules=rules, images=platform.mirror.images, replicas=2),
+        after=after,
+        pools=pools,
+    )
     checkpoints = CheckpointBucket(
         "checkpoints",
         CheckpointBucketArgs(
@@ -125,7 +129,7 @@ def compose(platform: AwsPlatform, stack: str, profile: str | None) -> None:
         platform,
         cluster_name=name,
         checkpoints=checkpoints,
-        after=after(operators, *pools, admission, fallback_policy, checkpoints),
+        after=after(operators, *pools, admission, *fallback, checkpoints),
     )
     pulumi.export("cluster", name)
     pulumi.export("checkpoints", checkpoints.bucket_name)

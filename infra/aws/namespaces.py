@@ -9,6 +9,7 @@ import pulumi
 from components.checkpoints.s3_access import CheckpointAccess, CheckpointAccessArgs
 from components.namespace.component import TrainingNamespace, TrainingNamespaceArgs
 from infra import naming
+from infra.aws.pools import pool_facts_of
 
 if TYPE_CHECKING:
     from components.checkpoints.s3 import CheckpointBucket
@@ -44,6 +45,7 @@ def make_namespaces(
                 namespace=namespace.name,
                 ladder=namespace.as_ladder(),
                 checkpoint_uri=checkpoints.uri(namespace.name),
+                pools=pool_facts_of(platform),
             ),
             opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=[access])),
         )

@@ -10,8 +10,10 @@ import pulumi
 from components.pools.ec2_node_class import Ec2NodeClassArgs, ec2_node_class
 from components.pools.efa import EfaFabric, EfaFabricArgs
 from components.pools.karpenter import KarpenterPool, KarpenterPoolArgs
+from components.pools.node_pool import node_labels
 from components.pools.placement_group import ClusterPlacement
 from infra import naming, versions
+from scheduling.pool_facts import PoolFacts, pool_facts
 from scheduling.pools import weights
 from scheduling.spot_choice import spot_pool_warnings
 
@@ -52,6 +54,16 @@ def make_pools(
     )
     weight = weights(platform.scheduling_pools())
     return [_pool(pool, platform.region, ground, fabric, weight[pool.name], after) for pool in platform.pools]
+
+
+def pool_facts_of(platform: AwsPlatform) -> Mapping[str, PoolFacts]:
+    """What the fallback controller is told of each pool, by name."""
+    found: dict[str, PoolFacts] = {}
+    for asked in platform.pools:
+        pool = asked.as_pool(platform.region)
+        labels = node_labels(pool, efa=asked.efa)
+        found[pool.name] = pool_facts(pool, asked.machines(platform.region), pool.taints, labels)
+    return found
 
 
 def _pool(

@@ -5,14 +5,12 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from infra.config.addresses import ImageSource
 from infra.config.aws_cluster import AwsCluster
 from infra.config.aws_fields import ACCOUNT_ALLOWED, AccountId
 from infra.config.aws_network import MadeNetwork, Network
 from infra.config.aws_pool import AwsPool
 from infra.config.aws_regions import partition_of
-from infra.config.fields import ChartSource
-from infra.config.platform import NamespaceSection
+from infra.config.cloud_document import CloudDocument
 from infra.config.section import Section
 from scheduling.machines import Architecture, Machine, machine_catalogue
 from scheduling.pools import Pool
@@ -40,22 +38,7 @@ class AwsCheckpoints(Section):
     )
 
 
-class AwsMirror(Section):
-    """Where charts and images are taken from, where not from their upstreams."""
-
-    charts: ChartSource | None = Field(
-        default=None,
-        description="a directory, or an address that starts with oci:// or https://",
-        examples=["oci://123456789012.dkr.ecr.us-east-1.amazonaws.com/charts"],
-    )
-    images: ImageSource | None = Field(
-        default=None,
-        description="a registry's host and, behind a slash, the path of its images",
-        examples=["123456789012.dkr.ecr.us-east-1.amazonaws.com/mirror"],
-    )
-
-
-class AwsDocument(Section):
+class AwsDocument(CloudDocument):
     """What stands under holdfast:platform."""
 
     mends: ClassVar[Mapping[str, str]] = {
@@ -66,11 +49,6 @@ class AwsDocument(Section):
 
     cloud: Literal["aws"] = Field(description="aws", examples=["aws"])
     account: AccountId | None = Field(default=None, description=ACCOUNT_ALLOWED, examples=['"123456789012"'])
-    protected: bool = Field(
-        default=True,
-        description="true to keep the cluster and the checkpoints from being destroyed, false to let them go",
-        examples=["false"],
-    )
     cluster: AwsCluster = Field(
         default_factory=AwsCluster,
         description="a mapping of version, publicAccessCidrs, admins, systemNodes and what else there is",
@@ -91,16 +69,6 @@ class AwsDocument(Section):
         default_factory=AwsCheckpoints,
         description="a mapping of retainDays and kms",
         examples=["{retainDays: 30}"],
-    )
-    mirror: AwsMirror = Field(
-        default_factory=AwsMirror,
-        description="a mapping of charts and images",
-        examples=["{images: registry.example.com/mirror}"],
-    )
-    namespaces: tuple[NamespaceSection, ...] = Field(
-        default=(),
-        description="a list of training namespaces, each with its ladder",
-        examples=["[{name: vision, ladder: [{pool: cpu}]}]"],
     )
 
 

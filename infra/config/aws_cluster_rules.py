@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Network, collapse_addresses
+from ipaddress import IPv4Network
 from typing import TYPE_CHECKING, Final
 
 from components.admission.supported_version import version_problem
 from components.cluster.eks.addon_versions import KUBERNETES_VERSIONS, addon_versions
+from infra.config.access_rules import is_everywhere, not_on_the_internet
 from infra.config.aws_regions import partition_of
 from infra.config.aws_system_node_rules import system_machine_problems
 from infra.config.problems import shown
@@ -18,22 +19,9 @@ if TYPE_CHECKING:
 
     from infra.config.aws_cluster import AwsCluster
 
-_EVERYWHERE: Final = IPv4Network("0.0.0.0/0")
 _WIDEST_SERVICES: Final = 12
 _NARROWEST_SERVICES: Final = 24
 
-#: Addresses that no request from the internet comes from; EKS takes none of them.
-_NOT_ON_THE_INTERNET: Final = tuple(
-    IPv4Network(cidr)
-    for cidr in (
-        "10.0.0.0/8",
-        "100.64.0.0/10",
-        "127.0.0.0/8",
-        "169.254.0.0/16",
-        "172.16.0.0/12",
-        "192.168.0.0/16",
-    )
-)
 _FOR_SERVICES: Final = tuple(IPv4Network(cidr) for cidr in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
 
 
@@ -62,9 +50,8 @@ def _version(version: str, field: str) -> Iterator[Problem]:
 
 
 def _public_access(cluster: AwsCluster, at: str) -> Iterator[Problem]:
-    blocks = [IPv4Network(cidr) for cidr in cluster.public_access_cidrs]
-    # 0.0.0.0/1 and 128.0.0.0/1 are the whole internet just the same.
-    everywhere = _EVERYWHERE in collapse_addresses(blocks)
+    blocks = cluster.public_access_cidrs
+    everywhere = is_everywhere(blocks)
     allowed = cluster.allow_public_access_from_anywhere
     if everywhere and not allowed:
         yield Problem(
@@ -88,14 +75,11 @@ def _public_access(cluster: AwsCluster, at: str) -> Iterator[Problem]:
             mend="Add the public address from which you work, such as `publicAccessCidrs: [203.0.113.7/32]`; or, for a "
             "private endpoint, privateAccessCidrs with the network in which `pulumi up` runs.",
         )
-    for index, block in enumerate(blocks):
-        if any(block.subnet_of(private) for private in _NOT_ON_THE_INTERNET):
-            yield Problem(
-                field=f"{at}.publicAccessCidrs[{index}]",
-                value=f"{shown(str(block))}, which nobody on the internet has",
-                allowed="public addresses: those that the internet sees you come from",
-                mend="Leave it out: from inside the network the private endpoint answers, whatever stands here.",
-            )
+    yield from not_on_the_internet(
+        blocks,
+        f"{at}.publicAccessCidrs",
+        mend="Leave it out: from inside the network the private endpoint answers, whatever stands here.",
+    )
 
 
 def _services(cidr: str, field: str) -> Iterator[Problem]:

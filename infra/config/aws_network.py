@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, ClassVar, TypeAlias
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Field, Tag
 
 from infra.config.addresses import CIDR_ALLOWED
 from infra.config.aws_fields import ZONES_ALLOWED, SubnetId, VpcId, Zones
 from infra.config.section import Section
+from infra.config.variants import told_by
 
 _NOT_OF_A_BROUGHT_NETWORK = (
     "Leave it out: a network that is brought has its own; without vpcId and privateSubnetIds one is made."
@@ -66,13 +67,8 @@ def variant_of(value: object) -> type[MadeNetwork] | type[BroughtNetwork]:
     return BroughtNetwork if brought else MadeNetwork
 
 
-def _tag(value: object) -> str:
-    # A default is no mapping but the model itself.
-    return type(value).__name__ if isinstance(value, NetworkSection) else variant_of(value).__name__
-
-
 Network: TypeAlias = Annotated[
     Annotated[MadeNetwork, Tag(MadeNetwork.__name__)]
     | Annotated[BroughtNetwork, Tag(BroughtNetwork.__name__)],
-    Discriminator(_tag),
+    told_by(variant_of),
 ]

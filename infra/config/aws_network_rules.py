@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from components.network.cidrs import cidr_problems
+from infra.config import rules
 from infra.config.aws_network import MadeNetwork
 from infra.config.aws_regions import is_zone_of
 from infra.config.problems import shown
@@ -38,7 +39,7 @@ def network_problems(
     if isinstance(network, MadeNetwork):
         yield from _made(network, region, service_cidr, at)
     else:
-        yield from _repeated(network.private_subnet_ids, f"{at}.privateSubnetIds", "subnet")
+        yield from rules.repeated(network.private_subnet_ids, f"{at}.privateSubnetIds", "subnet")
 
 
 def _made(network: MadeNetwork, region: str | None, service_cidr: str | None, at: str) -> Iterator[Problem]:
@@ -64,15 +65,4 @@ def zones_outside(zones: Sequence[str], region: str, at: str) -> Iterator[Proble
                 value=shown(zone),
                 allowed=f"zones of {region}, the stack's region: {region}a, {region}b and so on",
                 mend=f'Write "{region}{zone[-1]}", or change aws:region.',
-            )
-
-
-def _repeated(names: Sequence[str], at: str, what: str) -> Iterator[Problem]:
-    for index, name in enumerate(names):
-        if name in names[:index]:
-            yield Problem(
-                field=f"{at}[{index}]",
-                value=f"{shown(name)} a second time",
-                allowed=f"each {what} once",
-                mend="Remove one of the two.",
             )

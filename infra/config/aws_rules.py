@@ -6,7 +6,7 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from infra.config.aws import AwsDocument, AwsMirror, AwsPlatform
+from infra.config.aws import AwsDocument, AwsPlatform
 from infra.config.aws_cluster import AwsCluster
 from infra.config.aws_cluster_rules import cluster_problems
 from infra.config.aws_machine_rules import known_machines
@@ -15,6 +15,7 @@ from infra.config.aws_network_rules import network_problems
 from infra.config.aws_pool import AwsPool
 from infra.config.aws_pool_rules import pool_problems
 from infra.config.aws_regions import region_problem
+from infra.config.cloud_document import CloudMirror
 from infra.config.parts import read_part, read_parts
 from infra.config.pools_and_ladders import pool_and_ladder_problems
 from infra.config.reading import PLATFORM, read_section
@@ -72,7 +73,7 @@ def _cluster_and_network(document: Json, region: str | None) -> Iterator[Problem
         yield from cluster_problems(cluster, region, _CLUSTER)
     network = read_part(variant_of(document.get("network")), document, "network")
     if network is not None:
-        mirror = read_part(AwsMirror, document, "mirror")
+        mirror = read_part(CloudMirror, document, "mirror")
         yield from network_problems(
             network,
             region=region,

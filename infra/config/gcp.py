@@ -6,13 +6,11 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from infra.config.addresses import ImageSource
-from infra.config.fields import ChartSource
+from infra.config.cloud_document import CloudDocument
 from infra.config.gcp_cluster import GcpCluster
 from infra.config.gcp_fields import KEY_ALLOWED, KeyName
 from infra.config.gcp_network import GcpNetworkSection, MadeGcpNetwork
 from infra.config.gcp_pool import GcpPool
-from infra.config.platform import NamespaceSection
 from infra.config.section import Section
 from scheduling.machines import Machine, machine_catalogue
 from scheduling.pools import Pool
@@ -61,22 +59,7 @@ class GcpCheckpoints(Section):
     )
 
 
-class GcpMirror(Section):
-    """Where charts and images are taken from, where not from their upstreams."""
-
-    charts: ChartSource | None = Field(
-        default=None,
-        description="a directory, or an address that starts with oci:// or https://",
-        examples=["oci://us-central1-docker.pkg.dev/my-project/charts"],
-    )
-    images: ImageSource | None = Field(
-        default=None,
-        description="a registry's host and, behind a slash, the path of its images",
-        examples=["us-central1-docker.pkg.dev/my-project/mirror"],
-    )
-
-
-class GcpDocument(Section):
+class GcpDocument(CloudDocument):
     """What stands under holdfast:platform."""
 
     mends: ClassVar[Mapping[str, str]] = {
@@ -89,11 +72,6 @@ class GcpDocument(Section):
     }
 
     cloud: Literal["gcp"] = Field(description="gcp", examples=["gcp"])
-    protected: bool = Field(
-        default=True,
-        description="true to keep the cluster and the checkpoints from being destroyed, false to let them go",
-        examples=["false"],
-    )
     cluster: GcpCluster = Field(
         description="a mapping of access, and of version, channel, systemNodes and what else there is",
         examples=["{access: {authorizedNetworks: [203.0.113.0/24]}}"],
@@ -113,16 +91,6 @@ class GcpDocument(Section):
         default_factory=GcpCheckpoints,
         description="a mapping of retainDays, wayBack, hierarchical and kmsKey",
         examples=["{retainDays: 30}"],
-    )
-    mirror: GcpMirror = Field(
-        default_factory=GcpMirror,
-        description="a mapping of charts and images",
-        examples=["{images: us-central1-docker.pkg.dev/my-project/mirror}"],
-    )
-    namespaces: tuple[NamespaceSection, ...] = Field(
-        default=(),
-        description="a list of training namespaces, each with its ladder",
-        examples=["[{name: vision, ladder: [{pool: cpu}]}]"],
     )
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Network, collapse_addresses
 from typing import TYPE_CHECKING, Final
 
 from components.admission.supported_version import version_problem
+from infra.config import rules
+from infra.config.access_rules import is_everywhere
 from infra.config.gcp_machine_rules import named_machine, no_gpus
 from infra.config.gcp_maintenance_rules import maintenance_problems
 from infra.config.gcp_regions import REGION, is_zone_of, zone_problem
@@ -18,14 +19,13 @@ if TYPE_CHECKING:
 
     from infra.config.gcp_cluster import DnsEndpoint, GcpAccess, GcpCluster
 
-_EVERYWHERE: Final = IPv4Network("0.0.0.0/0")
 _ONE_WAY_IN: Final = "one of dnsEndpoint and authorizedNetworks"
 
 
 def cluster_problems(cluster: GcpCluster, region: str | None, at: str) -> Iterator[Problem]:
     """Everything that is wrong with a cluster; `region` is None where it is not known."""
     wrong_version = version_problem(f"{at}.version", cluster.version, (GKE_SPOT_TAINT, GPU))
-    yield from (wrong_version,) if wrong_version else _precise_version(cluster.version, f"{at}.version")
+    yield from (wrong_version,) if wrong_version else rules.minor_version(cluster.version, f"{at}.version")
     yield from access_problems(cluster.access, f"{at}.access")
     yield from maintenance_problems(cluster.maintenance, f"{at}.maintenance")
     if region is not None:
@@ -53,8 +53,7 @@ def access_problems(access: GcpAccess, at: str) -> Iterator[Problem]:
         yield Problem(field=at, value="both", allowed=_ONE_WAY_IN, mend="Leave out the one or the other.")
     if named is not None:
         yield from _dns_endpoint(named, f"{at}.dnsEndpoint")
-    # 0.0.0.0/1 and 128.0.0.0/1 are the whole internet just the same.
-    if _EVERYWHERE in collapse_addresses(IPv4Network(block) for block in blocks or ()):
+    if is_everywhere(blocks or ()):
         yield Problem(
             field=f"{at}.authorizedNetworks",
             value="the whole internet",
@@ -62,7 +61,7 @@ def access_problems(access: GcpAccess, at: str) -> Iterator[Problem]:
             mend="Write your own addresses, such as 203.0.113.0/24; or, for an endpoint that is open to the internet "
             "and guarded by IAM, dnsEndpoint: {allowExternal: true}.",
         )
-    yield from repeated(blocks or (), f"{at}.authorizedNetworks", "block")
+    yield from rules.repeated(blocks or (), f"{at}.authorizedNetworks", "block")
 
 
 def zones_outside(zones: tuple[str, ...], region: str, at: str) -> Iterator[Problem]:
@@ -70,31 +69,7 @@ def zones_outside(zones: tuple[str, ...], region: str, at: str) -> Iterator[Prob
     for index, zone in enumerate(zones):
         wrong = zone_problem(zone, region, f"{at}[{index}]")
         yield from (wrong,) if wrong else ()
-    yield from repeated(zones, at, "zone")
-
-
-def repeated(names: tuple[str, ...], at: str, what: str) -> Iterator[Problem]:
-    """What stands in a list twice."""
-    for index, name in enumerate(names):
-        if name in names[:index]:
-            yield Problem(
-                field=f"{at}[{index}]",
-                value=f"{shown(name)} a second time",
-                allowed=f"each {what} once",
-                mend="Remove one of the two.",
-            )
-
-
-def _precise_version(version: str, field: str) -> Iterator[Problem]:
-    # A patch would have to be one that the channel still has, and the channel moves on.
-    minor = ".".join(version.split(".")[:2])
-    if version != minor:
-        yield Problem(
-            field=field,
-            value=shown(version),
-            allowed="a minor version: its patches come by the release channel",
-            mend=f'Write "{minor}".',
-        )
+    yield from rules.repeated(zones, at, "zone")
 
 
 def _dns_endpoint(endpoint: DnsEndpoint, at: str) -> Iterator[Problem]:

@@ -1,10 +1,9 @@
-"""Types of single GCP values: a machine type, a zone, a key, a time of day, a date, a network."""
+"""Types of single GCP values: a machine type, a zone, a key, a network."""
 
 import re
-from datetime import date
 from typing import TYPE_CHECKING, Annotated, Final, cast
 
-from pydantic import AfterValidator, BeforeValidator, PlainValidator
+from pydantic import AfterValidator, BeforeValidator
 
 from infra.config.fields import refusal
 
@@ -14,15 +13,12 @@ if TYPE_CHECKING:
 ZONE_ALLOWED: Final = "a zone, such as us-central1-a"
 MACHINE_ALLOWED: Final = "one machine type of Compute Engine"
 KEY_ALLOWED: Final = "the name of a key: projects/…/locations/…/keyRings/…/cryptoKeys/…"
-TIME_ALLOWED: Final = "a time of day in UTC, in quotes, from 00:00 to 23:59"
-DATE_ALLOWED: Final = "a day, year first, in quotes"
 NETWORK_ALLOWED: Final = "the name of a network of the project, or projects/…/global/networks/… of another's"
 SUBNETWORK_ALLOWED: Final = (
     "the name of a subnetwork of the project, or projects/…/regions/…/subnetworks/… of another's"
 )
 RANGE_ALLOWED: Final = "the name of a secondary range of the subnetwork"
 
-_MINUTES_IN_DAY: Final = 24 * 60
 _ZONE: Final = re.compile(r"[a-z]+-[a-z]+[0-9]+-[a-z]", re.ASCII)
 _NAME: Final = r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?"
 _PROJECT: Final = r"[a-z][-a-z0-9.:]{4,61}[a-z0-9]"
@@ -64,29 +60,6 @@ def _key(text: str) -> str:
     return text
 
 
-def _time(value: object) -> object:
-    # YAML 1.1 reads an unquoted 22:00 as a number to the base of 60.
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MINUTES_IN_DAY:
-        hours, minutes = divmod(value, 60)
-        raise refusal(f'Put it in quotes: "{hours:02}:{minutes:02}".')
-    if not isinstance(value, str) or not re.fullmatch(r"([01][0-9]|2[0-3]):[0-5][0-9]", value, re.ASCII):
-        raise refusal('Write hours and minutes in two digits each, such as "02:00".')
-    return value
-
-
-def _day(value: object) -> str:
-    # An unquoted day arrives as an instant from one reader of YAML and as a day from another.
-    text = re.sub(r"T00:00:00(\.0+)?(Z|\+00:00)$", "", value) if isinstance(value, str) else ""
-    try:
-        if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text, re.ASCII):
-            return date.fromisoformat(text).isoformat()
-    except ValueError:
-        raise refusal("Write a day that the calendar has.") from None
-    raise refusal(
-        'Write a day that stays the same, such as "2026-12-01": one that moved would change at every update.'
-    )
-
-
 def _network(text: str) -> str:
     return _linked(text, _NETWORK, "gcloud compute networks list --format='value(name)'")
 
@@ -113,8 +86,6 @@ def _range(text: str) -> str:
 MachineType = Annotated[str, BeforeValidator(_machine_type)]
 Zone = Annotated[str, AfterValidator(_zone)]
 KeyName = Annotated[str, AfterValidator(_key)]
-TimeOfDay = Annotated[str, BeforeValidator(_time)]
-Day = Annotated[str, PlainValidator(_day)]
 NetworkName = Annotated[str, AfterValidator(_network)]
 SubnetworkName = Annotated[str, AfterValidator(_subnetwork)]
 RangeName = Annotated[str, AfterValidator(_range)]

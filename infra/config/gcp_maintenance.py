@@ -2,37 +2,14 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 from typing import ClassVar, Final
 
 from pydantic import Field
 
-from infra.config.gcp_fields import DATE_ALLOWED, TIME_ALLOWED, Day, TimeOfDay
 from infra.config.section import Section
+from infra.config.times import DATE_ALLOWED, TIME_ALLOWED, Day, TimeOfDay, Weekday
 
 _A_MONDAY: Final = datetime(2026, 1, 5, tzinfo=UTC)
-
-
-class Weekday(StrEnum):
-    """Days of the week."""
-
-    MONDAY = "monday"
-    TUESDAY = "tuesday"
-    WEDNESDAY = "wednesday"
-    THURSDAY = "thursday"
-    FRIDAY = "friday"
-    SATURDAY = "saturday"
-    SUNDAY = "sunday"
-
-    @property
-    def short(self) -> str:
-        """The day as RFC 5545 spells it."""
-        return self.value[:2].upper()
-
-    @property
-    def number(self) -> int:
-        """How many days it is after Monday."""
-        return list(Weekday).index(self)
 
 
 class MaintenanceWindow(Section):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, TypeAlias
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Field, Tag
 
 from infra.config.addresses import CIDR_ALLOWED, Cidr
 from infra.config.gcp_fields import (
@@ -15,6 +15,7 @@ from infra.config.gcp_fields import (
     SubnetworkName,
 )
 from infra.config.section import Section
+from infra.config.variants import told_by
 
 _OF_A_BROUGHT_NETWORK = ("network", "subnetwork", "podsRange", "servicesRange")
 _OF_A_MADE_NETWORK = ("nodesCidr", "podsCidr", "servicesCidr")
@@ -54,13 +55,8 @@ def variant_of(value: object) -> type[MadeGcpNetwork] | type[BroughtGcpNetwork]:
     return BroughtGcpNetwork if brought else MadeGcpNetwork
 
 
-def _tag(value: object) -> str:
-    # A default is no mapping but the model itself.
-    return type(value).__name__ if isinstance(value, Section) else variant_of(value).__name__
-
-
 GcpNetworkSection: TypeAlias = Annotated[
     Annotated[MadeGcpNetwork, Tag(MadeGcpNetwork.__name__)]
     | Annotated[BroughtGcpNetwork, Tag(BroughtGcpNetwork.__name__)],
-    Discriminator(_tag),
+    told_by(variant_of),
 ]

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from ipaddress import IPv4Network
-from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
-from components.network.cidrs import PRIVATE
 from infra.config.gcp_network import MadeGcpNetwork
 from infra.config.gcp_regions import REGION
 from infra.config.problems import shown
+from infra.config.range_rules import (
+    ADDRESS_BITS,
+    Range,
+    fewest_bits,
+    overlapping_ranges,
+    public_ranges,
+    room,
+    services_size,
+)
 from scheduling.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from infra.config.gcp_network import BroughtGcpNetwork
-
-_ADDRESS_BITS: Final = 32
 
 #: Compute Engine keeps these of a subnetwork for itself.
 _RESERVED_ADDRESSES: Final = 4
@@ -28,14 +32,6 @@ _PODS_OF_A_NODE: Final = 24
 
 _WIDEST_SERVICES: Final = 16
 _NARROWEST_SERVICES: Final = 27
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Range:
-    """A block of addresses and the field that holds it."""
-
-    field: str
-    block: IPv4Network
 
 
 def network_problems(
@@ -52,50 +48,15 @@ def network_problems(
 
 
 def _made(network: MadeGcpNetwork, most_nodes: int, at: str) -> Iterator[Problem]:
-    nodes = _Range(field=f"{at}.nodesCidr", block=IPv4Network(network.nodes_cidr))
-    pods = _Range(field=f"{at}.podsCidr", block=IPv4Network(network.pods_cidr))
-    services = _Range(field=f"{at}.servicesCidr", block=IPv4Network(network.services_cidr))
-    for one in (nodes, pods, services):
-        if not any(one.block.subnet_of(private) for private in PRIVATE):
-            yield Problem(
-                field=one.field,
-                value=shown(str(one.block)),
-                allowed="a block within " + ", ".join(str(private) for private in PRIVATE),
-                mend="Leave it out, or write one of your own within these.",
-            )
-    for first, second in combinations((nodes, pods, services), 2):
-        if first.block.overlaps(second.block):
-            yield Problem(
-                field=second.field,
-                value=f"{shown(str(second.block))}, which overlaps {first.field} ({first.block})",
-                allowed="a block apart from the network's others",
-                mend="Write another, or leave out all three.",
-            )
-    yield from _room(nodes, _fewest_bits(most_nodes + _RESERVED_ADDRESSES), most_nodes)
-    yield from _room(pods, _fewest_bits(most_nodes) + _ADDRESS_BITS - _PODS_OF_A_NODE, most_nodes)
-    if not _WIDEST_SERVICES <= services.block.prefixlen <= _NARROWEST_SERVICES:
-        yield Problem(
-            field=services.field,
-            value=shown(str(services.block)),
-            allowed=f"a block of /{_WIDEST_SERVICES} to /{_NARROWEST_SERVICES}",
-            mend=f'Write "{services.block.network_address}/20", or leave it out.',
-        )
-
-
-def _fewest_bits(number: int) -> int:
-    """How many bits it takes to count so many."""
-    return max(number - 1, 0).bit_length()
-
-
-def _room(place: _Range, bits: int, most_nodes: int) -> Iterator[Problem]:
-    if _ADDRESS_BITS - place.block.prefixlen < bits:
-        yield Problem(
-            field=place.field,
-            value=f"{shown(str(place.block))}, for up to {most_nodes} nodes",
-            allowed=f"a block of /{_ADDRESS_BITS - bits} or wider, as many as the pools' maxNodes and the system nodes "
-            "take; it cannot be changed once there are nodes",
-            mend="Write a wider one, or smaller maxNodes.",
-        )
+    nodes = Range(field=f"{at}.nodesCidr", block=IPv4Network(network.nodes_cidr))
+    pods = Range(field=f"{at}.podsCidr", block=IPv4Network(network.pods_cidr))
+    services = Range(field=f"{at}.servicesCidr", block=IPv4Network(network.services_cidr))
+    ranges = (nodes, pods, services)
+    yield from public_ranges(ranges)
+    yield from overlapping_ranges(ranges)
+    yield from room(nodes, fewest_bits(most_nodes + _RESERVED_ADDRESSES), most_nodes)
+    yield from room(pods, fewest_bits(most_nodes) + ADDRESS_BITS - _PODS_OF_A_NODE, most_nodes)
+    yield from services_size(services, widest=_WIDEST_SERVICES, narrowest=_NARROWEST_SERVICES)
 
 
 def _brought(network: BroughtGcpNetwork, region: str | None, at: str) -> Iterator[Problem]:

@@ -8,8 +8,8 @@ from pydantic import Field
 
 from infra.config.fields import NAME_ALLOWED, DnsLabel
 from infra.config.gcp_fields import MACHINE_ALLOWED, ZONE_ALLOWED, MachineType, Zone
+from infra.config.pool_section import PoolSection
 from infra.config.section import Section
-from scheduling.labels import CapacityType
 from scheduling.machines import Machine, machine_catalogue, with_attached
 from scheduling.pools import Pool
 
@@ -40,13 +40,11 @@ class GcpAccelerator(Section):
     count: int = Field(ge=1, le=8, description="a whole number of GPUs, 1 to 8", examples=["1"])
 
 
-class GcpPool(Section):
+class GcpPool(PoolSection):
     """Machines of one type and one capacity type."""
 
     mends: ClassVar[Mapping[str, str]] = {
-        "spot": "Write capacity: spot, or capacity: on-demand.",
-        "poolName": "Write name.",
-        "maxInstances": "Write maxNodes.",
+        **PoolSection.mends,
         "instanceType": "Write machineType.",
         "instanceTypes": _ONE_MACHINE_TYPE,
         "machineTypes": _ONE_MACHINE_TYPE,
@@ -65,15 +63,7 @@ class GcpPool(Section):
         "efa": "Leave it out: Elastic Fabric Adapters are Amazon's.",
     }
 
-    name: DnsLabel = Field(description=NAME_ALLOWED, examples=["a100-spot"])
-    capacity: CapacityType = Field(description="spot or on-demand, one of the two", examples=["spot"])
     machine_type: MachineType = Field(description=MACHINE_ALLOWED, examples=["a2-highgpu-8g"])
-    max_nodes: int = Field(ge=1, le=1000, description="a whole number of nodes, 1 to 1000", examples=["8"])
-    default: bool = Field(
-        default=False,
-        description="true on the one pool for pods that ask for nothing, false elsewhere",
-        examples=["true"],
-    )
     accelerator: GcpAccelerator | None = Field(
         default=None,
         description="a mapping of type and count, for machines of the n1 series",

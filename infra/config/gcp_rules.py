@@ -6,6 +6,7 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from infra.config import rules
 from infra.config.gcp import GcpCheckpoints, GcpDocument, GcpPlatform
 from infra.config.gcp_checkpoint_rules import checkpoint_problems
 from infra.config.gcp_class_rules import class_problems
@@ -19,13 +20,12 @@ from infra.config.gcp_regions import project_problem, region_problem
 from infra.config.parts import Parts, read_part, read_parts
 from infra.config.platform import NamespaceSection
 from infra.config.pools_and_ladders import NAMESPACES, pool_and_ladder_problems
-from infra.config.problems import shown
 from infra.config.reading import PLATFORM, read_section
-from scheduling.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from scheduling.errors import Problem
     from scheduling.json import Json
 
 _A_DEFAULT_POOL: Final = (
@@ -74,7 +74,8 @@ def gcp_problems(document: Json, *, project: str | None, region: str | None) -> 
         a_default_pool=_A_DEFAULT_POOL,
     )
     yield from class_problems(document, pools.items)
-    yield from _namespaces_of_gke(document)
+    namespaces = read_parts(NamespaceSection, document.get("namespaces")).names
+    yield from rules.names_of_a_cloud(namespaces, _OF_GKE, "GKE", NAMESPACES)
 
 
 def _most_nodes(cluster: GcpCluster | None, pools: Parts[GcpPool]) -> int:
@@ -88,15 +89,3 @@ def _most_nodes(cluster: GcpCluster | None, pools: Parts[GcpPool]) -> int:
     system = cluster.system_nodes
     zones = len(cluster.zones) if cluster.zones else _ZONES_OF_A_REGION
     return of_pools + (system.per_zone + system.spare_per_zone) * zones
-
-
-def _namespaces_of_gke(document: Json) -> Iterator[Problem]:
-    namespaces = read_parts(NamespaceSection, document.get("namespaces")).names
-    for index, name in namespaces.items():
-        if name.startswith(_OF_GKE):
-            yield Problem(
-                field=f"{NAMESPACES}[{index}].name",
-                value=shown(name),
-                allowed=f"any name that does not start with {' or '.join(_OF_GKE)}: GKE's own do",
-                mend=f'Write another, such as "training-{name}".',
-            )

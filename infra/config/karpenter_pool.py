@@ -1,13 +1,9 @@
-"""The fields that every pool of Karpenter's has."""
+"""What every pool of Karpenter's is refused."""
 
 from collections.abc import Mapping
 from typing import ClassVar
 
-from pydantic import Field
-
-from infra.config.fields import NAME_ALLOWED, DnsLabel
-from infra.config.section import Section
-from scheduling.labels import CapacityType
+from infra.config.pool_section import PoolSection
 
 _NO_PRICE_CAP = (
     "Leave it out: Karpenter has no field that holds a price cap. Spot costs at most the on-demand price; "
@@ -15,24 +11,13 @@ _NO_PRICE_CAP = (
 )
 
 
-class KarpenterPoolSection(Section):
+class KarpenterPoolSection(PoolSection):
     """Nodes of one capacity type."""
 
     mends: ClassVar[Mapping[str, str]] = {
-        "spot": "Write capacity: spot, or capacity: on-demand.",
-        "poolName": "Write name.",
-        "maxInstances": "Write maxNodes.",
+        **PoolSection.mends,
         "instanceType": "Write instanceTypes, a list.",
         "spotMaxPrice": _NO_PRICE_CAP,
         "spot_max_price": _NO_PRICE_CAP,
         "maxPrice": _NO_PRICE_CAP,
     }
-
-    name: DnsLabel = Field(description=NAME_ALLOWED, examples=["a100-spot"])
-    capacity: CapacityType = Field(description="spot or on-demand, one of the two", examples=["spot"])
-    max_nodes: int = Field(ge=1, le=1000, description="a whole number of nodes, 1 to 1000", examples=["8"])
-    default: bool = Field(
-        default=False,
-        description="true on the one pool for pods that ask for nothing, false elsewhere",
-        examples=["true"],
-    )

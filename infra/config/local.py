@@ -6,6 +6,7 @@ from typing import ClassVar, Final, Literal
 from pydantic import Field
 
 from infra import versions
+from infra.config.fallback import ControllerSection
 from infra.config.fields import FilePath
 from infra.config.karpenter_pool import KarpenterPoolSection
 from infra.config.platform import MirrorSection, NamespaceSection
@@ -97,6 +98,11 @@ class LocalPlatform(Section):
         default_factory=LocalCheckpoints,
         description="a mapping of directory",
         examples=["{directory: .rehearsal/local/checkpoints}"],
+    )
+    fallback: ControllerSection = Field(
+        default_factory=ControllerSection,
+        description="a mapping of image, for the controller that moves jobs down and up their ladders",
+        examples=["{image: ghcr.io/holdfast-dev/fallback-controller:0.1.0}"],
     )
     namespaces: tuple[NamespaceSection, ...] = Field(
         default=(),

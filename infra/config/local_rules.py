@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from infra import versions
-from infra.config import rules
+from infra.config import machine_type_rules, rules
 from infra.config.local import CATALOGUE, LocalPlatform, LocalPool
 from infra.config.parts import read_parts
 from infra.config.pools_and_ladders import pool_and_ladder_problems
@@ -32,12 +32,12 @@ def local_problems(document: Json) -> Iterator[Problem]:
 
 def _pool_problems(pool: LocalPool, at: str) -> Iterator[Problem]:
     catalogue = machine_catalogue("local")
-    sold = rules.Sold(
+    sold = machine_type_rules.Sold(
         catalogue=catalogue,
         allowed=f"the instance types in {CATALOGUE}: {', '.join(catalogue)}",
         mend=f"Choose one of them, or describe it in {CATALOGUE}.",
     )
-    yield from rules.instance_types(pool.instance_types, sold, f"{at}.instanceTypes")
+    yield from machine_type_rules.instance_types(pool.instance_types, sold, f"{at}.instanceTypes")
 
 
 def read_local_platform(document: Json) -> LocalPlatform:

@@ -5,10 +5,11 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from infra.config.fallback import ConductSection
 from infra.config.fields import NAME_ALLOWED, ChartSource, DnsLabel, Duration
 from infra.config.section import Section
 from scheduling.durations import ALLOWED as DURATION_ALLOWED
-from scheduling.ladder import FOREVER, Ladder, Tier
+from scheduling.ladder import FOREVER, MOST_FAILURES, Ladder, Tier
 
 
 class TierSection(Section):
@@ -23,7 +24,8 @@ class TierSection(Section):
     max_failures: int | None = Field(
         default=None,
         ge=FOREVER,
-        description="a whole number of failures: 0 or more, or -1 to stay for ever",
+        le=MOST_FAILURES,
+        description=f"a whole number of failures: 0 to {MOST_FAILURES}, or -1 to stay for ever",
         examples=["5"],
     )
     procurement_timeout: Duration | None = Field(default=None, description=DURATION_ALLOWED, examples=["15m"])
@@ -43,9 +45,26 @@ class NamespaceSection(Section):
         description="a list of tiers, the last on-demand", examples=["[{pool: a100}]"]
     )
 
+    fallback: ConductSection = Field(
+        default_factory=ConductSection,
+        description="a mapping of how jobs walk the ladder: failures, outageWindow, returnAfter and what else there is",
+        examples=["{returnAfter: 4h}"],
+    )
+
     def as_ladder(self) -> Ladder:
         """The ladder as the rules know it."""
-        return Ladder(tiers=tuple(tier.as_tier() for tier in self.ladder))
+        conduct = self.fallback
+        return Ladder(
+            tiers=tuple(tier.as_tier() for tier in self.ladder),
+            failures=conduct.failures,
+            outage_window=conduct.outage_window,
+            give_up_after=conduct.give_up_after,
+            application_failures=conduct.application_failures,
+            return_after=conduct.return_after,
+            hold_timeout=conduct.hold_timeout,
+            start_timeout=conduct.start_timeout,
+            deadline=conduct.deadline,
+        )
 
 
 class MirrorSection(Section):

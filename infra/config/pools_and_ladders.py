@@ -9,6 +9,7 @@ from infra.config.parts import read_parts
 from infra.config.platform import NamespaceSection
 from infra.config.reading import PLATFORM
 from infra.config.section import Section
+from scheduling.conduct import conduct_problems
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,4 +54,6 @@ def pool_and_ladder_problems(
     first_of_name: dict[str, Pool] = {}
     for pool in known.values():
         first_of_name.setdefault(pool.name, pool)
+    for index, namespace in namespaces.items.items():
+        yield from conduct_problems(namespace.as_ladder(), f"{NAMESPACES}[{index}].fallback")
     yield from rules.ladders(document.get("namespaces"), first_of_name, clear.may_hold, NAMESPACES)

@@ -1,8 +1,6 @@
 """Rules across fields: what no single value shows to be wrong. Pure; each yields the problems it finds."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Final
 
 from components.admission.supported_version import version_problem
@@ -10,10 +8,10 @@ from infra.config.parts import Parts, read_parts
 from infra.config.platform import TierSection
 from infra.config.problems import shown
 from scheduling.errors import Problem
+from scheduling.holding import CONTROLLER_NAMESPACE, HOLDING_NAMESPACE
 from scheduling.json import JsonValue
 from scheduling.labels import CapacityType
 from scheduling.ladder import tier_problems
-from scheduling.machines import Machine
 from scheduling.pools import Pool
 from scheduling.taints import GPU, SPOT
 
@@ -21,7 +19,9 @@ A_DEFAULT_POOL: Final = (
     "`{name: cpu, capacity: on-demand, instanceTypes: [m7i.xlarge], maxNodes: 20, default: true}`"
 )
 
-RESERVED_NAMESPACES: Final = frozenset({"default", "jobset-system", "karpenter", "kuberay-system"})
+RESERVED_NAMESPACES: Final = frozenset(
+    {CONTROLLER_NAMESPACE, HOLDING_NAMESPACE, "default", "jobset-system", "karpenter", "kuberay-system"}
+)
 
 
 def repeated_names(names: Mapping[int, str], what: str, at: str) -> Iterator[Problem]:
@@ -37,6 +37,18 @@ def repeated_names(names: Mapping[int, str], what: str, at: str) -> Iterator[Pro
             )
 
 
+def repeated(names: Sequence[str], at: str, what: str) -> Iterator[Problem]:
+    """What stands in a list twice."""
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            yield Problem(
+                field=f"{at}[{index}]",
+                value=f"{shown(name)} a second time",
+                allowed=f"each {what} once",
+                mend="Remove one of the two.",
+            )
+
+
 def reserved_names(names: Mapping[int, str], at: str) -> Iterator[Problem]:
     """Training namespaces that would be made in a place of Kubernetes' or an operator's."""
     for index, name in names.items():
@@ -49,45 +61,18 @@ def reserved_names(names: Mapping[int, str], at: str) -> Iterator[Problem]:
             )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Sold:
-    """The instance types that can be had, and how a refusal of another one speaks of them."""
-
-    catalogue: Mapping[str, Machine]
-    allowed: str
-    mend: str
-
-
-def instance_types(types: Sequence[str], sold: Sold, at: str) -> Iterator[Problem]:
-    """Types that cannot be had, stand there twice, or have GPUs beside others without."""
-    for index, name in enumerate(types):
-        if name not in sold.catalogue:
-            close = get_close_matches(name, sold.catalogue, n=1)
+def names_of_a_cloud(
+    names: Mapping[int, str], prefixes: tuple[str, ...], cloud: str, at: str
+) -> Iterator[Problem]:
+    """Training namespaces that are called as a cloud calls its own."""
+    for index, name in names.items():
+        if name.startswith(prefixes):
             yield Problem(
-                field=f"{at}[{index}]",
+                field=f"{at}[{index}].name",
                 value=shown(name),
-                allowed=sold.allowed,
-                mend=f'Write "{close[0]}".' if close else sold.mend,
+                allowed=f"any name that does not start with {' or '.join(prefixes)}: {cloud}'s own do",
+                mend=f'Write another, such as "training-{name}".',
             )
-        elif name in types[:index]:
-            yield Problem(
-                field=f"{at}[{index}]",
-                value=f"{shown(name)} a second time",
-                allowed="each instance type once",
-                mend="Remove one of the two.",
-            )
-    yield from mixed_machines([sold.catalogue[name] for name in types if name in sold.catalogue], at)
-
-
-def mixed_machines(machines: Sequence[Machine], at: str) -> Iterator[Problem]:
-    """Machines with GPUs beside others without."""
-    if len({machine.gpus > 0 for machine in machines}) > 1:
-        yield Problem(
-            field=at,
-            value=", ".join(f"{machine.name} with {machine.gpus} GPUs" for machine in machines),
-            allowed="machines that all have GPUs or all have none, because the pool's taint speaks for all of them",
-            mend="Make two pools of it.",
-        )
 
 
 def default_pool(
@@ -157,3 +142,15 @@ def kubernetes_version(cluster: JsonValue, supported: str, at: str) -> Iterator[
         allowed=f'"{supported}", the version of the tools that `make tools` builds',
         mend=f'Write "{supported}".',
     )
+
+
+def minor_version(version: str, field: str) -> Iterator[Problem]:
+    """A version with a patch, where patches come by a channel: it would have to be one that the channel still has."""
+    minor = ".".join(version.split(".")[:2])
+    if version != minor:
+        yield Problem(
+            field=field,
+            value=shown(version),
+            allowed="a minor version: which patch of it there is, is the cloud's to say",
+            mend=f'Write "{minor}".',
+        )

@@ -1,7 +1,7 @@
 """The GCP stack, composed: from a project to a cluster that trains on spot.
 
 Read `depends_on` backwards for the order of destroy: training namespaces while KubeRay and JobSet still answer for
-their finalizers, then pools, operators while they have system nodes, and the network last, because nodes drain
+their finalizers, the fallback controller once no job is left to move, then pools, operators while they have system nodes, and the network last, because nodes drain
 through it.
 """
 
@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import pulumi
 
 from components.admission.component import TrainingAdmission, TrainingAdmissionArgs
-from components.admission.gke_rules import gke_rules
+from components.admission.gke_rules import gke_rules, spot_classes
 from components.checkpoints.gcs import CheckpointBucket, CheckpointBucketArgs, CustomerKey
-from components.fallback_policy.component import FallbackPolicyDefinition
 from components.operators.component import Operators, OperatorsArgs
 from infra import tags, versions
 from infra.config.gcp import WayBack
+from infra.fallback import FallbackPlan, make_fallback
 from infra.gcp.cluster import cluster_of
 from infra.gcp.namespaces import make_namespaces
 from infra.gcp.network import network_of
@@ -61,23 +61,32 @@ def compose(platform: GcpPlatform, stack: str) -> None:
         ),
         opts=after(),
     )
+    rules = gke_rules(
+        (pool.as_pool() for pool in platform.pools if pool.compute_class is None), platform.classes()
+    )
     admission = TrainingAdmission(
         "admission",
-        TrainingAdmissionArgs(
-            kubernetes_version=platform.cluster.version,
-            # Who selects a ComputeClass is let in by GKE.
-            rules=gke_rules(pool.as_pool() for pool in platform.pools if pool.compute_class is None),
-        ),
+        TrainingAdmissionArgs(kubernetes_version=platform.cluster.version, rules=rules),
         opts=after(),
     )
-    fallback_policy = FallbackPolicyDefinition("fallback-policy", opts=after())
+    fallback = make_fallback(
+        platform.fallback,
+        FallbackPlan(
+            rules=rules,
+            images=platform.mirror.images,
+            replicas=2,
+            selections=spot_classes(platform.classes()),
+        ),
+        after=after,
+        pools=[*pools, *classes],
+    )
     checkpoints = _checkpoints(platform, project)
     make_namespaces(
         platform,
         project,
         environment=environment_of(stack),
         checkpoints=checkpoints,
-        after=after(operators, *pools, *classes, admission, fallback_policy, checkpoints),
+        after=after(operators, *pools, *classes, admission, *fallback, checkpoints),
     )
     pulumi.export("cluster", name)
     pulumi.export("checkpoints", checkpoints.bucket_name)

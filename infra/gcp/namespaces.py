@@ -9,6 +9,7 @@ import pulumi
 from components.checkpoints.gcs_access import CheckpointAccess, CheckpointAccessArgs
 from components.namespace.component import TrainingNamespace, TrainingNamespaceArgs, service_account_of
 from infra import naming
+from infra.gcp.pools import pool_facts_of
 
 if TYPE_CHECKING:
     from components.checkpoints.gcs import CheckpointBucket
@@ -50,6 +51,7 @@ def make_namespaces(
                 ladder=namespace.as_ladder(),
                 checkpoint_uri=checkpoints.uri(namespace.name),
                 service_account=account,
+                pools=pool_facts_of(platform),
             ),
             opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=[access])),
         )

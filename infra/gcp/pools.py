@@ -9,9 +9,12 @@ import pulumi
 from components.pools.gke import GkePool, GkePoolArgs
 from components.pools.gke_compute_class import GkeComputeClass, GkeComputeClassArgs
 from infra import naming
+from scheduling.labels import COMPUTE_CLASS
+from scheduling.pool_facts import PoolFacts, pool_facts
+from scheduling.taints import GPU, gke_pool_taints
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from components.cluster.gke.component import GkeCluster
     from infra.config.gcp import GcpPlatform
@@ -34,6 +37,19 @@ def make_classes(
         GkeComputeClass(naming.compute_class(name), GkeComputeClassArgs(name=name, pools=members), opts=opts)
         for name, members in platform.classes().items()
     ]
+
+
+def pool_facts_of(platform: GcpPlatform) -> Mapping[str, PoolFacts]:
+    """What the fallback controller is told of each pool, by name, with the taint that GKE adds to GPU nodes."""
+    found: dict[str, PoolFacts] = {}
+    for asked in platform.pools:
+        pool, machine, of_class = asked.as_pool(), asked.machine(), asked.compute_class
+        declared = gke_pool_taints(capacity=pool.capacity, compute_class=of_class)
+        taints = (*declared, *([GPU] if pool.has_gpus else []))
+        labels = {} if of_class is None else {COMPUTE_CLASS: of_class}
+        if machine is not None:
+            found[pool.name] = pool_facts(pool, [machine], taints, labels)
+    return found
 
 
 def _pool(

@@ -8,9 +8,8 @@ from typing import Final
 
 from rehearsal.autoscaling.buying import Purchase, plan
 from rehearsal.autoscaling.events import Events
-from rehearsal.autoscaling.groups import Bought, InstanceGroups
+from rehearsal.autoscaling.node_groups import Bought, NodeGroups, PoolSeen
 from rehearsal.autoscaling.observing import (
-    PoolSeen,
     class_priorities,
     empty_nodes,
     offers,
@@ -23,12 +22,10 @@ from rehearsal.errors import RehearsalError
 from rehearsal.kube.cancellation import Cancellation
 from rehearsal.kube.client import KubeClient
 from rehearsal.kube.errors import KubeCancelled, NoSuchKind
-from rehearsal.providers.cloud.catalogues import catalogue_of
-from rehearsal.providers.cloud.machines import Nodes, machines_in
-from rehearsal.providers.cloud.state import CloudState
+from rehearsal.providers.cloud.machines import Nodes
 from scheduling.json import Json
 
-# GKE's own looks every ten seconds: whoever watches a rehearsal need not wait for it.
+# A cloud's own looks every ten seconds: whoever watches a rehearsal need not wait for it.
 _PAUSE_SECONDS: Final = 1.0
 # So long a node must have been empty before it goes, and so long a zone that had nothing to sell is left alone.
 EMPTY_SECONDS: Final = 600.0
@@ -40,21 +37,20 @@ _log = logging.getLogger(__name__)
 class Autoscaler:
     """The autoscaler of the clusters in a stand-in cloud, whose one API server `client` talks to.
 
-    `nodes` lets machines join; `empty_seconds` is how long a node must have been empty before it goes.
+    `groups` are what it makes larger and smaller; `nodes` lets machines join; `empty_seconds` is how long a node must have been empty before it goes.
     """
 
     def __init__(
         self,
         client: KubeClient,
-        cloud: CloudState,
+        groups: NodeGroups,
         nodes: Nodes,
         *,
         empty_seconds: float = EMPTY_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = client
-        self._cloud = cloud
-        self._groups = InstanceGroups(cloud)
+        self._groups = groups
         self._nodes = nodes
         self._events = Events(client)
         self._empty_seconds = empty_seconds
@@ -80,7 +76,7 @@ class Autoscaler:
 
     def step(self) -> None:
         """Look once, and do what there is to do."""
-        if not self._cloud.file.exists() or not self._groups.seen():
+        if not self._groups.seen():
             return
         restored, lost = self._groups.restore()
         for one in lost:
@@ -90,8 +86,7 @@ class Autoscaler:
         bought = self._grow(pools, pods, nodes)
         ended = self._shrink(pools, pods, nodes)
         if restored or bought or ended:
-            fleets = catalogue_of("gcp").fleets
-            self._nodes.keep(lambda: machines_in(self._cloud.read(), fleets))
+            self._nodes.keep(self._groups.machines)
 
     def _grow(self, pools: Sequence[PoolSeen], pods: Sequence[Json], nodes: Sequence[Json]) -> bool:
         waiting = pending(pods)
@@ -127,17 +122,16 @@ class Autoscaler:
         if one.instance is None:
             _log.info("%s is sold out in %s", seen.template.name, zone)
             self._back_off(pool, zone)
-            self._events.out_of_stock(pods, zone)
+            message = self._groups.out_of_stock(zone)
+            if message is not None:
+                self._events.out_of_stock(pods, message)
             return
-        group = f"{one.instance.name.rpartition('-')[0]}-grp"
-        place = f"https://www.googleapis.com/compute/v1/projects/{seen.template.project}/zones/{zone}"
+        group = self._groups.group_of(seen, one.instance)
         before = counts[pool, zone]
         counts[pool, zone] = before + 1
         _log.info("%s is bought for %s", one.instance.name, _names(pods))
         limit = seen.template.maximum
-        self._events.triggered(
-            pods, f"{place}/instanceGroups/{group}", before=before, after=before + 1, limit=limit
-        )
+        self._events.triggered(pods, group, before=before, after=before + 1, limit=limit)
 
     def _shrink(self, pools: Sequence[PoolSeen], pods: Sequence[Json], nodes: Sequence[Json]) -> int:
         ours = {one.name for seen in pools for one in seen.instances}

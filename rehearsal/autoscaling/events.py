@@ -34,15 +34,10 @@ class Events:
         """Nothing can be bought for a pod."""
         self._tell(pod, NOT_TRIGGERED, f"pod didn't trigger scale-up: {reasons}")
 
-    def out_of_stock(self, pods: Iterable[PodNeeds], zone: str) -> None:
-        """Compute Engine had no machine to sell."""
+    def out_of_stock(self, pods: Iterable[PodNeeds], message: str) -> None:
+        """The cloud had no machine to sell."""
         for pod in pods:
-            self._tell(
-                pod,
-                FAILED,
-                f"Node scale up in zones {zone} associated with this pod failed: GCE out of resources. "
-                "Pod is at risk of not being scheduled.",
-            )
+            self._tell(pod, FAILED, message)
 
     def forget(self, pods: Iterable[PodNeeds]) -> None:
         """Remember of no other pods what they were told; `pods` are those that still wait."""

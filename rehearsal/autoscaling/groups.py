@@ -1,10 +1,12 @@
 """The instance groups behind node pools: they buy machines, end them, and make those again that were taken from them."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Final
 
 from rehearsal.autoscaling.buying import Purchase
-from rehearsal.autoscaling.observing import PoolSeen
+from rehearsal.autoscaling.node_groups import Bought, Lost, PoolSeen
+from rehearsal.providers.cloud.catalogues import catalogue_of
 from rehearsal.providers.cloud.gcp.nodes.instances import (
     Instance,
     State,
@@ -17,23 +19,10 @@ from rehearsal.providers.cloud.gcp.nodes.instances import (
 from rehearsal.providers.cloud.gcp.nodes.places import NODE_POOL
 from rehearsal.providers.cloud.gcp.nodes.stock import is_sold_out
 from rehearsal.providers.cloud.gcp.nodes.template import template_of
+from rehearsal.providers.cloud.machines import Machine, machines_in
 from rehearsal.providers.cloud.state import CloudState, Inventory
 
-
-@dataclass(frozen=True, kw_only=True)
-class Bought:
-    """What came of a purchase: the machine, None where there was none to be had."""
-
-    purchase: Purchase
-    instance: Instance | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Lost:
-    """A machine that was taken away, and could not be made again."""
-
-    pool: str
-    zone: str
+GCP: Final = "gcp"
 
 
 class InstanceGroups:
@@ -43,8 +32,12 @@ class InstanceGroups:
         self._cloud = cloud
 
     def seen(self) -> list[PoolSeen]:
-        """Return the node pools there are."""
-        return _seen(self._cloud.read())
+        """Return the node pools there are; none in a cloud that is not there."""
+        return _seen(self._cloud.read()) if self._cloud.file.exists() else []
+
+    def machines(self) -> Sequence[Machine]:
+        """Return every machine that is a node."""
+        return machines_in(self._cloud.read(), catalogue_of(GCP).fleets)
 
     def restore(self) -> tuple[bool, list[Lost]]:
         """Make the machines again that were taken from their groups; returns whether any was, and what is lost.
@@ -63,7 +56,7 @@ class InstanceGroups:
                         record(seen.pool, again, inventory)
                         came_back = True
                     elif seen.template.is_autoscaled:
-                        drop(seen.pool, seen.template, one, inventory)
+                        drop(seen.pool, template_of(seen.pool, inventory), one, inventory)
                         lost.append(Lost(pool=seen.pool.id, zone=one.zone))
         return came_back, lost
 
@@ -88,9 +81,22 @@ class InstanceGroups:
                 # The newest first.
                 for one in reversed(seen.instances):
                     if one.name in names and spare > 0:
-                        drop(seen.pool, seen.template, one, inventory)
+                        drop(seen.pool, template_of(seen.pool, inventory), one, inventory)
                         spare, ended = spare - 1, ended + 1
         return ended
+
+    def group_of(self, pool: PoolSeen, instance: Instance) -> str:
+        """Return the address of the group that a machine was bought in."""
+        project = template_of(pool.pool, self._cloud.read()).project
+        place = f"https://www.googleapis.com/compute/v1/projects/{project}/zones/{instance.zone}"
+        return f"{place}/instanceGroups/{instance.name.rpartition('-')[0]}-grp"
+
+    def out_of_stock(self, zone: str) -> str:
+        """Return what GKE tells pods for which Compute Engine had no machine to sell."""
+        return (
+            f"Node scale up in zones {zone} associated with this pod failed: GCE out of resources. "
+            "Pod is at risk of not being scheduled."
+        )
 
 
 def _seen(inventory: Inventory) -> list[PoolSeen]:
@@ -105,6 +111,6 @@ def _seen(inventory: Inventory) -> list[PoolSeen]:
 def _bought(seen: PoolSeen, zone: str, inventory: Inventory) -> Instance | None:
     if is_sold_out(seen.template.name, zone, inventory):
         return None
-    instance = new_instance(seen.pool, seen.template, zone, inventory)
+    instance = new_instance(seen.pool, template_of(seen.pool, inventory), zone, inventory)
     record(seen.pool, instance, inventory)
     return instance

@@ -1,12 +1,12 @@
 """What the autoscaler sees of a cluster: the nodes' room, the pods that wait, what is for sale. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
 from rehearsal.autoscaling.buying import Offer
 from rehearsal.autoscaling.fitting import Room
+from rehearsal.autoscaling.node_groups import PoolSeen, Template
 from rehearsal.autoscaling.pods import (
     PodNeeds,
     Resources,
@@ -18,22 +18,10 @@ from rehearsal.autoscaling.pods import (
 )
 from rehearsal.hosting.quantities import parse_quantity
 from rehearsal.kube.summary import mapping, sequence
-from rehearsal.providers.cloud.gcp.nodes.instances import Instance
-from rehearsal.providers.cloud.gcp.nodes.template import NodeTemplate
-from rehearsal.providers.cloud.state import CloudObject
 from scheduling.json import Json
 
 # What a kubelet says of a node whose machine was told to end.
 SHUTTING_DOWN: Final = "node is shutting down"
-
-
-@dataclass(frozen=True, kw_only=True)
-class PoolSeen:
-    """A node pool that is autoscaled, and its machines."""
-
-    pool: CloudObject
-    template: NodeTemplate
-    instances: tuple[Instance, ...]
 
 
 def pending(pods: Iterable[Json]) -> list[PodNeeds]:
@@ -86,7 +74,7 @@ def offers(
             hourly_price=seen.template.hourly_price,
             nodes=sum(one.zone == zone for one in seen.instances),
             spare=seen.template.maximum - len(seen.instances),
-            spreads=seen.template.location_policy == "BALANCED",
+            spreads=seen.template.spreads,
             is_in_backoff=(seen.pool.id, zone) in backing_off,
             priority=priorities.get(seen.template.name, 0),
         )
@@ -111,7 +99,7 @@ def empty_nodes(nodes: Iterable[Json], pods: Iterable[Json]) -> set[str]:
     return {_name(node) for node in nodes} - busy
 
 
-def _new_room(template: NodeTemplate, zone: str, name: str) -> Room:
+def _new_room(template: Template, zone: str, name: str) -> Room:
     return Room(
         name=name,
         labels=template.labels_in(zone),

@@ -5,15 +5,18 @@ import logging
 import sys
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rehearsal.autoscaling import Autoscaler
+from rehearsal.autoscaling.groups import GCP, InstanceGroups
+from rehearsal.autoscaling.scale_sets import AZURE, ScaleSets
 from rehearsal.engine.folder import EngineFolder
 from rehearsal.errors import RehearsalError
 from rehearsal.hosting.ec2 import Ec2Market
 from rehearsal.hosting.host import Host
 from rehearsal.hosting.layout import HostLayout
+from rehearsal.hosting.managed_karpenter import ManagedKarpenter
 from rehearsal.kube.cancellation import Cancellation
 from rehearsal.kube.client import KubeClient
 from rehearsal.paths import Workspace
@@ -32,21 +35,41 @@ def main() -> int:
         ec2 = Ec2Market(CloudState(clouds / "aws.json"))
         layout = HostLayout.of(stack, workspace)
         host = Host(layout, lambda tool: find_tool(tool, workspace), ec2.sold_to)
-        with _autoscaling(layout.kubeconfig, CloudState(clouds / "gcp.json")):
-            asyncio.run(host.run())
+        karpenter = ManagedKarpenter(
+            cloud=CloudState(clouds / f"{AZURE}.json"),
+            layout=layout,
+            find_program=lambda tool: find_tool(tool, workspace),
+            crds=workspace.charts_dir / "karpenter-azure" / "crds",
+        )
+        with _autoscaling(layout.kubeconfig, clouds):
+            asyncio.run(_serve(host, karpenter))
     except RehearsalError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0
 
 
+async def _serve(host: Host, karpenter: ManagedKarpenter) -> None:
+    """Run the host, and beside it the Karpenter that is no pod."""
+    managed = asyncio.create_task(karpenter.run())
+    try:
+        await host.run()
+    finally:
+        managed.cancel()
+        with suppress(asyncio.CancelledError):
+            await managed
+
+
 @contextmanager
-def _autoscaling(kubeconfig: Path, gcp: CloudState) -> Generator[None]:
-    """Have GKE's autoscaler, which is no pod of the cluster, look after its node pools for the length of the block."""
+def _autoscaling(kubeconfig: Path, clouds: Path) -> Generator[None]:
+    """Have the clouds' autoscalers, which are no pods of the cluster, look after node pools for the length of the block."""
     cancellation = Cancellation()
-    client = KubeClient.from_kubeconfig(kubeconfig).under(cancellation)
-    autoscaler = Autoscaler(client, gcp, ClusterNodes(kubeconfig, "gcp"))
-    threading.Thread(target=autoscaler.run, args=[cancellation], name="autoscaler", daemon=True).start()
+    for cloud, groups in ((GCP, InstanceGroups), (AZURE, ScaleSets)):
+        client = KubeClient.from_kubeconfig(kubeconfig).under(cancellation)
+        state = CloudState(clouds / f"{cloud}.json")
+        autoscaler = Autoscaler(client, groups(state), ClusterNodes(kubeconfig, cloud))
+        name = f"autoscaler of {cloud}"
+        threading.Thread(target=autoscaler.run, args=[cancellation], name=name, daemon=True).start()
     try:
         yield
     finally:

@@ -15,6 +15,7 @@ import yaml
 
 from rehearsal.hosting.containers import app_of, identity_of
 from rehearsal.kube.summary import mapping
+from scheduling.holding import CONTROLLER, CONTROLLER_NAMESPACE
 from scheduling.json import Json
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ class Invocation:
 class Controller:
     """How pods of one application become processes of this machine.
 
-    `namespace` is where the application's own pods are: any other pod may bear its name. `tool` is the program;
+    `namespace` is where the application's own pods are: any other pod may bear its name. `tool` is the program, or,
+    with a `module`, only what a log is named after: that module of this checkout is run by this interpreter.
     `extra_ports` are those it listens on without its container declaring them; `buys_from` is the variable that
     names the file with what is sold, None for a controller that buys nothing.
     """
@@ -66,6 +68,7 @@ class Controller:
     namespace: str
     tool: str
     adapt: Callable[[Container], Invocation]
+    module: str | None = None
     extra_ports: tuple[int, ...] = ()
     buys_from: str | None = None
 
@@ -153,8 +156,24 @@ def _port(container: Container, variable: str, usual: int) -> int:
     return int(wanted) if wanted.isdigit() and int(wanted) in container.ports else usual
 
 
+FALLBACK = "fallback"
+_CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+def _fallback(container: Container) -> Invocation:
+    """Holdfast's own controller is built into its image from this checkout, and run from it here."""
+    served = (f"--address={LOOPBACK}", f"--port={container.ports[8080]}")
+    return Invocation(
+        args=("-m", FALLBACK, *container.args, *served),
+        variables={"PYTHONPATH": str(_CHECKOUT), "PYTHONUNBUFFERED": "1", **container.variables},
+    )
+
+
 CONTROLLERS: Mapping[str, Controller] = MappingProxyType(
     {
+        CONTROLLER: Controller(
+            namespace=CONTROLLER_NAMESPACE, tool=CONTROLLER, adapt=_fallback, module=FALLBACK
+        ),
         "jobset": Controller(namespace="jobset-system", tool="jobset-controller", adapt=_jobset),
         "kuberay-operator": Controller(
             namespace="kuberay-system", tool="kuberay-operator", adapt=_kuberay, extra_ports=(8082,)

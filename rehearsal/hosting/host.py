@@ -5,6 +5,7 @@ import contextlib
 import logging
 import shutil
 import signal
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -125,10 +126,13 @@ class Host:
             kubelets=self._layout.kubeconfig,
             market=self._market,
         )
-        hosted = HostedPod(pod, controller, self._find_program(controller.tool), surroundings)
+        hosted = HostedPod(pod, controller, self._program(controller), surroundings)
         self._hosted[uid] = hosted
         self._tasks[uid] = asyncio.create_task(hosted.run(), name=identity_of(pod).name)
         self._tasks[uid].add_done_callback(lambda task: self._ended(uid, task))
+
+    def _program(self, controller: Controller) -> Path:
+        return Path(sys.executable) if controller.module else self._find_program(controller.tool)
 
     def _end(self, uid: str) -> None:
         if uid in self._tasks:

@@ -1,8 +1,8 @@
-"""What EC2 sells, in the form that Karpenter's simulated provider reads. Pure."""
+"""What a cloud sells, in the form that Karpenter's simulated provider reads. Pure."""
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from scheduling.json import Json
@@ -19,9 +19,18 @@ _LABELS: Final = "karpenter.k8s.aws"
 _FAMILY: Final = re.compile(r"^(?P<category>[a-z]+)(-\d+tb)?(?P<generation>\d+).*\.")
 
 
-def instance_types(machines: Iterable[Machine], zones: Sequence[str]) -> str:
-    """The list of instance types: each machine, in each zone, on demand and, where it ever is, on spot."""
-    types = [_instance_type(machine, zones) for machine in sorted(machines, key=lambda machine: machine.name)]
+def instance_types(
+    machines: Iterable[Machine],
+    zones: Sequence[str],
+    labels: Callable[[Machine], Mapping[str, str]] | None = None,
+) -> str:
+    """The list of instance types: each machine, in each zone, on demand and, where it ever is, on spot.
+
+    `labels` are those which its provider puts on a machine's node; by default AWS's.
+    """
+    labelled = labels or machine_labels
+    by_name = sorted(machines, key=lambda machine: machine.name)
+    types = [_instance_type(machine, zones, labelled(machine)) for machine in by_name]
     return json.dumps(types, separators=(",", ":"), sort_keys=True)
 
 
@@ -46,7 +55,7 @@ def machine_labels(machine: Machine) -> Mapping[str, str]:
     return {f"{_LABELS}/{name}": value for name, value in labels.items()}
 
 
-def _instance_type(machine: Machine, zones: Sequence[str]) -> Json:
+def _instance_type(machine: Machine, zones: Sequence[str], labels: Mapping[str, str]) -> Json:
     gpus = {GPU_RESOURCE: str(machine.gpus)} if machine.gpus else {}
     adapters = {EFA_RESOURCE: str(machine.efa_interfaces)} if machine.efa_interfaces else {}
     capacities = tuple(CapacityType) if machine.on_spot else (CapacityType.ON_DEMAND,)
@@ -54,7 +63,7 @@ def _instance_type(machine: Machine, zones: Sequence[str]) -> Json:
         "name": machine.name,
         "architecture": machine.arch,
         "operatingSystems": ["linux"],
-        "labels": machine_labels(machine),
+        "labels": labels,
         "resources": {
             "cpu": str(machine.vcpus),
             "memory": f"{machine.memory_mib}Mi",

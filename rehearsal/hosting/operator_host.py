@@ -53,8 +53,8 @@ class OperatorHost:
             server = read_cluster(self._layout.kubeconfig).server
             if self.running() and self._serves(server):
                 return
-            for controller in CONTROLLERS.values():
-                find_tool(controller.tool, self._workspace)
+            for tool in _tools():
+                find_tool(tool, self._workspace)
             self._end_all()
             self._wait_until_ready(self._spawn(server))
 
@@ -106,6 +106,11 @@ class OperatorHost:
     def _end_all(self) -> None:
         end(python_modules_in(self._layout.folder, MODULE), grace_seconds=GRACE_SECONDS)
         # A host that was killed takes its controllers with it where the kernel can do that; elsewhere they are here.
-        tools = [controller.tool for controller in CONTROLLERS.values()]
-        end(processes_in(self._layout.folder, tools), grace_seconds=GRACE_SECONDS)
+        modules = [each.module for each in CONTROLLERS.values() if each.module]
+        orphans = [each for module in modules for each in python_modules_in(self._layout.folder, module)]
+        end([*processes_in(self._layout.folder, _tools()), *orphans], grace_seconds=GRACE_SECONDS)
         self._layout.record.unlink(missing_ok=True)
+
+
+def _tools() -> list[str]:
+    return [controller.tool for controller in CONTROLLERS.values() if controller.module is None]

@@ -2,7 +2,8 @@
 
 KubeRay asks the dashboard of a RayJob's head, over HTTP and by its Service's name, how the job is. Nothing
 listens in a simulated pod; so KubeRay's calls come here, through its HTTP_PROXY. A job runs as long as its
-head does, and succeeds when the head is annotated `holdfast.dev/complete: "true"`.
+head does, succeeds when the head is annotated `holdfast.dev/complete: "true"`, and fails when it is annotated
+`holdfast.dev/fail: "true"`. A head annotated `holdfast.dev/silent: "true"` gives no answer.
 """
 
 import asyncio
@@ -20,6 +21,8 @@ from rehearsal.kube.summary import mapping
 from scheduling.json import Json, JsonValue
 
 COMPLETE = "holdfast.dev/complete"
+FAIL = "holdfast.dev/fail"
+SILENT = "holdfast.dev/silent"
 DASHBOARD_PORT = 8265
 JOBS = "/api/jobs"
 LARGEST_BODY_BYTES = 4_000_000
@@ -44,9 +47,7 @@ def answer(method: str, url: str, body: Json, heads: HeadPods) -> Answer:
     names = (parts.hostname or "").split(".")
     if parts.port != DASHBOARD_PORT or names[2:3] != ["svc"]:
         return Answer(status="502 Bad Gateway", body={"error": f"{url} is not the dashboard of a Ray head"})
-    running = [
-        pod for pod in heads(names[0], names[1]) if mapping(pod.get("status")).get("phase") == "Running"
-    ]
+    running = [pod for pod in heads(names[0], names[1]) if _answers(pod)]
     if not running:
         return Answer(status="502 Bad Gateway", body={"error": f"no Ray head runs behind {parts.hostname}"})
     submission = parts.path.removeprefix(JOBS).strip("/") if parts.path.startswith(JOBS) else None
@@ -61,18 +62,31 @@ def answer(method: str, url: str, body: Json, heads: HeadPods) -> Answer:
     return Answer(status="200 OK", body={})
 
 
+def _answers(head: Json) -> bool:
+    return mapping(head.get("status")).get("phase") == "Running" and not _is_annotated(head, SILENT)
+
+
+def _is_annotated(head: Json, name: str) -> bool:
+    return mapping(mapping(head.get("metadata")).get("annotations")).get(name) == "true"
+
+
+def _status_of(head: Json) -> str:
+    if _is_annotated(head, FAIL):
+        return "FAILED"
+    return "SUCCEEDED" if _is_annotated(head, COMPLETE) else "RUNNING"
+
+
 def _job(submission: str, head: Json) -> Json:
-    annotations = mapping(mapping(head.get("metadata")).get("annotations"))
-    complete = annotations.get(COMPLETE) == "true"
+    status = _status_of(head)
     return {
         "type": "SUBMISSION",
         "job_id": None,
         "submission_id": submission,
-        "status": "SUCCEEDED" if complete else "RUNNING",
+        "status": status,
         "message": "simulated",
         "entrypoint": "simulated",
         "start_time": 1,
-        "end_time": 2 if complete else 0,
+        "end_time": 0 if status == "RUNNING" else 2,
     }
 
 

@@ -5,15 +5,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from rehearsal.autoscaling.groups import InstanceGroups
-from rehearsal.autoscaling.observing import PoolSeen, empty_nodes
+from rehearsal.autoscaling.node_groups import PoolSeen
+from rehearsal.autoscaling.observing import empty_nodes
 from rehearsal.errors import RehearsalError
 from rehearsal.kube.client import KubeClient
 from rehearsal.kube.summary import mapping
-from rehearsal.providers.cloud.catalogues import catalogue_of
 from rehearsal.providers.cloud.gcp.nodes.instances import Instance, State, record
 from rehearsal.providers.cloud.gcp.nodes.places import node_config
 from rehearsal.providers.cloud.gcp.nodes.template import GKE, PROVISIONING
-from rehearsal.providers.cloud.machines import machines_in
 from rehearsal.providers.cloud.state import CloudState
 from rehearsal.scenes.node_shutdown import TERMINATED, NodeShutdown
 from rehearsal.scenes.shutdown_grace import grace_of
@@ -65,8 +64,7 @@ class Gke:
         """Give back every machine on which no pod runs, as the autoscaler does ten minutes later."""
         empty = empty_nodes(self.client.list("v1", "Node"), self.client.list("v1", "Pod"))
         if InstanceGroups(self.cloud).end(empty):
-            fleets = catalogue_of("gcp").fleets
-            self.nodes.keep(lambda: machines_in(self.cloud.read(), fleets))
+            self.nodes.keep(InstanceGroups(self.cloud).machines)
 
     def interruption(self, node: str, say: Callable[[str], None]) -> "Preemption":
         """Prepare to preempt a spot node."""

@@ -7,6 +7,7 @@ from rehearsal.errors import RehearsalError
 from rehearsal.kube.client import KubeClient
 from rehearsal.kube.summary import mapping, sequence
 from rehearsal.scenes.placement import name_of, node_of
+from rehearsal.scenes.provisioning import Interruption
 from rehearsal.scenes.waiting import SECONDS
 from scheduling.json import Json
 from scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, ON_DEMAND, SPOT
@@ -49,10 +50,14 @@ class Karpenter:
         for claim in empty:
             self.client.delete(_VERSION, "NodeClaim", claim)
         for claim in empty:
-            _wait_until_gone(self.client, claim)
+            wait_until_gone(self.client, claim)
 
-    def interruption(self, node: str, say: Callable[[str], None]) -> "SpotInterruption":
-        """Prepare to take a node; waits for the moment in which a new node is not yet entered in its claim."""
+    def interruption(self, node: str, say: Callable[[str], None]) -> Interruption:
+        """Prepare to take a node."""
+        return SpotInterruption(client=self.client, node=node, claim=self.claim_of(node), say=say)
+
+    def claim_of(self, node: str) -> str:
+        """Return the claim of a node; waits for the moment in which a new node is not yet entered in its claim."""
 
         def of_node(claims: list[Json]) -> list[str]:
             return [name_of(each) for each in claims if _node_of_claim(each) == node]
@@ -64,7 +69,7 @@ class Karpenter:
             condition=lambda claims: bool(of_node(claims)),
             what=f"Karpenter owns node {node}",
         )
-        return SpotInterruption(client=self.client, node=node, claim=of_node(claims)[0], say=say)
+        return of_node(claims)[0]
 
     def _pool_taints(self) -> list[set[str]]:
         return [
@@ -98,7 +103,7 @@ class SpotInterruption:
 
     def settle(self) -> None:
         """Wait until the machine is gone."""
-        _wait_until_gone(self.client, self.claim)
+        wait_until_gone(self.client, self.claim)
 
 
 def _template(pool: Json) -> Json:
@@ -109,7 +114,8 @@ def _node_of_claim(claim: Json) -> str:
     return str(mapping(claim.get("status")).get("nodeName") or "")
 
 
-def _wait_until_gone(client: KubeClient, claim: str) -> None:
+def wait_until_gone(client: KubeClient, claim: str) -> None:
+    """Wait until Karpenter has given a machine up, and its claim with it."""
     client.wait_for(
         _VERSION,
         "NodeClaim",

@@ -10,6 +10,7 @@ from rehearsal.autoscaling.observing import SHUTTING_DOWN
 from rehearsal.kube.client import KubeClient
 from rehearsal.kube.errors import KubeError
 from rehearsal.kube.summary import mapping, sequence
+from rehearsal.scenes.node_loss import silence
 from rehearsal.scenes.placement import name_of, node_of
 from rehearsal.scenes.shutdown_grace import Ending, ShutdownGrace, ending_of, is_critical
 from scheduling.json import Json
@@ -18,8 +19,6 @@ from scheduling.json import Json
 TERMINATED: Final = "TerminationByKubelet"
 _REASON: Final = "Terminated"
 _MESSAGE: Final = "Pod was terminated in response to imminent node shutdown."
-# Whoever simulates nodes lets go of one without this.
-_SIMULATED: Final = "kwok.x-k8s.io/node"
 _ENDED: Final = ("Succeeded", "Failed")
 
 
@@ -44,7 +43,7 @@ class NodeShutdown:
 
     def _stop_kubelet(self) -> None:
         """Have the node say why it takes no more pods, and nobody put it right."""
-        self.client.merge_patch("v1", "Node", self.node, {"metadata": {"annotations": {_SIMULATED: None}}})
+        silence(self.client, self.node)
         node = self.client.get("v1", "Node", self.node) or {}
         conditions = [
             _not_ready() if mapping(each).get("type") == "Ready" else each

@@ -85,8 +85,8 @@ TOOLS = (
     Tool(name="kwokctl", module="kubernetes", package="sigs.k8s.io/kwok/cmd/kwokctl", asks=("--version",)),
     Tool(
         name="karpenter-kwok",
-        module="kubernetes",
-        package="./karpenter",
+        module="karpenter",
+        package="./kwok",
         version_of="sigs.k8s.io/karpenter",
     ),
     Tool(name="jobset-controller", module="kubernetes", package="sigs.k8s.io/jobset"),
@@ -118,7 +118,7 @@ TOOLS = (
 )
 
 #: Modules built one after another; the chains run side by side. Those in one chain share packages.
-CHAINS = (("kubernetes",), ("pulumi", "kuberay", "actionlint"))
+CHAINS = (("kubernetes", "karpenter"), ("pulumi", "kuberay", "actionlint"))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -55,19 +55,27 @@ CHARTS = (
     # goes by its provider's name here.
     ChartSource(
         name="karpenter-kwok",
-        module="kubernetes",
+        module="karpenter",
         go_module="sigs.k8s.io/karpenter",
         folder=PurePosixPath("kwok/charts"),
         more_crds=(PurePosixPath("kwok/apis/crds"),),
     ),
     ChartSource(
         name="karpenter",
-        module="kubernetes",
+        module="karpenter",
         go_module="github.com/aws/karpenter-provider-aws",
         folder=PurePosixPath("charts/karpenter"),
         # In the repository the chart's crds/ is a link to this folder; Go's modules hold no links.
         more_crds=(PurePosixPath("pkg/apis/crds"),),
         numbered_late=True,
+    ),
+    # For its CRDs, which AKS brings with node auto-provisioning: nobody installs this chart.
+    ChartSource(
+        name="karpenter-azure",
+        module="karpenter",
+        go_module="github.com/Azure/karpenter-provider-azure",
+        folder=PurePosixPath("charts/karpenter"),
+        more_crds=(PurePosixPath("pkg/apis/crds"),),
     ),
     ChartSource(
         name="nvidia-device-plugin",

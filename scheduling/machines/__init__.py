@@ -10,6 +10,7 @@ from scheduling.machines.gcp_families import boot_disk_of, can_be_placed_compact
 from scheduling.machines.machine import Architecture, Machine
 from scheduling.machines.market import LOCAL_ZONES, is_sold_in, regions, regions_of, zones_of
 from scheduling.machines.selection import select_machines
+from scheduling.machines.vm_sizes import family_of, select_vm_sizes
 
 __all__ = [
     "LOCAL_ZONES",
@@ -18,11 +19,13 @@ __all__ = [
     "attachable_to",
     "boot_disk_of",
     "can_be_placed_compactly",
+    "family_of",
     "is_sold_in",
     "machine_catalogue",
     "regions",
     "regions_of",
     "select_machines",
+    "select_vm_sizes",
     "with_attached",
     "zones_of",
 ]

@@ -7,14 +7,14 @@ from typing import Final
 
 from scheduling.labels import ON_DEMAND, SPOT
 from scheduling.machines.machine import Machine
-from scheduling.machines.tables import aws_table, gcp_table, local_table
+from scheduling.machines.tables import aws_table, azure_table, gcp_table, local_table
 
 _MIB_IN_GIB: Final = 1024
 
 
 @cache
 def machine_catalogue(cloud: str) -> Mapping[str, Machine]:
-    """All machines known on a cloud (`aws`, `gcp`, `local`), by name."""
+    """All machines known on a cloud (`aws`, `azure`, `gcp`, `local`), by name."""
     return MappingProxyType({machine.name: machine for machine in _MACHINES[cloud]()})
 
 
@@ -34,6 +34,19 @@ def _aws() -> Iterator[Machine]:
             accelerator=accelerator,
             efa_interfaces=efa_interfaces,
             on_spot=on_spot,
+        )
+
+
+def _azure() -> Iterator[Machine]:
+    for name, arch, vcpus, memory_mib, gpus, accelerator, price, _ in azure_table()["machines"]:
+        yield Machine(
+            name=name,
+            vcpus=vcpus,
+            memory_mib=memory_mib,
+            gpus=gpus,
+            hourly_price=price,
+            arch=arch,
+            accelerator=accelerator,
         )
 
 
@@ -79,6 +92,7 @@ def _local() -> Iterator[Machine]:
 
 _MACHINES: Final[Mapping[str, Callable[[], Iterable[Machine]]]] = {
     "aws": _aws,
+    "azure": _azure,
     "gcp": _gcp,
     "local": _local,
 }

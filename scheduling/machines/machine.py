@@ -11,7 +11,7 @@ Architecture: TypeAlias = Literal["amd64", "arm64"]
 class Machine:
     """An instance type. Memory in MiB, price in USD an hour, on demand.
 
-    `accelerator` is the kind of its GPUs as its cloud spells it (`a100` on AWS, `nvidia-tesla-a100` on GCP), None where it
+    `accelerator` is the kind of its GPUs as its cloud spells it (`a100` on AWS and Azure, `nvidia-tesla-a100` on GCP), None where it
     has none; `arch` the instruction set of its processors; `efa_interfaces` how many Elastic Fabric Adapters it can have;
     `local_ssds` how many local disks it brings that Compute Engine attaches by itself; `on_spot` and `on_demand` whether it is ever sold that way.
     """

@@ -5,52 +5,56 @@ from functools import cache
 from types import MappingProxyType
 from typing import Final
 
-from scheduling.machines.tables import aws_table, gcp_table
+from scheduling.machines.tables import aws_table, azure_table, gcp_table
 
 #: The zones of the simulated cloud.
 LOCAL_ZONES: Final = ("local-a", "local-b", "local-c")
 
 
 def regions(cloud: str) -> frozenset[str]:
-    """The regions of a cloud (`aws`, `gcp`) that are known."""
+    """The regions of a cloud (`aws`, `azure`, `gcp`) that are known."""
     return frozenset(_REGIONS[cloud]())
 
 
 def regions_of(name: str) -> frozenset[str]:
-    """The regions of AWS that sell an instance type; none for a type that is not known."""
+    """The regions of AWS or Azure that sell a machine; none for a type that is not known."""
     return _sold().get(name, frozenset())
 
 
 def is_sold_in(name: str, region: str) -> bool:
-    """Whether a region of AWS sells an instance type."""
+    """Whether a region of AWS or Azure sells a machine."""
     return region in regions_of(name)
 
 
 def zones_of(region: str) -> tuple[str, ...]:
-    """The zones of a region of AWS or GCP by name, in order; none where they are not known (China and GovCloud).
+    """The zones of a region by name, in order, as their nodes are labelled; none where none are known.
+
+    Those of AWS in China and GovCloud are not, and some locations of Azure have no zones.
 
     On AWS the names are those which most accounts see: which building `us-east-1a` is differs from account to account,
     and an old region's newer accounts are shown fewer zones. No region of one cloud has the name of one of the other's.
     """
-    on_gcp = gcp_table()["regions"].get(region, "")
+    after_a_hyphen = gcp_table()["regions"].get(region) or azure_table()["zones"].get(region, "")
     return tuple(
         [f"{region}{zone}" for zone in aws_table()["zones"].get(region, "")]
-        + [f"{region}-{zone}" for zone in on_gcp]
+        + [f"{region}-{zone}" for zone in after_a_hyphen]
     )
 
 
 @cache
 def _sold() -> Mapping[str, frozenset[str]]:
-    table = aws_table()
-    return MappingProxyType(
-        {
-            name: frozenset(table["regions"][letter] for letter in letters)
-            for name, *_, letters in table["machines"]
-        }
-    )
+    on_aws, on_azure = aws_table(), azure_table()
+    sold = {name: _regions(on_aws["regions"], letters) for name, *_, letters in on_aws["machines"]}
+    sold |= {name: _regions(on_azure["regions"], letters) for name, *_, letters in on_azure["machines"]}
+    return MappingProxyType(sold)
+
+
+def _regions(names: Mapping[str, str], letters: str) -> frozenset[str]:
+    return frozenset(names[letter] for letter in letters)
 
 
 _REGIONS: Final[Mapping[str, Callable[[], Iterable[str]]]] = {
     "aws": lambda: aws_table()["regions"].values(),
+    "azure": lambda: azure_table()["regions"].values(),
     "gcp": lambda: gcp_table()["regions"],
 }

@@ -21,6 +21,19 @@ class AwsTable(TypedDict):
     machines: Sequence[AwsRow]
 
 
+# Name, architecture, vCPUs, memory in MiB, GPUs, accelerator, price, characters of regions.
+AzureRow: TypeAlias = tuple[str, Architecture, int, int, int, str | None, float, str]
+
+
+class AzureTable(TypedDict):
+    """`azure.json`, which is generated: one row for a machine, one character for a region and for each of its zones."""
+
+    columns: Sequence[str]
+    regions: Mapping[str, str]
+    zones: Mapping[str, str]
+    machines: Sequence[AzureRow]
+
+
 # Name, architecture, USD an hour for a vCPU and for a GiB, memory in GiB by the number of vCPUs.
 GcpSeries: TypeAlias = tuple[str, Architecture, float, float, Mapping[str, float]]
 
@@ -65,6 +78,12 @@ class LocalRow(TypedDict):
 def aws_table() -> AwsTable:
     """EC2's instance types, with the regions that sell them."""
     return cast("AwsTable", _read("aws.json"))
+
+
+@cache
+def azure_table() -> AzureTable:
+    """Azure's VM sizes, with the regions that sell them."""
+    return cast("AzureTable", _read("azure.json"))
 
 
 @cache

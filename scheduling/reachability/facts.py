@@ -58,6 +58,14 @@ def _whole(limit: int | Unknown | None, each: int) -> int | Unknown | None:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AddedToleration:
+    """A toleration that a pod is given on its way to a pool; `for_gpu_pods`: only one that requests GPUs."""
+
+    toleration: Toleration
+    for_gpu_pods: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class PoolFacts:
     """A pool as a program declares it, or as the cloud completes it.
 
@@ -77,7 +85,15 @@ class PoolFacts:
     unread_machines: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
     zones: frozenset[str] | Unknown | None = None
-    added_tolerations: tuple[Toleration, ...] | Unknown = ()
+    added_tolerations: tuple[AddedToleration, ...] | Unknown = ()
+
+    def given_to(self, requests: Resources) -> tuple[Toleration, ...]:
+        """The tolerations that pods of these requests are given here."""
+        if self.added_tolerations is UNKNOWN:
+            return ()
+        return tuple(
+            added.toleration for added in self.added_tolerations if requests.gpus or not added.for_gpu_pods
+        )
 
     @property
     def is_on_demand(self) -> bool | Unknown:

@@ -77,7 +77,7 @@ def taints(shape: Shape, pool: PoolFacts) -> Iterator[Doubt]:
         which = "taints" if pool.taints is UNKNOWN else "tolerations by admission"
         yield Untold(link="taints", reason=f"its {which} are not known yet")
         return
-    for taint in untolerated(pool.taints, (*shape.tolerations, *pool.added_tolerations)):
+    for taint in untolerated(pool.taints, (*shape.tolerations, *pool.given_to(shape.requests))):
         yield Broken(
             link="taints",
             reason=f"taint {taint.key}={taint.value}:{taint.effect} is not tolerated",

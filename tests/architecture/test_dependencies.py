@@ -34,7 +34,9 @@ SURROUNDINGS = frozenset(
 )
 
 # The one module of each cloud's program that calls it: every call reads.
-QUESTIONS = frozenset({"infra/account/lookups.py", "infra/project/lookups.py"})
+QUESTIONS = frozenset(
+    {"infra/account/lookups.py", "infra/project/lookups.py", "infra/subscription/lookups.py"}
+)
 
 CLOUD_SDKS = frozenset({"pulumi_aws", "pulumi_gcp", "pulumi_azure_native"})
 

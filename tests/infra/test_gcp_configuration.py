@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 
 from infra.config.gcp import GcpDocument, WayBack
 from infra.config.gcp_cluster import Channel
-from infra.config.gcp_maintenance import MaintenanceWindow, Weekday
+from infra.config.gcp_maintenance import MaintenanceWindow
 from infra.config.gcp_network import BroughtGcpNetwork, MadeGcpNetwork
 from infra.config.gcp_pool import Upgrades
 from infra.config.section import Section
+from infra.config.times import Weekday
 from infra.program import load_platform
 from scheduling.labels import CapacityType
 from scheduling.machines import attachable_to, machine_catalogue, zones_of

@@ -248,7 +248,7 @@ def _no_configuration_is_left_behind() -> Generator[None]:
     pulumi.runtime.set_all_config({})
 
 
-def attempt(*, needs_commands: bool) -> str:
+def attempt(*, needs_way_in: bool) -> str:
     """Run the program of a GCP stack in a project that answers nothing. Returns its refusal."""
     pulumi.runtime.set_all_config(
         {
@@ -261,7 +261,7 @@ def attempt(*, needs_commands: bool) -> str:
 
     def run_it() -> None:
         try:
-            run(needs_commands=needs_commands)
+            run(needs_way_in=needs_way_in)
         except pulumi.RunError as refusal:
             refusals_seen.append(str(refusal))
 
@@ -274,18 +274,18 @@ def test_pulumi_up_is_refused_without_the_plugin_before_anything_is_asked(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert attempt(needs_commands=True).startswith("gke-gcloud-auth-plugin: got no such command"), (
+    assert attempt(needs_way_in=True).startswith("gke-gcloud-auth-plugin: got no such command"), (
         "whoever runs it learns so in the first second"
     )
     plugin = tmp_path / "gke-gcloud-auth-plugin"
     plugin.touch(mode=0o755)
-    assert attempt(needs_commands=True).startswith("Google Cloud credentials"), "with it the program goes on"
+    assert attempt(needs_way_in=True).startswith("Google Cloud credentials"), "with it the program goes on"
 
 
 @pytest.mark.usefixtures("_no_configuration_is_left_behind")
 def test_a_rehearsal_needs_no_plugin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert attempt(needs_commands=False).startswith("Google Cloud credentials"), (
+    assert attempt(needs_way_in=False).startswith("Google Cloud credentials"), (
         "its API server is on this machine and asks nobody for a token"
     )
 
@@ -293,8 +293,8 @@ def test_a_rehearsal_needs_no_plugin(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 def test_pulumi_runs_the_program_with_its_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[bool] = []
 
-    def listen(*, needs_commands: bool) -> None:
-        runs.append(needs_commands)
+    def listen(*, needs_way_in: bool) -> None:
+        runs.append(needs_way_in)
 
     monkeypatch.setattr("infra.program.run", listen)
     runpy.run_module("infra.__main__")

@@ -10,6 +10,7 @@ import pytest
 from infra import local, versions
 from tests.support.builders import entry, list_of, platform_document, read
 from tests.support.inputs import mapping, text
+from tests.support.json_objects import obj, objects
 from tests.support.recorder import Recording, record
 
 if TYPE_CHECKING:
@@ -86,6 +87,40 @@ def test_training_namespaces_go_first(namespace: str) -> None:
         "pods that still run hold their nodes, and with them the pools"
     )
     assert "fallback-policy-crd" in earlier, "its ladder is one of these"
+    assert "fallback-controller-deployment" in earlier, "a job that is half way is not left there"
+
+
+def test_the_fallback_controller_goes_before_the_pools_whose_jobs_it_would_move() -> None:
+    earlier = before("fallback-controller-deployment")
+    assert earlier >= {f"pool-{pool}-node-pool" for pool in ("cpu", "cpu-spot", "a100-spot", "a100")}, (
+        "nodes that go would look like evictions to it"
+    )
+
+
+def test_the_policies_for_jobs_come_after_the_kind_whose_objects_they_read() -> None:
+    for policy in stack().of("MutatingAdmissionPolicy"):
+        if "paramKind" in mapping(policy, "spec"):
+            assert "fallback-policy-crd" in stack().everything_before(policy), (
+                "without it the API server refuses every job"
+            )
+
+
+def test_ladders_say_what_their_pools_are() -> None:
+    ladder = stack().one(":FallbackPolicy", "namespace-vision-ladder")
+    tiers = objects(mapping(ladder, "spec")["tiers"])
+    assert [obj(tier["facts"])["capacity"] for tier in tiers] == ["spot", "on-demand"], (
+        "an empty pool has no node to be looked at"
+    )
+
+
+@pytest.mark.parametrize("image", [None, "registry.example.com/controller:2"])
+def test_the_controllers_image_can_be_chosen(image: str | None) -> None:
+    document = platform_document(lambda d: d.update(fallback={"image": image}) if image else None)
+    deployment = composed(document).one(":Deployment", "fallback-controller-deployment")
+    pod = mapping(deployment, "spec", "template", "spec")
+    (container,) = objects(pod["containers"])
+    upstream = f"ghcr.io/holdfast-dev/fallback-controller:{versions.FALLBACK_CONTROLLER}"
+    assert container["image"] == (image or upstream), "whichever the nodes can pull"
 
 
 @pytest.mark.parametrize("namespace", ["vision", "tabular"])

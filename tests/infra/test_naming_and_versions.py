@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,11 @@ def test_what_is_deployed_is_what_the_tools_build(version: str, folder: str, mod
 def test_the_kubernetes_version_is_that_of_the_control_plane_built() -> None:
     minor = pinned("kubernetes", "k8s.io/kubernetes").split(".")[:2]
     assert ".".join(minor) == versions.KUBERNETES, "the local cluster can be no other"
+
+
+def test_the_controller_that_is_deployed_is_the_one_of_this_repository() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["version"] == versions.FALLBACK_CONTROLLER, "its image is built from the same commit"
 
 
 def test_every_version_can_be_renovated() -> None:

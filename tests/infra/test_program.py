@@ -55,7 +55,7 @@ def test_a_wrong_configuration_ends_the_program_before_anything_is_registered() 
         record(run)
     assert (
         str(refused.value)
-        == 'holdfast:platform.cloud: got "openstack"; allowed: local, aws, gcp. Write `cloud: local`.'
+        == 'holdfast:platform.cloud: got "openstack"; allowed: local, aws, azure, gcp. Write `cloud: local`.'
     ), "one message, and the kind of error which the engine shows without a traceback"
 
 
@@ -91,8 +91,8 @@ def test_nothing_is_registered_when_the_configuration_is_wrong() -> None:
 def test_every_stack_file_of_the_repository_is_valid(file: Path) -> None:
     platform = load_platform(file)
     assert platform.pools, f"{file.name} is an example to start from"
-    cloud = () if platform.cloud == "local" else (platform.cloud,)
-    assert provider_packages(platform) == (*cloud, "kubernetes"), "no stack needs another cloud's provider"
+    own = {"aws": ("aws",), "azure": ("azure-native",), "gcp": ("gcp",)}.get(platform.cloud, ())
+    assert provider_packages(platform) == (*own, "kubernetes"), "no stack needs another cloud's provider"
 
 
 def test_a_stack_file_is_read_as_the_program_reads_it(tmp_path: Path) -> None:

@@ -1,7 +1,17 @@
 """Which pods each kind of pool keeps away."""
 
 from scheduling.labels import CapacityType
-from scheduling.taints import GKE_SPOT_TAINT, GPU, SPOT, SYSTEM, gke_pool_taints, pool_taints
+from scheduling.taints import (
+    AKS_SPOT,
+    GKE_SPOT_TAINT,
+    GPU,
+    SPOT,
+    SYSTEM,
+    Taint,
+    aks_pool_taints,
+    gke_pool_taints,
+    pool_taints,
+)
 
 
 def test_a_cpu_pool_on_demand_takes_every_pod() -> None:
@@ -41,6 +51,25 @@ def test_a_toleration_names_its_taint_and_no_other() -> None:
         "value": "spot",
         "effect": "NoSchedule",
     }, "a toleration by key alone would let a pod onto nodes of a capacity type it did not ask for"
+
+
+def test_scale_sets_of_aks_have_the_taints_of_karpenters_pools_and_aks_own_for_spot() -> None:
+    for capacity in CapacityType:
+        for has_gpus in (False, True):
+            declared = aks_pool_taints(capacity=capacity, has_gpus=has_gpus)
+            own = {AKS_SPOT} if capacity is CapacityType.SPOT else set[Taint]()
+            shared = pool_taints(capacity=capacity, has_gpus=has_gpus)
+            assert set(declared) == {*shared, *own}, (
+                "a job that moves to the other way of scaling finds nothing new"
+            )
+
+
+def test_the_taint_of_aks_spot_nodes_is_the_one_aks_adds() -> None:
+    assert AKS_SPOT.as_taint() == {
+        "key": "kubernetes.azure.com/scalesetpriority",
+        "value": "spot",
+        "effect": "NoSchedule",
+    }, "declared otherwise, a pool would have two"
 
 
 def test_gke_is_never_told_of_the_taint_of_gpus() -> None:

@@ -16,11 +16,10 @@ from tests.support.admission_objects import (
     REWRITE,
     TOUCHED,
     admission_objects,
-    rewriting_objects,
 )
 from tests.support.control_plane import running_control_plane
 from tests.support.json_objects import obj, objects
-from tests.support.training_pods import RULES, container, pod
+from tests.support.training_pods import container, pod
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping
@@ -34,14 +33,6 @@ OTHER_NAMESPACE = "web"
 SPOT_TOLERATION = taints.SPOT.as_toleration()
 GPU_TOLERATION = taints.GPU.as_toleration()
 SELECTS_SPOT: Json = {"nodeSelector": {CAPACITY_TYPE: SPOT}}
-
-
-@contextmanager
-def running_admission(folder: Path) -> Generator[KubeClient]:
-    """A cluster where admission is in force and FallbackPolicy is known, with policies beside ours that change pods."""
-    with running_rules(folder, RULES, in_force, beside=rewriting_objects()) as client:
-        define_fallback_policies(client)
-        yield client
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from uuid import uuid4
 
 from rehearsal.autoscaling import Autoscaler
+from rehearsal.autoscaling.groups import InstanceGroups
 from rehearsal.kube.client import KubeClient
 from rehearsal.kube.summary import mapping, sequence
 from rehearsal.paths import Workspace
@@ -47,7 +48,7 @@ class GkeInUse:
         return cls(
             stack=stack,
             client=client,
-            autoscaler=Autoscaler(client, stack.cloud(), nodes, clock=clock),
+            autoscaler=Autoscaler(client, InstanceGroups(stack.cloud()), nodes, clock=clock),
             machines=Gke(client=client, cloud=stack.cloud(), nodes=nodes),
             clock=clock,
         )

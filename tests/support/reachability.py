@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypedDict
 
 from scheduling.labels import POOL
-from scheduling.reachability.facts import Limits, MachineRoom, PoolFacts, TierFacts
+from scheduling.reachability.facts import AddedToleration, Limits, MachineRoom, PoolFacts, TierFacts
 from scheduling.reachability.shape import Resources, Shape
 from scheduling.taints import GPU, SPOT
 from scheduling.tolerations import Toleration
@@ -39,7 +39,10 @@ def on_demand(name: str = "a100", **changed: object) -> PoolFacts:
         machines=(P4D,),
         limits=Limits(nodes=8),
         zones=frozenset({"us-east-1a", "us-east-1b"}),
-        added_tolerations=(Toleration.of(GPU), Toleration.of(SPOT)),
+        added_tolerations=(
+            AddedToleration(toleration=Toleration.of(GPU)),
+            AddedToleration(toleration=Toleration.of(SPOT)),
+        ),
     )
     return replace(facts, **changed)  # pyright: ignore[reportArgumentType]
 

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from pulumi.runtime import mocks as pulumi_mocks
 from pulumi.runtime import rpc
 
+from tests.support.azure_outputs import computed_outputs as computed_on_azure
+from tests.support.azure_outputs import shown
 from tests.support.eks_outputs import computed_outputs
 from tests.support.gke_outputs import computed_outputs as computed_on_google_cloud
 from tests.support.mocked_program import ListeningMonitor, loop_of_this_thread, run_mocked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from pulumi.runtime.proto import resource_pb2
 
@@ -31,7 +33,10 @@ Answer: TypeAlias = "Callable[[str, Json], Json]"
 
 @dataclass(frozen=True, kw_only=True)
 class Recorded:
-    """One registration: what was asked for, and with which options. Parents and dependencies are logical names."""
+    """One registration: what was asked for, and with which options. Parents and dependencies are logical names.
+
+    `made_of` holds, by property, the URNs of the resources that its value was made of.
+    """
 
     type: str
     name: str
@@ -47,6 +52,9 @@ class Recorded:
     delete_timeout: str
     import_id: str
     ignore_changes: frozenset[str]
+    replace_on_changes: frozenset[str]
+    deletes_first: bool
+    made_of: Mapping[str, tuple[str, ...]]
 
 
 @dataclass(kw_only=True)
@@ -96,8 +104,12 @@ class _Echo(pulumi_mocks.Mocks):
     def new_resource(self, args: pulumi_mocks.MockResourceArgs) -> tuple[str | None, dict[str, object]]:
         # In a preview nothing has an identity yet: whoever needs one has to live with an unknown.
         inputs = cast("dict[str, object]", args.inputs)  # pyright: ignore[reportUnknownMemberType] - untyped in the SDK
-        computed = {} if self._preview else _computed(args.typ, inputs)
-        return ("" if self._preview else f"{args.name}-id"), {**self._added(args), **inputs, **computed}
+        computed = {} if self._preview else _computed(args.typ, args.name, inputs)
+        return ("" if self._preview else f"{args.name}-id"), {
+            **self._added(args),
+            **shown(args.typ, inputs),
+            **computed,
+        }
 
     def _added(self, args: pulumi_mocks.MockResourceArgs) -> dict[str, object]:
         """What a cloud adds to nearly everything: a name, made up before the preview, and AWS an ARN after it."""
@@ -111,8 +123,12 @@ class _Echo(pulumi_mocks.Mocks):
         return {name: f"{args.name}-0a1b2c3", **({} if self._preview else {"arn": arn})}
 
 
-def _computed(kind: str, inputs: dict[str, object]) -> dict[str, object]:
-    return {**computed_outputs(kind, inputs), **computed_on_google_cloud(kind, inputs)}
+def _computed(kind: str, name: str, inputs: dict[str, object]) -> dict[str, object]:
+    return {
+        **computed_outputs(kind, inputs),
+        **computed_on_google_cloud(kind, inputs),
+        **computed_on_azure(kind, name, inputs),
+    }
 
 
 class _RecordingMonitor(ListeningMonitor):
@@ -149,6 +165,9 @@ def _recorded(request: resource_pb2.RegisterResourceRequest, urn: str) -> Record
         delete_timeout=request.customTimeouts.delete,
         import_id=request.importId,
         ignore_changes=frozenset(request.ignoreChanges),
+        made_of={name: tuple(sources.urns) for name, sources in request.propertyDependencies.items()},
+        replace_on_changes=frozenset(request.replaceOnChanges),
+        deletes_first=request.deleteBeforeReplace,
     )
 
 

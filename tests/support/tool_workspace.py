@@ -78,6 +78,9 @@ class PretendedGo:
         aws = folder / "modules/github.com/aws/karpenter-provider-aws"
         chart(aws / "charts/karpenter", values=KARPENTER_VALUES)
         crd(aws / "pkg/apis/crds", "ec2nodeclasses")
+        azure = folder / "modules/github.com/Azure/karpenter-provider-azure"
+        chart(azure / "charts/karpenter")
+        crd(azure / "pkg/apis/crds", "aksnodeclasses")
         nvidia = folder / "modules/github.com/NVIDIA/k8s-device-plugin"
         chart(nvidia / "deployments/helm/nvidia-device-plugin")
         chart(folder / "modules/github.com/aws/eks-charts/stable/aws-efa-k8s-device-plugin")

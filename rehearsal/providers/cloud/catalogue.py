@@ -158,6 +158,8 @@ class Catalogue:
     * `text`: makes a computed text nothing else says more about.
     * `fleets`: by token, the machines which an object of the type keeps running as nodes of its cluster.
     * `refuse_connection`: why an API server of this cloud cannot be called, in the client's words; None: it can.
+    * `known_while_updating`: of an object that an update is previewed for, the outputs beside its inputs that are known
+      meanwhile; None: all that the cloud would give.
     * `remarks`: what a rehearsal cannot show of the objects that exist and their owner must know.
     """
 
@@ -172,4 +174,5 @@ class Catalogue:
     messages: Messages = field(default_factory=Messages)
     fleets: Mapping[str, Fleet] = field(default_factory=dict[str, Fleet])
     refuse_connection: RefuseConnection = reach_everything
+    known_while_updating: frozenset[str] | None = None
     remarks: Remark = remark_nothing

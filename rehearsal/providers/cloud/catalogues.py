@@ -9,7 +9,7 @@ from rehearsal.providers.cloud.catalogue import Catalogue
 _MODULES = {
     "aws": "rehearsal.providers.cloud.aws.catalogue",
     "gcp": "rehearsal.providers.cloud.gcp.catalogue",
-    "azure-native": "rehearsal.providers.cloud.azure_native.catalogue",
+    "azure-native": "rehearsal.providers.cloud.azure.catalogue",
 }
 
 

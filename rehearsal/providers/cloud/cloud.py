@@ -12,7 +12,7 @@ from rehearsal.providers.cloud.machines import Machine, machines_in
 from rehearsal.providers.cloud.resource_type import ResourceType
 from rehearsal.providers.cloud.schema.package import Schema
 from rehearsal.providers.cloud.state import CloudObject, CloudState, Inventory
-from rehearsal.providers.values import Properties, Value, has_unknown, reveal
+from rehearsal.providers.values import UNKNOWN, Properties, Value, has_unknown, reveal
 from scheduling.json import Json
 
 
@@ -65,9 +65,16 @@ class Cloud:
         kind = self.kind(asked.type)
         inventory = self.state.read()
         current = self._existing(asked.type, object_id, inventory)
+        known = self.catalogue.known_while_updating
         if has_unknown(inputs):
-            return {**current.computed, **inputs, **planned_computed(kind, inputs)}
-        return {**inputs, **self._updated(kind, asked, current, inputs, inventory).computed}
+            planned = {**current.computed, **inputs, **planned_computed(kind, inputs)}
+        else:
+            planned = {**inputs, **self._updated(kind, asked, current, inputs, inventory).computed}
+        if known is None:
+            return planned
+        return {
+            name: value if name in inputs or name in known else UNKNOWN for name, value in planned.items()
+        }
 
     def update(self, asked: Asked, object_id: str, inputs: Properties) -> CloudObject:
         """Change an object in place. Raises RehearsalError where it is gone or the cloud refuses."""

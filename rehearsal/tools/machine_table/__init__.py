@@ -1,1 +1,1 @@
-"""The generator of AWS's machine table: what EC2 says of its instance types, in one small file."""
+"""The generator of the machine tables of AWS and Azure: what each says of its machines, in one small file."""

@@ -5,15 +5,14 @@ from __future__ import annotations
 import gzip
 import json
 import re
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 from rehearsal.errors import RehearsalError
+from rehearsal.tools.machine_table.modules import pinned_module, run
 from rehearsal.tools.machine_table.table import Market
-from rehearsal.tools.pins import pinned_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,11 +38,11 @@ _PRICE: Final = re.compile(r'"(?P<name>[a-z0-9-]+\.[a-z0-9-]+)": (?P<price>[0-9.
 def read_sources(project_root: Path) -> tuple[Sequence[Json], Market]:
     """What EC2 says of its types, and of what is sold where.
 
-    Fetches moto's wheel, and Karpenter's module as tools/kubernetes pins it. Raises RehearsalError where one of them
+    Fetches moto's wheel, and Karpenter's module as tools/karpenter pins it. Raises RehearsalError where one of them
     cannot be had.
     """
     with tempfile.TemporaryDirectory() as folder:
-        _run([*_INSTALL, "--target", folder, f"moto=={MOTO}"], project_root)
+        run([*_INSTALL, "--target", folder, f"moto=={MOTO}"], project_root)
         answers = Path(folder) / "moto" / "ec2" / "resources"
         described = cast("Mapping[str, Json]", _read(answers / "instance_types.json.gz"))
         types = _offered(answers / _OFFERINGS / "region", "InstanceType")
@@ -63,15 +62,11 @@ def prices(source: str) -> Mapping[str, Mapping[str, float]]:
 
 
 def _priced(project_root: Path) -> Mapping[str, Mapping[str, float]]:
-    folder = project_root / "tools" / "kubernetes"
-    version = pinned_text(project_root, "kubernetes", KARPENTER)
-    module = json.loads(_run(["go", "mod", "download", "-json", f"{KARPENTER}@{version}"], folder))
-    lists = sorted((Path(module["Dir"]) / "pkg" / "providers" / "pricing").glob("zz_generated.*.go"))
+    module = pinned_module(project_root, KARPENTER)
+    lists = sorted((module / "pkg" / "providers" / "pricing").glob("zz_generated.*.go"))
     found = {region: known for path in lists for region, known in prices(path.read_text()).items()}
     if not found.get(PRICED):
-        raise RehearsalError(
-            f"{KARPENTER} {version} has no prices of {PRICED}: look where its price lists went"
-        )
+        raise RehearsalError(f"{module} has no prices of {PRICED}: look where its price lists went")
     return found
 
 
@@ -89,13 +84,3 @@ def _read(path: Path) -> object:
         return json.loads(gzip.decompress(path.read_bytes()))
     except OSError as error:
         raise RehearsalError(f"moto {MOTO} has no {path.name}: look where its data went") from error
-
-
-def _run(command: Sequence[str], folder: Path) -> str:
-    try:
-        done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
-    except OSError as error:
-        raise RehearsalError(f"{command[0]} cannot be run ({error.strerror}): install it") from error
-    if done.returncode:
-        raise RehearsalError(f"`{' '.join(command)}` failed: {done.stderr.strip()}")
-    return done.stdout

@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.admission_cluster import running_admission
+from tests.support.admission_cluster import in_force
+from tests.support.admission_objects import rewriting_objects
+from tests.support.job_admission import running_job_admission
+from tests.support.training_pods import RULES
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="package")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Generator[KubeClient]:
-    """A cluster where admission is in force and FallbackPolicy is known."""
-    with running_admission(tmp_path_factory.mktemp("admission")) as client:
+    """A cluster where pods and jobs are admitted, with policies beside ours that change pods."""
+    folder = tmp_path_factory.mktemp("admission")
+    with running_job_admission(folder, RULES, in_force, beside=rewriting_objects()) as client:
         yield client

@@ -6,11 +6,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from components.admission.gke_rules import SAFE_TO_EVICT, gke_rules
+from components.admission.gke_rules import SAFE_TO_EVICT, gke_rules, spot_classes
 from scheduling import taints
-from scheduling.labels import GKE_PROVISIONING, GKE_SPOT, POOL
-from tests.support.admission_cluster import OTHER_NAMESPACE, TRAINING_NAMESPACE, admitted, running_rules
+from scheduling.labels import (
+    COMPUTE_CLASS,
+    FOLLOWS,
+    GKE_PROVISIONING,
+    GKE_SPOT,
+    POOL,
+    CapacityType,
+)
+from scheduling.pools import Pool
+from tests.support.admission_cluster import OTHER_NAMESPACE, TRAINING_NAMESPACE, admitted
 from tests.support.admission_model import annotations_of, tolerations_of
+from tests.support.job_admission import admitted_job, running_job_admission
+from tests.support.job_objects import jobset, pod_template, rayjob, replicated_job, selectors_of, worker_group
+from tests.support.json_objects import obj
 from tests.support.training_pods import POOLS, pod
 
 if TYPE_CHECKING:
@@ -21,14 +32,20 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.cluster
 
+CLASSES = {
+    "h100s": [Pool(name="h100-spot", capacity=CapacityType.SPOT, has_gpus=True, max_nodes=4)],
+    "kept": [Pool(name="h100", capacity=CapacityType.ON_DEMAND, has_gpus=True, max_nodes=4)],
+}
 SPOT_TOLERATION = taints.GKE_SPOT_TAINT.as_toleration()
 GPU_TOLERATION = taints.GPU.as_toleration()
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Generator[KubeClient]:
-    """A cluster with the rules of GKE in force."""
-    with running_rules(tmp_path_factory.mktemp("gke-admission"), gke_rules(POOLS), in_force) as client:
+    """A cluster with the rules of GKE in force, two of whose pools are of a ComputeClass."""
+    folder = tmp_path_factory.mktemp("gke-admission")
+    rules = gke_rules(POOLS, CLASSES)
+    with running_job_admission(folder, rules, in_force, selections=spot_classes(CLASSES)) as client:
         yield client
 
 
@@ -86,3 +103,40 @@ def test_other_namespaces_are_left_alone(cluster: KubeClient) -> None:
     found = admitted(cluster, other)
     assert tolerations_of(found) == [], "nobody said that jobs run there"
     assert annotations_of(found) == {}, "nor that their nodes are to be kept"
+
+
+@pytest.mark.parametrize("pool", ["h100-spot", "h100"])
+def test_a_pod_that_names_a_pool_of_a_class_is_let_into_it(cluster: KubeClient, pool: str) -> None:
+    found = tolerations_of(admitted(cluster, selecting({POOL: pool})))
+    keys = {str(each["key"]) for each in found}
+    assert keys == {COMPUTE_CLASS, taints.GPU.key}, "GKE does so only for those that name the class"
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        {GKE_SPOT: "true"},
+        {GKE_PROVISIONING: "spot"},
+        {GKE_SPOT: "true", GKE_PROVISIONING: "spot"},
+        {COMPUTE_CLASS: "h100s"},
+    ],
+)
+@pytest.mark.parametrize("kind", ["JobSet", "RayJob"])
+def test_a_job_on_gkes_spot_follows_from_the_first_tier(
+    cluster: KubeClient, kind: str, selector: Mapping[str, str]
+) -> None:
+    template = pod_template({**selector, "disk": "fast"})
+    job = jobset(replicated_job(template)) if kind == "JobSet" else rayjob(worker_group(template))
+    found = admitted_job(cluster, job)
+    assert obj(obj(found["metadata"])["labels"])[FOLLOWS] == "true", "nothing had to be added to the manifest"
+    assert selectors_of(found)["worker"] == {POOL: "a100-spot", "disk": "fast"}, (
+        "neither of GKE's labels may be left over for the tiers that follow"
+    )
+
+
+@pytest.mark.parametrize("selector", [{GKE_PROVISIONING: "standard"}, {COMPUTE_CLASS: "kept"}])
+def test_a_job_that_asks_gke_for_on_demand_is_left_alone(
+    cluster: KubeClient, selector: Mapping[str, str]
+) -> None:
+    found = admitted_job(cluster, jobset(replicated_job(pod_template(selector))))
+    assert selectors_of(found)["worker"] == selector, "its author chose"

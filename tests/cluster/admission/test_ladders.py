@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from components.fallback_policy.definition import API_VERSION, DEFINITION, KIND
+from components.fallback_policy.ladder import ladder_spec
 from components.fallback_policy.schema import MOST_TIERS
 from rehearsal.kube.errors import KubeError
 from tests.support.admission_cluster import TRAINING_NAMESPACE
 from tests.support.json_objects import obj, objects
+from tests.support.ladders import CONDUCT, FACTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,12 +26,12 @@ A100_SPOT: Json = {"pool": "a100-spot", "maxFailures": 5, "procurementTimeout": 
 A100: Json = {"pool": "a100"}
 
 
-def fallback_policy(tiers: Sequence[Json], name: str = "ladder") -> Json:
+def fallback_policy(tiers: Sequence[Json], name: str = "ladder", conduct: Json | None = None) -> Json:
     return {
         "apiVersion": API_VERSION,
         "kind": KIND,
         "metadata": {"name": name, "namespace": TRAINING_NAMESPACE},
-        "spec": {"tiers": list(tiers)},
+        "spec": {"tiers": list(tiers), **(conduct or {})},
     }
 
 
@@ -89,6 +91,85 @@ def test_a_ladder_that_cannot_be_walked_is_refused_with_the_reason(
 ) -> None:
     with pytest.raises(KubeError, match=reason):
         accepted(cluster, fallback_policy(tiers))
+
+
+@pytest.mark.parametrize(
+    "conduct",
+    [
+        {},
+        {"failures": "any"},
+        {"failures": "evictions", "outageWindow": "5m", "applicationFailures": 0},
+        {"returnAfter": "4h"},
+        {"returnAfter": "4h", "holdTimeout": "10m"},
+        {"giveUpAfter": "24h", "startTimeout": "30m", "deadline": "48h", "applicationFailures": -1},
+    ],
+)
+def test_how_jobs_walk_the_ladder_is_stored_as_it_is_written(cluster: KubeClient, conduct: Json) -> None:
+    stored = accepted(cluster, fallback_policy([A100_SPOT, A100], conduct=conduct))
+    assert stored["spec"] == {"tiers": [A100_SPOT, A100], **conduct}, (
+        "what is left out is the controller's to choose"
+    )
+
+
+@pytest.mark.parametrize(
+    ("reason", "tiers", "conduct"),
+    [
+        ("Unsupported value", [A100_SPOT, A100], {"failures": "all"}),
+        ("should match", [A100_SPOT, A100], {"outageWindow": "300"}),
+        ("must be a time with its units", [A100_SPOT, A100], {"giveUpAfter": "0s"}),
+        ("greater than or equal to -1", [A100_SPOT, A100], {"applicationFailures": -2}),
+        ("less than or equal to 10000", [A100_SPOT, A100], {"applicationFailures": 99999}),
+        ("a ladder of one tier has no better one", [A100], {"returnAfter": "4h"}),
+        ("only returnAfter opens", [A100_SPOT, A100], {"holdTimeout": "10m"}),
+    ],
+)
+def test_a_setting_that_means_nothing_is_refused_with_the_reason(
+    cluster: KubeClient, reason: str, tiers: Sequence[Json], conduct: Json
+) -> None:
+    with pytest.raises(KubeError, match=reason):
+        accepted(cluster, fallback_policy(tiers, conduct=conduct))
+
+
+def test_the_facts_of_a_pool_are_stored_as_they_are_written(cluster: KubeClient) -> None:
+    tiers = objects(ladder_spec(CONDUCT, {"a100-spot": FACTS})["tiers"])
+    stored = accepted(cluster, fallback_policy(tiers))
+    assert obj(stored["spec"])["tiers"] == tiers, "labels, taints and sizes alike"
+
+
+@pytest.mark.parametrize(
+    ("reason", "facts"),
+    [
+        ("facts.capacity: Required", {}),
+        ("Unsupported value", {"capacity": "reserved"}),
+        ("Unsupported value", {"capacity": "spot", "taints": [{"key": "a", "effect": "Never"}]}),
+        ("Too many", {"capacity": "spot", "labels": {f"k{i}": "v" for i in range(17)}}),
+        ("should match", {"capacity": "spot", "machine": {"cpu": "many", "memory": "1Gi"}}),
+        ("greater than or equal to 1", {"capacity": "spot", "maxNodes": 0}),
+    ],
+)
+def test_facts_that_no_pool_can_have_are_refused(cluster: KubeClient, reason: str, facts: Json) -> None:
+    with pytest.raises(KubeError, match=reason):
+        accepted(cluster, fallback_policy([{**A100_SPOT, "facts": facts}, A100]))
+
+
+def test_a_tier_of_another_cluster_is_refused(cluster: KubeClient) -> None:
+    with pytest.raises(KubeError, match="leave cluster out"):
+        accepted(cluster, fallback_policy([{**A100_SPOT, "cluster": "us-east"}, A100]))
+
+
+def test_a_summary_can_be_reported(cluster: KubeClient) -> None:
+    status: Json = {
+        "observedGeneration": 1,
+        "summary": "1 running, 1 waiting",
+        "jobs": 2,
+        "moving": 0,
+        "tiers": [{"pool": "a100-spot", "jobs": 1, "waiting": 1}, {"pool": "a100", "jobs": 1, "waiting": 0}],
+        "problems": ["spec.tiers[0].pool: there is no pool a100-spot"],
+    }
+    stored = cluster.merge_patch(
+        API_VERSION, KIND, "ladder", {"status": status}, namespace=TRAINING_NAMESPACE, subresource="status"
+    )
+    assert stored["status"] == status, "what is not in the definition would be dropped without a word"
 
 
 def test_a_ladder_of_another_name_is_refused_since_no_job_would_follow_it(cluster: KubeClient) -> None:

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from components.fallback_policy.definition import API_VERSION, KIND
 from components.fallback_policy.ladder import ladder_spec
 from rehearsal.kube.errors import KubeError
+from scheduling.conduct import conduct_problems
 from scheduling.labels import CapacityType
-from scheduling.ladder import Ladder, Tier, ladder_problems
+from scheduling.ladder import FOREVER, Failures, Ladder, Tier, ladder_problems
 from scheduling.pools import Pool
 from tests.support.admission_cluster import TRAINING_NAMESPACE
 
@@ -35,7 +36,16 @@ tiers = st.builds(
     max_failures=st.sampled_from((None, None, -1, 0, 5)),
     procurement_timeout=st.sampled_from((None, None, timedelta(seconds=1), timedelta(hours=1, minutes=30))),
 )
-ladders = st.builds(Ladder, tiers=st.lists(tiers, min_size=1, max_size=4).map(tuple))
+sometimes = st.sampled_from((None, None, timedelta(hours=4)))
+ladders = st.builds(
+    Ladder,
+    tiers=st.lists(tiers, min_size=1, max_size=4).map(tuple),
+    failures=st.sampled_from((None, *Failures)),
+    outage_window=sometimes,
+    application_failures=st.sampled_from((None, FOREVER, 0)),
+    return_after=sometimes,
+    hold_timeout=sometimes,
+)
 
 
 @settings(
@@ -49,7 +59,7 @@ ladders = st.builds(Ladder, tiers=st.lists(tiers, min_size=1, max_size=4).map(tu
 def test_a_ladder_is_accepted_exactly_when_the_configuration_accepts_it(
     cluster: KubeClient, ladder: Ladder
 ) -> None:
-    problems = [str(problem) for problem in ladder_problems(ladder, POOLS, "ladder")]
+    problems = [*ladder_problems(ladder, POOLS, "ladder"), *conduct_problems(ladder, "fallback")]
     manifest = {
         "apiVersion": API_VERSION,
         "kind": KIND,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from components.admission.expressions import limits, selects, text, toleration_patch
+from components.admission.expressions import label_patch, limits, selects, text, toleration_patch
 from components.admission.rules import NodeSelection
 from scheduling.taints import Taint
 
@@ -32,3 +32,11 @@ def test_what_is_added_is_the_taints_own_toleration() -> None:
         'Object.spec.tolerations{key: "cloud.google.com/gke-spot", operator: "Equal", '
         'value: "true", effect: "NoSchedule"}'
     ) in patch, "another cloud's taint is only another argument"
+
+
+def test_a_label_is_for_the_pods_of_one_service_account() -> None:
+    patch = label_patch("azure.workload.identity/use", "true", service_account="trainer")
+    assert patch.startswith('object.spec.?serviceAccountName.orValue("") != "trainer" || '), (
+        "a pod that reads no checkpoints is given no identity"
+    )
+    assert 'jsonpatch.escapeKey("azure.workload.identity/use")' in patch, "a slash in a key would be a path"

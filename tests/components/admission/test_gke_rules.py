@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from components.admission.gke_rules import SAFE_TO_EVICT, gke_rules
+from components.admission.gke_rules import SAFE_TO_EVICT, gke_rules, spot_classes
 from components.admission.manifests import policy_spec
 from components.admission.rules import AnnotationRule, NodeSelection, TolerationRule
 from scheduling import taints
-from scheduling.labels import GKE_PROVISIONING, GKE_SPOT, POOL
+from scheduling.labels import COMPUTE_CLASS, GKE_PROVISIONING, GKE_SPOT, POOL
 from tests.support.training_pods import POOLS
 
 SPOT_RULE, GPU_RULE, KEPT_RULE = gke_rules(POOLS)
@@ -46,3 +46,28 @@ def test_pools_that_are_not_selected_by_name_leave_rules_that_let_nobody_in() ->
     assert isinstance(spot, TolerationRule), "spot can still be asked for by label"
     assert isinstance(gpu, TolerationRule), "and nothing is"
     assert gpu.selections == (NodeSelection(key=POOL, values=()),), "there is no GPU pool to name"
+
+
+def test_pods_that_name_a_pool_of_a_class_tolerate_the_classs_taint() -> None:
+    on_spot, on_demand = POOLS[3], POOLS[2]
+    rules = gke_rules(POOLS[:2], {"gpus-on-spot": [on_spot], "gpus-kept": [on_demand]})
+    found = {rule.name: rule for rule in rules if isinstance(rule, TolerationRule)}
+    assert found["class-gpus-on-spot"] == TolerationRule(
+        name="class-gpus-on-spot",
+        taint=taints.Taint(key=COMPUTE_CLASS, value="gpus-on-spot"),
+        selections=(NodeSelection(key=POOL, values=("a100-spot",)),),
+    ), "a ladder names pools, and GKE lets in only who names the class"
+    assert found["gpu"].selections == (NodeSelection(key=POOL, values=("a100-spot", "a100")),), (
+        "a helper needs GKE's own toleration as well"
+    )
+    assert found["spot"].selections[-1] == NodeSelection(key=POOL, values=("cpu-spot",)), (
+        "nodes of a class have its taint and not that of spot"
+    )
+
+
+def test_a_class_of_spot_pools_is_a_way_to_ask_for_spot() -> None:
+    classes = {"gpus-on-spot": [POOLS[3]], "gpus-kept": [POOLS[2]]}
+    assert spot_classes(classes) == (NodeSelection(key=COMPUTE_CLASS, values=("gpus-on-spot",)),), (
+        "a job that selects it follows its ladder"
+    )
+    assert spot_classes({}) == (), "without classes nobody can"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pulumi
 import pytest
 
+from components.fallback_policy.facts import facts_object
 from components.namespace.component import (
     SERVICE_ACCOUNT,
     PodSecurity,
@@ -13,7 +14,8 @@ from components.namespace.component import (
     service_account_of,
 )
 from scheduling.ladder import Ladder, Tier
-from tests.support.json_objects import obj
+from tests.support.json_objects import obj, objects
+from tests.support.ladders import FACTS
 from tests.support.recorder import Recording, record
 
 LADDER = Ladder(tiers=(Tier(pool="a100-spot", max_failures=5), Tier(pool="a100")))
@@ -57,6 +59,27 @@ def test_its_jobs_have_a_ladder_under_the_name_they_look_for() -> None:
     )
 
 
+def test_its_ladder_says_what_is_known_of_its_pools() -> None:
+    args = TrainingNamespaceArgs(
+        namespace="vision", ladder=LADDER, checkpoint_uri=URI, pools={"a100-spot": FACTS}
+    )
+    ladder = record(lambda: TrainingNamespace("vision", args)).one("holdfast.dev/v1alpha1:FallbackPolicy")
+    first, second = objects(obj(ladder.inputs["spec"])["tiers"])
+    assert first["facts"] == facts_object(FACTS), "an empty pool has no node to be looked at"
+    assert "facts" not in second, "of the other nothing is known"
+
+
+def test_the_fallback_controller_may_move_its_jobs() -> None:
+    binding = recorded().one(":RoleBinding")
+    assert obj(binding.inputs["metadata"])["namespace"] == "vision", (
+        "here, and in no namespace that trains nothing"
+    )
+    assert obj(binding.inputs["roleRef"])["name"] == "fallback-controller-jobs", "what it does to jobs"
+    assert binding.inputs["subjects"] == [
+        {"kind": "ServiceAccount", "name": "fallback-controller", "namespace": "holdfast-system"}
+    ], "and nobody else"
+
+
 def test_its_pods_learn_where_their_checkpoints_are() -> None:
     checkpoints = recorded().one("core/v1:ConfigMap")
     assert checkpoints.inputs["metadata"] == {"name": "checkpoints", "namespace": "vision"}, (
@@ -82,7 +105,7 @@ def test_everything_in_it_comes_after_the_namespace() -> None:
         for resource in everything
         if resource.name.startswith("vision-") and "Namespace" not in resource.type
     ]
-    assert len(inside) == 3, "service account, checkpoints and ladder"
+    assert len(inside) == 4, "service account, checkpoints, ladder, and the controller's way in"
     for resource in inside:
         assert "vision-namespace" in resource.depends_on, f"{resource.name} needs the namespace to lie in"
 
@@ -108,3 +131,14 @@ def test_its_service_account_can_have_another_name() -> None:
 def test_two_environments_have_two_names() -> None:
     names = {SERVICE_ACCOUNT, service_account_of("gcp-dev"), service_account_of("gcp-prod")}
     assert len(names) == 3, "they would share their checkpoints"
+
+
+def test_its_service_account_can_say_whose_identity_its_pods_have() -> None:
+    identity = {"azure.workload.identity/client-id": pulumi.Output.from_input("an-id")}
+    args = TrainingNamespaceArgs(namespace="vision", ladder=LADDER, checkpoint_uri=URI, identity=identity)
+    account = record(lambda: TrainingNamespace("vision", args)).one("core/v1:ServiceAccount")
+    assert account.inputs["metadata"] == {
+        "name": "trainer",
+        "namespace": "vision",
+        "annotations": {"azure.workload.identity/client-id": "an-id"},
+    }, "where a cloud's own webhook reads it there"

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from components.operators.device_plugins import DevicePlugins, DevicePluginsArgs
-from scheduling.taints import GPU, SPOT, SYSTEM, Taint
+from scheduling.taints import AKS_SPOT, GPU, SPOT, SYSTEM, Taint
 from tests.support.inputs import objects, text, value
 from tests.support.recorder import Recorded, Recording, record
 
@@ -53,7 +53,7 @@ def test_where_no_pool_has_fabric_adapters_their_plugin_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("which", PLUGINS)
-@pytest.mark.parametrize("taint", [SPOT, GPU, SYSTEM], ids=lambda taint: taint.key)
+@pytest.mark.parametrize("taint", [SPOT, AKS_SPOT, GPU, SYSTEM], ids=lambda taint: taint.key)
 def test_a_plugin_tolerates_every_taint_of_ours(which: str, taint: Taint) -> None:
     assert tolerates(plugin(recorded(), which), taint), (
         "a node that keeps its plugin out never offers the devices which its pods wait for"

@@ -41,6 +41,7 @@ def test_namespaces_go_first_while_what_their_finalizers_wait_for_is_there(name:
         )
         assert earlier >= names(name, ":NodePool", ":ComputeClass"), "pods that still run write to the end"
         assert "fallback-policy-crd" in earlier, "its ladder is one of these"
+        assert "fallback-controller-deployment" in earlier, "a job that is half way is not left there"
         assert earlier >= names(name, "MutatingAdmissionPolicyBinding"), (
             "pods without tolerations stay pending"
         )
@@ -122,3 +123,12 @@ def test_the_network_goes_last(name: str) -> None:
     assert bool(network) == (name != "brought"), "a network that is brought stays as it is"
     for resource in [*stack(name).of(":Cluster"), *stack(name).of(":NodePool")]:
         assert before(name, resource) >= network, f"what {resource.name} starts drains through it"
+
+
+@every_stack
+def test_the_fallback_controller_goes_before_the_pools_whose_jobs_it_would_move(name: str) -> None:
+    controller = stack(name).one(":Deployment", "fallback-controller-deployment")
+    assert before(name, controller) >= names(name, ":NodePool"), (
+        "nodes that go would look like evictions to it"
+    )
+    assert not before(name, controller) & names(name, "TrainingNamespace"), "and jobs go before it"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from rehearsal.autoscaling import Autoscaler, autoscaler
+from rehearsal.autoscaling.groups import InstanceGroups
 from rehearsal.errors import RehearsalError
 from rehearsal.kube.cancellation import Cancellation
 from rehearsal.kube.errors import KubeCancelled
@@ -48,7 +49,7 @@ def _autoscaler(server: _Server, tmp_path: Path, *, has_pools: bool = True) -> A
     if has_pools:
         with cloud.changing() as inventory:
             inventory.put(node_pool())
-    return Autoscaler(cast("KubeClient", server), cloud, NoNodes())
+    return Autoscaler(cast("KubeClient", server), InstanceGroups(cloud), NoNodes())
 
 
 def test_it_tries_again_after_a_failure_and_ends_when_it_is_told_to(

@@ -3,9 +3,9 @@
 from datetime import UTC, datetime
 from fractions import Fraction
 
+from rehearsal.autoscaling.node_groups import PoolSeen
 from rehearsal.autoscaling.observing import (
     SHUTTING_DOWN,
-    PoolSeen,
     class_priorities,
     empty_nodes,
     offers,

@@ -117,6 +117,12 @@ def test_a_deleted_pod_fails_before_it_goes() -> None:
     assert "Running" not in removed, "a pod that vanished while Running would never be seen to fail"
 
 
+def test_a_pod_may_take_its_time_to_end() -> None:
+    delay = mapping(mapping(mapping(stages()["pod-is-terminated"])["spec"])["delay"])
+    assert delay["durationMilliseconds"] == 0, "by itself it ends at once"
+    assert "terminates-in" in str(delay["durationFrom"]), "a real one writes its checkpoint first"
+
+
 def test_a_hosted_pod_is_not_said_to_run_by_anyone_but_its_host() -> None:
     selector = mapping(mapping(stages()["pod-runs"]["spec"])["selector"])
     rules = [mapping(mapping(each)["jq"]) for each in sequence(selector["matchExpressions"])]

@@ -12,7 +12,12 @@ from tests.support.hosted_pods import pod, to_adapt
 
 @pytest.mark.parametrize(
     ("app", "namespace"),
-    [("jobset", "jobset-system"), ("kuberay-operator", "kuberay-system"), ("karpenter", "karpenter")],
+    [
+        ("jobset", "jobset-system"),
+        ("kuberay-operator", "kuberay-system"),
+        ("karpenter", "karpenter"),
+        ("fallback-controller", "holdfast-system"),
+    ],
 )
 def test_an_operators_pod_is_known_by_its_charts_label_and_its_namespace(app: str, namespace: str) -> None:
     found = controller_of(pod(labels={"app.kubernetes.io/name": app}, namespace=namespace))
@@ -108,6 +113,23 @@ def test_karpenter_that_brings_its_own_market_keeps_it() -> None:
     invocation = CONTROLLERS["karpenter"].adapt(to_adapt(variables=given))
     assert invocation.files == {}, "there is nothing to write"
     assert invocation.variables["INSTANCE_TYPES_FILE_PATH"] == given["INSTANCE_TYPES_FILE_PATH"], "as given"
+
+
+def test_the_fallback_controller_is_run_from_this_checkout_on_a_loopback_port() -> None:
+    controller = CONTROLLERS["fallback-controller"]
+    assert controller.module == "fallback", "there is no program to build"
+    invocation = controller.adapt(to_adapt(args=("--lease=l", "--port=8080")))
+    assert invocation.args == (
+        "-m",
+        "fallback",
+        "--lease=l",
+        "--port=8080",
+        "--address=127.0.0.1",
+        "--port=18080",
+    ), "its container's own arguments come first, so that these win"
+    assert (Path(invocation.variables["PYTHONPATH"]) / "fallback" / "__main__.py").is_file(), (
+        "wherever it is run"
+    )
 
 
 @pytest.mark.parametrize("app", sorted(CONTROLLERS))

@@ -37,6 +37,20 @@ def test_a_job_succeeds_when_its_head_is_annotated() -> None:
     assert mapping(said.body)["status"] == "SUCCEEDED", "its author said so"
 
 
+def test_a_job_fails_when_its_head_is_annotated() -> None:
+    annotated: Json = {"annotations": {"holdfast.dev/fail": "true"}}
+    failed = pod(metadata=annotated, status={"phase": "Running"})
+    said = answer("GET", f"{URL}/api/jobs/rj-1", {}, heads(failed))
+    assert mapping(said.body)["status"] == "FAILED", "its author said so"
+
+
+def test_a_head_may_be_told_to_be_silent() -> None:
+    annotated: Json = {"annotations": {"holdfast.dev/silent": "true"}}
+    silent = pod(metadata=annotated, status={"phase": "Running"})
+    said = answer("GET", f"{URL}/api/jobs/rj-1", {}, heads(silent))
+    assert said.status.startswith("502"), "it runs, and yet nothing comes back"
+
+
 def test_a_submission_is_accepted_under_its_own_name() -> None:
     said = answer("POST", f"{URL}/api/jobs/", {"submission_id": "rj-1"}, heads(RUNNING))
     assert said.body == {"job_id": "rj-1", "submission_id": "rj-1"}, "KubeRay looks for it by this name"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduling.reachability.facts import Limits, MachineRoom, PoolFacts
+from scheduling.reachability.facts import AddedToleration, Limits, MachineRoom, PoolFacts
 from scheduling.reachability.links import Broken, Untold, doubts
 from scheduling.reachability.shape import Resources, Shape
 from scheduling.taints import GPU, SPOT, Taint
@@ -93,9 +93,16 @@ def test_the_room_for_a_gang_is_that_of_the_machine_type_which_holds_most():
 
 
 def test_a_spot_pool_keeps_away_pods_that_tolerate_only_gpus():
-    assert links(shape(), spot(added_tolerations=(Toleration.of(GPU),))) == ["taints"], (
-        "the spot taint is left"
-    )
+    assert links(shape(), spot(added_tolerations=(AddedToleration(toleration=Toleration.of(GPU)),))) == [
+        "taints"
+    ], "the spot taint is left"
+
+
+def test_a_toleration_for_gpu_pods_is_not_given_to_pods_without():
+    pool = on_demand(added_tolerations=(AddedToleration(toleration=Toleration.of(GPU), for_gpu_pods=True),))
+    assert doubts(shape(), pool) == (), "pods with GPUs are let in"
+    without = shape(requests=Resources(cpu_millis=1000, memory_mib=1024))
+    assert links(without, pool) == ["taints"], "a helper without is not"
 
 
 def test_a_wish_of_a_taint_keeps_nobody_away():

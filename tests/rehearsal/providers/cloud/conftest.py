@@ -26,3 +26,12 @@ def aws(state_file: Path) -> Generator[Provider]:
 def gcp(state_file: Path) -> Generator[Provider]:
     with serve(CloudProvider("gcp", state_file, Faults())) as served, calling(served.port) as provider:
         yield provider
+
+
+@pytest.fixture
+def azure(state_file: Path) -> Generator[Provider]:
+    with (
+        serve(CloudProvider("azure-native", state_file, Faults())) as served,
+        calling(served.port) as provider,
+    ):
+        yield provider

@@ -114,7 +114,8 @@ def test_a_secret_input_comes_back_secret_and_is_kept_in_plain(aws: Provider, st
         ),
         (
             "azure-native",
-            "azure-native:containerservice:ManagedCluster",
+            # One that nothing more is known of than its SDK says.
+            "azure-native:containerservice:ManagedClusterSnapshot",
             {"resourceGroupName": "rg"},
             "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/rg/providers/Microsoft.Containerservice/",
         ),

@@ -57,6 +57,11 @@ class NodeTemplate:
     is_spot: bool
     hourly_price: float
 
+    @property
+    def spreads(self) -> bool:
+        """Whether the zone with the fewest nodes gets the next."""
+        return self.location_policy == "BALANCED"
+
     def labels_in(self, zone: str) -> Mapping[str, str]:
         """Return the labels of the pool's nodes in a zone, but for that with the node's own name."""
         return {**self.labels, ZONE: zone, REGION: region_of(zone), "topology.gke.io/zone": zone}

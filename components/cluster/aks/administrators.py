@@ -1,0 +1,82 @@
+"""Who may do everything in a cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pulumi import ComponentResource, Output, ResourceOptions
+
+from components.iam.azure_assignment import Assignment, AssignmentArgs
+from components.iam.azure_roles import AKS_RBAC_CLUSTER_ADMIN
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pulumi import Input
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeployerArgs:
+    """Whoever makes the stack, by their object id, and the resource group that the cluster is going to be in."""
+
+    subscription_id: str
+    resource_group: Input[str]
+    principal_id: str
+
+
+class Deployer(ComponentResource):
+    """Lets whoever makes the stack into the cluster, before there is one.
+
+    Creates their role on the resource group, which holds for clusters in it. It is theirs as long as the stack is there,
+    also when somebody else runs `up`: who that may be, `admins` says. Otherwise each of two who take turns would take the
+    other's role away, and find their own not heeded yet.
+    """
+
+    def __init__(self, name: str, args: DeployerArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:Deployer", name, None, opts)
+        Assignment(
+            f"{name}-role",
+            AssignmentArgs(
+                subscription_id=args.subscription_id,
+                scope=Output.from_input(args.resource_group).apply(
+                    lambda group: f"/subscriptions/{args.subscription_id}/resourceGroups/{group}"
+                ),
+                role=AKS_RBAC_CLUSTER_ADMIN,
+                principal_id=args.principal_id,
+                kept=True,
+            ),
+            opts=ResourceOptions(parent=self),
+        )
+        self.register_outputs({})
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdministratorsArgs:
+    """Users, groups and principals by their object ids, and the cluster."""
+
+    subscription_id: str
+    cluster_id: Input[str]
+    principal_ids: Sequence[str]
+
+
+class Administrators(ComponentResource):
+    """Lets further people, groups and pipelines into a cluster.
+
+    Creates a role for each of them, on the cluster itself: the deployer, who has one on the group, may be among them.
+    """
+
+    def __init__(self, name: str, args: AdministratorsArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:Administrators", name, None, opts)
+        for principal_id in args.principal_ids:
+            Assignment(
+                f"{name}-{principal_id}",
+                AssignmentArgs(
+                    subscription_id=args.subscription_id,
+                    scope=args.cluster_id,
+                    role=AKS_RBAC_CLUSTER_ADMIN,
+                    principal_id=principal_id,
+                ),
+                opts=ResourceOptions(parent=self),
+            )
+        self.register_outputs({})

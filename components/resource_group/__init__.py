@@ -1,0 +1,1 @@
+"""The resource group that a stack on Azure is in."""

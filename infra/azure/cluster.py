@@ -1,0 +1,79 @@
+"""The cluster of an Azure stack."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from components.cluster.aks.access import PrivateAccess, PublicAccess
+from components.cluster.aks.component import AksCluster, AksClusterArgs
+from components.cluster.aks.maintenance import Maintenance, NoUpgrades
+from components.cluster.aks.system_pool import SystemNodesArgs
+from components.cluster.aks.upgrades import Upgrades
+
+if TYPE_CHECKING:
+    from pulumi import Input
+
+    from components.cluster.aks.access import ApiServerAccess
+    from components.cluster.aks.maintenance import Day
+    from components.network.azure_contract import NodeSubnet
+    from infra.config.azure import AzurePlatform
+    from infra.config.azure_cluster import AzureAccess
+    from infra.config.azure_maintenance import AzureMaintenance
+    from infra.subscription import Subscription
+
+
+def cluster_of(
+    platform: AzurePlatform,
+    subscription: Subscription,
+    network: NodeSubnet,
+    resource_group: Input[str],
+    name: str,
+) -> AksCluster:
+    """The stack's cluster, under its physical name."""
+    asked = platform.cluster
+    system = asked.system_nodes
+    return AksCluster(
+        "cluster",
+        AksClusterArgs(
+            cluster_name=name,
+            location=platform.location,
+            subscription_id=subscription.subscription_id,
+            tenant_id=subscription.tenant_id,
+            resource_group=resource_group,
+            node_resource_group=f"{name}-nodes",
+            version=asked.version,
+            scaling=asked.scaling.value,
+            network=network,
+            access=_access(asked.access),
+            deployer=subscription.deployer,
+            admins=asked.admins,
+            login=asked.login.value,
+            maintenance=_maintenance(asked.maintenance),
+            upgrades=Upgrades(cluster=asked.upgrades.cluster.value, node_os=asked.upgrades.node_os.value),
+            system_nodes=SystemNodesArgs(
+                vm_size=system.vm_size, count=system.count, zones=system.zones, disk_gib=system.disk_gib
+            ),
+            protected=platform.protected,
+            pods_cidr=platform.network.pods_cidr,
+            services_cidr=platform.network.services_cidr,
+            disk_encryption_set_id=asked.disk_encryption_set,
+        ),
+    )
+
+
+def _access(asked: AzureAccess) -> ApiServerAccess:
+    if asked.public is not None:
+        return PublicAccess(cidrs=asked.public.cidrs)
+    return PrivateAccess(public_name=asked.public_name)
+
+
+def _maintenance(asked: AzureMaintenance) -> Maintenance:
+    window = asked.window
+    return Maintenance(
+        day=cast("Day", window.day.value.capitalize()),
+        start=window.start,
+        hours=window.hours,
+        start_date=window.start_date,
+        every_weeks=window.every_weeks,
+        exclusions=[NoUpgrades(start=each.start, end=each.end) for each in asked.exclusions],
+    )

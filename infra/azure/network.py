@@ -1,0 +1,32 @@
+"""The network of an Azure stack: made for it, or brought."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from components.network.azure import AzureNetwork, AzureNetworkArgs
+from components.network.azure_existing import ExistingAzureNetwork
+from infra.config.azure_network import BroughtAzureNetwork
+
+if TYPE_CHECKING:
+    from pulumi import Input
+
+    from components.network.azure_contract import NodeSubnet
+    from infra.config.azure import AzurePlatform
+
+
+def network_of(platform: AzurePlatform, resource_group: Input[str], label: str) -> NodeSubnet:
+    """The stack's network; names in the resource group begin with `label`."""
+    asked = platform.network
+    if isinstance(asked, BroughtAzureNetwork):
+        return ExistingAzureNetwork(
+            subnet_id=asked.subnet_id,
+            outbound=asked.outbound.value,
+            egress_cidrs=asked.egress_cidrs,
+        )
+    return AzureNetwork(
+        "network",
+        AzureNetworkArgs(
+            location=platform.location, resource_group=resource_group, cidr=asked.cidr, label=label
+        ),
+    )

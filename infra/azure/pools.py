@@ -1,0 +1,119 @@
+"""The pools of an Azure stack: NodePools of node auto-provisioning, or scale sets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pulumi
+
+from components.pools.aks import AksPool, AksPoolArgs
+from components.pools.aks_node_class import AksNodeClassArgs, aks_node_class
+from components.pools.karpenter import KarpenterPool, KarpenterPoolArgs
+from components.pools.node_pool import node_labels
+from infra import naming
+from infra.config.azure import NapPlatform
+from scheduling.labels import CAPACITY_TYPE
+from scheduling.pool_facts import PoolFacts, pool_facts
+from scheduling.pools import weights
+from scheduling.spot_choice import spot_pool_warnings
+from scheduling.taints import aks_pool_taints
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from components.cluster.aks.component import AksCluster
+    from infra.config.azure import AzurePlatform, FixedPlatform
+    from infra.config.azure_pool import FixedPool, NapPool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ground:
+    """What a cluster's machines stand on; `tags` are put on every machine."""
+
+    cluster: AksCluster
+    tags: Mapping[str, str]
+
+
+def make_pools(
+    platform: AzurePlatform, ground: Ground, *, after: pulumi.ResourceOptions
+) -> Sequence[pulumi.Resource]:
+    """Make every pool, each after what `after` names.
+
+    Scale sets come one after the other: AKS takes hold of the virtual network for each, and fails the one that finds it
+    in another's hands (https://github.com/Azure/AKS/issues/4522).
+    """
+    if isinstance(platform, NapPlatform):
+        weight = weights(platform.scheduling_pools())
+        return [_provisioned(pool, platform, ground, weight[pool.name], after) for pool in platform.pools]
+    made: list[AksPool] = []
+    for pool in platform.pools:
+        in_turn = pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=made[-1:]))
+        made.append(_scale_set(pool, platform, ground, in_turn))
+    return made
+
+
+def pool_facts_of(platform: AzurePlatform) -> Mapping[str, PoolFacts]:
+    """What the fallback controller is told of each pool, by name, with the taint that AKS adds to spot scale sets."""
+    if isinstance(platform, NapPlatform):
+        provisioned = [
+            (each.as_pool(platform.location), each.machines(platform.location)) for each in platform.pools
+        ]
+        return {
+            pool.name: pool_facts(pool, machines, pool.taints, node_labels(pool, efa=False))
+            for pool, machines in provisioned
+        }
+    found: dict[str, PoolFacts] = {}
+    for asked in platform.pools:
+        pool, machine = asked.as_pool(), asked.machine()
+        if machine is not None:
+            taints = aks_pool_taints(capacity=pool.capacity, has_gpus=pool.has_gpus)
+            labels = {**node_labels(pool, efa=False), CAPACITY_TYPE: pool.capacity.value}
+            found[pool.name] = pool_facts(pool, [machine], taints, labels)
+    return found
+
+
+def _provisioned(
+    asked: NapPool, platform: NapPlatform, ground: Ground, weight: int, after: pulumi.ResourceOptions
+) -> KarpenterPool:
+    pool, machines = asked.as_pool(platform.location), asked.machines(platform.location)
+    for warning in spot_pool_warnings(pool, machines):
+        pulumi.log.warn(warning)
+    return KarpenterPool(
+        naming.pool(asked.name),
+        KarpenterPoolArgs(
+            pool=pool,
+            machines=machines,
+            node_class=aks_node_class(AksNodeClassArgs(disk_gib=asked.disk_gib, tags=ground.tags)),
+            weight=weight,
+            # Node auto-provisioning knows a zone by its location too: `westeurope-1`.
+            zones=[f"{platform.location}-{zone}" for zone in asked.zones],
+            roll_out=asked.roll_out,
+        ),
+        opts=after,
+    )
+
+
+def _scale_set(
+    asked: FixedPool, platform: FixedPlatform, ground: Ground, after: pulumi.ResourceOptions
+) -> AksPool:
+    machine = asked.machine()
+    if machine is None:
+        raise ValueError(f"VM size {asked.vm_size} is not known, and the parser let it pass")
+    cluster = ground.cluster
+    return AksPool(
+        naming.pool(asked.name),
+        AksPoolArgs(
+            pool=asked.as_pool(),
+            machine=machine,
+            zones=asked.zones,
+            cluster=cluster.cluster_reference,
+            resource_group=cluster.resource_group,
+            subnet_id=cluster.subnet_id,
+            kubernetes_version=platform.cluster.version,
+            disk_gib=asked.disk_gib,
+            spot_max_price=asked.price_cap,
+            tags=ground.tags,
+        ),
+        opts=after,
+    )

@@ -1,0 +1,103 @@
+"""Admission for AKS's pools against a real API server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from components.admission.aks_rules import aks_rules
+from components.admission.gke_rules import SAFE_TO_EVICT
+from components.admission.karpenter_rules import DO_NOT_DISRUPT
+from scheduling import taints
+from scheduling.labels import AKS_PRIORITY, AKS_SCALE_SET_PRIORITY, CAPACITY_TYPE, POOL
+from tests.support.admission_cluster import TRAINING_NAMESPACE, admitted, running_rules
+from tests.support.admission_model import annotations_of, tolerations_of
+from tests.support.training_pods import POOLS, container, pod
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
+
+    from rehearsal.kube.client import KubeClient
+    from scheduling.json import Json
+
+pytestmark = pytest.mark.cluster
+
+ON_SPOT = [taints.SPOT.as_toleration(), taints.AKS_SPOT.as_toleration()]
+ON_GPUS = [taints.GPU.as_toleration()]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Generator[KubeClient]:
+    """A cluster with the rules of AKS in force."""
+    with running_rules(tmp_path_factory.mktemp("aks-admission"), aks_rules(POOLS), in_force) as client:
+        yield client
+
+
+def in_force(client: KubeClient) -> bool:
+    found = admitted(client, selecting({POOL: "a100-spot"}))
+    return {SAFE_TO_EVICT} <= annotations_of(found).keys() and len(tolerations_of(found)) == 3
+
+
+def selecting(selector: Mapping[str, str]) -> Json:
+    """A training pod with a node selector."""
+    return pod(namespace=TRAINING_NAMESPACE, spec={"nodeSelector": selector})
+
+
+def in_order(tolerations: list[Json]) -> list[str]:
+    return sorted(str(sorted(each.items())) for each in tolerations)
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        {CAPACITY_TYPE: "spot"},
+        {AKS_SCALE_SET_PRIORITY: "spot"},
+        {AKS_PRIORITY: "spot"},
+        {CAPACITY_TYPE: "spot", POOL: "cpu-spot"},
+        {POOL: "cpu-spot"},
+    ],
+)
+def test_a_pod_that_selects_spot_tolerates_both_taints(
+    cluster: KubeClient, selector: Mapping[str, str]
+) -> None:
+    found = tolerations_of(admitted(cluster, selecting(selector)))
+    assert in_order(found) == in_order(ON_SPOT), "once each, however often it asks"
+
+
+def test_a_toleration_that_its_author_wrote_is_not_added_again(cluster: KubeClient) -> None:
+    written = pod(
+        namespace=TRAINING_NAMESPACE,
+        spec={
+            "nodeSelector": {AKS_SCALE_SET_PRIORITY: "spot"},
+            "tolerations": [taints.AKS_SPOT.as_toleration()],
+        },
+    )
+    found = tolerations_of(admitted(cluster, written))
+    assert in_order(found) == in_order(ON_SPOT), "as AKS's pages have it, and what is missing there"
+
+
+@pytest.mark.parametrize("selector", [{}, {POOL: "cpu"}, {AKS_PRIORITY: "regular"}])
+def test_a_pod_that_does_not_ask_for_spot_never_lands_on_it(
+    cluster: KubeClient, selector: Mapping[str, str]
+) -> None:
+    assert tolerations_of(admitted(cluster, selecting(selector))) == [], "it tolerates nothing"
+
+
+def test_a_pod_with_gpus_on_spot_tolerates_all_three(cluster: KubeClient) -> None:
+    asking = pod(
+        namespace=TRAINING_NAMESPACE, containers=[container("8")], spec={"nodeSelector": {POOL: "a100-spot"}}
+    )
+    found = tolerations_of(admitted(cluster, asking))
+    assert in_order(found) == in_order([*ON_SPOT, *ON_GPUS]), "whichever way the cluster scales"
+
+
+def test_training_pods_on_spot_can_be_drained_and_are_not_moved(cluster: KubeClient) -> None:
+    asking = pod(
+        namespace=TRAINING_NAMESPACE,
+        annotations={DO_NOT_DISRUPT: "true", "team": "vision"},
+        spec={"nodeSelector": {CAPACITY_TYPE: "spot"}},
+    )
+    assert annotations_of(admitted(cluster, asking)) == {"team": "vision", SAFE_TO_EVICT: "false"}, (
+        "a notice must reach them, an empty half of a node must not"
+    )

@@ -1,0 +1,270 @@
+"""What admission makes of a JobSet, on a real API server."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from components.admission.job_expressions import QUEUE_NAME
+from components.admission.jobset_rules import EVICTIONS, MOST_RESTARTS
+from rehearsal.kube.errors import KubeError
+from scheduling.labels import CAPACITY_TYPE, FOLLOWS, ORIGINAL, POOL
+from tests.support.admission_cluster import OTHER_NAMESPACE
+from tests.support.job_admission import admitted_job, as_manifest
+from tests.support.job_objects import (
+    jobs_of,
+    jobset,
+    marked,
+    pod_template,
+    replicated_job,
+    selectors_of,
+    templates_of,
+)
+from tests.support.json_objects import obj, objects
+from tests.support.training_pods import expression, required_affinity
+
+if TYPE_CHECKING:
+    from rehearsal.kube.client import KubeClient
+    from scheduling.json import Json
+
+pytestmark = pytest.mark.cluster
+
+SPOT = {CAPACITY_TYPE: "spot"}
+LABEL = {FOLLOWS: "true"}
+
+
+def label_of(job: Json) -> object:
+    return obj(obj(job["metadata"]).get("labels")).get(FOLLOWS)
+
+
+def annotations_of(job: Json) -> Json:
+    return obj(obj(job["metadata"]).get("annotations"))
+
+
+def original_of(job: Json) -> Json:
+    return obj(json.loads(str(annotations_of(job)[ORIGINAL])))
+
+
+def failure_policy_of(job: Json) -> Json:
+    return obj(obj(job["spec"]).get("failurePolicy"))
+
+
+def test_a_job_on_spot_follows_from_the_first_tier_by_the_pools_name_alone(cluster: KubeClient) -> None:
+    found = admitted_job(cluster, jobset(replicated_job(pod_template(SPOT))))
+    assert label_of(found) == "true", "nothing had to be added to the manifest"
+    assert selectors_of(found) == {"worker": {POOL: "a100-spot"}}, (
+        "a second key, left over from spot, would keep the pods off the on-demand tier for ever"
+    )
+    assert marked(found) == ["worker"], "whoever moves the job must know what of it moves"
+
+
+def test_a_lost_pod_fails_its_job_at_once_and_says_whether_it_was_evicted(cluster: KubeClient) -> None:
+    found = admitted_job(cluster, jobset(replicated_job(pod_template(SPOT))))
+    job = jobs_of(found)["worker"]
+    assert job["backoffLimit"] == 0, "one pod alone must not come back to a gang that waits for it"
+    assert obj(obj(job["template"])["spec"])["restartPolicy"] == "Never", "nor in place"
+    assert job["podFailurePolicy"] == {
+        "rules": [{"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
+    }, "the Job's own reason then tells an eviction from a failure"
+
+
+def test_evictions_are_not_counted_by_jobset_and_its_limit_ends_no_job(cluster: KubeClient) -> None:
+    written: Json = {"failurePolicy": {"maxRestarts": 5}}
+    found = failure_policy_of(admitted_job(cluster, jobset(replicated_job(pod_template(SPOT)), spec=written)))
+    assert found["maxRestarts"] == MOST_RESTARTS, (
+        "five would end the job on its second tier, and the field never changes again"
+    )
+    (rule,) = objects(found["rules"])
+    assert (rule["name"], rule["action"]) == (EVICTIONS, "RestartJobSetAndIgnoreMaxRestarts"), (
+        "the first rule"
+    )
+
+
+def test_a_job_without_a_failure_policy_gets_one(cluster: KubeClient) -> None:
+    found = failure_policy_of(admitted_job(cluster, jobset(replicated_job(pod_template(SPOT)))))
+    assert found["maxRestarts"] == MOST_RESTARTS, "without one JobSet fails at the first lost pod"
+    assert len(objects(found["rules"])) == 1, "evictions are restarts"
+
+
+def test_an_authors_own_rules_come_after_that_of_evictions(cluster: KubeClient) -> None:
+    own: Json = {"name": "Hopeless", "action": "FailJobSet", "onJobFailureReasons": ["DeadlineExceeded"]}
+    written: Json = {"failurePolicy": {"maxRestarts": 2_000_000, "rules": [own]}}
+    found = failure_policy_of(admitted_job(cluster, jobset(replicated_job(pod_template(SPOT)), spec=written)))
+    assert [rule["name"] for rule in objects(found["rules"])] == [EVICTIONS, "Hopeless"], "the first one wins"
+    assert found["maxRestarts"] == 2_000_000, "what is enough already stays"
+
+
+def test_an_authors_own_pod_failure_rules_come_after_that_of_evictions(cluster: KubeClient) -> None:
+    own: Json = {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [42]}}
+    job: Json = {
+        "podFailurePolicy": {"rules": [own]},
+        "podReplacementPolicy": "TerminatingOrFailed",
+        "backoffLimit": 6,
+    }
+    found = jobs_of(admitted_job(cluster, jobset(replicated_job(pod_template(SPOT), job=job))))["worker"]
+    first, second = objects(obj(found["podFailurePolicy"])["rules"])
+    assert "onPodConditions" in first, "an evicted pod has an exit code too"
+    assert second == own, "numbers and all"
+    assert found["podReplacementPolicy"] == "Failed", "Kubernetes takes no other beside a pod failure policy"
+
+
+def test_what_was_replaced_is_kept_as_json(cluster: KubeClient) -> None:
+    template = pod_template({**SPOT, "disk": "fast"}, spec={"restartPolicy": "OnFailure"})
+    written = jobset(
+        replicated_job(template, job={"backoffLimit": 3}),
+        annotations={"team": "vision"},
+        spec={"failurePolicy": {"maxRestarts": 5}},
+    )
+    found = admitted_job(cluster, written)
+    assert original_of(found) == {
+        "maxRestarts": 5,
+        "replicatedJobs": {
+            "worker": {
+                "nodeSelector": {**SPOT, "disk": "fast"},
+                "restartPolicy": "OnFailure",
+                "backoffLimit": 3,
+            }
+        },
+    }, "its author can see what became of what was written"
+    assert annotations_of(found)["team"] == "vision", "beside whatever else is there"
+    assert selectors_of(found)["worker"] == {POOL: "a100-spot", "disk": "fast"}, (
+        "what is not about capacity stays"
+    )
+
+
+@pytest.mark.parametrize("metadata", [None, {}, {"labels": {"app": "train"}}, {"annotations": {"a": "b"}}])
+def test_a_template_is_marked_whatever_metadata_it_has(cluster: KubeClient, metadata: Json | None) -> None:
+    found = admitted_job(cluster, jobset(replicated_job(pod_template(SPOT, metadata=metadata))))
+    template = obj(templates_of(found)["worker"]["metadata"])
+    assert obj(template["labels"]) == {**obj(obj(metadata).get("labels")), FOLLOWS: "true"}, (
+        "and keeps its own"
+    )
+
+
+def test_what_stands_beside_spot_workers_stays_where_it_is(cluster: KubeClient) -> None:
+    found = admitted_job(
+        cluster,
+        jobset(
+            replicated_job(pod_template(), "driver"),
+            replicated_job(pod_template({CAPACITY_TYPE: "on-demand"}), "store"),
+            replicated_job(pod_template(SPOT)),
+        ),
+    )
+    assert marked(found) == ["worker"], "a driver that asks for nothing is meant for the default pool"
+    assert selectors_of(found)["driver"] == {}, "it buys no GPU machine"
+    assert selectors_of(found)["store"] == {CAPACITY_TYPE: "on-demand"}, "and what is pinned is pinned"
+    assert "podFailurePolicy" not in jobs_of(found)["driver"], "its failures are its own"
+
+
+def test_a_job_with_nothing_but_the_label_follows_whole(cluster: KubeClient) -> None:
+    jobs = (replicated_job(pod_template(), "driver"), replicated_job(pod_template()))
+    found = admitted_job(cluster, jobset(*jobs, labels=LABEL))
+    assert selectors_of(found) == {"driver": {POOL: "a100-spot"}, "worker": {POOL: "a100-spot"}}, (
+        "one label is all"
+    )
+
+
+@pytest.mark.parametrize("pool", ["cpu-spot", "a100-spot"])
+def test_a_job_that_names_a_spot_tier_starts_there(cluster: KubeClient, pool: str) -> None:
+    found = admitted_job(cluster, jobset(replicated_job(pod_template({POOL: pool}))))
+    assert label_of(found) == "true", "it asks for spot"
+    assert selectors_of(found)["worker"] == {POOL: pool}, "where its author put it"
+
+
+def test_a_job_on_the_on_demand_tier_is_left_alone_unless_it_says_otherwise(cluster: KubeClient) -> None:
+    written = jobset(replicated_job(pod_template({POOL: "a100"})))
+    assert label_of(admitted_job(cluster, written)) is None, "its author did not ask for spot"
+    asked = jobset(replicated_job(pod_template({POOL: "a100"})), labels=LABEL)
+    found = admitted_job(cluster, asked)
+    assert (selectors_of(found)["worker"], marked(found)) == ({POOL: "a100"}, ["worker"]), (
+        "with the label it begins on the last tier, from where returnAfter may take it up"
+    )
+
+
+@pytest.mark.parametrize(
+    ("job", "why"),
+    [
+        (jobset(replicated_job(pod_template())), "it asks for nothing"),
+        (jobset(replicated_job(pod_template(SPOT)), labels={FOLLOWS: "false"}), "its author said no"),
+        (jobset(replicated_job(pod_template({CAPACITY_TYPE: "on-demand"}))), "it asks for on-demand"),
+        (jobset(replicated_job(pod_template({POOL: "elsewhere"})), labels=LABEL), "its pool is on no ladder"),
+        (
+            jobset(replicated_job(pod_template(SPOT)), spec={"managedBy": "kueue.x-k8s.io/multikueue"}),
+            "another cluster's JobSet runs it",
+        ),
+        (jobset(), "it has no pods"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_job_that_does_not_follow_is_stored_as_it_was_written(
+    cluster: KubeClient, job: Json, why: str
+) -> None:
+    found = admitted_job(cluster, job)
+    assert ORIGINAL not in annotations_of(found), why
+    assert selectors_of(found) == selectors_of(job), why
+    assert "failurePolicy" not in obj(found["spec"]), why
+
+
+def test_jobs_outside_training_namespaces_are_left_alone(cluster: KubeClient) -> None:
+    found = admitted_job(cluster, jobset(replicated_job(pod_template(SPOT)), namespace=OTHER_NAMESPACE))
+    assert selectors_of(found) == {"worker": SPOT}, "nobody said that jobs follow a ladder there"
+
+
+def test_kueues_jobs_keep_their_selectors(cluster: KubeClient) -> None:
+    found = admitted_job(cluster, jobset(replicated_job(pod_template(SPOT)), labels={QUEUE_NAME: "spot"}))
+    assert selectors_of(found) == {"worker": SPOT}, (
+        "Kueue puts those of the flavour there, and fails on another value"
+    )
+    assert label_of(found) == "true", "the controller must know of it, to say what it does about it"
+    assert jobs_of(found)["worker"]["backoffLimit"] == 0, "all else holds for it too"
+
+
+@pytest.mark.parametrize(
+    ("terms", "left"),
+    [
+        ([[expression(CAPACITY_TYPE, "In", "spot")]], None),
+        (
+            [[expression(CAPACITY_TYPE, "In", "spot"), expression("disk", "In", "fast")]],
+            [[expression("disk", "In", "fast")]],
+        ),
+        ([[expression(CAPACITY_TYPE, "In", "spot")], [expression("disk", "Exists")]], None),
+        (
+            [
+                [expression(CAPACITY_TYPE, "In", "on-demand", "spot"), expression("disk", "Exists")],
+                [expression("zone", "Gt", "1")],
+            ],
+            [[expression("disk", "Exists")], [expression("zone", "Gt", "1")]],
+        ),
+    ],
+    ids=["spot alone", "spot and more", "spot or something else", "two ways, one of them spot"],
+)
+def test_a_required_affinity_to_spot_goes_and_the_rest_of_it_stays(
+    cluster: KubeClient, terms: list[list[Json]], left: list[list[Json]] | None
+) -> None:
+    spec: Json = {"affinity": required_affinity(*terms)}
+    found = templates_of(admitted_job(cluster, jobset(replicated_job(pod_template(spec=spec)))))["worker"]
+    expected = obj(None if left is None else required_affinity(*left)["nodeAffinity"])
+    assert obj(obj(obj(found["spec"])["affinity"])["nodeAffinity"]) == expected, (
+        "JobSet never changes an affinity again: on-demand would be out of reach"
+    )
+
+
+def test_a_job_that_comes_out_of_admission_goes_through_it_unchanged(cluster: KubeClient) -> None:
+    written = jobset(
+        replicated_job(pod_template(), "driver"),
+        replicated_job(pod_template(SPOT), job={"podFailurePolicy": {"rules": []}}),
+        spec={"failurePolicy": {"maxRestarts": 5}},
+    )
+    once = admitted_job(cluster, written)
+    again = admitted_job(cluster, as_manifest(once))
+    assert as_manifest(again) == as_manifest(once), (
+        "a policy runs again when another changes the job after it"
+    )
+
+
+def test_a_malformed_job_is_refused_in_the_apis_own_words(cluster: KubeClient) -> None:
+    with pytest.raises(KubeError) as caught:
+        admitted_job(cluster, jobset({"name": "worker"}, labels=LABEL))
+    assert "training-jobsets" not in str(caught.value), "an expression that fails tells nobody what is wrong"

@@ -1,0 +1,30 @@
+"""A control plane, and an AKS cluster with scale sets whose autoscaler looks when a test says so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.aks_in_use import PLACE, AksInUse
+from tests.support.control_plane import running_control_plane
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from rehearsal.paths import Workspace
+
+
+@pytest.fixture(scope="package")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Generator[Workspace]:
+    """A workspace in which a control plane runs as that of a stack on AKS."""
+    with running_control_plane(tmp_path_factory.mktemp("aks"), PLACE) as workspace:
+        yield workspace
+
+
+@pytest.fixture
+def aks(workspace: Workspace) -> Generator[AksInUse]:
+    """A cloud and a cluster in which nothing is."""
+    found = AksInUse.of(workspace)
+    yield found
+    found.clear()

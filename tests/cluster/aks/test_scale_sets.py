@@ -1,0 +1,134 @@
+"""AKS's scale sets: nodes come for pods that find no room, and Azure takes a spot one back with little notice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rehearsal.autoscaling.autoscaler import EMPTY_SECONDS
+from rehearsal.errors import RehearsalError
+from rehearsal.kube.summary import mapping, sequence
+from tests.support.aks_objects import agent_pool, aks_cluster
+from tests.support.gke_cluster import a_pod, labels_of, phase, taints_of
+
+if TYPE_CHECKING:
+    from scheduling.json import Json
+    from tests.support.aks_in_use import AksInUse
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+
+#: What admission makes of `nodeSelector: karpenter.sh/capacity-type: spot`.
+ON_SPOT: Json = {
+    "nodeSelector": {"karpenter.sh/capacity-type": "spot"},
+    "tolerations": [
+        {"key": "karpenter.sh/capacity-type", "operator": "Equal", "value": "spot", "effect": "NoSchedule"},
+        {
+            "key": "kubernetes.azure.com/scalesetpriority",
+            "operator": "Equal",
+            "value": "spot",
+            "effect": "NoSchedule",
+        },
+    ],
+}
+POOLS = (aks_cluster(), agent_pool("cpu"), agent_pool("cpuspot", spot=True, digest="s1"))
+
+
+def test_each_pod_gets_a_node_of_the_pool_it_asks_for(aks: AksInUse) -> None:
+    aks.put(*POOLS)
+    aks.apply(a_pod("on-spot", spec=ON_SPOT), a_pod("plain"))
+    for name in ("on-spot", "plain"):
+        aks.left_pending(name)
+    aks.autoscaler.step()
+    spot = aks.running_on("on-spot")
+    assert taints_of(spot) == [
+        "kubernetes.azure.com/scalesetpriority=spot:NoSchedule",
+        "karpenter.sh/capacity-type=spot:NoSchedule",
+    ], "AKS's own and the pool's"
+    assert labels_of(aks.running_on("plain"))["holdfast.dev/pool"] == "cpu", (
+        "a pod that asks for nothing is not on spot"
+    )
+    ((reason, message),) = aks.events_about("on-spot")
+    assert reason == "TriggeredScaleUp", "the pod is told what was bought for it"
+    assert message.startswith("pod triggered scale-up: [{aks-cpuspot-"), message
+    assert message.endswith("-vmss 0->1 (max: 4)}]"), message
+    aks.autoscaler.step()
+    assert len(aks.nodes_of("cpuspot")) == 1, "one machine was bought twice"
+
+
+def test_without_akss_own_toleration_no_pod_gets_onto_a_spot_scale_set(aks: AksInUse) -> None:
+    aks.put(*POOLS)
+    aks.apply(a_pod("half", spec={**ON_SPOT, "tolerations": list(sequence(ON_SPOT["tolerations"]))[:1]}))
+    aks.left_pending("half")
+    aks.autoscaler.step()
+    ((reason, message),) = aks.events_about("half")
+    assert reason == "NotTriggerScaleUp", "nothing can be bought for it"
+    assert "untolerated taint {kubernetes.azure.com/scalesetpriority: spot}" in message, message
+
+
+def test_an_empty_node_goes_after_ten_minutes(aks: AksInUse) -> None:
+    aks.put(*POOLS)
+    aks.apply(a_pod("goes"))
+    aks.left_pending("goes")
+    aks.autoscaler.step()
+    aks.running_on("goes")
+    aks.client.delete("v1", "Pod", "goes", namespace="default", grace_seconds=0)
+    aks.client.wait_for(
+        "v1",
+        "Pod",
+        "goes",
+        namespace="default",
+        timeout_seconds=60,
+        condition=lambda found: found is None,
+        what="goes is gone",
+    )
+    aks.autoscaler.step()
+    assert len(aks.nodes_of("cpu")) == 1, "it has only just become empty"
+    aks.clock.now += EMPTY_SECONDS
+    aks.autoscaler.step()
+    assert aks.nodes_of("cpu") == [], "its pool begins with none"
+
+
+def _on_spot(name: str, *, asks: int, cpu: str = "1", finalizer: bool = False) -> Json:
+    pod = a_pod(name, cpu=cpu, spec={**ON_SPOT, "terminationGracePeriodSeconds": asks})
+    held = {"finalizers": ["test.holdfast.dev/seen"]} if finalizer else {}
+    return {**pod, "metadata": {**mapping(pod["metadata"]), **held}}
+
+
+def _disruption(pod: Json) -> object:
+    conditions = [mapping(each) for each in sequence(mapping(pod["status"]).get("conditions"))]
+    return next((each["reason"] for each in conditions if each["type"] == "DisruptionTarget"), None)
+
+
+def test_an_evicted_machines_pods_are_drained_in_a_hurry_and_the_machine_stays_away(aks: AksInUse) -> None:
+    aks.put(*POOLS)
+    # Held, or they would be gone before anybody looks.
+    aks.apply(_on_spot("modest", asks=5, finalizer=True), _on_spot("hopeful", asks=90, finalizer=True))
+    for name in ("modest", "hopeful"):
+        aks.left_pending(name)
+    aks.autoscaler.step()
+    node = str(labels_of(aks.running_on("modest"))["kubernetes.io/hostname"])
+    aks.running_on("hopeful")
+    told: list[str] = []
+    try:
+        aks.machines.interruption(node, told.append).strike()
+        for name in ("modest", "hopeful"):
+            pod = aks.wait_for_pod(name, lambda pod: phase(pod) == "Failed", f"{name} has failed")
+            assert _disruption(pod) == "EvictionByEvictionAPI", "AKS drains the node"
+    finally:
+        for name in ("modest", "hopeful"):
+            aks.client.merge_patch("v1", "Pod", name, {"metadata": {"finalizers": None}}, namespace="default")
+    assert f"eviction: node {node} is taken, with 8 s of notice" in told, told
+    assert "hopeful gets 8 s to end, of the 90 s it asks for" in told, told
+    assert not any(line.startswith("modest") for line in told), told
+    assert aks.nodes_of("cpuspot") == [], "the node goes with its machine"
+    aks.apply(_on_spot("again", asks=5))
+    aks.left_pending("again")
+    aks.autoscaler.step()
+    assert labels_of(aks.running_on("again"))["kubernetes.io/hostname"] != node, "another machine is bought"
+
+
+def test_a_machine_that_is_no_spot_one_cannot_be_evicted(aks: AksInUse) -> None:
+    aks.put(*POOLS)
+    with pytest.raises(RehearsalError, match="no spot machine of a node pool"):
+        aks.machines.interruption("aks-cpu-00000000-vmss000000", lambda _: None)

@@ -1,0 +1,174 @@
+"""Pools of node auto-provisioning at work: AKS's Karpenter is Karpenter's own core here, on machines that are simulated."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from components.pools.aks_node_class import AksNodeClassArgs, aks_node_class
+from components.pools.node_pool import node_pool_spec
+from rehearsal.kube.summary import mapping, sequence
+from scheduling import taints
+from scheduling.labels import AKS_PRIORITY, AKS_SCALE_SET_PRIORITY, CAPACITY_TYPE, POOL, CapacityType
+from scheduling.machines import select_vm_sizes
+from tests.support.aks_objects import aks_cluster
+from tests.support.aks_provisioning import NODE_CLASS, AksProvisioning, aks_provisioning
+from tests.support.builders import pool
+from tests.support.gke_cluster import labels_of
+from tests.support.hosted_charts import condition_of, is_ready
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from scheduling.json import Json
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
+
+KIND = "AKSNodeClass"
+SPOT = [taints.SPOT.as_toleration()]
+
+
+@pytest.fixture(scope="module")
+def aks(tmp_path_factory: pytest.TempPathFactory) -> Generator[AksProvisioning]:
+    """A cluster with node auto-provisioning, whose kinds are there."""
+    with aks_provisioning(tmp_path_factory.mktemp("nap-pools")) as found:
+        found.put(aks_cluster(provisions_nodes=True))
+        for kind in ("aksnodeclasses.karpenter.azure.com", "nodepools.karpenter.sh"):
+            found.wait_for_definition(kind)
+        yield found
+
+
+def make(aks: AksProvisioning, name: str, capacity: CapacityType, *, disk_gib: int = 128) -> None:
+    """Make a pool as the component does, or change it, and wait until it can buy."""
+    node_class = aks_node_class(AksNodeClassArgs(disk_gib=disk_gib, tags={"team": "vision"}))
+    machines = select_vm_sizes(["Dds_v5", "Dads_v5"], [4, 8], "eastus2")
+    spec = node_pool_spec(
+        pool(name, capacity=capacity), machines, node_class, name, 50, zones=("eastus2-1", "eastus2-2")
+    )
+    aks.charts.apply(
+        {
+            "apiVersion": node_class.api_version,
+            "kind": node_class.kind,
+            "metadata": {"name": name},
+            "spec": cast("Json", node_class.spec),
+        },
+        {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": name}, "spec": spec},
+    )
+    aks.charts.client.wait_for(
+        "karpenter.sh/v1", "NodePool", name, timeout_seconds=60, condition=is_ready, what=f"{name} is ready"
+    )
+
+
+def run(aks: AksProvisioning, name: str, selector: Json, tolerations: list[Json]) -> Json:
+    """Run a pod; return its node."""
+    container: Json = {"name": "train", "image": "train", "resources": {"requests": {"cpu": "2"}}}
+    aks.charts.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {
+                "nodeSelector": selector,
+                "tolerations": tolerations,
+                "terminationGracePeriodSeconds": 1,
+                "containers": [container],
+            },
+        }
+    )
+    placed = aks.charts.client.wait_for(
+        "v1",
+        "Pod",
+        name,
+        namespace="default",
+        timeout_seconds=60,
+        condition=lambda found: mapping((found or {}).get("status")).get("phase") == "Running",
+        what=f"{name} runs",
+    )
+    node = aks.charts.client.get("v1", "Node", str(mapping((placed or {}).get("spec"))["nodeName"]))
+    assert node is not None, "a pod runs on a node that is there"
+    return node
+
+
+def node_class(aks: AksProvisioning, name: str, condition: Callable[[Json | None], bool]) -> Json | None:
+    return aks.charts.client.wait_for(
+        NODE_CLASS, KIND, name, timeout_seconds=60, condition=condition, what=f"the class {name}"
+    )
+
+
+def machines(aks: AksProvisioning, name: str, condition: Callable[[list[Json]], bool]) -> list[Json]:
+    return aks.charts.client.wait_list(
+        "karpenter.sh/v1",
+        "NodeClaim",
+        label_selector=f"karpenter.sh/nodepool={name}",
+        timeout_seconds=60,
+        condition=condition,
+        what=f"the machines of {name}",
+    )
+
+
+def finalizers(obj: Json | None) -> list[str]:
+    return [str(each) for each in sequence(mapping((obj or {}).get("metadata")).get("finalizers"))]
+
+
+def test_a_node_class_becomes_ready_as_in_aks(aks: AksProvisioning) -> None:
+    make(aks, "made", CapacityType.ON_DEMAND)
+    made = node_class(aks, "made", is_ready)
+    assert finalizers(made) == ["karpenter.azure.com/termination"], "as Azure's provider holds it"
+    status = mapping((made or {}).get("status"))
+    assert str(status["kubernetesVersion"]).startswith("1."), "nodes follow the control plane"
+    types = {str(mapping(each)["type"]) for each in sequence(status["conditions"])}
+    assert {"ImagesReady", "KubernetesVersionReady", "SubnetsReady", "ValidationSucceeded"} <= types, (
+        "what Azure's provider looks at"
+    )
+
+
+def test_a_pod_that_selects_spot_gets_a_spot_machine_as_aks_labels_and_we_taint_it(
+    aks: AksProvisioning,
+) -> None:
+    make(aks, "cpu-spot", CapacityType.SPOT)
+    node = run(aks, "on-spot", {CAPACITY_TYPE: "spot"}, SPOT)
+    labels = labels_of(node)
+    expected = {
+        POOL: "cpu-spot",
+        CAPACITY_TYPE: "spot",
+        AKS_SCALE_SET_PRIORITY: "spot",
+        AKS_PRIORITY: "spot",
+    }
+    assert {key: labels.get(key) for key in expected} == expected, "ours, Karpenter's and AKS's"
+    given = sequence(mapping(node["spec"]).get("taints"))
+    assert [mapping(each)["key"] for each in given] == [CAPACITY_TYPE], "AKS adds no taint"
+
+
+def test_spot_can_be_selected_in_aks_own_words_and_is_not_confused(aks: AksProvisioning) -> None:
+    make(aks, "words-spot", CapacityType.SPOT)
+    make(aks, "words", CapacityType.ON_DEMAND)
+    node = run(aks, "in-aks-words", {AKS_SCALE_SET_PRIORITY: "spot"}, SPOT)
+    assert labels_of(node)[CAPACITY_TYPE] == "spot", "AKS's label is Karpenter's capacity type"
+    regular = run(aks, "regular", {AKS_PRIORITY: "regular"}, SPOT)
+    assert labels_of(regular)[CAPACITY_TYPE] == "on-demand", "and the other one is the other"
+
+
+def test_another_disk_makes_machines_drift_and_leaves_them_alone(aks: AksProvisioning) -> None:
+    make(aks, "ageing", CapacityType.ON_DEMAND)
+    node = run(aks, "ages", {POOL: "ageing"}, [])
+    make(aks, "ageing", CapacityType.ON_DEMAND, disk_gib=256)
+    (machine,) = machines(
+        aks,
+        "ageing",
+        lambda found: [condition_of(each, "Drifted").get("status") for each in found] == ["True"],
+    )
+    assert condition_of(machine, "Drifted")["reason"] == "NodeClassDrift", "as Azure's provider calls it"
+    there = aks.charts.client.get("v1", "Node", str(mapping(node["metadata"])["name"]))
+    assert there is not None, "a budget of 0 keeps what trains"
+
+
+def test_a_node_class_waits_for_its_machines(aks: AksProvisioning) -> None:
+    make(aks, "leaving", CapacityType.ON_DEMAND)
+    run(aks, "stays", {POOL: "leaving"}, [])
+    aks.charts.client.delete(NODE_CLASS, KIND, "leaving", propagation="Background")
+    held = aks.charts.client.get(NODE_CLASS, KIND, "leaving")
+    assert finalizers(held) == ["karpenter.azure.com/termination"], "it outlives its machine"
+    aks.charts.client.delete("karpenter.sh/v1", "NodePool", "leaving", propagation="Background")
+    assert node_class(aks, "leaving", lambda found: found is None) is None, "it goes after the last one"
+    assert machines(aks, "leaving", lambda found: found == []) == [], "which was drained first"

@@ -1,0 +1,245 @@
+"""An AKS cluster on the real engine: made in an order that works, left alone, protected, gone without a trace."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pulumi
+import pytest
+
+from components.cluster.aks.access import PrivateAccess, PublicAccess
+from components.cluster.aks.component import AksCluster
+from components.network.azure import AzureNetwork, AzureNetworkArgs
+from components.resource_group.component import StackResourceGroup, StackResourceGroupArgs
+from rehearsal.engine import EngineFailure
+from rehearsal.providers.cloud.azure.names import CALLER
+from tests.support.aks_component import ADMINS, DISKS, LOCATION, SUBSCRIPTION, TENANT, cluster_args
+from tests.support.cloud_program import CloudProgram
+from tests.support.inputs import mapping, objects, text, value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from components.cluster.aks.component import AksClusterArgs
+    from rehearsal.providers.cloud.state import CloudObject
+
+pytestmark = [
+    pytest.mark.engine,
+    # Importing an SDK module imports the deprecated types in it as well.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_"),
+]
+
+_CLUSTER = "azure-native:containerservice:ManagedCluster"
+_POOL = "azure-native:containerservice:AgentPool"
+_GRANT = "azure-native:authorization:RoleAssignment"
+_ADMIN = "b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b"
+
+
+@pytest.fixture
+def stack(tmp_path: Path) -> CloudProgram:
+    return CloudProgram(
+        root=tmp_path,
+        packages=("azure-native", "kubernetes"),
+        config={
+            "azure-native:location": LOCATION,
+            "azure-native:subscriptionId": SUBSCRIPTION,
+            "azure-native:tenantId": TENANT,
+        },
+    )
+
+
+def program(
+    change: Callable[[AksClusterArgs], AksClusterArgs] = replace, *, pool: str | None = None
+) -> Callable[[], None]:
+    """A resource group, a network, a cluster in it, and something inside; `pool`: the name of a scale set beside."""
+
+    def run() -> None:
+        from pulumi_azure_native.containerservice import AgentPool
+        from pulumi_kubernetes.core.v1 import ConfigMap
+
+        group = StackResourceGroup(
+            "group", StackResourceGroupArgs(group_name="holdfast-dev", location=LOCATION, protected=False)
+        )
+        network = AzureNetwork(
+            "network",
+            AzureNetworkArgs(
+                location=LOCATION,
+                resource_group=group.group_name,
+                cidr="10.40.0.0/16",
+                label="holdfast-dev",
+            ),
+        )
+        args = replace(cluster_args(), resource_group=group.group_name, network=network, deployer=CALLER)
+        cluster = AksCluster("cluster", change(args))
+        if pool is not None:
+            AgentPool(
+                pool,
+                agent_pool_name=pool,
+                resource_group_name=cluster.resource_group,
+                resource_name_=cluster.cluster_reference,
+                vm_size="Standard_D4s_v5",
+                count=1,
+                mode="User",
+                vnet_subnet_id=cluster.subnet_id,
+            )
+        ConfigMap("inside", opts=pulumi.ResourceOptions(provider=cluster.kubernetes))
+        pulumi.export("issuer", cluster.workload_identity_issuer)
+        pulumi.export("nodes", cluster.node_principal_id)
+
+    return run
+
+
+def fixed(args: AksClusterArgs) -> AksClusterArgs:
+    return replace(args, scaling="fixed")
+
+
+def everything(stack: CloudProgram) -> list[CloudObject]:
+    return stack.cloud("azure-native").read().all()
+
+
+@pytest.mark.parametrize("change", [replace, fixed], ids=["nap", "fixed"])
+def test_a_cluster_is_made_left_alone_and_destroyed_without_a_trace(
+    stack: CloudProgram, change: Callable[[AksClusterArgs], AksClusterArgs]
+) -> None:
+    planned = stack.preview(program(change))
+    made = stack.up(program(change))
+    assert planned.changes["create"] == made.changes["create"], "the preview announced something else"
+    (cluster,) = stack.objects(_CLUSTER)
+    assert cluster.id == (
+        f"/subscriptions/{SUBSCRIPTION}/resourceGroups/holdfast-dev/providers/"
+        "Microsoft.ContainerService/managedClusters/holdfast-dev"
+    ), "a name of Azure's own form"
+    assert str(made.outputs["issuer"]).startswith("https://westeurope.oic.prod-aks.azure.com/"), (
+        "pods' identities are federated with it"
+    )
+    assert made.outputs["nodes"] == text(cluster.outputs, "identityProfile", "kubeletidentity", "objectId"), (
+        "a registry lets it pull"
+    )
+    assert stack.up(program(change)).changed == 0, "a second run has nothing to do"
+    assert stack.refresh(program(change)).changed == 0, "the cloud holds what the program says"
+    stack.destroy(program(change))
+    assert everything(stack) == [], "something outlived the cluster"
+
+
+def test_nodes_call_the_api_server_from_an_address_that_it_lets_in(stack: CloudProgram) -> None:
+    stack.up(program())
+    (cluster,) = stack.objects(_CLUSTER)
+    (address,) = stack.objects("azure-native:network:PublicIPAddress")
+    ranges = value(cluster.inputs, "apiServerAccessProfile", "authorizedIPRanges")
+    assert ranges == ["203.0.113.0/24", f"{address.computed['ipAddress']}/32"], (
+        "behind a NAT gateway nodes come from its address, which AKS does not add by itself"
+    )
+
+
+def test_a_cluster_is_opened_upgraded_and_given_system_nodes_in_place(stack: CloudProgram) -> None:
+    stack.up(program())
+
+    def changed(args: AksClusterArgs) -> AksClusterArgs:
+        return replace(
+            args,
+            version="1.37",
+            access=PublicAccess(cidrs=["203.0.113.0/24", "192.0.2.0/24"]),
+            admins=ADMINS,
+            login="spn",
+            system_nodes=replace(args.system_nodes, count=3),
+        )
+
+    planned = stack.preview(program(changed))
+    assert "replace" not in planned.changes, "the preview frightens with the loss of all jobs"
+    outcome = stack.up(program(changed))
+    assert "replace" not in outcome.changes, "the cluster would be lost, or what is in it"
+    (cluster,) = stack.objects(_CLUSTER)
+    (system,) = objects(cluster.inputs, "agentPoolProfiles")
+    assert (cluster.computed["currentKubernetesVersion"], system["orchestratorVersion"]) == (
+        "1.37.0",
+        "1.37",
+    ), "nodes follow the control plane"
+    assert stack.up(program(changed)).changed == 0, "the stack has converged"
+
+
+def test_whoever_runs_up_next_takes_nobodys_place(stack: CloudProgram) -> None:
+    stack.up(program())
+
+    def by_another(args: AksClusterArgs) -> AksClusterArgs:
+        return replace(args, deployer=ADMINS[0])
+
+    assert stack.up(program(by_another)).changed == 0, (
+        "two who take turns would each time lose their way in, and wait minutes for the new one to hold"
+    )
+
+
+def test_the_deployers_role_is_there_before_the_cluster_and_after_all_that_is_in_it(
+    stack: CloudProgram,
+) -> None:
+    stack.up(program())
+    kinds = [
+        "admin" if str(one.inputs.get("roleDefinitionId")).endswith(_ADMIN) else one.type
+        for one in everything(stack)
+    ]
+    assert kinds.index("admin") < kinds.index(_CLUSTER), (
+        "Azure takes minutes to heed a role: given after the cluster, the first objects would be refused"
+    )
+
+
+def test_a_key_for_the_disks_may_be_read_before_the_cluster_is_made(stack: CloudProgram) -> None:
+    def with_key(args: AksClusterArgs) -> AksClusterArgs:
+        return replace(args, disk_encryption_set_id=DISKS)
+
+    stack.up(program(with_key))
+    assert stack.up(program(with_key)).changed == 0, "the stack has converged"
+    stack.destroy(program(with_key))
+    assert everything(stack) == [], "the role on the user's own disk encryption set is taken back"
+
+
+def test_a_pool_beside_the_cluster_is_never_lost_by_a_change_of_it(stack: CloudProgram) -> None:
+    stack.up(program(fixed, pool="spot"))
+    with stack.cloud("azure-native").changing() as inventory:
+        (cluster,) = inventory.of_type(_CLUSTER)
+        # What AKS shows of a cluster once it has another pool: every pool, in the cluster's own list.
+        shown = [*objects(cluster.inputs, "agentPoolProfiles"), {"name": "spot", "count": 7, "mode": "User"}]
+        inventory.put(replace(cluster, inputs={**cluster.inputs, "agentPoolProfiles": shown}))
+    stack.refresh(program(fixed, pool="spot"))
+    outcome = stack.up(program(fixed, pool="spot"))
+    assert "replace" not in outcome.changes, "the cluster would go with everything in it"
+    assert "delete" not in outcome.changes, "the pool is a resource of its own"
+    assert [one.inputs["agentPoolName"] for one in stack.objects(_POOL)] == ["spot"], "the pool is left alone"
+
+    def opened(args: AksClusterArgs) -> AksClusterArgs:
+        return replace(fixed(args), access=PublicAccess(cidrs=["203.0.113.0/24", "192.0.2.0/24"]))
+
+    stack.up(program(fixed))
+    stack.refresh(program(fixed))
+    assert stack.up(program(opened)).changes.get("update"), (
+        "with a list that is ignored, the pool that is gone would be asked for again, and all changes refused"
+    )
+
+
+def test_a_private_cluster_is_made_and_says_from_where_it_is_reached(stack: CloudProgram) -> None:
+    def private(args: AksClusterArgs) -> AksClusterArgs:
+        return replace(args, access=PrivateAccess(public_name=True))
+
+    stack.up(program(private))
+    (cluster,) = stack.objects(_CLUSTER)
+    profile = mapping(cluster.inputs, "apiServerAccessProfile")
+    assert "authorizedIPRanges" not in profile, "AKS takes none for a private address"
+    assert stack.up(program(private)).changed == 0, "the stack has converged"
+    with pytest.raises(EngineFailure, match="enablePrivateCluster' is not allowed"):
+        stack.up(program())
+
+
+def test_a_protected_cluster_refuses_destroy_until_it_is_told_otherwise(stack: CloudProgram) -> None:
+    def protected(args: AksClusterArgs) -> AksClusterArgs:
+        return replace(args, protected=True)
+
+    stack.up(program(protected))
+    with pytest.raises(EngineFailure, match="protect"):
+        stack.destroy(program(protected))
+    assert len(stack.objects(_CLUSTER)) == 1, "a protected cluster was deleted"
+
+    # The way through: say so in the configuration, `up`, `destroy`.
+    released = stack.up(program())
+    assert "replace" not in released.changes, "lifting the protection changes nothing else"
+    stack.destroy(program())
+    assert everything(stack) == [], "something outlived the cluster"

@@ -1,0 +1,137 @@
+"""Pools of AKS on the real engine: left alone, replaced only for what a pool cannot change, refused beside the other way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pulumi
+import pytest
+
+from components.cluster.aks.component import AksCluster
+from components.network.azure import AzureNetwork, AzureNetworkArgs
+from components.pools.aks import AksPool
+from components.resource_group.component import StackResourceGroup, StackResourceGroupArgs
+from rehearsal.engine import EngineFailure
+from rehearsal.providers.cloud.azure.names import CALLER
+from scheduling.labels import CapacityType
+from scheduling.machines import machine_catalogue
+from tests.support.aks_component import LOCATION, SUBSCRIPTION, TENANT, cluster_args
+from tests.support.aks_pools import A100_SPOT, CPU
+from tests.support.cloud_program import CloudProgram
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from components.cluster.aks.component import Scaling
+    from components.pools.aks import AksPoolArgs
+
+pytestmark = [
+    pytest.mark.engine,
+    # Importing an SDK module imports the deprecated types in it as well.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_"),
+]
+
+AGENT_POOL = "azure-native:containerservice:AgentPool"
+GROUP = "holdfast-dev"
+A100 = replace(A100_SPOT, pool=replace(A100_SPOT.pool, name="a100", capacity=CapacityType.ON_DEMAND))
+
+#: What is changed → how, and what it costs.
+CHANGES: dict[str, tuple[Callable[[AksPoolArgs], AksPoolArgs], str]] = {
+    "limit": (lambda args: replace(args, pool=replace(args.pool, max_nodes=2)), "update"),
+    "tags": (lambda args: replace(args, tags={"team": "vision"}), "update"),
+    "version": (lambda args: replace(args, kubernetes_version="1.37"), "update"),
+    "zones": (lambda args: replace(args, zones=("1",)), "replace"),
+    "disk": (lambda args: replace(args, disk_gib=512), "replace"),
+    "cap": (lambda args: replace(args, spot_max_price=9.5), "replace"),
+    "capacity": (lambda args: replace(args, pool=replace(A100.pool, name=args.pool.name)), "replace"),
+    "size": (
+        lambda args: replace(args, machine=machine_catalogue("azure")["Standard_ND96amsr_A100_v4"]),
+        "replace",
+    ),
+}
+
+
+@pytest.fixture
+def stack(tmp_path: Path) -> CloudProgram:
+    return CloudProgram(
+        root=tmp_path,
+        packages=("azure-native", "kubernetes"),
+        config={
+            "azure-native:location": LOCATION,
+            "azure-native:subscriptionId": SUBSCRIPTION,
+            "azure-native:tenantId": TENANT,
+        },
+    )
+
+
+def program(*pools: AksPoolArgs, scaling: Scaling = "fixed") -> Callable[[], None]:
+    """A cluster with these pools."""
+
+    def run() -> None:
+        group = StackResourceGroup(
+            "group", StackResourceGroupArgs(group_name=GROUP, location=LOCATION, protected=False)
+        )
+        network = AzureNetwork(
+            "network",
+            AzureNetworkArgs(
+                location=LOCATION, resource_group=group.group_name, cidr="10.40.0.0/16", label=GROUP
+            ),
+        )
+        args = replace(
+            cluster_args(), resource_group=group.group_name, network=network, deployer=CALLER, scaling=scaling
+        )
+        cluster = AksCluster("cluster", args)
+        for pool in pools:
+            joined = replace(
+                pool,
+                cluster=cluster.cluster_reference,
+                resource_group=cluster.resource_group,
+                subnet_id=cluster.subnet_id,
+            )
+            AksPool(
+                f"pool-{pool.pool.name}", joined, opts=pulumi.ResourceOptions(depends_on=[cluster.cluster])
+            )
+
+    return run
+
+
+def test_pools_are_made_and_left_alone(stack: CloudProgram) -> None:
+    pools = (CPU, A100_SPOT, A100)
+    made = stack.up(program(*pools))
+    assert made.changes["create"] > len(pools), "the cluster is there as well"
+    assert stack.up(program(*pools)).changed == 0, "a second run has nothing to do"
+    assert stack.refresh(program(*pools)).changed == 0, "the cloud holds what the program says"
+    assert stack.up(program(*pools)).changed == 0, "and the program what AKS shows: nothing is made anew"
+
+
+def test_the_autoscalers_nodes_are_no_difference(stack: CloudProgram) -> None:
+    stack.up(program(CPU))
+    with stack.cloud("azure-native").changing() as console:
+        (pool,) = console.of_type(AGENT_POOL)
+        console.put(replace(pool, inputs={**pool.inputs, "count": 3}))
+    stack.refresh(program(CPU))
+    assert stack.up(program(CPU)).changed == 0, "jobs run on them"
+    larger = replace(CPU, pool=replace(CPU.pool, max_nodes=30))
+    stack.up(program(larger))
+    (pool,) = stack.objects(AGENT_POOL)
+    assert (pool.inputs["maxCount"], pool.inputs["count"]) == (30, 3), (
+        "an update sends the number that was found, not the one of the beginning"
+    )
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_change_is_made_in_place_where_aks_can(stack: CloudProgram, what: str) -> None:
+    change, operation = CHANGES[what]
+    stack.up(program(A100_SPOT))
+    planned = stack.preview(program(change(A100_SPOT)))
+    assert planned.changes.get(operation) == 1, f"the preview says {dict(planned.changes)}"
+    stack.up(program(change(A100_SPOT)))
+    (pool,) = stack.objects(AGENT_POOL)
+    assert pool.id.endswith("/agentPools/a100spot"), "under the name it had, and AKS refused none of it"
+
+
+def test_a_pool_is_refused_where_nodes_are_provisioned(stack: CloudProgram) -> None:
+    with pytest.raises(EngineFailure, match=r"nodeProvisioningProfile\.mode is Auto"):
+        stack.up(program(CPU, scaling="nap"))

@@ -1,0 +1,124 @@
+"""In which order an Azure stack comes, and so, read backwards, in which order it goes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.azure_stacks import PLATFORMS, stack
+
+if TYPE_CHECKING:
+    from tests.support.recorder import Recorded
+
+OPERATORS = frozenset({"operators-jobset-controller", "operators-kuberay-controller"})
+CLUSTER = "cluster-control-plane-aks"
+WAY_IN = "cluster-deployer-role-assignment"
+SUBNET_GRANT = "cluster-identity-subnet-assignment"
+
+every_stack = pytest.mark.parametrize("name", PLATFORMS)
+
+
+def names(name: str, *kinds: str) -> set[str]:
+    """The logical names of a stack's resources of these types."""
+    return {resource.name for kind in kinds for resource in stack(name).of(kind)}
+
+
+def before(name: str, resource: Recorded) -> set[str]:
+    """What is there before a resource of a stack, and goes after it."""
+    return stack(name).everything_before(resource)
+
+
+def pools(name: str) -> list[Recorded]:
+    """A stack's NodePools, or its scale sets."""
+    return [*stack(name).of(":NodePool"), *stack(name).of(":AgentPool")]
+
+
+@every_stack
+def test_namespaces_go_first_while_what_their_finalizers_wait_for_is_there(name: str) -> None:
+    namespaces = [found for found in stack(name).of(":Namespace") if found.parent.startswith("namespace-")]
+    assert namespaces, "teams train somewhere"
+    for namespace in namespaces:
+        earlier = before(name, namespace)
+        assert earlier >= OPERATORS, (
+            "a RayJob carries KubeRay's finalizer: without it the namespace stays for ever"
+        )
+        assert earlier >= {pool.name for pool in pools(name)}, "pods that still run write to the end"
+        assert "fallback-policy-crd" in earlier, "its ladder is one of these"
+        assert earlier >= names(name, "MutatingAdmissionPolicyBinding"), (
+            "pods without tolerations stay pending"
+        )
+        own = f"checkpoint-access-of-{namespace.parent.removeprefix('namespace-')}"
+        assert earlier >= {f"{own}-credential", f"{own}-checkpoints-assignment"}, (
+            "a pod writes its last checkpoint with them"
+        )
+
+
+@every_stack
+def test_the_deployer_is_let_in_before_there_is_a_cluster_and_loses_the_way_in_last(name: str) -> None:
+    assert WAY_IN in before(name, stack(name).one(":ManagedCluster")), "Azure takes minutes to heed a grant"
+    for resource in stack(name):
+        if resource.type.startswith("kubernetes:"):
+            assert WAY_IN in before(name, resource), f"{resource.name} could be neither made nor deleted"
+
+
+@every_stack
+def test_the_cluster_may_use_its_subnet_and_its_key_before_it_is_made(name: str) -> None:
+    earlier = before(name, stack(name).one(":ManagedCluster"))
+    assert SUBNET_GRANT in earlier, "AKS refuses it otherwise, and node auto-provisioning makes no machine"
+    has_key = PLATFORMS[name]().cluster.disk_encryption_set is not None
+    assert ("cluster-identity-disks-assignment" in earlier) == has_key, "nor does it encrypt a disk"
+
+
+@every_stack
+def test_no_node_pool_comes_after_another_and_every_scale_set_does(name: str) -> None:
+    found = pools(name)
+    assert len(found) == len(PLATFORMS[name]().pools), "one for each that is written"
+    for place, pool in enumerate(found):
+        others = {other.name for other in found} - {pool.name}
+        in_turn = (
+            {earlier.name for earlier in found[:place]} if pool.type.endswith(":AgentPool") else set[str]()
+        )
+        assert before(name, pool) & others == in_turn, (
+            f"{pool.name}: AKS fails scale sets that it makes in one network at once, and NodePools are nothing to it"
+        )
+
+
+@every_stack
+def test_every_pool_goes_while_the_cluster_empties_it(name: str) -> None:
+    for pool in pools(name):
+        assert CLUSTER in before(name, pool), "AKS, or its Karpenter, drains the nodes and ends them"
+
+
+@every_stack
+def test_a_node_class_outlives_the_nodes_of_its_pool(name: str) -> None:
+    for pool in stack(name).of(":NodePool"):
+        own = pool.name.replace("-node-pool", "-node-class")
+        assert own in before(name, pool), "Karpenter keeps it until no machine is of it"
+
+
+@every_stack
+def test_whatever_is_inside_goes_while_the_cluster_is_there(name: str) -> None:
+    inside = [resource for resource in stack(name) if resource.type.startswith("kubernetes:")]
+    assert len(inside) > 15, "operators, admission, namespaces"
+    for resource in inside:
+        assert resource.provider == "cluster-kubernetes", f"{resource.name} would go to another cluster"
+        assert CLUSTER in before(name, resource), f"{resource.name} could not be deleted"
+
+
+@every_stack
+def test_checkpoints_are_in_a_group_that_no_cluster_takes_along(name: str) -> None:
+    account = stack(name).one(":StorageAccount")
+    assert before(name, account) & names(name, ":ResourceGroup") == {"checkpoints-group"}, (
+        "whoever deletes the stack's group deletes all in it"
+    )
+
+
+@every_stack
+def test_the_network_goes_last_and_the_group_after_it(name: str) -> None:
+    network = names(name, ":VirtualNetwork", ":Subnet", ":NatGateway", ":PublicIPAddress")
+    assert bool(network) == ("brought" not in name), "a network that is brought stays as it is"
+    for resource in [stack(name).one(":ManagedCluster"), *stack(name).of(":AgentPool")]:
+        assert before(name, resource) >= {*network, "group-group"}, (
+            f"what {resource.name} starts drains through it"
+        )

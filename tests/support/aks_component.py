@@ -1,0 +1,98 @@
+"""A valid AKS cluster to start from: a test overrides the one thing it is about."""
+
+from __future__ import annotations
+
+import base64
+import json
+from functools import cache
+from typing import TYPE_CHECKING
+
+from components.cluster.aks.access import PublicAccess
+from components.cluster.aks.component import AksCluster, AksClusterArgs
+from components.cluster.aks.maintenance import Maintenance
+from components.cluster.aks.system_pool import SystemNodesArgs
+from components.cluster.aks.upgrades import Upgrades
+from components.network.azure_existing import ExistingAzureNetwork
+from tests.support.recorder import Recording, record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scheduling.json import Json
+
+SUBSCRIPTION = "11111111-1111-1111-1111-111111111111"
+TENANT = "22222222-2222-2222-2222-222222222222"
+DEPLOYER = "33333333-3333-3333-3333-333333333333"
+ADMINS = ("44444444-4444-4444-4444-444444444444", "55555555-5555-5555-5555-555555555555")
+LOCATION = "westeurope"
+GROUP = "holdfast-dev"
+SUBNET = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/ml/subnets/nodes"
+DISKS = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/keys/providers/Microsoft.Compute/diskEncryptionSets/holdfast"
+MAINTENANCE = Maintenance(day="Saturday", start="02:00", hours=8, start_date="2026-01-03")
+
+SERVER = "https://holdfast-dev-0a1b2c3d.hcp.westeurope.azmk8s.io:443"
+AUTHORITY = "Q0E="
+UID = "650b1d3c8f0e4a0001a2b3c4"
+ISSUER = "https://westeurope.oic.prod-aks.azure.com/tenant/issuer/"
+
+
+def cluster_args() -> AksClusterArgs:
+    """A cluster with node auto-provisioning that can be deleted, in a network of the user's own."""
+    return AksClusterArgs(
+        cluster_name="holdfast-dev",
+        location=LOCATION,
+        subscription_id=SUBSCRIPTION,
+        tenant_id=TENANT,
+        resource_group=GROUP,
+        node_resource_group="holdfast-dev-nodes",
+        version="1.36",
+        scaling="nap",
+        network=ExistingAzureNetwork(subnet_id=SUBNET, egress_cidrs=("198.51.100.7/32",)),
+        access=PublicAccess(cidrs=["203.0.113.0/24"]),
+        deployer=DEPLOYER,
+        admins=(),
+        login="azurecli",
+        maintenance=MAINTENANCE,
+        upgrades=Upgrades(),
+        system_nodes=SystemNodesArgs(vm_size="Standard_D4s_v5"),
+        protected=False,
+    )
+
+
+def credentials(server: str = SERVER, authority: str = AUTHORITY) -> str:
+    """What AKS hands out: a kubeconfig whose user is asked for a code in a browser."""
+    document: Json = {
+        "clusters": [{"name": "c", "cluster": {"server": server, "certificate-authority-data": authority}}],
+        "users": [{"name": "u", "user": {"exec": {"command": "kubelogin"}}}],
+    }
+    return base64.b64encode(json.dumps(document).encode()).decode()
+
+
+def seen(token: str, _: Json) -> Json:
+    """What Azure says of the cluster once it is there."""
+    if token.endswith(":listManagedClusterUserCredentials"):
+        return {"kubeconfigs": [{"name": "clusterUser", "value": credentials()}]}
+    if token.endswith(":getManagedCluster"):
+        return {
+            "name": "holdfast-dev",
+            "resourceUID": UID,
+            "oidcIssuerProfile": {"enabled": True, "issuerURL": ISSUER},
+            "identityProfile": {"kubeletidentity": {"objectId": "nodes-principal"}},
+        }
+    return {}
+
+
+def recorded_cluster(
+    change: Callable[[AksClusterArgs], AksClusterArgs] | None = None, *, preview: bool = False
+) -> Recording:
+    """What a cluster registers; `change` makes other arguments of the valid ones."""
+    if change is None:
+        return _recorded_valid(preview=preview)
+    args = change(cluster_args())
+    return record(lambda: AksCluster("cluster", args), preview=preview, answer=seen)
+
+
+@cache
+def _recorded_valid(*, preview: bool) -> Recording:
+    """What most tests look at, made once."""
+    return record(lambda: AksCluster("cluster", cluster_args()), preview=preview, answer=seen)

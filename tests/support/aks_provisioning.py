@@ -1,0 +1,85 @@
+"""A cluster with AKS's own Karpenter, which the operator host runs as soon as the cloud has such a cluster."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rehearsal.autoscaling.scale_sets import AZURE
+from rehearsal.engine.folder import EngineFolder
+from rehearsal.providers.cloud.state import CloudState
+from tests.support.hosted_charts import STACK, HostedCharts, condition_of, hosted_charts, is_ready
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from pathlib import Path
+
+    from rehearsal.providers.cloud.state import CloudObject
+    from scheduling.json import Json, JsonValue
+
+NODE_CLASS = "karpenter.azure.com/v1beta1"
+NODE_POOL = "karpenter.sh/v1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AksProvisioning:
+    """A control plane whose host watches a stand-in cloud."""
+
+    charts: HostedCharts
+    cloud: CloudState
+
+    def put(self, cluster: CloudObject) -> None:
+        """Have a cluster in the cloud."""
+        with self.cloud.changing() as console:
+            console.put(cluster)
+
+    def remove(self, cluster: CloudObject) -> None:
+        """Have it no more."""
+        with self.cloud.changing() as console:
+            console.remove(cluster.type, cluster.id)
+
+    def wait_for_definition(self, name: str) -> None:
+        """Wait until the API server serves a kind."""
+        self.charts.client.wait_for(
+            "apiextensions.k8s.io/v1",
+            "CustomResourceDefinition",
+            name,
+            timeout_seconds=60,
+            condition=lambda found: _is_established(found),
+            what=f"{name} is served",
+        )
+
+    def pool(self, name: str, *sizes: str, capacity: str) -> None:
+        """Make a NodePool of one capacity type, and wait until it can buy."""
+        requirements: list[JsonValue] = [
+            {"key": "karpenter.sh/capacity-type", "operator": "In", "values": [capacity]},
+            {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": list(sizes)},
+        ]
+        reference = {"group": "karpenter.azure.com", "kind": "AKSNodeClass", "name": name}
+        template: Json = {"nodeClassRef": reference, "expireAfter": "Never", "requirements": requirements}
+        disruption: Json = {"consolidateAfter": "Never", "consolidationPolicy": "WhenEmpty"}
+        self.charts.apply(
+            {"apiVersion": NODE_CLASS, "kind": "AKSNodeClass", "metadata": {"name": name}, "spec": {}},
+            {
+                "apiVersion": NODE_POOL,
+                "kind": "NodePool",
+                "metadata": {"name": name},
+                "spec": {"disruption": disruption, "template": {"spec": template}},
+            },
+        )
+        self.charts.client.wait_for(
+            NODE_POOL, "NodePool", name, timeout_seconds=60, condition=is_ready, what=f"{name} is ready"
+        )
+
+
+@contextmanager
+def aks_provisioning(folder: Path) -> Generator[AksProvisioning]:
+    """A control plane and its host for the length of the block; nothing is in its cloud yet."""
+    with hosted_charts(folder) as charts:
+        file = EngineFolder.of(STACK, charts.workspace).stand_ins / f"{AZURE}.json"
+        yield AksProvisioning(charts=charts, cloud=CloudState(file))
+
+
+def _is_established(definition: Json | None) -> bool:
+    return condition_of(definition, "Established").get("status") == "True"

@@ -1,0 +1,280 @@
+"""Single mistakes in the cluster and the network of an Azure stack's document, each with the refusal that it deserves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.support.aws_documents import section
+from tests.support.azure_documents import ADMIN, BROUGHT, DISK_ENCRYPTION_SET, SUBNET
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scheduling.json import JsonValue
+    from tests.support.builders import Document
+
+    Mistake = tuple[Callable[[Document], object], str, str]
+
+ELSEWHERE = DISK_ENCRYPTION_SET.replace("00000000-", "00000001-", 1)
+
+
+def access(**given: JsonValue) -> Callable[[Document], object]:
+    """A document with another way in."""
+    return lambda document: section(document, "cluster").update(access=given)
+
+
+def cluster(**given: JsonValue) -> Callable[[Document], object]:
+    """A document with another cluster."""
+    return lambda document: section(document, "cluster").update(given)
+
+
+def network(**given: JsonValue) -> Callable[[Document], object]:
+    """A document with other addresses."""
+    return lambda document: section(document, "network").update(given)
+
+
+def system(**given: JsonValue) -> Callable[[Document], object]:
+    """A document with other system nodes."""
+    return cluster(systemNodes=given)
+
+
+CLUSTER_MISTAKES: dict[str, Mistake] = {
+    # the mistake: how it is made, the field that is named, and a part of the mend
+    "no cluster": (lambda d: d.pop("cluster"), ".cluster", "Add `cluster: {access: "),
+    "a version whose admission adds no tolerations": (
+        cluster(version="1.35"),
+        ".cluster.version",
+        "{key: karpenter.sh/capacity-type, operator: Equal,",
+    ),
+    "a version with a patch": (cluster(version="1.36.3"), ".cluster.version", 'Write "1.36".'),
+    "a version that YAML read as a number": (
+        cluster(version=1.36),
+        ".cluster.version",
+        'Put it in quotes: "1.36".',
+    ),
+    "no way in": (access(), ".cluster.access", "`public: {cidrs: [203.0.113.7/32]}`"),
+    "both ways in": (
+        access(public={"cidrs": ["203.0.113.0/24"]}, private=True),
+        ".cluster.access",
+        "Leave out the one or the other.",
+    ),
+    "no private way in": (access(private=False), ".cluster.access", "or `private: true`"),
+    "the whole internet": (
+        access(public={"cidrs": ["0.0.0.0/0"]}),
+        ".cluster.access.public.cidrs",
+        "Write your own addresses",
+    ),
+    "the whole internet in two halves": (
+        access(public={"cidrs": ["0.0.0.0/1", "128.0.0.0/1"]}),
+        ".cluster.access.public.cidrs",
+        "or `private: true` instead of public",
+    ),
+    "nobody's addresses": (access(public={"cidrs": []}), ".cluster.access.public.cidrs", "[203.0.113.0/24]"),
+    "an address that is no block": (
+        access(public={"cidrs": ["203.0.113.7"]}),
+        ".cluster.access.public.cidrs[0]",
+        'Write "203.0.113.7/32".',
+    ),
+    "a private network at a public address": (
+        access(public={"cidrs": ["10.0.0.0/8"]}),
+        ".cluster.access.public.cidrs[0]",
+        "such as your NAT gateway's",
+    ),
+    "a block twice": (
+        access(public={"cidrs": ["203.0.113.0/24", "203.0.113.0/24"]}),
+        ".cluster.access.public.cidrs[1]",
+        "Remove one",
+    ),
+    "a name for everybody of what everybody knows": (
+        access(public={"cidrs": ["203.0.113.0/24"]}, publicName=True),
+        ".cluster.access.publicName",
+        "Leave it out.",
+    ),
+    "Amazon's word for the way in": (
+        cluster(publicAccessCidrs=["203.0.113.0/24"]),
+        ".cluster.publicAccessCidrs",
+        "access: {public: {cidrs: […]}}",
+    ),
+    "Azure's own word for the way in": (
+        lambda d: (
+            access(public={"cidrs": ["203.0.113.0/24"]})(d),
+            _access_of(d).update(authorizedIPRanges=[]),
+        ),
+        ".cluster.access.authorizedIPRanges",
+        "public: {cidrs: […]}",
+    ),
+    "a login by a stored token": (cluster(login="devicecode"), ".cluster.login", "`login: azurecli`"),
+    "an administrator by name": (
+        cluster(admins=["me@example.com"]),
+        ".cluster.admins[0]",
+        "az ad user show --id NAME --query id",
+    ),
+    "an administrator twice": (cluster(admins=[ADMIN, ADMIN.upper()]), ".cluster.admins[1]", "Remove one"),
+    "a kubeconfig": (cluster(kubeconfig="~/.kube/config"), ".cluster.kubeconfig", "asks kubelogin"),
+    # system nodes
+    "one system node": (system(count=1), ".cluster.systemNodes.count", "`count: 2`"),
+    "system nodes of several sizes": (
+        system(vmSizes=["Standard_D4ds_v5"]),
+        ".cluster.systemNodes.vmSizes",
+        "Write vmSize, one",
+    ),
+    "system nodes with GPUs": (
+        system(vmSize="Standard_NC24ads_A100_v4"),
+        ".cluster.systemNodes.vmSize",
+        "Standard_D4ds_v5",
+    ),
+    "system nodes that are too small": (
+        system(vmSize="Standard_D2ds_v5"),
+        ".cluster.systemNodes.vmSize",
+        "Standard_D4ds_v5",
+    ),
+    "system nodes with a typo": (
+        system(vmSize="Standard_D4ds_v55"),
+        ".cluster.systemNodes.vmSize",
+        'Write "Standard_D4ds_v5".',
+    ),
+    "a zone that there is nowhere": (system(zones=[4]), ".cluster.systemNodes.zones[0]", "such as 1"),
+    "a zone as nodes are labelled": (
+        system(zones=["eastus2-1"]),
+        ".cluster.systemNodes.zones[0]",
+        "Write 1:",
+    ),
+    "a zone of the system nodes twice": (
+        system(zones=[1, "1"]),
+        ".cluster.systemNodes.zones[1]",
+        "Remove one",
+    ),
+    # disks
+    "a disk encryption set by name": (
+        cluster(diskEncryptionSet="holdfast"),
+        ".cluster.diskEncryptionSet",
+        "az disk-encryption-set show",
+    ),
+    "a disk encryption set of another subscription": (
+        cluster(diskEncryptionSet=ELSEWHERE),
+        ".cluster.diskEncryptionSet",
+        "or change azure-native:subscriptionId",
+    ),
+    # upgrades and maintenance
+    "a channel that goes on to the next version": (
+        cluster(upgrades={"cluster": "stable"}),
+        ".cluster.upgrades.cluster",
+        "the next `pulumi up` would go back, which AKS refuses",
+    ),
+    "a channel that there is not": (
+        cluster(upgrades={"cluster": "weekly"}),
+        ".cluster.upgrades.cluster",
+        "`cluster: patch`",
+    ),
+    "a channel of the nodes with a typo": (
+        cluster(upgrades={"nodeOs": "SecurityPatches"}),
+        ".cluster.upgrades.nodeOs",
+        'Write "SecurityPatch".',
+    ),
+    "two days of maintenance": (
+        cluster(maintenance={"window": {"days": ["saturday", "sunday"]}}),
+        ".cluster.maintenance.window.days",
+        "Write day",
+    ),
+    "a window that is too short": (
+        cluster(maintenance={"window": {"hours": 2}}),
+        ".cluster.maintenance.window.hours",
+        "`hours: 8`",
+    ),
+    "a window every five weeks": (
+        cluster(maintenance={"window": {"everyWeeks": 5}}),
+        ".cluster.maintenance.window.everyWeeks",
+        "`everyWeeks: 2`",
+    ),
+    "a window from a day that moves": (
+        cluster(maintenance={"window": {"startDate": "today"}}),
+        ".cluster.maintenance.window.startDate",
+        "one that moved would change at every update",
+    ),
+    "a time that YAML read as a number": (
+        cluster(maintenance={"window": {"start": 1320}}),
+        ".cluster.maintenance.window.start",
+        'Put it in quotes: "22:00".',
+    ),
+    "an exclusion that ends before it begins": (
+        cluster(maintenance={"exclusions": [{"start": "2026-12-20", "end": "2026-12-19"}]}),
+        ".cluster.maintenance.exclusions[0].end",
+        "Write a later one.",
+    ),
+    "exclusions of the same days": (
+        cluster(
+            maintenance={
+                "exclusions": [
+                    {"start": "2026-12-20", "end": "2027-01-06"},
+                    {"start": "2027-01-06", "end": "2027-01-10"},
+                ]
+            }
+        ),
+        ".cluster.maintenance.exclusions[1]",
+        "Make one of the two: 2026-12-20 to 2027-01-10.",
+    ),
+    "an exclusion without an end": (
+        cluster(maintenance={"exclusions": [{"start": "2026-12-20"}]}),
+        ".cluster.maintenance.exclusions[0].end",
+        "Add `end: ",
+    ),
+    # the network
+    "public addresses for nodes": (network(cidr="8.8.0.0/16"), ".network.cidr", "Leave it out"),
+    "addresses that AKS keeps": (network(podsCidr="172.28.0.0/14"), ".network.podsCidr", "Leave it out"),
+    "pods among the nodes": (network(podsCidr="10.40.0.0/16"), ".network.podsCidr", "Write another"),
+    "Services among the nodes": (
+        network(servicesCidr="10.40.1.0/24"),
+        ".network.servicesCidr",
+        "Write another",
+    ),
+    "a network for fewer nodes than there may be": (
+        network(cidr="10.40.0.0/27"),
+        ".network.cidr",
+        "Write a wider one, or smaller maxNodes.",
+    ),
+    "pods of fewer nodes than there may be": (
+        network(podsCidr="10.244.0.0/20"),
+        ".network.podsCidr",
+        "Write a wider one, or smaller maxNodes.",
+    ),
+    "Services that are too many": (
+        network(servicesCidr="10.96.0.0/11"),
+        ".network.servicesCidr",
+        'Write "10.96.0.0/20"',
+    ),
+    "a network with bits beyond it": (network(cidr="10.40.0.1/16"), ".network.cidr", 'Write "10.40.0.0/16".'),
+    "a subnet by name": (
+        lambda d: d.update(network={**BROUGHT, "subnetId": "training"}),
+        ".network.subnetId",
+        "az network vnet subnet show",
+    ),
+    "a brought subnet with addresses for nodes": (
+        lambda d: d.update(network={**BROUGHT, "cidr": "10.40.0.0/16"}),
+        ".network.cidr",
+        "without subnetId a network is made",
+    ),
+    "a brought subnet whose nodes the API server does not know": (
+        lambda d: d.update(network={"subnetId": SUBNET}),
+        ".network.egressCidrs",
+        "`egressCidrs: [198.51.100.7/32]`",
+    ),
+    "a brought subnet whose nodes call from private addresses": (
+        lambda d: d.update(network={**BROUGHT, "egressCidrs": ["10.0.0.4/32"]}),
+        ".network.egressCidrs[0]",
+        "of the NAT gateway or the firewall",
+    ),
+    "a way out without a subnet": (
+        lambda d: d.update(network={"outbound": "userDefinedRouting"}),
+        ".network.subnetId",
+        "Add `subnetId: ",
+    ),
+    "a load balancer for the way out": (
+        lambda d: d.update(network={**BROUGHT, "outbound": "loadBalancer"}),
+        ".network.outbound",
+        "`outbound: userAssignedNATGateway`",
+    ),
+}
+
+
+def _access_of(document: Document) -> Document:
+    return section(section(document, "cluster"), "access")

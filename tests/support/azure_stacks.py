@@ -1,0 +1,74 @@
+"""Azure stacks as a whole, composed under mocks in a subscription that answers: those of `stacks/`, and other ways to write one."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Final, cast
+
+from infra import azure
+from infra.program import load_platform
+from tests.support.aks_component import DEPLOYER, TENANT, seen
+from tests.support.aws_documents import section
+from tests.support.azure_documents import (
+    BROUGHT,
+    DISK_ENCRYPTION_SET,
+    SUBSCRIPTION,
+    fixed_platform,
+    nap_platform,
+)
+from tests.support.doc_pages import ROOT
+from tests.support.recorder import record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from infra.config.azure import AzurePlatform
+    from scheduling.json import Json
+    from tests.support.builders import Document
+    from tests.support.recorder import Recording
+
+CHARTS: Final = "oci://mirror.example.com/charts"
+IMAGES: Final = "mirror.example.com/images"
+
+
+def _tracked(name: str) -> Callable[[], AzurePlatform]:
+    return lambda: cast("AzurePlatform", load_platform(ROOT / f"stacks/Pulumi.{name}.yaml"))
+
+
+def _mirrored(document: Document) -> None:
+    document.update(mirror={"charts": CHARTS, "images": IMAGES})
+    section(document, "cluster").update(diskEncryptionSet=DISK_ENCRYPTION_SET)
+
+
+def _brought(document: Document) -> None:
+    document.update(network={**BROUGHT})
+    section(document, "cluster").update(login="workloadidentity")
+
+
+#: Name → platform. The first two are the repository's own.
+PLATFORMS: Final[Mapping[str, Callable[[], AzurePlatform]]] = {
+    "azure-dev": _tracked("azure-dev"),
+    "azure-prod": _tracked("azure-prod"),
+    "mirrored": lambda: nap_platform(_mirrored),
+    "brought": lambda: nap_platform(_brought),
+    "brought-fixed": lambda: fixed_platform(_brought),
+}
+
+
+def answers(token: str, arguments: Json) -> Json:
+    """What a subscription answers to each question."""
+    if token.endswith(":getClientConfig"):
+        ids = {"subscriptionId": SUBSCRIPTION, "tenantId": TENANT, "objectId": DEPLOYER}
+        return {**ids, "clientId": "00000000-0000-0000-0000-00000000000c"}
+    return seen(token, arguments)
+
+
+@cache
+def stack(name: str, *, preview: bool = False) -> Recording:
+    """One of the stacks, composed."""
+    return composed(PLATFORMS[name](), name=name, preview=preview)
+
+
+def composed(platform: AzurePlatform, *, name: str = "azure-test", preview: bool = False) -> Recording:
+    """A stack of this name, composed."""
+    return record(lambda: azure.compose(platform, name), preview=preview, answer=answers)

@@ -1,0 +1,209 @@
+"""A real control plane with JobSet, KubeRay and Karpenter in it, and the pools of a ladder."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from components.admission.karpenter_rules import karpenter_rules
+from components.fallback_policy.definition import DEFINITION, definition_spec
+from components.karpenter.kwok_values import MARKET, MARKET_FILE, kwok_karpenter_values
+from components.karpenter.simulated_market import fingerprint, instance_types_file
+from components.operators.jobset import jobset_values
+from components.operators.kuberay import kuberay_values
+from components.pools.node_class import KWOK
+from components.pools.node_pool import node_pool_spec
+from infra import versions
+from rehearsal.hosting import OperatorHost
+from rehearsal.kube.client import KubeClient
+from scheduling.holding import (
+    CONTROLLER_NAMESPACE,
+    HOLDING_NAMESPACE,
+    HOLDING_PRIORITY,
+    HOLDING_PRIORITY_CLASS,
+)
+from scheduling.labels import (
+    ARCH,
+    CAPACITY_TYPE,
+    ON_DEMAND,
+    OS,
+    POOL,
+    SYSTEM,
+    SYSTEM_VALUE,
+    TRAINING,
+    TRAINING_VALUE,
+    ZONE,
+    CapacityType,
+)
+from scheduling.machines import LOCAL_ZONES, machine_catalogue
+from scheduling.pools import Pool, weights
+from scheduling.taints import SYSTEM as SYSTEM_TAINT
+from tests.support.admission_cluster import is_established, make_namespace, wait_until_in_force
+from tests.support.admission_objects import admission_objects
+from tests.support.control_plane import running_control_plane
+from tests.support.hosted_charts import OWN_CHARTS, HostedCharts
+from tests.support.json_objects import obj, objects
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from pathlib import Path
+
+    from rehearsal.paths import Workspace
+    from scheduling.json import Json
+
+STACK: Final = "aws-test"
+NAMESPACE: Final = "tabular"
+
+# Its default: a pod that asks for nothing must not wait for a large one.
+MACHINES: Final = ("m7i.xlarge", "m7i.4xlarge")
+ON_CPU: Final = Pool(
+    name="cpu", capacity=CapacityType.ON_DEMAND, has_gpus=False, max_nodes=20, is_default=True
+)
+SPOT_A: Final = Pool(name="spot-a", capacity=CapacityType.SPOT, has_gpus=False, max_nodes=8)
+SPOT_B: Final = Pool(name="spot-b", capacity=CapacityType.SPOT, has_gpus=False, max_nodes=8)
+POOLS: Final = (ON_CPU, SPOT_A, SPOT_B)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LadderCluster:
+    """A cluster whose pools are `spot-a`, `spot-b` and, on-demand, `cpu`; jobs run in the namespace `tabular`."""
+
+    client: KubeClient
+    workspace: Workspace
+    stack: str = STACK
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's kubeconfig."""
+        return self.workspace.kubeconfig(self.stack)
+
+
+@contextmanager
+def ladder_cluster(folder: Path) -> Generator[LadderCluster]:
+    """The cluster, its operators ready, for the length of the block."""
+    with running_control_plane(folder, STACK) as workspace:
+        host = OperatorHost(workspace, STACK, report=lambda _: None)
+        client = KubeClient.from_kubeconfig(workspace.kubeconfig(STACK))
+        charts = HostedCharts(client=client, workspace=workspace)
+        try:
+            host.start()
+            charts.apply(_system_node("system-0"))
+            _install_operators(charts)
+            _make_training_namespace(client)
+            charts.apply(*(obj for pool in POOLS for obj in pool_objects(pool)))
+            yield LadderCluster(client=client, workspace=workspace)
+        finally:
+            host.stop()
+            client.close()
+
+
+def pool_objects(pool: Pool) -> tuple[Json, Json]:
+    """The node class and the NodePool of a pool."""
+    catalogue = machine_catalogue("local")
+    machines = [catalogue[name] for name in MACHINES]
+    return (
+        {"apiVersion": KWOK.api_version, "kind": KWOK.kind, "metadata": {"name": pool.name}, "spec": {}},
+        {
+            "apiVersion": "karpenter.sh/v1",
+            "kind": "NodePool",
+            "metadata": {"name": pool.name},
+            "spec": node_pool_spec(pool, machines, KWOK, pool.name, weights(POOLS).get(pool.name, 1)),
+        },
+    )
+
+
+def _install_operators(charts: HostedCharts) -> None:
+    for release, namespace, values in (
+        ("jobset", "jobset-system", jobset_values(versions.JOBSET, None, 1)),
+        ("kuberay", "kuberay-system", kuberay_values(versions.KUBERAY, None, 1)),
+    ):
+        charts.install(f"{release}-crds", OWN_CHARTS / f"{release}-crds", namespace)
+        chart = "kuberay-operator" if release == "kuberay" else release
+        name = "kuberay-operator" if release == "kuberay" else release
+        charts.install(name, charts.workspace.charts_dir / chart, namespace, values)
+    _install_karpenter(charts)
+
+
+def _install_karpenter(charts: HostedCharts) -> None:
+    charts.install("karpenter-crds", OWN_CHARTS / "karpenter-kwok-crds", "karpenter")
+    market = instance_types_file(machine_catalogue("local").values(), LOCAL_ZONES)
+    charts.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": MARKET, "namespace": "karpenter"},
+            "data": {MARKET_FILE: market},
+        }
+    )
+    values = kwok_karpenter_values(versions.KARPENTER, fingerprint(market))
+    charts.install("karpenter", charts.workspace.charts_dir / "karpenter-kwok", "karpenter", values)
+
+
+def _make_training_namespace(client: KubeClient) -> None:
+    client.apply(
+        {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": DEFINITION},
+            "spec": definition_spec(),
+        },
+        field_manager="test",
+    )
+    client.wait_for(
+        "apiextensions.k8s.io/v1",
+        "CustomResourceDefinition",
+        DEFINITION,
+        timeout_seconds=30,
+        condition=is_established,
+        what=f"{DEFINITION} is established",
+    )
+    for manifest in admission_objects(karpenter_rules(POOLS)):
+        client.apply(manifest, field_manager="test")
+    make_namespace(client, NAMESPACE, {TRAINING: TRAINING_VALUE})
+    for name in (CONTROLLER_NAMESPACE, HOLDING_NAMESPACE):
+        make_namespace(client, name, {})
+    client.apply(
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": HOLDING_PRIORITY_CLASS},
+            "value": HOLDING_PRIORITY,
+        },
+        field_manager="test",
+    )
+    wait_until_in_force(client, _is_tolerated)
+
+
+def _is_tolerated(client: KubeClient) -> bool:
+    """Whether a pod that selects a spot pool is given its toleration: the first job's pods must not come before."""
+    asking: Json = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "asks", "namespace": NAMESPACE},
+        "spec": {"nodeSelector": {POOL: SPOT_A.name}, "containers": [{"name": "asks", "image": "asks"}]},
+    }
+    admitted = obj(client.apply(asking, field_manager="test", dry_run=True)["spec"])
+    return any(each.get("key") == CAPACITY_TYPE for each in objects(admitted.get("tolerations")))
+
+
+def _system_node(name: str) -> Json:
+    capacity: Json = {"cpu": "8", "memory": "32Gi", "pods": "110"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "annotations": {"kwok.x-k8s.io/node": "fake"},
+            "labels": {
+                "kubernetes.io/hostname": name,
+                ARCH: "amd64",
+                OS: "linux",
+                CAPACITY_TYPE: ON_DEMAND,
+                SYSTEM: SYSTEM_VALUE,
+                ZONE: LOCAL_ZONES[0],
+            },
+        },
+        "spec": {"taints": [SYSTEM_TAINT.as_taint()]},
+        "status": {"capacity": capacity, "allocatable": capacity},
+    }

@@ -1,0 +1,242 @@
+"""Jobs for a real cluster, and what befalls them there."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from rehearsal.kube.errors import KubeError
+from rehearsal.kube.summary import mapping, sequence
+from tests.support.fallback_cluster import NAMESPACE
+from tests.support.json_objects import obj, objects
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
+
+    from rehearsal.kube.client import KubeClient
+    from scheduling.json import Json, JsonValue
+
+FOLLOWS: Mapping[str, str] = {"holdfast.dev/fallback": "true"}
+SECONDS = 60
+# More than half of the larger machine, so that no two pods share one.
+FILLS = "9"
+
+
+# A pod that ends when its test says so.
+NEVER_ENDS: Mapping[str, str] = {"holdfast.dev/terminates-in": "1h"}
+
+
+def real_jobset(
+    name: str,
+    *,
+    pods: int = 2,
+    selector: Mapping[str, str] | None = None,
+    rules: bool = True,
+    annotations: Mapping[str, str] | None = None,
+    **pod_spec: JsonValue,
+) -> Json:
+    """A JobSet of so many pods that fill a machine each, on the pool `spot-a` unless another is selected.
+
+    `annotations` are its pods'.
+    """
+    container: Json = {"name": "train", "image": "train:1", "resources": {"requests": {"cpu": FILLS}}}
+    pod: Json = {
+        "restartPolicy": "Never",
+        "nodeSelector": dict(selector or {"holdfast.dev/pool": "spot-a"}),
+        "containers": [container],
+        **pod_spec,
+    }
+    disruption: Json = {"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget"}]}
+    ignoring: Json = {
+        "name": "evicted",
+        "action": "RestartJobSetAndIgnoreMaxRestarts",
+        "onJobFailureReasons": ["PodFailurePolicy"],
+    }
+    job: Json = {
+        "parallelism": pods,
+        "completions": pods,
+        "backoffLimit": 0,
+        "podFailurePolicy": {"rules": [disruption]},
+        "template": {"metadata": {"annotations": dict(annotations or {})}, "spec": pod},
+    }
+    return {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": dict(FOLLOWS)},
+        "spec": {
+            "failurePolicy": {"maxRestarts": 100, **({"rules": [ignoring]} if rules else {})},
+            "replicatedJobs": [{"name": "worker", "template": {"spec": job}}],
+        },
+    }
+
+
+def real_rayjob(
+    name: str,
+    *,
+    selector: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    worker_annotations: Mapping[str, str] | None = None,
+    **spec: JsonValue,
+) -> Json:
+    """A RayJob of two workers on the pool `spot-a`, submitted over HTTP."""
+    chosen: Json = {"nodeSelector": dict(selector or {"holdfast.dev/pool": "spot-a"})}
+    workers: Json = {
+        "groupName": "worker",
+        "replicas": 2,
+        "minReplicas": 2,
+        "maxReplicas": 2,
+        "rayStartParams": {},
+        "template": {
+            "metadata": {"annotations": dict(worker_annotations or {})},
+            "spec": {"containers": [_ray_container("ray-worker", FILLS)], **chosen},
+        },
+    }
+    return {
+        "apiVersion": "ray.io/v1",
+        "kind": "RayJob",
+        "metadata": {
+            "name": name,
+            "namespace": NAMESPACE,
+            "labels": dict(FOLLOWS),
+            "annotations": dict(annotations or {}),
+        },
+        "spec": {
+            "entrypoint": "python -m train",
+            "submissionMode": "HTTPMode",
+            "backoffLimit": 5,
+            "shutdownAfterJobFinishes": True,
+            "rayClusterSpec": {
+                "rayVersion": "2.52.0",
+                "headGroupSpec": {
+                    "rayStartParams": {},
+                    "template": {"spec": {"containers": [_ray_container("ray-head", "1")]}},
+                },
+                "workerGroupSpecs": [workers],
+            },
+            **spec,
+        },
+    }
+
+
+@contextmanager
+def applied(client: KubeClient, job: Json) -> Generator[str]:
+    """The job's name, for as long as it is there; nothing of it is left afterwards."""
+    name = str(obj(job["metadata"])["name"])
+    client.apply(job, field_manager="test", force=True)
+    try:
+        yield name
+    finally:
+        remove(client, job)
+
+
+def remove(client: KubeClient, job: Json) -> None:
+    """Delete a job and wait until its pods are gone."""
+    name = str(obj(job["metadata"])["name"])
+    client.delete(str(job["apiVersion"]), str(job["kind"]), name, namespace=NAMESPACE)
+    for pod in pods_of(client, name):
+        end(client, pod)
+    client.wait_list(
+        "v1",
+        "Pod",
+        namespace=NAMESPACE,
+        timeout_seconds=SECONDS,
+        condition=lambda pods: not [pod for pod in pods if _is_of(pod, name)],
+        what=f"the pods of {name} are gone",
+    )
+
+
+def pods_of(client: KubeClient, name: str) -> list[Json]:
+    """The pods whose names begin with a job's."""
+    return [pod for pod in client.list("v1", "Pod", namespace=NAMESPACE) if _is_of(pod, name)]
+
+
+def name_of(value: Json) -> str:
+    """An object's name."""
+    return str(obj(value["metadata"])["name"])
+
+
+def node_of(pod: Json) -> str:
+    """The node a pod is on."""
+    return str(obj(pod["spec"]).get("nodeName") or "")
+
+
+def pools_of(client: KubeClient, name: str) -> list[str]:
+    """The pools on whose nodes a job's pods are, one for each pod that has a node."""
+    pools = {
+        name_of(node): str(obj(obj(node["metadata"])["labels"]).get("holdfast.dev/pool"))
+        for node in client.list("v1", "Node")
+    }
+    return sorted(pools[node_of(pod)] for pod in pods_of(client, name) if node_of(pod) in pools)
+
+
+def interrupt(client: KubeClient, node: str) -> None:
+    """Take a spot machine as an interruption does it: Karpenter is told, drains the node and ends the machine."""
+    for claim in client.list("karpenter.sh/v1", "NodeClaim"):
+        if mapping(claim.get("status")).get("nodeName") == node:
+            client.delete("karpenter.sh/v1", "NodeClaim", name_of(claim))
+
+
+def vanish(client: KubeClient, node: str) -> None:
+    """Take a machine without notice: its kubelet says no more, and nobody drains or evicts anything."""
+    patch: Json = {"metadata": {"annotations": {"kwok.x-k8s.io/node": None}}}
+    client.merge_patch("v1", "Node", node, patch)
+    # The node first: Karpenter would begin to drain one whose NodeClaim goes.
+    _drop(client, "v1", "Node", node)
+    for claim in client.list("karpenter.sh/v1", "NodeClaim"):
+        if mapping(claim.get("status")).get("nodeName") == node:
+            _drop(client, "karpenter.sh/v1", "NodeClaim", name_of(claim))
+
+
+def fail(client: KubeClient, pod: Json, *, exit_code: int = 1) -> None:
+    """End a pod's program with an exit code, on a node that is in order."""
+    statuses = [
+        {**mapping(each), "ready": False, "started": False, "state": {"terminated": _terminated(exit_code)}}
+        for each in sequence(mapping(pod.get("status")).get("containerStatuses"))
+    ]
+    conditions = [
+        {**each, "status": "False"} if each.get("type") in {"Ready", "ContainersReady"} else each
+        for each in objects(mapping(pod.get("status")).get("conditions"))
+    ]
+    phase = "Failed" if exit_code else "Succeeded"
+    patch: Json = {"status": {"phase": phase, "containerStatuses": statuses, "conditions": conditions}}
+    client.merge_patch("v1", "Pod", name_of(pod), patch, namespace=NAMESPACE, subresource="status")
+
+
+def end(client: KubeClient, pod: Json) -> None:
+    """Let a pod that never ends by itself end at last."""
+    with suppress(KubeError):  # it may be gone
+        patch: Json = {"status": {"phase": "Failed"}}
+        client.merge_patch("v1", "Pod", name_of(pod), patch, namespace=NAMESPACE, subresource="status")
+    client.delete("v1", "Pod", name_of(pod), namespace=NAMESPACE, grace_seconds=0, propagation="Background")
+
+
+def annotate(client: KubeClient, pod: Json, **annotations: str) -> None:
+    """Set annotations `holdfast.dev/…` on a pod."""
+    patch: Json = {
+        "metadata": {"annotations": {f"holdfast.dev/{key}": value for key, value in annotations.items()}}
+    }
+    client.merge_patch("v1", "Pod", name_of(pod), patch, namespace=NAMESPACE)
+
+
+def _ray_container(name: str, cpu: str) -> Json:
+    return {"name": name, "image": "ray:1", "resources": {"requests": {"cpu": cpu}}}
+
+
+def _drop(client: KubeClient, api_version: str, kind: str, name: str) -> None:
+    client.merge_patch(api_version, kind, name, {"metadata": {"finalizers": None}})
+    client.delete(api_version, kind, name, propagation="Background")
+
+
+def _terminated(exit_code: int) -> Json:
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "exitCode": exit_code,
+        "reason": "Error" if exit_code else "Completed",
+        "startedAt": now,
+        "finishedAt": now,
+    }
+
+
+def _is_of(pod: Json, name: str) -> bool:
+    return name_of(pod).startswith(f"{name}-")

@@ -1,0 +1,123 @@
+"""A real control plane where jobs are admitted as in a training namespace, with no operator behind them."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import yaml
+
+from components.admission.job_component import capacity_selections
+from components.admission.job_manifests import job_manifests
+from rehearsal.kube.errors import KubeError
+from scheduling.labels import FOLLOWS
+from tests.support.admission_cluster import (
+    define_fallback_policies,
+    is_established,
+    running_rules,
+    wait_until_in_force,
+)
+from tests.support.admission_objects import policy_and_binding
+from tests.support.control_plane import CHECKOUT
+from tests.support.job_objects import jobset, ladder, pod_template, rayjob, replicated_job, worker_group
+from tests.support.json_objects import obj
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable, Sequence
+    from pathlib import Path
+
+    from components.admission.rules import AdmissionRule, NodeSelection
+    from rehearsal.kube.client import KubeClient
+    from scheduling.json import Json
+
+#: As a ladder that is applied by hand, without the facts of its pools.
+TIERS: Sequence[Json] = (
+    {"pool": "a100-spot", "maxFailures": 5},
+    {"pool": "cpu-spot", "maxFailures": 3},
+    {"pool": "a100"},
+)
+
+_DEFINITIONS = (
+    "jobset-crds/files/jobset.x-k8s.io_jobsets.yaml",
+    "kuberay-crds/files/ray.io_rayjobs.yaml",
+)
+
+
+@contextmanager
+def running_job_admission(
+    folder: Path,
+    rules: Sequence[AdmissionRule],
+    pods_in_force: Callable[[KubeClient], bool],
+    *,
+    beside: Iterable[Json] = (),
+    selections: tuple[NodeSelection, ...] = (),
+) -> Generator[KubeClient]:
+    """A cluster where pods and jobs are admitted under these rules; its one training namespace has a ladder.
+
+    `selections` are further ways to ask for spot; what is `beside` is applied as well.
+    """
+    of_jobs = job_objects(rules, selections)
+    with running_rules(folder, rules, pods_in_force, beside=[*of_jobs, *beside]) as client:
+        define_fallback_policies(client)
+        for each in _DEFINITIONS:
+            _define(client, yaml.safe_load((CHECKOUT / "components" / "charts" / each).read_text()))
+        client.apply(ladder(*TIERS), field_manager="tests")
+        wait_until_in_force(client, jobs_are_mended)
+        yield client
+
+
+def job_objects(rules: Iterable[AdmissionRule], selections: tuple[NodeSelection, ...] = ()) -> list[Json]:
+    """The policies for jobs and their bindings, on a cluster whose pods are under these rules."""
+    return [
+        manifest
+        for each in job_manifests((*capacity_selections(rules), *selections))
+        for manifest in policy_and_binding(each.name, each.policy, each.binding)
+    ]
+
+
+def admitted_job(client: KubeClient, job: Json) -> Json:
+    """The job as the API server would store it."""
+    return client.apply(job, field_manager="tests", dry_run=True)
+
+
+def stored_job(client: KubeClient, job: Json) -> Json:
+    """The job that is stored under this one's name."""
+    metadata = obj(job["metadata"])
+    found = client.get(
+        str(job["apiVersion"]), str(job["kind"]), str(metadata["name"]), str(metadata["namespace"])
+    )
+    assert found is not None, f"{metadata['name']} is stored"
+    return found
+
+
+def as_manifest(job: Json) -> Json:
+    """The job as somebody would apply it elsewhere."""
+    kept = ("name", "namespace", "labels", "annotations")
+    metadata = obj(job["metadata"])
+    return {**job, "metadata": {key: metadata[key] for key in kept if key in metadata}}
+
+
+def _define(client: KubeClient, definition: Json) -> None:
+    client.apply(definition, field_manager="tests")
+    name = str(obj(definition["metadata"])["name"])
+    client.wait_for(
+        "apiextensions.k8s.io/v1",
+        "CustomResourceDefinition",
+        name,
+        timeout_seconds=30,
+        condition=is_established,
+        what=f"{name} to be established",
+    )
+
+
+def jobs_are_mended(client: KubeClient) -> bool:
+    """Whether jobs of both kinds are admitted as they shall be: kinds, policies and ladder take the API server a moment."""
+    template = pod_template()
+    probes = (
+        jobset(replicated_job(template), labels={FOLLOWS: "true"}),
+        rayjob(worker_group(template), labels={FOLLOWS: "true"}),
+    )
+    try:
+        return all("annotations" in obj(admitted_job(client, each)["metadata"]) for each in probes)
+    except KubeError:
+        return False

@@ -1,0 +1,226 @@
+"""Policies, states and observations of jobs on a ladder: valid ones, of which a test overrides what it is about."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final, TypedDict, TypeVar
+
+from fallback.holding.shape import PodShape
+from fallback.ladder.observation import Cause, HeldCapacity, Loss, Observation
+from fallback.ladder.state import JobState, Phase, Purpose
+from fallback.policy.policy import Policy, PolicyTier
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Unpack
+
+    from fallback.ladder.actions import Action
+    from fallback.ladder.decide import Decision
+    from fallback.ladder.observation import Outcome, Part, PoolSeen, Rival
+    from fallback.ladder.report import Report
+    from fallback.ladder.state import OutageKind, ReturnAttempt
+    from fallback.policy.policy import TierFacts
+    from scheduling.ladder import Failures
+
+T0: Final = datetime(2030, 5, 1, 12, 0, tzinfo=UTC)
+SECOND: Final = timedelta(seconds=1)
+MINUTE: Final = timedelta(minutes=1)
+HOUR: Final = timedelta(hours=1)
+
+UID: Final = "6f2c2f0e-0000-4000-8000-000000000001"
+PODS: Final = 4
+WINDOW: Final = 4 * MINUTE
+
+A = TypeVar("A")
+
+
+class TierFields(TypedDict, total=False):
+    max_failures: int | None
+    procurement_timeout: timedelta | None
+    facts: TierFacts
+
+
+class PolicyFields(TypedDict, total=False):
+    tiers: tuple[PolicyTier, ...]
+    failures: Failures
+    outage_window: timedelta
+    give_up_after: timedelta | None
+    application_failures: int
+    return_after: timedelta | None
+    hold_timeout: timedelta
+    start_timeout: timedelta
+    deadline: timedelta | None
+
+
+class StateFields(TypedDict, total=False):
+    uid: str
+    phase: Phase
+    pool: str
+    rank: int
+    since: datetime
+    waiting_since: datetime | None
+    waited: timedelta
+    evictions: int
+    application_failures: int
+    unexplained: int
+    outage_kind: OutageKind | None
+    outage_at: datetime | None
+    outage_seen_at: datetime | None
+    outage_born: datetime | None
+    eviction_at: datetime | None
+    losses_until: datetime | None
+    restarts: int
+    disrupted_restarts: int
+    restart_due: bool
+    resumed_at: datetime | None
+    head_restarts: int
+    purpose: Purpose | None
+    suspended_at: datetime | None
+    resume_at: datetime | None
+    moves: int
+    yields: int
+    reasserted: int
+    returning: ReturnAttempt | None
+    tried_return_at: datetime | None
+    bounces: int
+    returned: bool
+    recreated: int
+
+
+class SeenFields(TypedDict, total=False):
+    uid: str
+    created: datetime
+    now: datetime
+    clock_jump: timedelta
+    follows: bool
+    suspended: bool
+    at_rest: bool
+    can_be_suspended: bool
+    never_suspendable: str | None
+    outcome: Outcome | None
+    outcome_cause: Cause | None
+    can_be_recreated: bool
+    queued: bool
+    pool: str | None
+    restarts: int
+    disrupted_restarts: int
+    losses: tuple[Loss, ...]
+    head_silent_since: datetime | None
+    pods_expected: int
+    pods_placed: int
+    pods_started: int
+    starting_since: datetime | None
+    pods_left: int
+    dead_pods: tuple[str, ...]
+    outdated_children: int
+    shapes: tuple[PodShape, ...]
+    rivals: tuple[Rival, ...]
+    pools: Mapping[str, PoolSeen]
+    held: HeldCapacity | None
+    listens: bool
+    checkpoint_asked_at: datetime | None
+    checkpointed_at: datetime | None
+    notices: tuple[Report, ...]
+
+
+def tier(pool: str = "a-spot", **fields: Unpack[TierFields]) -> PolicyTier:
+    ground = PolicyTier(pool=pool, max_failures=3, procurement_timeout=15 * MINUTE)
+    return replace(ground, **fields)
+
+
+LAST: Final = PolicyTier(pool="on-demand")
+SPOT: Final = tier()
+LOWER: Final = tier("b-spot")
+
+
+def policy(**fields: Unpack[PolicyFields]) -> Policy:
+    """Two spot pools and on-demand."""
+    return replace(Policy(tiers=(SPOT, LOWER, LAST), outage_window=WINDOW), **fields)
+
+
+def running(**fields: Unpack[StateFields]) -> JobState:
+    """A job that has run on the first tier for an hour."""
+    ground = JobState(uid=UID, phase=Phase.RUNNING, pool="a-spot", rank=0, since=T0 - HOUR)
+    return replace(ground, **fields)
+
+
+def waiting(**fields: Unpack[StateFields]) -> JobState:
+    """A job that has just begun to wait for nodes on the first tier."""
+    ground = JobState(uid=UID, phase=Phase.WAITING, pool="a-spot", rank=0, since=T0, waiting_since=T0)
+    return replace(ground, **fields)
+
+
+def suspending(**fields: Unpack[StateFields]) -> JobState:
+    """A job on its way from the first tier to the second."""
+    ground = JobState(
+        uid=UID,
+        phase=Phase.SUSPENDING,
+        pool="b-spot",
+        rank=1,
+        since=T0 - HOUR,
+        suspended_at=T0,
+        purpose=Purpose.DOWN,
+    )
+    return replace(ground, **fields)
+
+
+def seen(**fields: Unpack[SeenFields]) -> Observation:
+    """A job of four pods that runs on the first tier and has no trouble."""
+    ground = Observation(
+        uid=UID,
+        created=T0 - HOUR,
+        now=T0,
+        pool="a-spot",
+        pods_expected=PODS,
+        pods_placed=PODS,
+        pods_started=PODS,
+        pods_left=PODS,
+        shapes=(PodShape(count=PODS, requests={"cpu": "4"}),),
+    )
+    return replace(ground, **fields)
+
+
+def seen_suspended(**fields: Unpack[SeenFields]) -> Observation:
+    """The same job suspended, with nothing left of it, and its template on the second tier."""
+    ground = seen(suspended=True, at_rest=True, pool="b-spot", pods_placed=0, pods_started=0, pods_left=0)
+    return replace(ground, **fields)
+
+
+def loss(
+    at: datetime = T0,
+    cause: Cause = Cause.EVICTION,
+    *,
+    pod: str = "p0",
+    pool: str | None = "a-spot",
+    born: datetime | None = None,
+) -> Loss:
+    return Loss(pod=pod, at=at, cause=cause, pool=pool, born=born)
+
+
+def head_loss(part: Part, at: datetime = T0) -> Loss:
+    return Loss(pod="head", at=at, cause=Cause.EVICTION, part=part, pool="a-spot")
+
+
+def held(pool: str = "a-spot", *, pods: int = PODS, placed: int = PODS, tainted: int = PODS) -> HeldCapacity:
+    return HeldCapacity(pool=pool, pods=pods, placed=placed, tainted=tainted)
+
+
+def only(decision: Decision, kind: type[A]) -> A:
+    """The one action of a kind in a decision."""
+    found = [action for action in decision.actions if isinstance(action, kind)]
+    assert len(found) == 1, f"one {kind.__name__} is wanted among {decision.actions}"
+    return found[0]
+
+
+def kinds(decision: Decision) -> list[type[Action]]:
+    return [type(action) for action in decision.actions]
+
+
+def reasons(decision: Decision) -> list[str]:
+    return [report.reason for report in decision.reports]
+
+
+def state_of(decision: Decision) -> JobState:
+    assert decision.state is not None, "a state was to be kept"
+    return decision.state

@@ -1,0 +1,315 @@
+"""A job in a world that does what it likes, with an executor that may die between any two calls.
+
+The truth is kept beside what the ladder sees of it, so that a test can say when the ladder broke a promise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fallback.holding.shape import PodShape
+from fallback.ladder.actions import (
+    AskCheckpoint,
+    DeleteChildren,
+    DropPlaceholders,
+    ForceDelete,
+    Hold,
+    Record,
+    Recreate,
+    Release,
+    Resume,
+    Suspend,
+    TaintHeld,
+)
+from fallback.ladder.annotation import read_state, write_state
+from fallback.ladder.decide import Decision, decide
+from fallback.ladder.observation import (
+    NO_JUMP,
+    Cause,
+    HeldCapacity,
+    Loss,
+    Observation,
+    Outcome,
+    PoolSeen,
+)
+from fallback.ladder.state import JobState
+from tests.support.ladder import PODS, T0, UID
+from tests.support.ladder import policy as usual_ladder
+
+if TYPE_CHECKING:
+    from datetime import datetime, timedelta
+
+    from fallback.ladder.actions import Action
+    from fallback.policy.policy import NoPolicy, Policy
+
+BY_US = "us"
+BY_USER = "a user"
+
+
+@dataclass(kw_only=True)
+class Holding:
+    """Placeholders and taints, as they are."""
+
+    pool: str
+    pods: int = 0
+    placed: int = 0
+    tainted: bool = False
+
+
+@dataclass(kw_only=True)
+class World:
+    """The truth. `running`: pods of the present gang by the pool they were made for; `leaving`: terminating pods."""
+
+    policy: Policy | NoPolicy = field(default_factory=usual_ladder)
+    now: datetime = T0
+    clock_error: timedelta = NO_JUMP
+    unseen_jump: timedelta = NO_JUMP
+    created: datetime = T0
+    annotation: str | None = None
+    version: int = 0
+    pool: str = "a-spot"
+    suspended_by: str | None = None
+    at_rest: bool = False
+    can_be_suspended: bool = True
+    pods: int = PODS
+    pods_pool: str = "a-spot"
+    placed: int = 0
+    leaving: int = 0
+    outdated: bool = False
+    outcome: Outcome | None = None
+    follows: bool = True
+    restarts: int = 0
+    losses: list[Loss] = field(default_factory=list[Loss])
+    held: Holding | None = None
+    missing: set[str] = field(default_factory=set[str])
+    listens: bool = False
+    asked_at: datetime | None = None
+    checkpointed_at: datetime | None = None
+    moves_by_count: int = 0
+    broken: list[str] = field(default_factory=list[str])
+
+    @property
+    def is_suspended(self) -> bool:
+        return self.suspended_by is not None
+
+    def state(self) -> JobState | None:
+        state = read_state(self.annotation)
+        return state if isinstance(state, JobState) else None
+
+    def observe(self) -> Observation:
+        runs = not self.is_suspended
+        return Observation(
+            uid=UID,
+            created=self.created,
+            now=self.now + self.clock_error,
+            clock_jump=self.unseen_jump,
+            follows=self.follows,
+            suspended=self.is_suspended,
+            at_rest=self.at_rest,
+            can_be_suspended=self.can_be_suspended,
+            outcome=self.outcome,
+            pool=self.pool,
+            restarts=self.restarts,
+            losses=tuple(self.losses),
+            pods_expected=PODS,
+            pods_placed=self.placed if runs else 0,
+            pods_started=self.placed if runs else 0,
+            pods_left=self.pods + self.leaving,
+            outdated_children=1 if self.outdated else 0,
+            shapes=(PodShape(count=PODS, requests={}),),
+            pools={name: PoolSeen(is_there=False) for name in self.missing},
+            held=self.held_capacity(),
+            listens=self.listens,
+            checkpoint_asked_at=self.asked_at,
+            checkpointed_at=self.checkpointed_at,
+        )
+
+    def held_capacity(self) -> HeldCapacity | None:
+        if self.held is None:
+            return None
+        held = self.held
+        return HeldCapacity(
+            pool=held.pool,
+            pods=held.pods,
+            placed=min(held.placed, held.pods),
+            tainted=min(held.placed, held.pods) if held.tainted else 0,
+        )
+
+    # What the controller does.
+
+    def look(self, dies_after: int | None = None) -> Decision:
+        """One look, carried out at once; `dies_after`: so many actions are done, and then the controller is killed."""
+        version, decision = self.version, decide(read_state(self.annotation), self.observe(), self.policy)
+        self.carry_out(decision, version, dies_after)
+        return decision
+
+    def carry_out(self, decision: Decision, version: int, dies_after: int | None = None) -> None:
+        """Carry a decision out that was made of what was there at `version`."""
+        for action in decision.actions[:dies_after]:
+            if isinstance(action, Record | Suspend | Resume | Recreate):
+                if version != self.version:
+                    return
+                if isinstance(action, Resume) and self.pods + self.leaving:
+                    # The executor asks the API server once more; see Resume.
+                    return
+            self._do(action)
+            version = self.version
+            if isinstance(action, Suspend) and "FailuresSpent" in [each.reason for each in decision.reports]:
+                self.moves_by_count += 1
+        if dies_after is None:
+            self.unseen_jump = NO_JUMP
+
+    def _do(self, action: Action) -> None:
+        if isinstance(action, Record | Suspend | Resume):
+            self.annotation = write_state(action.state)
+            self.version += 1
+        match action:
+            case Suspend():
+                self._suspend(action)
+            case Resume():
+                self._resume(action)
+            case DeleteChildren():
+                self.outdated = False
+            case AskCheckpoint():
+                self.asked_at = action.at
+            case ForceDelete():
+                self.leaving = 0
+            case Recreate():
+                self.broken.append("nothing here asks to be made anew")
+            case _:
+                self._do_with_held(action)
+
+    def _do_with_held(self, action: Action) -> None:
+        match action:
+            case Hold():
+                self.held = self.held or Holding(pool=action.pool)
+                self.held.pods = PODS
+                if self.held.pool != action.pool:
+                    self.broken.append(f"capacity is held in {action.pool} and {self.held.pool} at once")
+            case Release():
+                self.held = None
+            case TaintHeld() if self.held is not None:
+                self.held.tainted = True
+            case DropPlaceholders() if self.held is not None:
+                self.held.pods = 0
+            case _:
+                pass
+
+    def _suspend(self, action: Suspend) -> None:
+        if self.suspended_by == BY_USER:
+            self.broken.append("a user's suspension was taken over")
+        if self.outcome is not None:
+            self.broken.append("a job that has ended was suspended")
+        if not self.is_suspended:
+            self.suspended_by = BY_US
+            self.at_rest = False
+        if action.pool != self.pool:
+            self.outdated = True
+        self.pool = action.pool
+
+    def _resume(self, action: Resume) -> None:
+        if self.suspended_by == BY_USER:
+            self.broken.append("a user's suspension was undone")
+        if self.outdated:
+            self.broken.append("resumed with child Jobs of the old template, whose selectors would be merged")
+        if self.outcome is not None:
+            self.broken.append("a job that has ended was resumed")
+        self.suspended_by = None
+        self.pool = action.pool
+        self._make_pods()
+
+    def _make_pods(self) -> None:
+        if self.pods + self.leaving:
+            self.broken.append("two gangs of one job are alive together")
+        self.pods, self.pods_pool, self.placed, self.at_rest = PODS, self.pool, 0, False
+
+    # What the world does.
+
+    def operator_works(self) -> None:
+        """The job's operator carries out what its spec says; terminating pods are not waited for."""
+        if self.outcome is not None:
+            return
+        if self.is_suspended:
+            self.leaving += self.pods
+            self.pods = self.placed = 0
+            self.at_rest = True
+        elif not self.pods and not self.leaving:
+            self._make_pods()
+
+    def pods_terminate(self) -> None:
+        self.leaving = 0
+
+    def capacity_comes(self, pods: int) -> None:
+        if not self.is_suspended and self.outcome is None:
+            self.placed = min(PODS, pods, self.pods)
+
+    def evict(self, cause: Cause, pods: int, *, is_seen: bool) -> None:
+        """Lose pods: the operator restarts the gang, and the watch shows each lost pod or, if nobody watches, none."""
+        if self.is_suspended or self.outcome is not None or not self.pods:
+            return
+        if is_seen:
+            self.losses += [
+                Loss(pod=f"{len(self.losses)}/{number}", at=self.now, cause=cause, pool=self.pods_pool)
+                for number in range(pods)
+            ]
+        self.restarts += 1
+        self.placed = 0
+
+    def user_suspends(self) -> None:
+        if self.outcome is None and not self.is_suspended:
+            self.suspended_by, self.at_rest = BY_USER, False
+            self.version += 1
+
+    def user_resumes(self) -> None:
+        """Whoever resumes a job by hand waits for its pods, or the operator runs two gangs whatever the ladder does."""
+        if self.is_suspended and self.outcome is None and not self.pods + self.leaving:
+            self.suspended_by = None
+            self.version += 1
+            self._make_pods()
+
+    def edit_policy(self, edited: Policy | NoPolicy) -> None:
+        self.policy = edited
+
+    def end(self, outcome: Outcome) -> None:
+        if self.outcome is None:
+            self.outcome = outcome
+            self.version += 1
+            self.leaving += self.pods
+            self.pods = self.placed = 0
+
+    def jump(self, by: timedelta, *, is_noticed: bool) -> None:
+        """The controller's clock jumps; a process that lives through it notices, one that is started anew does not."""
+        self.clock_error += by
+        if is_noticed:
+            self.unseen_jump += by
+
+    def placeholders_come(self, placed: int) -> None:
+        if self.held is not None:
+            self.held.placed = placed
+
+    def come_to_rest(self) -> Decision:
+        """Let everything that is under way come to its end, and time pass where something waits for it."""
+        decision = self.look()
+        for _ in range(300):
+            self.operator_works()
+            self.pods_terminate()
+            self.capacity_comes(PODS)
+            if self.held is not None:
+                self.held.placed = self.held.pods
+            decision = self.look()
+            if decision.actions:
+                continue
+            if decision.wake_at is None:
+                return decision
+            if not self.is_under_way():
+                return decision
+            self.now = max(self.now, decision.wake_at - self.clock_error)
+        self.broken.append(f"the job does not come to rest: {self.annotation}")
+        return decision
+
+    def is_under_way(self) -> bool:
+        state = self.state()
+        return self.held is not None or (
+            state is not None and (state.suspended_by_us or state.returning is not None)
+        )

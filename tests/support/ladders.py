@@ -1,0 +1,34 @@
+"""A ladder with everything in it that one can have, and what is known of its first pool."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from scheduling.labels import CapacityType
+from scheduling.ladder import FOREVER, Failures, Ladder, Tier
+from scheduling.machines import Machine
+from scheduling.pool_facts import pool_facts
+from scheduling.pools import Pool
+
+TIERS = (
+    Tier(pool="a100-spot", max_failures=5, procurement_timeout=timedelta(minutes=90)),
+    Tier(pool="h100-spot", procurement_timeout=timedelta(seconds=45)),
+    Tier(pool="a100"),
+)
+CONDUCT = Ladder(
+    tiers=TIERS,
+    failures=Failures.EVICTIONS,
+    outage_window=timedelta(minutes=3),
+    give_up_after=timedelta(hours=24),
+    application_failures=FOREVER,
+    return_after=timedelta(hours=4),
+    hold_timeout=timedelta(minutes=10),
+    start_timeout=timedelta(minutes=30),
+    deadline=timedelta(hours=48),
+)
+A100_SPOT = Pool(name="a100-spot", capacity=CapacityType.SPOT, has_gpus=True, max_nodes=8)
+MACHINES = (
+    Machine(name="large", vcpus=96, memory_mib=1_179_648, gpus=8, hourly_price=32.0),
+    Machine(name="larger", vcpus=128, memory_mib=1_000_000, gpus=8, hourly_price=40.0),
+)
+FACTS = pool_facts(A100_SPOT, MACHINES, A100_SPOT.taints, {"disk": "fast"})

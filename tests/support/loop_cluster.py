@@ -1,0 +1,242 @@
+"""A control plane with JobSet and nothing else of what the controller looks for, and nodes for each pool of a ladder."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, cast
+
+from components.fallback_policy.definition import API_VERSION, DEFINITION, KIND, definition_spec
+from components.operators.jobset import jobset_values
+from infra import versions
+from rehearsal.hosting import OperatorHost
+from rehearsal.kube.client import KubeClient
+from scheduling.holding import CONTROLLER_NAMESPACE, HOLDING_NAMESPACE
+from scheduling.labels import FOLLOWS, FOLLOWS_VALUE, LADDER, POOL, STATE, TRAINING, TRAINING_VALUE
+from tests.support.admission_cluster import is_established
+from tests.support.control_plane import running_control_plane
+from tests.support.hosted_charts import OWN_CHARTS, STACK, HostedCharts
+from tests.support.json_objects import obj
+from tests.support.loop_processes import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+    from pathlib import Path
+
+    from rehearsal.paths import Workspace
+    from scheduling.json import Json
+
+JOBSET: Final = "jobset.x-k8s.io/v1alpha2"
+NAMESPACE: Final = "vision"
+POOLS: Final = ("spot-a", "spot-b", "on-demand")
+
+
+@dataclass(kw_only=True)
+class LoopCluster:
+    """The cluster; nodes of four pods each are in every pool."""
+
+    client: KubeClient
+    workspace: Workspace
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's kubeconfig."""
+        return self.workspace.kubeconfig(STACK)
+
+    def reconnect(self) -> None:
+        """Find the API server where it is now."""
+        self.client.close()
+        self.client = KubeClient.from_kubeconfig(self.kubeconfig)
+
+    def apply(self, *objects: Json) -> None:
+        """Create or change objects."""
+        for each in objects:
+            self.client.apply(each, field_manager="test", force=True)
+
+    def job(self, name: str, within: str = NAMESPACE) -> Json:
+        """A JobSet as it is."""
+        return self.client.get(JOBSET, "JobSet", name, within) or {}
+
+    def state(self, name: str) -> Json:
+        """What is kept of a JobSet, empty where nothing is."""
+        text = obj(obj(self.job(name).get("metadata")).get("annotations")).get(STATE)
+        return cast("Json", json.loads(text)) if isinstance(text, str) else {}
+
+    def pods(self, name: str, within: str = NAMESPACE) -> list[Json]:
+        """The pods of a JobSet that have not ended."""
+        labels = f"jobset.sigs.k8s.io/jobset-name={name}"
+        found = self.client.list("v1", "Pod", namespace=within, label_selector=labels)
+        return [pod for pod in found if obj(pod.get("status")).get("phase") not in {"Failed", "Succeeded"}]
+
+    def runs_on(self, name: str, pool: str, *, pods: int = 2, within: str = NAMESPACE) -> bool:
+        """Whether the whole gang runs in a pool."""
+        found = self.pods(name, within)
+        running = [
+            pod
+            for pod in found
+            if obj(pod["status"]).get("phase") == "Running"
+            and str(obj(pod["spec"]).get("nodeName")).startswith(pool)
+            and not obj(pod["metadata"]).get("deletionTimestamp")
+        ]
+        return len(running) == len(found) == pods
+
+    def wait_on(
+        self, name: str, pool: str, *, pods: int = 2, within: str = NAMESPACE, seconds: float = 60
+    ) -> None:
+        """Wait until the ladder knows that the whole gang runs in a pool."""
+
+        def runs() -> bool:
+            state = self.state(name) if within == NAMESPACE else {"phase": "Running", "pool": pool}
+            is_known = state.get("phase") == "Running" and state.get("pool") == pool
+            return is_known and self.runs_on(name, pool, pods=pods, within=within)
+
+        wait_until(runs, f"{name} runs on {pool}", seconds=seconds)
+
+    def evict_one(self, name: str, within: str = NAMESPACE) -> None:
+        """Evict a pod of a JobSet."""
+        self.client.evict(within, str(obj(self.pods(name, within)[0]["metadata"])["name"]))
+
+    def said(self, name: str) -> list[str]:
+        """The reasons of the Events that the controller has written about a job, first to last."""
+        events = [
+            each
+            for each in self.client.list("v1", "Event", namespace=NAMESPACE)
+            if obj(each["involvedObject"]).get("name") == name
+            and obj(each.get("source")).get("component") == "holdfast-fallback"
+        ]
+        return [str(each["reason"]) for each in sorted(events, key=lambda each: str(each["firstTimestamp"]))]
+
+    def clear(self) -> None:
+        """Delete every JobSet and wait until their pods are gone."""
+        for each in self.client.list(JOBSET, "JobSet"):
+            metadata = obj(each["metadata"])
+            self.client.delete(JOBSET, "JobSet", str(metadata["name"]), namespace=str(metadata["namespace"]))
+        self.client.wait_list(
+            "v1",
+            "Pod",
+            label_selector="jobset.sigs.k8s.io/jobset-name",
+            timeout_seconds=60,
+            condition=lambda pods: not pods,
+            what="the pods are gone",
+        )
+
+
+@contextmanager
+def loop_cluster(folder: Path, *, nodes: int = 2) -> Generator[LoopCluster]:
+    """The cluster, its operator ready, for the length of the block."""
+    with running_control_plane(folder, STACK) as workspace:
+        host = OperatorHost(workspace, STACK, report=lambda _: None)
+        client = KubeClient.from_kubeconfig(workspace.kubeconfig(STACK))
+        charts = HostedCharts(client=client, workspace=workspace)
+        try:
+            host.start()
+            charts.apply(simulated_node("system-0", None))
+            charts.install("jobset-crds", OWN_CHARTS / "jobset-crds", "jobset-system")
+            values = jobset_values(versions.JOBSET, None, 1)
+            charts.install("jobset", workspace.charts_dir / "jobset", "jobset-system", values)
+            define_policies(client)
+            charts.apply(*(namespace(each) for each in (CONTROLLER_NAMESPACE, HOLDING_NAMESPACE)))
+            charts.apply(namespace(NAMESPACE, training=True))
+            charts.apply(
+                *(simulated_node(f"{pool}-{number}", pool) for pool in POOLS for number in range(nodes))
+            )
+            yield LoopCluster(client=client, workspace=workspace)
+        finally:
+            host.stop()
+            client.close()
+
+
+def define_policies(client: KubeClient) -> None:
+    """Make the API server serve FallbackPolicies."""
+    definition: Json = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": DEFINITION},
+        "spec": definition_spec(),
+    }
+    client.apply(definition, field_manager="test")
+    client.wait_for(
+        "apiextensions.k8s.io/v1",
+        "CustomResourceDefinition",
+        DEFINITION,
+        timeout_seconds=30,
+        condition=is_established,
+        what=f"{DEFINITION} is established",
+    )
+
+
+def namespace(name: str, *, training: bool = False) -> Json:
+    """A namespace."""
+    labels: Json = {TRAINING: TRAINING_VALUE} if training else {}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+
+
+def simulated_node(name: str, pool: str | None) -> Json:
+    """A node with room for four pods of a CPU each; that of no pool is for operators."""
+    capacity: Json = {"cpu": "4", "memory": "32Gi", "pods": "110"}
+    labels: Json = {
+        "kubernetes.io/hostname": name,
+        **({POOL: pool} if pool else {"holdfast.dev/system": "true"}),
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "annotations": {"kwok.x-k8s.io/node": "fake"}, "labels": labels},
+        "spec": {}
+        if pool
+        else {"taints": [{"key": "CriticalAddonsOnly", "value": "true", "effect": "NoSchedule"}]},
+        "status": {"capacity": capacity, "allocatable": capacity},
+    }
+
+
+def policy(*tiers: Json, within: str = NAMESPACE, **conduct: str) -> Json:
+    """A ladder; without tiers it leaves each spot pool after one failure."""
+    usual: Sequence[Json] = ({"pool": "spot-a", "maxFailures": 1}, {"pool": "spot-b", "maxFailures": 1})
+    return {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": {"name": LADDER, "namespace": within},
+        "spec": {"tiers": list(tiers or (*usual, {"pool": "on-demand"})), **conduct},
+    }
+
+
+def jobset(
+    name: str,
+    *,
+    pods: int = 2,
+    pool: str = "spot-a",
+    within: str = NAMESPACE,
+    terminates_in: str | None = None,
+) -> Json:
+    """A JobSet of a gang of pods of one CPU each, as admission would have made it.
+
+    `terminates_in`: how long its pods take to end when they are told to.
+    """
+    annotations: Json = {} if terminates_in is None else {"holdfast.dev/terminates-in": terminates_in}
+    pod: Json = {
+        "restartPolicy": "Never",
+        "nodeSelector": {POOL: pool},
+        "terminationGracePeriodSeconds": 60,
+        "containers": [{"name": "train", "image": "train", "resources": {"requests": {"cpu": "1"}}}],
+    }
+    disrupted: Json = {
+        "action": "FailJob",
+        "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
+    }
+    job: Json = {
+        "parallelism": pods,
+        "completions": pods,
+        "backoffLimit": 0,
+        "podFailurePolicy": {"rules": [disrupted]},
+        "template": {"metadata": {"annotations": annotations}, "spec": pod},
+    }
+    return {
+        "apiVersion": JOBSET,
+        "kind": "JobSet",
+        "metadata": {"name": name, "namespace": within, "labels": {FOLLOWS: FOLLOWS_VALUE}},
+        "spec": {
+            "failurePolicy": {"maxRestarts": 20},
+            "replicatedJobs": [{"name": "workers", "replicas": 1, "template": {"spec": job}}],
+        },
+    }
