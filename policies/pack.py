@@ -9,13 +9,14 @@ from pulumi_policy import (
     Policy,
     PolicyConfigSchema,
     ReportViolation,
+    ResourceValidationPolicy,
     Severity,
     StackValidationArgs,
     StackValidationPolicy,
 )
 
-from policies.pulumi_values import stack_resources
-from policies.table import RULES
+from policies.run import Run
+from policies.tables import RULES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,12 +26,24 @@ if TYPE_CHECKING:
 
 
 def policies() -> list[Policy]:
-    """Return the pack's policies, one for each rule."""
-    return [policy(rule) for rule in RULES]
+    """Return the pack's policies: one that reads every resource as it is asked for, and one for each rule."""
+    run = Run()
+    return [reader(run), *(policy(rule, place, run) for place, rule in enumerate(RULES))]
 
 
-def policy(rule: Rule) -> StackValidationPolicy:
-    """Return the policy that reports what a rule finds."""
+def reader(run: Run) -> ResourceValidationPolicy:
+    """Return the policy that reads and reports nothing."""
+    return ResourceValidationPolicy(
+        name="resources-are-read",
+        display_name="Resources are read",
+        description="Reads what every resource is asked to be: before a cluster exists no more is known of its objects.",
+        enforcement_level=EnforcementLevel.ADVISORY,
+        validate=run.remember,
+    )
+
+
+def policy(rule: Rule, place: int, run: Run) -> StackValidationPolicy:
+    """Return the policy that reports what the rule at this place finds."""
     return StackValidationPolicy(
         name=rule.name,
         display_name=rule.title,
@@ -40,7 +53,7 @@ def policy(rule: Rule) -> StackValidationPolicy:
         config_schema=schema(rule),
         remediation_steps=rule.mend,
         tags=["fallback"],
-        validate=reporting(rule),
+        validate=reporting(rule, place, run),
     )
 
 
@@ -55,11 +68,11 @@ def schema(rule: Rule) -> PolicyConfigSchema | None:
     )
 
 
-def reporting(rule: Rule) -> Callable[[StackValidationArgs, ReportViolation], None]:
+def reporting(rule: Rule, place: int, run: Run) -> Callable[[StackValidationArgs, ReportViolation], None]:
     """Return the function that reports what a rule finds in a stack."""
 
     def report_findings(args: StackValidationArgs, report: ReportViolation) -> None:
-        for finding in rule.find(stack_resources(args.resources), settings(rule, args)):
+        for finding in rule.find(run.resources(place, args.resources), settings(rule, args)):
             report(finding.message, finding.urn)
 
     return report_findings

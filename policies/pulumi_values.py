@@ -21,13 +21,18 @@ if TYPE_CHECKING:
     from pulumi_policy import PolicyResource
 
 
-def stack_resources(resources: Sequence[PolicyResource]) -> tuple[StackResource, ...]:
-    """Return Pulumi's resources with their unknown properties explicit."""
+def stack_resources(
+    resources: Sequence[PolicyResource], asked: Mapping[str, Mapping[str, Value]]
+) -> tuple[StackResource, ...]:
+    """Return Pulumi's resources with their unknown properties explicit.
+
+    `asked` is what they were asked to be, by URN: it stands in for properties that are not shown.
+    """
     return tuple(
         StackResource(
             type=resource.resource_type,
             urn=resource.urn,
-            props={key: touched(lambda key=key, props=resource.props: props[key]) for key in resource.props},
+            props={**asked.get(resource.urn, {}), **known_props(resource.props)},
             is_protected=resource.opts.protect,
             parent="" if resource.parent is None else resource.parent.urn,
             refers_to={
@@ -37,6 +42,11 @@ def stack_resources(resources: Sequence[PolicyResource]) -> tuple[StackResource,
         )
         for resource in resources
     )
+
+
+def known_props(props: Mapping[str, object]) -> Mapping[str, Value]:
+    """Return a resource's properties with what is unknown explicit."""
+    return {key: touched(lambda key=key: props[key]) for key in props}
 
 
 def touched(read: Callable[[], object]) -> Value:

@@ -82,7 +82,14 @@ def _no_room(program: Program, name: str) -> None:
 def _foreign_taint(program: Program, name: str) -> None:
     declared = pool(program, name)
     if declared.type.startswith("kubernetes:"):
-        put(declared, [{"key": "team", "value": "nlp", "effect": "NoSchedule"}], "spec", "template", "spec", "taints")
+        put(
+            declared,
+            [{"key": "team", "value": "nlp", "effect": "NoSchedule"}],
+            "spec",
+            "template",
+            "spec",
+            "taints",
+        )
     elif declared.type.startswith("gcp:"):
         put(declared, [{"key": "team", "value": "nlp", "effect": "NO_SCHEDULE"}], "nodeConfig", "taints")
     else:
@@ -108,10 +115,19 @@ def _spot_taint_on_demand(program: Program) -> None:
     told["holdfast.dev/tolerates"] = json.dumps(parsed)
     declared = pool(program, "a100")
     if declared.type.startswith("kubernetes:"):
-        listed = cast("Props", cast("Props", cast("Props", declared.props["spec"])["template"])["spec"])["taints"]
-        cast("list[Value]", listed).append({"key": "karpenter.sh/capacity-type", "value": "spot", "effect": "NoSchedule"})
+        listed = cast("Props", cast("Props", cast("Props", declared.props["spec"])["template"])["spec"])[
+            "taints"
+        ]
+        cast("list[Value]", listed).append(
+            {"key": "karpenter.sh/capacity-type", "value": "spot", "effect": "NoSchedule"}
+        )
     elif declared.type.startswith("gcp:"):
-        put(declared, [{"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NO_SCHEDULE"}], "nodeConfig", "taints")
+        put(
+            declared,
+            [{"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NO_SCHEDULE"}],
+            "nodeConfig",
+            "taints",
+        )
     else:
         cast("list[Value]", declared.props["nodeTaints"]).append("karpenter.sh/capacity-type=spot:NoSchedule")
 
@@ -126,7 +142,11 @@ def _without_default(program: Program) -> None:
         "resources": [],
     }
     program.append(
-        replace(rule, urn=f"{rule.urn}-team", props={"metadata": {"annotations": {**told, "holdfast.dev/tolerates": json.dumps(mine)}}})
+        replace(
+            rule,
+            urn=f"{rule.urn}-team",
+            props={"metadata": {"annotations": {**told, "holdfast.dev/tolerates": json.dumps(mine)}}},
+        )
     )
     _foreign_taint(program, "cpu")
 
@@ -190,7 +210,9 @@ def _pod_on_spot_that_refuses(program: Program) -> None:
             "containers": [{"name": "main", "image": "registry.example.com/train:1.2"}],
         },
     }
-    program.append(replace(ladder(program), type="kubernetes:core/v1:Pod", urn=f"{ladder(program).urn}-pod", props=body))
+    program.append(
+        replace(ladder(program), type="kubernetes:core/v1:Pod", urn=f"{ladder(program).urn}-pod", props=body)
+    )
 
 
 def _floating_image(image: str) -> Callable[[Program], None]:
@@ -200,7 +222,9 @@ def _floating_image(image: str) -> Callable[[Program], None]:
             "spec": {"template": {"spec": {"containers": [{"name": "main", "image": image}]}}},
         }
         base = ladder(program)
-        program.append(replace(base, type="kubernetes:apps/v1:Deployment", urn=f"{base.urn}-tool", props=body))
+        program.append(
+            replace(base, type="kubernetes:apps/v1:Deployment", urn=f"{base.urn}-tool", props=body)
+        )
 
     return change
 
@@ -213,7 +237,11 @@ def _chart_without_version(program: Program) -> None:
 
 
 def _wide_policy(program: Program) -> None:
-    statement: Props = {"Effect": "Allow", "Action": ["s3:GetObject", "s3:PutObject"], "Resource": "arn:aws:s3:::all/*"}
+    statement: Props = {
+        "Effect": "Allow",
+        "Action": ["s3:GetObject", "s3:PutObject"],
+        "Resource": "arn:aws:s3:::all/*",
+    }
     target = of(program, ":RolePolicy")
     put(target, json.dumps({"Version": "2012-10-17", "Statement": [statement]}), "policy")
 
@@ -228,13 +256,24 @@ def _wide_member(program: Program) -> None:
 
 def _wide_assignment(program: Program) -> None:
     account = "/subscriptions/0/resourceGroups/g/providers/Microsoft.Storage/storageAccounts/checkpoints"
-    put(of(program, ":RoleAssignment", "checkpoint-access-of-tabular-checkpoints-assignment"), account, "scope")
+    put(
+        of(program, ":RoleAssignment", "checkpoint-access-of-tabular-checkpoints-assignment"),
+        account,
+        "scope",
+    )
 
 
 REACH, END = "training-reaches-on-demand", "training-ladder-ends-on-demand"
 HUGE: Props = {"name": "huge", "pods": 1.0, "cpu": "2000", "memory": "1Gi"}
 WIDE: Props = {"name": "wide", "pods": 500.0, "cpu": "3", "memory": "1Gi"}
-FOREIGN: Props = {"name": "foreign", "pods": 1.0, "cpu": "1", "memory": "1Gi", "gpus": 1.0, "accelerator": "none-such"}
+FOREIGN: Props = {
+    "name": "foreign",
+    "pods": 1.0,
+    "cpu": "1",
+    "memory": "1Gi",
+    "gpus": 1.0,
+    "accelerator": "none-such",
+}
 
 CHANGES: tuple[Change, ...] = (
     Change(what="the ladder is gone", rule=END, stacks=ALL, apply=_gone(":FallbackPolicy", "namespace-tabular-ladder")),

@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, cast
 
 from policies.findings import StackResource
-from policies.table import RULES
+from policies.tables import RULES
 from tests.support import aws_stacks, azure_stacks, gcp_stacks
 from tests.support.local_stack import local_stack
 

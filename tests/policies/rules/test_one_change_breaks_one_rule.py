@@ -3,7 +3,7 @@ from functools import cache
 import pytest
 
 from policies.rule import Level
-from policies.table import RULES
+from policies.tables import RULES
 from tests.support.policy_changes import CHANGES, Change
 from tests.support.policy_programs import STACKS, program, reported
 
