@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 Settings: TypeAlias = "Mapping[str, str | None]"
 
 
+def _within_reach(document: Json, settings: Settings, stack: str) -> None:
+    """For clouds whose clusters answer from anywhere, or say why not by themselves."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Cloud:
     """A cloud as the program sees it.
@@ -44,7 +48,7 @@ class Cloud:
     build: Callable[[Json, Settings, str], None]
     settings: tuple[str, ...] = ()
     missing_command: Callable[[], Problem | None] = lambda: None
-    out_of_reach: Callable[[Json, Settings, str], Problem | None] = lambda *_: None
+    out_of_reach: Callable[[Json, Settings, str], Problem | None] = _within_reach
 
 
 def _read_local(document: Json, _: Settings) -> LocalPlatform:

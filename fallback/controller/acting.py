@@ -72,8 +72,10 @@ class Actor:
                 return await self._ask(look, action)
             case Recreate():
                 return await self._recreate(look, action)
-            case DeleteChildren() | ForceDelete():
-                await self._delete(look, action)
+            case DeleteChildren():
+                await self._delete_children(look)
+            case ForceDelete():
+                await self._end_lost(look, action)
             case Hold() | TaintHeld() | DropPlaceholders() | Release():
                 await self._holder.do(look, action)
         return look.job
@@ -103,27 +105,25 @@ class Actor:
         if left:
             raise StillThere(f"{len(left)} pods of the job are left, {left[0]} among them")
 
-    async def _delete(self, look: Look, action: DeleteChildren | ForceDelete) -> None:
-        namespace = look.key.namespace
-        if isinstance(action, DeleteChildren):
-            for child in look.kind.outdated_children(look.snapshot):
-                version = text(metadata_of(child).get("resourceVersion"))
-                await self._client.delete(JOB, namespace, name_of(child), uid=uid_of(child), version=version)
-            return
-        for pod in look.snapshot.pods:
-            if name_of(pod) in action.pods:
-                await self._end(look, pod)
+    async def _delete_children(self, look: Look) -> None:
+        for child in look.kind.outdated_children(look.snapshot):
+            await self._client.delete(
+                JOB,
+                look.key.namespace,
+                name_of(child),
+                uid=uid_of(child),
+                version=text(metadata_of(child).get("resourceVersion")),
+            )
 
-    async def _end(self, look: Look, pod: Json) -> None:
-        """End a pod whose machine is gone, in its kubelet's place, and delete it."""
-        namespace, name = look.key.namespace, name_of(pod)
-        try:
-            ended = writes.end_of_lost_pod(pod, look.snapshot.now)
-            await self._client.patch(POD, namespace, name, ended, subresource="status")
-        except ApiError as error:
-            if not error.is_missing:
-                raise
-        await self._client.delete(POD, namespace, name, uid=uid_of(pod), grace_seconds=0)
+    async def _end_lost(self, look: Look, action: ForceDelete) -> None:
+        """End pods whose machines are gone, then delete them: a Job waits for ever for one that only vanishes."""
+        for pod in await self._pods_now(look):
+            if name_of(pod) not in action.pods:
+                continue
+            if not has_ended(pod):
+                patch = writes.end_of_lost_pod(pod, look.seen.now)
+                await self._client.patch(POD, look.key.namespace, name_of(pod), patch, subresource="status")
+            await self._client.delete(POD, look.key.namespace, name_of(pod), uid=uid_of(pod), grace_seconds=0)
 
     async def _ask(self, look: Look, action: AskCheckpoint) -> Json:
         """Ask each pod, and write that they were asked in the job: in that order, or a pod might never hear of it."""

@@ -1,7 +1,9 @@
 """The parts of the controller, put together."""
 
 import asyncio
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
+from datetime import datetime
 
 from fallback.controller.acting import Actor
 from fallback.controller.caches import Caches
@@ -20,32 +22,44 @@ from fallback.controller.wakes import wake_on_changes
 from fallback.controller.work_queue import WorkQueue, utc_now
 from fallback.holding.taints import holder_of
 from fallback.jobs.snapshot import JobKey
-from fallback.kubernetes.client import Client
-from fallback.kubernetes.connection import Connection
+from fallback.kubernetes.client import Client, Requests
 from fallback.kubernetes.election import Candidacy, Election, Fence
 from fallback.kubernetes.recorder import Recorder
 
 
 class Controller:
-    """Everything between the API server and the ladder, for one process."""
+    """Everything between the API server and the ladder, for one process.
 
-    def __init__(self, settings: Settings, connection: Connection, metrics: Metrics, fence: Fence) -> None:
+    `now` tells the time of day, `going` seconds that no setting of that clock changes.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        requests: Requests,
+        metrics: Metrics,
+        fence: Fence,
+        *,
+        now: Callable[[], datetime] = utc_now,
+        going: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._settings = settings
         self._metrics = metrics
         self._fence = fence
-        client = Client(connection, may_write=fence.seconds_left)
+        client = Client(requests, may_write=fence.seconds_left)
         self._caches = caches = Caches()
-        self._queue = WorkQueue[JobKey]()
+        self._queue = WorkQueue[JobKey](now=now)
         self._informers = Informers(client, caches)
         # Before anything wakes a job: whoever looks at it must find what has just happened in its memory.
-        memories = Memories(caches, now=utc_now)
+        memories = Memories(caches, now=now)
         wake_on_changes(caches, self._queue.add)
         observer = Observer(
             caches,
             memories,
             Gangs(self._queue.add),
             claims_are_served=lambda: self._informers.claims.is_served,
-            now=utc_now,
+            now=now,
+            going=going,
         )
         holder = Holder(client, caches, image=settings.placeholder_image)
         self._recorder = Recorder(client, instance=settings.identity, written=self._event_written)

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias, cast
 
 from fallback.jobs.kinds import job_of_child
+from fallback.jobs.writes import ANSWERED
 from fallback.kubernetes.kinds import Kind
 from fallback.kubernetes.reading import mapping, metadata_of, sequence, text
 from fallback.policy.parser import parse_policy
 from fallback.policy.policy import NoPolicy, Policy
 from scheduling.json import Json, JsonValue
-from scheduling.labels import FOLLOWS, FOLLOWS_VALUE
+from scheduling.labels import FOLLOWS, FOLLOWS_VALUE, HELD_FOR, POOL
 
 Fields: TypeAlias = Mapping[str, "Fields | None"]
 """Which fields of an object are kept; None for a field that is kept as it is. Applies to each element of a list."""
@@ -25,12 +26,26 @@ _METADATA: Final[Fields] = {
     "name": None,
     "namespace": None,
     "uid": None,
-    "labels": None,
     "creationTimestamp": None,
     "deletionTimestamp": None,
     "deletionGracePeriodSeconds": None,
     "ownerReferences": _OWNERS,
 }
+# What tells whose a pod is, and which part of its job. A JobSet's pod bears some fifteen labels.
+_POD_LABELS: Final[Fields] = dict.fromkeys(
+    (
+        "jobset.sigs.k8s.io/jobset-name",
+        "jobset.sigs.k8s.io/jobset-uid",
+        "jobset.sigs.k8s.io/replicatedjob-name",
+        "ray.io/cluster",
+        "ray.io/node-type",
+        "ray.io/group",
+        "batch.kubernetes.io/job-name",
+        HELD_FOR,
+        POOL,
+    )
+)
+_NODE_LABELS: Final[Fields] = dict.fromkeys(("karpenter.sh/nodepool", HELD_FOR, POOL))
 _CONDITIONS: Final[Fields] = {
     "type": None,
     "status": None,
@@ -38,51 +53,39 @@ _CONDITIONS: Final[Fields] = {
     "message": None,
     "lastTransitionTime": None,
 }
-_TEMPLATE: Final[Fields] = {
-    "metadata": {"labels": None, "annotations": None},
-    "spec": {"nodeSelector": None, "tolerations": None},
-}
+_TEMPLATE: Final[Fields] = {"spec": {"nodeSelector": None, "tolerations": None}}
 
 POD_FIELDS: Final[Fields] = {
-    "metadata": {**_METADATA, "annotations": None},
-    "spec": {
-        "nodeName": None,
-        "nodeSelector": None,
-        "restartPolicy": None,
-        "terminationGracePeriodSeconds": None,
-    },
+    "metadata": {**_METADATA, "labels": _POD_LABELS, "annotations": {ANSWERED: None}},
+    "spec": {"nodeName": None, "nodeSelector": {POOL: None}},
     "status": {
         "phase": None,
         "reason": None,
         "conditions": _CONDITIONS,
-        "containerStatuses": {"name": None, "restartCount": None, "state": {"terminated": None}},
+        "containerStatuses": {"state": {"terminated": {"exitCode": None, "finishedAt": None}}},
     },
 }
 NODE_FIELDS: Final[Fields] = {
-    "metadata": _METADATA,
-    "spec": {"taints": None, "unschedulable": None, "providerID": None},
+    "metadata": {**_METADATA, "labels": _NODE_LABELS},
+    "spec": {"taints": None},
     "status": {"conditions": _CONDITIONS},
 }
 CLAIM_FIELDS: Final[Fields] = {
     "metadata": _METADATA,
-    "status": {"nodeName": None, "providerID": None},
+    "status": {"nodeName": None},
 }
 NODE_POOL_FIELDS: Final[Fields] = {
     "metadata": {"name": None},
     "spec": {"limits": None, "template": {"metadata": {"labels": None}}},
 }
 CHILD_FIELDS: Final[Fields] = {
-    "metadata": {**_METADATA, "annotations": None, "resourceVersion": None},
-    "spec": {"suspend": None, "parallelism": None, "completions": None, "template": _TEMPLATE},
-    "status": {
-        "active": None,
-        "ready": None,
-        "terminating": None,
-        "failed": None,
-        "succeeded": None,
-        "state": None,
-        "conditions": _CONDITIONS,
+    "metadata": {
+        **_METADATA,
+        "resourceVersion": None,
+        "labels": {"jobset.sigs.k8s.io/replicatedjob-name": None},
     },
+    "spec": {"suspend": None, "completions": None, "template": _TEMPLATE},
+    "status": {"succeeded": None, "conditions": _CONDITIONS},
 }
 WORKLOAD_FIELDS: Final[Fields] = {"metadata": {"name": None, "namespace": None, "ownerReferences": _OWNERS}}
 

@@ -10,6 +10,7 @@ from fallback.controller.clocks import Clocks
 from fallback.controller.gangs import Gangs
 from fallback.controller.memories import Memories
 from fallback.controller.pools import pools_seen
+from fallback.controller.used_nodes import UsedNodes
 from fallback.holding.held import held_capacity
 from fallback.jobs.kinds import KINDS, JobKind
 from fallback.jobs.pods import node_of
@@ -57,6 +58,7 @@ class Observer:
         self._caches = caches
         self._memories = memories
         self._gangs = gangs
+        self._used = UsedNodes(caches)
         self._claims_are_served = claims_are_served
         self._now = now
         self._going = going
@@ -74,7 +76,7 @@ class Observer:
             seen,
             clock_jump=self.clocks.jump(key, snapshot.now, self._going()),
             rivals=self._gangs.see(key, seen),
-            pools=pools_seen(policy, self._caches) if isinstance(policy, Policy) else {},
+            pools=pools_seen(policy, self._caches, self._used) if isinstance(policy, Policy) else {},
             held=self._held(seen.uid),
         )
         annotations = mapping(metadata_of(snapshot.job).get("annotations"))

@@ -3,29 +3,28 @@
 from collections.abc import Mapping
 
 from fallback.controller.caches import IN_POOL, Caches, pool_made_by
+from fallback.controller.used_nodes import UsedNodes
 from fallback.kubernetes.reading import mapping
 from fallback.ladder.observation import PoolSeen
 from fallback.policy.policy import Policy
 
 
-def pools_seen(policy: Policy, caches: Caches) -> Mapping[str, PoolSeen]:
+def pools_seen(policy: Policy, caches: Caches, used: UsedNodes) -> Mapping[str, PoolSeen]:
     """Return what is known of each tier's pool.
 
     Whether a pool is there can be told where Karpenter makes the nodes, by its NodePools: a pool of a cloud's own
     kind that has no node leaves no trace in the cluster.
     """
     karpenter_makes = any(pool_made_by(node_pool) for node_pool in caches.node_pools)
-    return {tier.pool: _seen(tier.pool, caches, is_told=karpenter_makes) for tier in policy.tiers}
+    return {tier.pool: _seen(tier.pool, caches, used, is_told=karpenter_makes) for tier in policy.tiers}
 
 
-def _seen(pool: str, caches: Caches, *, is_told: bool) -> PoolSeen:
-    nodes = caches.nodes.names(IN_POOL, pool)
-    in_use = sum(caches.is_used(node) for _, node in nodes)
+def _seen(pool: str, caches: Caches, used: UsedNodes, *, is_told: bool) -> PoolSeen:
     node_pool = next(iter(caches.node_pools.find(IN_POOL, pool)), None)
     # A quantity, which is a text or a number as its author wrote it.
     limit = str(mapping(mapping((node_pool or {}).get("spec")).get("limits")).get("nodes"))
     return PoolSeen(
-        is_there=bool(nodes) or node_pool is not None or not is_told,
-        nodes_in_use=in_use,
+        is_there=caches.nodes.has(IN_POOL, pool) or node_pool is not None or not is_told,
+        nodes_in_use=used.count(pool),
         max_nodes=int(limit) if limit.isdecimal() else None,
     )

@@ -19,6 +19,9 @@ _LOOK_AT_CLOCK: Final = timedelta(seconds=5)
 # to be wrong for longer.
 _MOST_RETRY_SECONDS: Final = 60.0
 
+# Times that were put off are kept until they come, or until there are this many of them.
+_STALE: Final = 64
+
 
 def utc_now() -> datetime:
     """Return the time of day."""
@@ -48,6 +51,11 @@ class WorkQueue(Generic[K]):
     def __len__(self) -> int:
         return len(self._ready)
 
+    @property
+    def planned(self) -> int:
+        """How many times of day are kept, those that were put off since among them."""
+        return len(self._alarms)
+
     def add(self, key: K) -> None:
         """Have a key worked on as soon as a worker is free."""
         if key in self._working:
@@ -64,6 +72,8 @@ class WorkQueue(Generic[K]):
         elif self._wakes.get(key) != at:
             self._wakes[key] = at
             heapq.heappush(self._alarms, (at, next(self._order), key))
+            if len(self._alarms) > 2 * len(self._wakes) + _STALE:
+                self._drop_stale()
             self._sooner.set()
 
     def retry(self, key: K, asked_for: float | None = None) -> None:
@@ -110,6 +120,10 @@ class WorkQueue(Generic[K]):
                     await self._sooner.wait()
             except TimeoutError:
                 continue
+
+    def _drop_stale(self) -> None:
+        self._alarms = [alarm for alarm in self._alarms if self._wakes.get(alarm[2]) == alarm[0]]
+        heapq.heapify(self._alarms)
 
     def _wake_due(self) -> None:
         now = self._now()

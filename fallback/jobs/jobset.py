@@ -8,12 +8,21 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from fallback.jobs import writes
 from fallback.jobs.affinity import pinned_by_affinity
 from fallback.jobs.gang import placement_of
-from fallback.jobs.jobset_gang import is_finished, pods_expected, replicated_job_of, replicated_jobs
+from fallback.jobs.jobset_gang import (
+    is_complete,
+    is_failing,
+    is_finished,
+    pods_expected,
+    replicated_job_of,
+    replicated_jobs,
+)
+from fallback.jobs.jobset_template import placement_of_child, selecting_pool
 from fallback.jobs.memory import settled
 from fallback.jobs.notices import ends_well_when_stopped, standing
 from fallback.jobs.outcomes import cause_of_end
+from fallback.jobs.pods import is_terminating
 from fallback.jobs.selection import placement_of as placement_in
-from fallback.jobs.selection import pool_of, selecting
+from fallback.jobs.selection import pool_of
 from fallback.jobs.shapes import shape_of
 from fallback.jobs.sight import first_sight
 from fallback.jobs.snapshot import JobKey
@@ -44,8 +53,6 @@ if TYPE_CHECKING:
 
 _NAME: Final = "jobset.sigs.k8s.io/jobset-name"
 _UID: Final = "jobset.sigs.k8s.io/jobset-uid"
-# JobSet adds it to what it makes of a template, where each Job has a domain of the topology to itself.
-_ADDED: Final = frozenset({"alpha.jobset.sigs.k8s.io/namespaced-job"})
 
 
 class JobSetKind:
@@ -99,13 +106,13 @@ class JobSetKind:
     def suspension(self, job: Json, action: Suspend, state: str) -> Json:
         """Return the patch of one update: the templates select the pool, the JobSet is suspended."""
         return writes.update(
-            job, state, {"suspend": True, **_selecting(job, action.pool, hold=action.tolerate_hold)}
+            job, state, {"suspend": True, **selecting_pool(job, action.pool, hold=action.tolerate_hold)}
         )
 
     def resumption(self, job: Json, action: Resume, state: str) -> Json:
         """Return the patch of one update: the templates select the pool, the JobSet is resumed."""
         return writes.update(
-            job, state, {"suspend": False, **_selecting(job, action.pool, hold=action.tolerate_hold)}
+            job, state, {"suspend": False, **selecting_pool(job, action.pool, hold=action.tolerate_hold)}
         )
 
     def outdated_children(self, seen: Snapshot) -> tuple[Json, ...]:
@@ -121,7 +128,7 @@ class JobSetKind:
         return tuple(
             child
             for child in own.children
-            if not is_finished(child) and wanted.get(replicated_job_of(child)) != _placement_of_child(child)
+            if not is_finished(child) and wanted.get(replicated_job_of(child)) != placement_of_child(child)
         )
 
     def succession(self, job: Json, action: Recreate, state: str) -> Succession | None:
@@ -142,39 +149,21 @@ def _own(seen: Snapshot) -> Snapshot:
     )
 
 
-def _selecting(job: Json, pool: str, *, hold: bool) -> Json:
-    """Return the JobSet's templates, those that follow selecting a pool."""
-    held_for = uid_of(job) if hold else None
-    return {
-        "replicatedJobs": [
-            _with_pod_spec(each.spec, selecting(each.pod_spec, pool, held_for=held_for))
-            if each.follows
-            else each.spec
-            for each in replicated_jobs(job)
-        ]
-    }
-
-
-def _with_pod_spec(replicated_job: Json, pod_spec: Json) -> Json:
-    template = mapping(replicated_job.get("template"))
-    job_spec = mapping(template.get("spec"))
-    pod_template = {**mapping(job_spec.get("template")), "spec": pod_spec}
-    return {**replicated_job, "template": {**template, "spec": {**job_spec, "template": pod_template}}}
-
-
-def _placement_of_child(child: Json) -> object:
-    pod_spec = mapping(mapping(mapping(child.get("spec")).get("template")).get("spec"))
-    return placement_in(pod_spec, apart_from=_ADDED)
-
-
 def _is_at_rest(seen: Snapshot) -> bool:
-    """Whether JobSet has suspended the JobSet and every Job of it.
+    """Whether JobSet has suspended the JobSet and every Job of it, and has nothing left to do for what went before.
 
-    Its condition alone may be that of the suspension before: a resumption changes it last of all.
+    Its condition alone may be that of the suspension before: a resumption changes it last of all. A Job that fails
+    while it is suspended is restarted all the same, and so is one whose evicted pod the Job controller has not let go
+    of: resumed before that, the job would be started twice, and the new tier would be charged for it.
     """
     says_so = condition_of(seen.job, "Suspended").get("status") == "True"
-    children = [child for child in seen.children if not is_finished(child)]
-    return says_so and all(mapping(child.get("spec")).get("suspend") is True for child in children)
+    children = [child for child in seen.children if not is_complete(child)]
+    return (
+        says_so
+        and all(mapping(child.get("spec")).get("suspend") is True for child in children)
+        and not any(is_failing(child) for child in children)
+        and not any(is_terminating(pod) for pod in seen.pods)
+    )
 
 
 def _end_of(job: Json) -> tuple[Outcome | None, datetime | None]:

@@ -90,7 +90,17 @@ def replicated_job_of(child: Json) -> str:
 
 def is_finished(child: Json) -> bool:
     """Whether a child Job has completed or failed."""
-    return any(condition_of(child, kind).get("status") == "True" for kind in ("Complete", "Failed"))
+    return is_complete(child) or condition_of(child, "Failed").get("status") == "True"
+
+
+def is_complete(child: Json) -> bool:
+    """Whether a child Job has done what it was for."""
+    return condition_of(child, "Complete").get("status") == "True"
+
+
+def is_failing(child: Json) -> bool:
+    """Whether a child Job has failed, or will have once its last pod has ended: JobSet answers to that."""
+    return any(condition_of(child, kind).get("status") == "True" for kind in ("FailureTarget", "Failed"))
 
 
 def _wanted(each: ReplicatedJob, made: Sequence[Json]) -> int:
@@ -99,7 +109,7 @@ def _wanted(each: ReplicatedJob, made: Sequence[Json]) -> int:
 
 
 def _wanted_by(child: Json, at_once: int) -> int:
-    if condition_of(child, "Complete").get("status") == "True":
+    if is_complete(child):
         return 0
     completions = mapping(child.get("spec")).get("completions")
     if completions is None:

@@ -31,21 +31,24 @@ def dead_pods_in(memory: JobMemory) -> tuple[str, ...]:
 
 
 def _loss(uid: str, record: PodRecord) -> Loss | None:
-    found = _cause(record)
+    found = _cause(record) if record.is_of_gang else None
     if found is None:
         return None
     cause, at = found
-    return Loss(pod=uid, at=at, cause=cause, part=record.part, pool=record.pool, born=record.created)
+    return Loss(pod=uid, at=at, cause=cause, part=record.part, pool=record.pool)
 
 
 def _cause(record: PodRecord) -> tuple[Cause, datetime] | None:
     ending = record.ending
+    lost_at = None if record.is_dismissed else record.node_lost_at
     if ending.disrupted_at is not None:
-        return Cause.EVICTION, ending.disrupted_at
+        # A node that vanished is what its pods were lost to, though they are only collected a minute later.
+        at = min(ending.disrupted_at, lost_at or ending.disrupted_at)
+        return (Cause.NODE_GONE if record.node_is_gone and at == lost_at else Cause.EVICTION), at
     if ending.failed_at is not None:
         return _cause_of_failure(record, ending.failed_at), ending.failed_at
-    if record.node_lost_at is not None and not ending.succeeded and not record.is_dismissed:
-        return (Cause.NODE_GONE if record.node_is_gone else Cause.UNREACHABLE), record.node_lost_at
+    if lost_at is not None and not ending.succeeded:
+        return (Cause.NODE_GONE if record.node_is_gone else Cause.UNREACHABLE), lost_at
     return None
 
 

@@ -24,12 +24,15 @@ KEPT: Final = timedelta(hours=1)
 # program may act on it before anybody else does.
 NOTICE: Final = timedelta(seconds=150)
 
+_OF_GANG: Final = frozenset({"jobset.sigs.k8s.io/jobset-name", "ray.io/cluster"})
+
 
 @dataclass(frozen=True, kw_only=True)
 class PodRecord:
     """One pod: where it was, how it ended, and how it stood with its node.
 
-    `created`: when. `is_there`: the API server still has it. `node_was_seen`: its node was there once. `node_lost_at`: since when we
+    `created`: when. `is_of_gang`: it is one of those that work together; the pod that merely submits a RayJob is not, and
+    its own Job tries again. `is_there`: the API server still has it. `node_was_seen`: its node was there once. `node_lost_at`: since when we
     see its node silent or missing; `node_is_gone`: for good. `node_drained_at`: since when its node is being emptied.
     `is_dismissed`: its job was suspended, and it was on its way out, before its node was lost.
     """
@@ -39,6 +42,7 @@ class PodRecord:
     pool: str | None
     part: Part
     created: datetime
+    is_of_gang: bool = True
     ending: Ending = field(default_factory=Ending)
     is_there: bool = True
     node_was_seen: bool = False
@@ -121,6 +125,10 @@ def part_of(pod: Json) -> Part:
     return Part.HEAD if text(labels.get("ray.io/node-type")) == "head" else Part.WORKER
 
 
+def _is_of_gang(pod: Json) -> bool:
+    return bool(mapping(metadata_of(pod).get("labels")).keys() & _OF_GANG)
+
+
 def _updated(before: PodRecord | None, pod: Json, now: datetime) -> PodRecord:
     known = before or PodRecord(
         name=name_of(pod),
@@ -128,6 +136,7 @@ def _updated(before: PodRecord | None, pod: Json, now: datetime) -> PodRecord:
         pool=None,
         part=part_of(pod),
         created=moment(metadata_of(pod).get("creationTimestamp")) or now,
+        is_of_gang=_is_of_gang(pod),
     )
     ending = ending_of(pod, now)
     if known.ending.failed_at is not None:

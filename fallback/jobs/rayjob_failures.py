@@ -28,8 +28,9 @@ def recorded(memory: RayMemory, seen: Snapshot) -> RayMemory:
     Those from before the first look are nobody's any more: the job's state says up to where they are accounted for.
     """
     failed = failed_attempts(seen.job)
-    if memory.failed is None or failed <= memory.failed:
-        return replace(memory, failed=failed)
+    if memory.failed is None or failed < memory.failed:
+        # A counter that has gone back is another job's, of the same name.
+        return replace(memory, failed=failed, attempts=())
     status = mapping(seen.job.get("status"))
     new = tuple(
         FailedAttempt(

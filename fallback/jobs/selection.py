@@ -67,12 +67,14 @@ def selecting(pod_spec: Json, pool: str, *, held_for: str | None) -> Json:
     return {**changed, "tolerations": tolerations} if tolerations else changed
 
 
-def placement_of(pod_spec: Json, *, apart_from: frozenset[str] = frozenset()) -> JsonValue:
+def placement_of(pod_spec: Json) -> JsonValue:
     """Return the part of a template that a move changes, to compare two by.
 
-    `apart_from` are selectors that an operator adds to what it makes of a template.
+    And nothing else: what others add to a Job's template would make it look outdated whenever it is made anew.
     """
-    selector = {key: value for key, value in selector_of(pod_spec).items() if key not in apart_from}
+    selector = {
+        key: value for key, value in selector_of(pod_spec).items() if key == POOL or key in CAPACITY_KEYS
+    }
     held = sorted(
         text(each.get("value"))
         for each in objects(pod_spec.get("tolerations"))

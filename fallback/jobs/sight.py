@@ -15,6 +15,7 @@ from scheduling.labels import FOLLOWS, FOLLOWS_VALUE
 if TYPE_CHECKING:
     from fallback.jobs.memory import JobMemory
     from fallback.jobs.snapshot import Snapshot
+    from scheduling.json import Json
 
 
 def first_sight(seen: Snapshot, memory: JobMemory) -> Observation:
@@ -24,7 +25,7 @@ def first_sight(seen: Snapshot, memory: JobMemory) -> Observation:
         uid=uid_of(job),
         created=moment(metadata_of(job).get("creationTimestamp")) or seen.now,
         now=seen.now,
-        follows=mapping(metadata_of(job).get("labels")).get(FOLLOWS) == FOLLOWS_VALUE,
+        follows=_follows(job),
         suspended=mapping(job.get("spec")).get("suspend") is True,
         queued=is_queued(job, seen.workloads),
         losses=losses_in(memory),
@@ -34,3 +35,10 @@ def first_sight(seen: Snapshot, memory: JobMemory) -> Observation:
         checkpoint_asked_at=writes.asked_at(job),
         checkpointed_at=writes.answered_at(seen.pods),
     )
+
+
+def _follows(job: Json) -> bool:
+    """Whether a job asks to follow the ladder; one that is being deleted goes nowhere any more."""
+    metadata = metadata_of(job)
+    labelled = mapping(metadata.get("labels")).get(FOLLOWS) == FOLLOWS_VALUE
+    return labelled and not metadata.get("deletionTimestamp")

@@ -8,11 +8,14 @@ from scheduling.json import Json, JsonValue
 
 def mapping(value: JsonValue) -> Json:
     """Return `value` if it is an object, else an empty one: absent and null read alike."""
-    return value if isinstance(value, Mapping) else {}
+    # A look at a job asks this some hundred times, and of a dict it is answered four times as fast.
+    return value if isinstance(value, (dict, Mapping)) else {}
 
 
 def sequence(value: JsonValue) -> "Sequence[JsonValue]":
     """Return `value` if it is an array, else an empty one: absent and null read alike."""
+    if isinstance(value, list):
+        return cast("Sequence[JsonValue]", value)
     if isinstance(value, str) or not isinstance(value, Sequence):
         return ()
     return cast("Sequence[JsonValue]", value)

@@ -69,7 +69,7 @@ class SimulatedJob:
 
     `leaving`: the nodes of the pods that still terminate, until `left_at`. `held`: the nodes of its placeholders, kept
     while tainted after the pods themselves have gone; `placeholders`: how many of these there are. `lost`: work that
-    had to be done again.
+    had to be done again. `placed_for`: how long it has had all of its nodes, restarts included.
     """
 
     plan: JobPlan
@@ -88,6 +88,7 @@ class SimulatedJob:
     progress: timedelta = _AT_ONCE
     lost: timedelta = _AT_ONCE
     placed_at: datetime | None = None
+    placed_for: timedelta = _AT_ONCE
 
     @property
     def shapes(self) -> tuple[PodShape, ...]:

@@ -29,6 +29,7 @@ def work(job: SimulatedJob, start: datetime, end: datetime) -> None:
     """Let the job make the progress of a time in which nothing changes."""
     works_from = job.works_from
     if works_from is not None:
+        job.placed_for += end - start
         job.progress += max(_NOTHING, end - max(start, works_from))
 
 

@@ -4,9 +4,12 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable
+from typing import Final
 
 from rehearsal.providers.cloud.state import CloudObject
 from scheduling.json import JsonValue
+
+_GUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def comparable(objects: Iterable[CloudObject]) -> tuple[str, ...]:
@@ -25,12 +28,28 @@ def _digest(one: CloudObject, drawn: dict[str, str]) -> str:
 
 
 def _drawn_names(objects: Iterable[CloudObject]) -> dict[str, str]:
-    return {
-        value: f"<name of {one.urn}>"
-        for one in objects
-        for value in one.inputs.values()
-        if isinstance(value, str) and _is_drawn(value, one.urn.rsplit("::", 1)[-1])
-    }
+    claims: dict[str, set[str]] = {}
+    for one in objects:
+        for value in one.inputs.values():
+            if isinstance(value, str) and (
+                _is_drawn(value, _logical_name(one.urn)) or _is_its_guid(value, one)
+            ):
+                claims.setdefault(value, set()).add(one.urn)
+    return {value: f"<name of {_owner(urns)}>" for value, urns in claims.items()}
+
+
+def _owner(urns: Iterable[str]) -> str:
+    """Return whose a name is: what is in a `checkpoints` called `checkpoints-x` looks like its namesake too."""
+    return min(urns, key=lambda urn: (len(_logical_name(urn)), urn))
+
+
+def _logical_name(urn: str) -> str:
+    return urn.rsplit("::", 1)[-1]
+
+
+def _is_its_guid(value: str, one: CloudObject) -> bool:
+    """Whether a value is a GUID that an object goes by: what a program makes of other names, drawn ones among them."""
+    return _GUID.fullmatch(value) is not None and one.id.endswith(f"/{value}")
 
 
 def _is_drawn(value: JsonValue, logical_name: str) -> bool:

@@ -49,11 +49,15 @@ class KubeClient(ObjectClient):
         name: str | None = None,
         label_selector: str | None = None,
         timeout_seconds: float,
+        marks_lists: bool = False,
     ) -> Iterator[Event]:
-        """Yield what is there as ADDED, then each ADDED, MODIFIED and DELETED, for `timeout_seconds`."""
+        """Yield what is there as ADDED, then each ADDED, MODIFIED and DELETED, for `timeout_seconds`.
+
+        With `marks_lists` also SYNCED, whenever a list was told in full.
+        """
         selection = Selection(namespace=namespace, name=name, label_selector=label_selector)
         for event in self._follow(api_version, kind, selection, timeout_seconds):
-            if event != SYNCED:
+            if marks_lists or event != SYNCED:
                 yield event
 
     def wait_for(

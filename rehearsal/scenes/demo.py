@@ -1,5 +1,6 @@
 """`make demo`: every scene on the running platform, with what happens and when."""
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -11,8 +12,10 @@ from rehearsal.kube.client import KubeClient
 from rehearsal.paths import Workspace
 from rehearsal.scenes.default_placement import DefaultPlacement, default_placement
 from rehearsal.scenes.expectations import unmet_by_default_placement, unmet_by_rayjob, unmet_by_restart
+from rehearsal.scenes.ladder_demo import walk_the_ladder
+from rehearsal.scenes.ladder_walk import HEADS, LadderWalk, unmet_by_walk, walk_rows, walked
 from rehearsal.scenes.manifests import load_example
-from rehearsal.scenes.platform import Platform, training_platform
+from rehearsal.scenes.platform import Platform, training_platform, where_gpus_are
 from rehearsal.scenes.rayjob_placement import RayJobPlacement, rayjob_placement
 from rehearsal.scenes.spot_restart import SpotRestart, restart_on_spot
 from rehearsal.scenes.table import render_table
@@ -26,15 +29,18 @@ class DemoResult:
     gpu: SpotRestart
     plain: DefaultPlacement
     rayjob: RayJobPlacement
+    ladder: LadderWalk
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Clock:
     say: Callable[[str], None]
     begin: float = field(default_factory=time.monotonic)
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __call__(self, line: str) -> None:
-        self.say(f"[{time.monotonic() - self.begin:6.1f} s] {line}")
+        with self.lock:
+            self.say(f"[{time.monotonic() - self.begin:6.1f} s] {line}")
 
 
 def demo(workspace: Workspace, stack: str, *, say: Callable[[str], None] = print) -> DemoResult:
@@ -46,10 +52,13 @@ def demo(workspace: Workspace, stack: str, *, say: Callable[[str], None] = print
     platform = _running_platform(workspace, stack, _Clock(say=say))
     root = workspace.project_root
     cpu = restart_on_spot(platform, load_example(root, "jobset-spot"))
-    gpu = restart_on_spot(platform, load_example(root, "jobset-spot-gpu"))
+    gpu = restart_on_spot(where_gpus_are(platform), load_example(root, "jobset-spot-gpu"))
     plain = default_placement(platform, load_example(root, "helper-pod"))
     rayjob = rayjob_placement(platform, load_example(root, "rayjob-spot"))
-    result = DemoResult(cpu=cpu, gpu=gpu, plain=plain, rayjob=rayjob)
+    ladder = walk_the_ladder(platform, load_example(root, "jobset-spot-gpu"))
+    result = DemoResult(cpu=cpu, gpu=gpu, plain=plain, rayjob=rayjob, ladder=ladder)
+    say(render_table(HEADS, walk_rows(ladder)))
+    say("")
     say(render_table(("scene", "seen", "as it should be"), _summary(result)))
     problems = [problem for _, _, problems in _verdicts(result) for problem in problems]
     if problems:
@@ -77,6 +86,7 @@ def _verdicts(result: DemoResult) -> Sequence[tuple[str, str, list[str]]]:
             f"head on {result.rayjob.head.pool}, workers on {_pools(result.rayjob)}",
             unmet_by_rayjob(result.rayjob),
         ),
+        ("JobSet walks its ladder", walked(result.ladder), unmet_by_walk(result.ladder)),
     ]
 
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rehearsal.errors import RehearsalError
 from rehearsal.kube.client import KubeClient
-from rehearsal.kube.summary import identity, mapping
+from rehearsal.kube.summary import identity, mapping, sequence
 from rehearsal.scenes.karpenter import Karpenter
 from rehearsal.scenes.placement import Placement, name_of, placements
 from rehearsal.scenes.provisioning import Provisioner
@@ -83,6 +83,31 @@ def training_platform(
         )
     namespace = min(map(name_of, namespaces))
     return Platform(client=client, namespace=namespace, say=say, machines=machines)
+
+
+def where_gpus_are(platform: Platform) -> Platform:
+    """Return the platform with a training namespace to play in whose ladder begins with machines that have GPUs.
+
+    A job is put on its ladder's first tier, whatever spot machines it asked for. Raises RehearsalError without one.
+    """
+    policies = platform.client.list("holdfast.dev/v1alpha1", "FallbackPolicy")
+    namespaces = [_namespace_of(policy) for policy in policies if _begins_with_gpus(policy)]
+    if not namespaces:
+        raise RehearsalError(
+            "no training namespace has a ladder that begins with GPUs: add one under `namespaces` in the stack file, "
+            "and bring the stack up again"
+        )
+    return replace(platform, namespace=min(namespaces))
+
+
+def _begins_with_gpus(policy: Json) -> bool:
+    tiers = sequence(mapping(policy.get("spec")).get("tiers"))
+    facts = mapping(mapping(next(iter(tiers), None)).get("facts"))
+    return bool(mapping(facts.get("machine")).get("gpus"))
+
+
+def _namespace_of(obj: Json) -> str:
+    return str(mapping(obj.get("metadata")).get("namespace"))
 
 
 def apply(platform: Platform, obj: Json) -> None:

@@ -42,6 +42,8 @@ def test_every_chart_is_listed_with_its_version_and_its_upstream() -> None:
         f"karpenter/controller:{versions.KARPENTER}",
         f"jobset/jobset:v{versions.JOBSET}",
         f"kuberay/operator:v{versions.KUBERAY}",
+        f"holdfast-dev/fallback-controller:{versions.FALLBACK_CONTROLLER}",
+        f"pause:{versions.PAUSE}",
         f"nvidia/k8s-device-plugin:v{versions.NVIDIA_DEVICE_PLUGIN}",
         versions.KARPENTER_IMAGE_DIGEST,
     ],

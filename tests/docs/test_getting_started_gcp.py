@@ -86,7 +86,13 @@ def test_every_chart_is_listed_with_its_version_and_its_upstream() -> None:
 
 
 @pytest.mark.parametrize(
-    "image", [f"jobset/jobset:v{versions.JOBSET}", f"kuberay/operator:v{versions.KUBERAY}"]
+    "image",
+    [
+        f"jobset/jobset:v{versions.JOBSET}",
+        f"kuberay/operator:v{versions.KUBERAY}",
+        f"holdfast-dev/fallback-controller:{versions.FALLBACK_CONTROLLER}",
+        f"pause:{versions.PAUSE}",
+    ],
 )
 def test_images_are_listed_at_their_versions(image: str) -> None:
     assert image in [row[1] for row in PAGE.rows("## Mirror") if len(row) == 2], (

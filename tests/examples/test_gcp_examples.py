@@ -1,13 +1,9 @@
-"""The examples for Google Cloud: manifests as their users were promised they may write them, and training that resumes."""
+"""The examples for Google Cloud: manifests as their users were promised they may write them."""
 
 from __future__ import annotations
 
-import importlib.util
-import json
-import signal
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -16,9 +12,6 @@ from components.namespace.component import CHECKPOINTS, service_account_of
 from tests.support.json_objects import obj, objects
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import ModuleType
-
     from scheduling.json import Json
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "gcp"
@@ -130,115 +123,3 @@ def test_gpus_are_asked_for_and_their_taint_is_left_to_gke() -> None:
     assert "nvidia.com/gpu" not in [toleration["key"] for toleration in objects(pod["tolerations"])], (
         "GKE gives the toleration to pods that ask for the resource"
     )
-
-
-@dataclass(kw_only=True)
-class Blob:
-    """An object of Cloud Storage as far as training calls it."""
-
-    bucket: Bucket
-    name: str
-
-    def upload_from_string(self, data: str) -> None:
-        self.bucket.contents[self.name] = data.encode()
-
-    def download_as_bytes(self) -> bytes:
-        return self.bucket.contents[self.name]
-
-    def delete(self) -> None:
-        del self.bucket.contents[self.name]
-
-
-@dataclass(kw_only=True)
-class Bucket:
-    """A bucket of Cloud Storage, and its client, as far as training calls them."""
-
-    contents: dict[str, bytes] = field(default_factory=dict[str, bytes])
-
-    def bucket(self, name: str) -> Bucket:
-        assert name == "ckpt", f"{name} is not the bucket of the address"
-        return self
-
-    def blob(self, name: str) -> Blob:
-        return Blob(bucket=self, name=name)
-
-    def list_blobs(self, *, prefix: str) -> Iterator[Blob]:
-        assert prefix.startswith("vision/"), f"{prefix!r} is not the namespace's to list"
-        return (self.blob(name) for name in self.contents if name.startswith(prefix))
-
-    def steps(self) -> list[int]:
-        return sorted(json.loads(body)["step"] for body in self.contents.values())
-
-
-@pytest.fixture
-def train(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The training program, of few steps."""
-    monkeypatch.setenv("STEPS", "300")
-    spec = importlib.util.spec_from_file_location("train", EXAMPLES / "train.py")
-    assert spec, "the program is there"
-    assert spec.loader, "and can be loaded"
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def attempt(
-    train: ModuleType, bucket: Bucket, *, run: str = "r", evicted_at: int = 10**9, saves: bool = True
-) -> int:
-    """Run the program until it ends or its machine is taken; return how many steps it took."""
-    taken = 0
-
-    def step() -> None:
-        nonlocal taken
-        taken += 1
-        if taken > evicted_at:
-            train.stop(signal.SIGTERM, None)
-
-    checkpoints = cast("Any", train).Checkpoints(bucket, "gs://ckpt/vision", run)
-    train.train(checkpoints, step=step, saves=saves)
-    return taken
-
-
-def test_training_goes_on_from_where_it_was_stopped(train: ModuleType) -> None:
-    bucket = Bucket()
-    with pytest.raises(SystemExit) as stopped:
-        attempt(train, bucket, evicted_at=100)
-    assert stopped.value.code == 143, "ending well would mean that the job is done"
-    assert attempt(train, bucket) == 200, "not one of the first hundred steps is done again"
-
-
-def test_training_that_was_killed_without_a_word_goes_on_from_its_latest_checkpoint(
-    train: ModuleType,
-) -> None:
-    bucket = Bucket()
-
-    def killed() -> None:
-        raise KeyboardInterrupt
-
-    steps = iter([lambda: None] * 130 + [killed])
-    checkpoints = cast("Any", train).Checkpoints(bucket, "gs://ckpt/vision", "r")
-    with pytest.raises(KeyboardInterrupt):
-        train.train(checkpoints, step=lambda: next(steps)())
-    assert attempt(train, bucket) == 180, "of 130 steps the last ten are done again"
-
-
-def test_checkpoints_lie_in_the_namespaces_folder_and_old_ones_are_removed(train: ModuleType) -> None:
-    bucket = Bucket()
-    attempt(train, bucket)
-    assert all(name.startswith("vision/r/") for name in bucket.contents), "no other folder may be written to"
-    assert bucket.steps() == [180, 240, 300], "a bucket never ends a current object: the program must"
-
-
-def test_runs_do_not_take_each_others_checkpoints(train: ModuleType) -> None:
-    bucket = Bucket()
-    attempt(train, bucket, run="r")
-    assert attempt(train, bucket, run="r2") == 300, "another run begins at the beginning"
-
-
-def test_one_worker_writes_and_all_of_them_read(train: ModuleType) -> None:
-    bucket = Bucket()
-    attempt(train, bucket, saves=False)
-    assert bucket.contents == {}, "the others hold the same weights"
-    with pytest.raises(SystemExit):
-        attempt(train, bucket, evicted_at=100)
-    assert attempt(train, bucket, saves=False) == 200, "and go on from the same step"

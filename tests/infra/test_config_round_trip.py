@@ -47,6 +47,19 @@ passing = st.fixed_dictionaries(
 )
 
 
+conducts = st.fixed_dictionaries(
+    {},
+    optional={
+        "failures": st.sampled_from(["any", "evictions"]),
+        "outageWindow": durations,
+        "giveUpAfter": durations,
+        "applicationFailures": st.integers(-1, 99),
+        "startTimeout": durations,
+        "deadline": durations,
+    },
+)
+
+
 def is_gpu(pool: Document) -> bool:
     return cast("list[str]", pool["instanceTypes"])[0] in GPU_TYPES
 
@@ -78,7 +91,8 @@ def platforms(draw: DrawFn) -> Document:
         "cloud": "local",
         "pools": cast("JsonValue", pools),
         "namespaces": [
-            {"name": name, "ladder": cast("JsonValue", draw(ladders(pools)))} for name in namespaces
+            {"name": name, "ladder": cast("JsonValue", draw(ladders(pools))), "fallback": draw(conducts)}
+            for name in namespaces
         ],
     }
 

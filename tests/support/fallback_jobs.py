@@ -133,9 +133,19 @@ def applied(client: KubeClient, job: Json) -> Generator[str]:
 def remove(client: KubeClient, job: Json) -> None:
     """Delete a job and wait until its pods are gone."""
     name = str(obj(job["metadata"])["name"])
-    client.delete(str(job["apiVersion"]), str(job["kind"]), name, namespace=NAMESPACE)
+    api_version, kind = str(job["apiVersion"]), str(job["kind"])
+    client.delete(api_version, kind, name, namespace=NAMESPACE)
     for pod in pods_of(client, name):
         end(client, pod)
+    client.wait_for(
+        api_version,
+        kind,
+        name,
+        namespace=NAMESPACE,
+        timeout_seconds=SECONDS,
+        condition=lambda found: found is None,
+        what=f"{name} is gone",
+    )
     client.wait_list(
         "v1",
         "Pod",
@@ -177,10 +187,19 @@ def interrupt(client: KubeClient, node: str) -> None:
             client.delete("karpenter.sh/v1", "NodeClaim", name_of(claim))
 
 
+def stop_answering(client: KubeClient, node: str) -> None:
+    """Silence a machine, and write of it what the node controller does after it has not heard of it for long enough."""
+    client.merge_patch("v1", "Node", node, {"metadata": {"annotations": {"holdfast.dev/silent": "true"}}})
+    conditions = objects(obj((client.get("v1", "Node", node) or {}).get("status")).get("conditions"))
+    unknown = [
+        {**each, "status": "Unknown", "reason": "NodeStatusUnknown"} if each.get("type") == "Ready" else each
+        for each in conditions
+    ]
+    client.merge_patch("v1", "Node", node, {"status": {"conditions": unknown}}, subresource="status")
+
+
 def vanish(client: KubeClient, node: str) -> None:
-    """Take a machine without notice: its kubelet says no more, and nobody drains or evicts anything."""
-    patch: Json = {"metadata": {"annotations": {"kwok.x-k8s.io/node": None}}}
-    client.merge_patch("v1", "Node", node, patch)
+    """Take a machine without notice: it is gone, and nobody has drained or evicted anything."""
     # The node first: Karpenter would begin to drain one whose NodeClaim goes.
     _drop(client, "v1", "Node", node)
     for claim in client.list("karpenter.sh/v1", "NodeClaim"):
@@ -229,13 +248,17 @@ def _drop(client: KubeClient, api_version: str, kind: str, name: str) -> None:
 
 
 def _terminated(exit_code: int) -> Json:
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    now = _now()
     return {
         "exitCode": exit_code,
         "reason": "Error" if exit_code else "Completed",
         "startedAt": now,
         "finishedAt": now,
     }
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _is_of(pod: Json, name: str) -> bool:

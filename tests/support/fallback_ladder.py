@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rehearsal.kube.client import KubeClient
-    from scheduling.json import Json
+    from scheduling.json import Json, JsonValue
 
 SECONDS: Final = 90.0
 STOCK: Final = "rehearsal.holdfast.dev/stock"
@@ -56,9 +56,24 @@ class Ladder:
         self.client.delete(API_VERSION, KIND, LADDER, namespace=NAMESPACE)
 
     def sells(self, pool: str, *, anything: bool) -> None:
-        """Have a pool's machines sold out, or on sale again."""
+        """Have a pool's machines sold out, and none of them left, or on sale again."""
         patch: Json = {"metadata": {"annotations": {STOCK: None if anything else "0"}}}
         self.client.merge_patch(KWOK.api_version, KWOK.kind, pool, patch)
+        if not anything:
+            self._give_back(pool)
+
+    def _give_back(self, pool: str) -> None:
+        of_pool = f"karpenter.sh/nodepool={pool}"
+        for claim in self.client.list("karpenter.sh/v1", "NodeClaim", label_selector=of_pool):
+            self.client.delete("karpenter.sh/v1", "NodeClaim", str(obj(claim["metadata"])["name"]))
+        self.client.wait_list(
+            "karpenter.sh/v1",
+            "NodeClaim",
+            label_selector=of_pool,
+            timeout_seconds=SECONDS,
+            condition=lambda claims: not claims,
+            what=f"no machine of {pool} is left",
+        )
 
     def job(self, name: str, kind: str = "JobSet") -> Json:
         """A job as it is, empty where there is none."""
@@ -139,7 +154,7 @@ class Ladder:
         )
 
 
-def tier(pool: str, **limits: str | int) -> Json:
+def tier(pool: str, **limits: JsonValue) -> Json:
     """A tier of a ladder."""
     return {"pool": pool, **limits}
 

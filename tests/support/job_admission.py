@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 import yaml
@@ -59,8 +61,7 @@ def running_job_admission(
     of_jobs = job_objects(rules, selections)
     with running_rules(folder, rules, pods_in_force, beside=[*of_jobs, *beside]) as client:
         define_fallback_policies(client)
-        for each in _DEFINITIONS:
-            _define(client, yaml.safe_load((CHECKOUT / "components" / "charts" / each).read_text()))
+        define_job_kinds(client)
         client.apply(ladder(*TIERS), field_manager="tests")
         wait_until_in_force(client, jobs_are_mended)
         yield client
@@ -76,8 +77,19 @@ def job_objects(rules: Iterable[AdmissionRule], selections: tuple[NodeSelection,
 
 
 def admitted_job(client: KubeClient, job: Json) -> Json:
-    """The job as the API server would store it."""
-    return client.apply(job, field_manager="tests", dry_run=True)
+    """The job as the API server would store it.
+
+    For a while after a kind was defined the API server publishes its schema anew, and whenever it does it does not know
+    how to change objects of it (503): then it is asked again.
+    """
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            return client.apply(job, field_manager="tests", dry_run=True)
+        except KubeError as error:
+            if error.status != HTTPStatus.SERVICE_UNAVAILABLE or time.monotonic() > deadline:
+                raise
+        time.sleep(0.2)
 
 
 def stored_job(client: KubeClient, job: Json) -> Json:
@@ -95,6 +107,12 @@ def as_manifest(job: Json) -> Json:
     kept = ("name", "namespace", "labels", "annotations")
     metadata = obj(job["metadata"])
     return {**job, "metadata": {key: metadata[key] for key in kept if key in metadata}}
+
+
+def define_job_kinds(client: KubeClient) -> None:
+    """Define JobSet and RayJob and wait until the API server serves them."""
+    for each in _DEFINITIONS:
+        _define(client, yaml.safe_load((CHECKOUT / "components" / "charts" / each).read_text()))
 
 
 def _define(client: KubeClient, definition: Json) -> None:

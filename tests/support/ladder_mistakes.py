@@ -48,6 +48,41 @@ LADDER_MISTAKES: dict[str, tuple[Callable[[Document], object], str, str]] = {
         ".namespaces[0].ladder",
         "such as `- {pool: ",
     ),
+    "a way back up from the only tier": (
+        lambda d: entry(d, "namespaces", 0).update(ladder=[{"pool": "a100"}], fallback={"returnAfter": "4h"}),
+        ".namespaces[0].fallback.returnAfter",
+        "Leave it out",
+    ),
+    "capacity held for nobody": (
+        lambda d: entry(d, "namespaces", 0).update(fallback={"holdTimeout": "10m"}),
+        ".namespaces[0].fallback.holdTimeout",
+        "Add returnAfter",
+    ),
+    "failures with a typo": (
+        lambda d: entry(d, "namespaces", 0).update(fallback={"failures": "eviction"}),
+        ".namespaces[0].fallback.failures",
+        'Write "evictions".',
+    ),
+    "a tier's setting beside the ladder": (
+        lambda d: entry(d, "namespaces", 0).update(fallback={"maxFailures": 5}),
+        ".namespaces[0].fallback.maxFailures",
+        "on each tier of the ladder",
+    ),
+    "too many failures to be meant": (
+        lambda d: tier(d, 0, 0).update(maxFailures=99999),
+        ".namespaces[0].ladder[0].maxFailures",
+        "for example, `maxFailures: 5`",
+    ),
+    "a controller's image without a tag": (
+        lambda d: d.update(fallback={"image": "registry.example.com/fallback-controller"}),
+        ".fallback.image",
+        "Write the registry's host, the path and a tag",
+    ),
+    "a namespace of the fallback controller": (
+        lambda d: entry(d, "namespaces", 0).update(name="holdfast-system"),
+        ".namespaces[0].name",
+        'such as "training-holdfast-system"',
+    ),
     "a namespace of Kubernetes": (
         lambda d: entry(d, "namespaces", 0).update(name="kube-system"),
         ".namespaces[0].name",

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final, cast
 from components.fallback_policy.definition import API_VERSION, DEFINITION, KIND, definition_spec
 from components.operators.jobset import jobset_values
 from infra import versions
+from rehearsal.controlplane import ControlPlane
+from rehearsal.controlplane.processes import processes_in
 from rehearsal.hosting import OperatorHost
 from rehearsal.kube.client import KubeClient
 from scheduling.holding import CONTROLLER_NAMESPACE, HOLDING_NAMESPACE
@@ -38,14 +40,27 @@ class LoopCluster:
 
     client: KubeClient
     workspace: Workspace
+    host: OperatorHost
 
     @property
     def kubeconfig(self) -> Path:
         """The administrator's kubeconfig."""
         return self.workspace.kubeconfig(STACK)
 
-    def reconnect(self) -> None:
-        """Find the API server where it is now."""
+    @property
+    def _control_plane(self) -> ControlPlane:
+        return ControlPlane(STACK, self.workspace, report=lambda _: None)
+
+    def kill_api_server(self) -> None:
+        """End the API server without notice."""
+        for each in processes_in(self._control_plane.layout.cluster_dir, ["kube-apiserver"]):
+            each.process.kill()
+            each.process.wait(timeout=10)
+
+    def start_again(self) -> None:
+        """Bring up what has died; the API server is at another address then."""
+        self._control_plane.start()
+        self.host.start()
         self.client.close()
         self.client = KubeClient.from_kubeconfig(self.kubeconfig)
 
@@ -141,7 +156,7 @@ def loop_cluster(folder: Path, *, nodes: int = 2) -> Generator[LoopCluster]:
             charts.apply(
                 *(simulated_node(f"{pool}-{number}", pool) for pool in POOLS for number in range(nodes))
             )
-            yield LoopCluster(client=client, workspace=workspace)
+            yield LoopCluster(client=client, workspace=workspace, host=host)
         finally:
             host.stop()
             client.close()

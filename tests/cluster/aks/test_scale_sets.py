@@ -128,6 +128,20 @@ def test_an_evicted_machines_pods_are_drained_in_a_hurry_and_the_machine_stays_a
     assert labels_of(aks.running_on("again"))["kubernetes.io/hostname"] != node, "another machine is bought"
 
 
+def test_a_pod_that_needs_longer_than_the_notice_goes_with_its_machine(aks: AksInUse) -> None:
+    aks.put(*POOLS)
+    pod = _on_spot("slow", asks=300)
+    slow = {**mapping(pod["metadata"]), "annotations": {"holdfast.dev/terminates-in": "300s"}}
+    aks.apply({**pod, "metadata": slow})
+    aks.left_pending("slow")
+    aks.autoscaler.step()
+    node = str(labels_of(aks.running_on("slow"))["kubernetes.io/hostname"])
+    told: list[str] = []
+    aks.machines.interruption(node, told.append).strike()
+    assert f"node {node} is gone with slow still on it" in told, told
+    assert aks.nodes_of("cpuspot") == [], "Azure does not wait"
+
+
 def test_a_machine_that_is_no_spot_one_cannot_be_evicted(aks: AksInUse) -> None:
     aks.put(*POOLS)
     with pytest.raises(RehearsalError, match="no spot machine of a node pool"):

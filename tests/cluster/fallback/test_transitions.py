@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from scheduling.taints import SPOT
 from tests.support.fallback_cluster import NAMESPACE
 from tests.support.fallback_jobs import (
     NEVER_ENDS,
@@ -21,6 +22,7 @@ from tests.support.fallback_jobs import (
     pools_of,
     real_jobset,
     real_rayjob,
+    stop_answering,
     vanish,
 )
 from tests.support.fallback_ladder import Ladder, tier
@@ -151,28 +153,19 @@ def test_a_machine_that_vanishes_moves_its_job_on(ladder: Ladder) -> None:
 def test_a_machine_that_stops_answering_is_given_its_time_and_then_up(ladder: Ladder) -> None:
     ladder.says(tier("spot-a", maxFailures=1), tier("cpu"))
     client = ladder.client
-    with applied(client, real_jobset("unreachable", annotations=NEVER_ENDS)) as name:
-        ladder.wait_running(name, "spot-a")
-        lost, healthy = workers(client, name)
-        _stop_answering(client, node_of(lost))
+    with applied(client, real_jobset("unreachable", pods=1, annotations=NEVER_ENDS)) as name:
+        ladder.wait_running(name, "spot-a", pods=1)
+        node = node_of(workers(client, name)[0])
+        stop_answering(client, node)
         ladder.wait_phase(name, "Waiting")
         ladder.wait_phase(name, "Suspending")
-        end(client, healthy)
-        ladder.wait(lambda: len(pods_of(client, name)) == 1, name, "the healthy pod has ended")
-        assert ladder.is_suspended(name), "the silent machine may run its pod on: it is not forced"
-        vanish(client, node_of(lost))
-        ladder.wait_running(name, "cpu")
-
-
-def _stop_answering(client: KubeClient, node: str) -> None:
-    """What the node controller does to a node of which it hears nothing."""
-    client.merge_patch("v1", "Node", node, {"metadata": {"annotations": {"kwok.x-k8s.io/node": None}}})
-    conditions = obj(client.get("v1", "Node", node) or {})["status"]
-    silent = [
-        {**each, "status": "Unknown"} if each.get("type") == "Ready" else each
-        for each in objects(obj(conditions).get("conditions"))
-    ]
-    client.merge_patch("v1", "Node", node, {"status": {"conditions": silent}}, subresource="status")
+        ladder.wait(lambda: not workers(client, name), name, "its pod is told to end, and nobody hears it")
+        assert ladder.state(name)["evictions"] == 1, "it is taken for lost"
+        assert ladder.is_suspended(name), (
+            "and yet it may run its pod on: nothing is forced, nothing runs elsewhere"
+        )
+        vanish(client, node)
+        ladder.wait_running(name, "cpu", pods=1)
 
 
 def test_a_program_that_fails_moves_nothing_where_evictions_count(ladder: Ladder) -> None:
@@ -187,8 +180,9 @@ def test_a_program_that_fails_moves_nothing_where_evictions_count(ladder: Ladder
 
 
 def test_a_job_goes_back_up_onto_capacity_that_is_held_for_it(ladder: Ladder) -> None:
+    facts: Json = {"capacity": "spot", "taints": [SPOT.as_taint()]}
     ladder.says(
-        tier("spot-a", maxFailures=1, procurementTimeout="5s"),
+        tier("spot-a", maxFailures=1, procurementTimeout="5s", facts=facts),
         tier("cpu"),
         returnAfter="5s",
         holdTimeout="2m",
@@ -294,22 +288,25 @@ def _make_unready(client: KubeClient, pod: Json) -> None:
 
 
 def test_a_ray_job_that_failed_by_an_eviction_is_made_anew_where_it_asks(ladder: Ladder) -> None:
-    ladder.says(tier("spot-a", maxFailures=1), tier("cpu"))
     client = ladder.client
+    ladder.says(tier("spot-a", maxFailures=3), tier("cpu"))
     job = real_rayjob("ray-anew", annotations={"fallback.holdfast.dev/recreate": "true"}, backoffLimit=0)
     with applied(client, job) as name:
         ladder.wait_running(name, "spot-a", kind="RayJob")
         ladder.wait(lambda: _status(ladder, name) == "Running", name, "its job runs", "RayJob")
         # A driver that does not survive the loss of its worker.
+        evict_one(client, name)
+        ladder.wait(
+            lambda: ladder.state(name, "RayJob").get("evictions") == 1, name, "it is counted", "RayJob"
+        )
         (head,) = workers(client, name, "head")
         annotate(client, head, fail="true")
-        evict_one(client, name)
         ladder.wait_said(name, "Recreated", "RayJob")
         successor = str(
             obj(obj(ladder.job(name, "RayJob")["metadata"])["annotations"])["fallback.holdfast.dev/successor"]
         )
         try:
-            kept = ladder.wait_running(successor, "cpu", kind="RayJob")
+            kept = ladder.wait_running(successor, "spot-a", kind="RayJob")
             assert kept["recreated"] == 1, "it goes on where the failed one was on its ladder"
         finally:
             client.delete("ray.io/v1", "RayJob", successor, namespace=NAMESPACE)

@@ -62,11 +62,13 @@ def platform(client: KubeClient) -> Platform:
 
 def test_the_operators_are_ready_because_their_programs_are(stack: Stack, client: KubeClient) -> None:
     pods = client.list(
-        "v1", "Pod", label_selector="app.kubernetes.io/name in (jobset, kuberay-operator, karpenter)"
+        "v1",
+        "Pod",
+        label_selector="app.kubernetes.io/name in (jobset, kuberay-operator, karpenter, fallback-controller)",
     )
-    assert len(pods) == 3, "JobSet, KubeRay and Karpenter are there"
+    assert len(pods) == 4, "JobSet, KubeRay, Karpenter and the fallback controller are there"
     hosted = " ".join(processes_of(stack.workspace))
-    for program in ("jobset-controller", "kuberay-operator", "karpenter-kwok"):
+    for program in ("jobset-controller", "kuberay-operator", "karpenter-kwok", "-m fallback"):
         assert program in hosted, f"{program} runs on this machine"
 
 
@@ -152,7 +154,15 @@ def test_down_drains_the_pools_and_leaves_no_process(
     )
     for kind in ("NodePool", "NodeClaim"):
         assert client.list("karpenter.sh/v1", kind) == [], f"no {kind} is left, though its kind is kept"
-    ours = {"tabular", "vision", "karpenter", "jobset-system", "kuberay-system"}
+    ours = {
+        "tabular",
+        "vision",
+        "karpenter",
+        "jobset-system",
+        "kuberay-system",
+        "holdfast-system",
+        "holdfast-holding",
+    }
     left = {name_of(each) for each in client.list("v1", "Namespace")} & ours
     assert not left, "no namespace of ours is left"
     down(stack)

@@ -25,6 +25,7 @@ pytestmark = [
 #: What a stack turns on, by the last part of its type.
 TURNS_ON = {
     "aws-dev": {"ServiceLinkedRole", "Cluster", "Release", "NodePool"},
+    "azure-dev": {"ManagedCluster", "NodePool"},
     "gcp-dev": {"Cluster", "NodePool", "ManagedFolderIamMember"},
 }
 
@@ -51,5 +52,5 @@ def test_after_kills_at_what_it_turns_on_it_arrives_where_an_undisturbed_one_doe
     faults = "\n".join(proof.faults)
     assert not faults, f"after kills at {chosen} (seed {seed}):\n{faults}"
     # What is made beside another resource may be finished in a run that is being killed already.
-    first = next(urn for urn in chosen if type_in(urn).endswith(":Cluster"))
+    first = next(urn for urn in chosen if type_in(urn).endswith((":Cluster", ":ManagedCluster")))
     assert first in proof.killed_up, "everything waits for the cluster, so a kill after it must have come"

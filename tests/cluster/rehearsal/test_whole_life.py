@@ -26,6 +26,8 @@ KEPT = {
     "aws-prod": "kept on purpose: spot-role-role",
     "gcp-dev": "nothing is left",
     "gcp-prod": "kept on purpose: checkpoints-key-use, cluster-key-grant",
+    "azure-dev": "nothing is left",
+    "azure-prod": "nothing is left",
 }
 
 

@@ -200,6 +200,27 @@ def test_a_job_is_at_rest_when_all_its_jobs_are_suspended_too() -> None:
     assert seen(snapshot(jobset(suspend=True))).at_rest is False, "it has not even begun"
 
 
+@pytest.mark.parametrize("kind", ["FailureTarget", "Failed"])
+def test_a_job_is_not_at_rest_while_jobset_has_a_failure_to_answer_to(kind: str) -> None:
+    job = jobset(suspend=True, status={"conditions": [SUSPENDED]})
+    failing = child_job(job, suspend=True, status={"conditions": [condition(kind)]})
+    assert seen(snapshot(job, children=[failing])).at_rest is False, (
+        "it restarts a suspended JobSet too: resumed before that, it would start twice"
+    )
+    done = child_job(job, status={"conditions": [condition("Complete")]})
+    assert seen(snapshot(job, children=[done])).at_rest is True, "what is complete is left as it is"
+
+
+def test_a_job_is_not_at_rest_while_the_job_controller_holds_on_to_a_pod() -> None:
+    job = jobset(suspend=True, status={"conditions": [SUSPENDED]})
+    evicted = worker("a", node="n1", phase="Failed", conditions=[disrupted(NOW)], deleted_at=NOW)
+    now = seen(snapshot(job, evicted, nodes=[node("n1")], children=[child_job(job, suspend=True)]))
+    assert (now.pods_left, now.at_rest) == (0, False), "it has ended, and its Job has yet to fail of that"
+    failed = worker("b", node="n1", phase="Failed", ended_at=NOW)
+    now = seen(snapshot(job, failed, nodes=[node("n1")], children=[child_job(job, suspend=True)]))
+    assert now.at_rest is True, "a Job with retries left keeps its failed pods for good"
+
+
 def test_pods_that_still_terminate_are_left_and_those_that_ended_are_not() -> None:
     ended = worker("a", node="n1", phase="Failed", deleted_at=NOW, ended_at=NOW)
     ending = worker("b", node="n1", deleted_at=NOW)

@@ -198,6 +198,23 @@ def test_the_garbage_collectors_word_for_a_pod_that_was_leaving_is_no_eviction()
     assert causes(memory) == [], "the suspension ended it, and its node only went before it could say so"
 
 
+def test_a_pod_that_is_collected_after_its_node_vanished_is_the_same_loss() -> None:
+    pod = worker("a", node="n1")
+    memory = looked(looked(JobMemory(), pod, nodes=[node("n1")]), pod, after=3)
+    collected = disrupted(NOW + 70 * SECOND, "DeletionByPodGC")
+    ended = worker("a", node="n1", phase="Failed", conditions=[collected], deleted_at=NOW + 70 * SECOND)
+    assert [(loss.cause, loss.at) for loss in losses_in(looked(memory, ended, after=71))] == [
+        (Cause.NODE_GONE, NOW + 3 * SECOND)
+    ], "a minute later it would look like another outage"
+
+
+def test_an_eviction_is_not_turned_into_a_vanished_node_when_its_node_goes_after_it() -> None:
+    memory = looked(JobMemory(), EVICTED, nodes=[node("n1")])
+    assert [(loss.cause, loss.at) for loss in losses_in(looked(memory, EVICTED, after=30))] == [
+        (Cause.EVICTION, NOW)
+    ], "it was drained in good order"
+
+
 def test_losses_are_forgotten_when_no_outage_can_be_that_old() -> None:
     memory = note(looked(JobMemory(), EVICTED), EVICTED, NOW, is_deleted=True)
     assert len(looked(memory, after=KEPT.total_seconds()).pods) == 1, "kept while it may matter"

@@ -288,6 +288,32 @@ def test_the_submitter_is_a_pod_of_the_job_where_there_is_one() -> None:
     )
 
 
+def test_a_submitter_that_fails_is_no_loss_of_the_gang() -> None:
+    submitter = pod(
+        "train-x",
+        {"batch.kubernetes.io/job-name": "train"},
+        node="n1",
+        pool=None,
+        phase="Failed",
+        ended_at=NOW,
+    )
+    assert seen(snapshot(rayjob(), ray_head(), submitter, nodes=NODES)).losses == (), (
+        "its Job submits again, and when it gives up the attempt has failed and is counted"
+    )
+
+
+def test_another_job_of_the_same_name_has_not_failed_yet() -> None:
+    _, memory = failing(JobMemory(), 0)
+    _, memory = failing(memory, 2)
+    now, _ = failing(memory, 0)
+    assert (now.losses, now.notices) == ((), ()), "the counter has gone back: it is not the job that failed"
+
+
+def test_a_job_that_is_being_deleted_follows_nothing() -> None:
+    going = rayjob(metadata={"deletionTimestamp": stamp(NOW), "labels": {"holdfast.dev/fallback": "true"}})
+    assert seen(snapshot(going)).follows is False, "whoever deletes it does not want it moved"
+
+
 def test_a_job_is_made_anew_only_where_it_asks_for_it() -> None:
     assert seen(snapshot(rayjob(status="Failed"))).can_be_recreated is False, (
         "making jobs is not the ladder's habit"

@@ -59,6 +59,13 @@ def test_what_a_user_suspends_away_is_no_failure() -> None:
     )
 
 
+def test_a_stay_begins_again_when_a_user_resumes_the_job() -> None:
+    stopped = running(pool="on-demand", rank=2, phase=Phase.STOPPED)
+    decision = decide(stopped, seen(pool="on-demand", now=T0 + HOUR), policy(return_after=HOUR))
+    assert state_of(decision).since == T0 + HOUR, "hours in which it stood still say nothing of the market"
+    assert state_of(decision).returning is None, "so no better tier is tried before it has stayed"
+
+
 def test_counts_survive_a_users_suspension() -> None:
     stopped = decide(running(evictions=2), STOPPED, policy()).state
     assert state_of(decide(stopped, seen(now=T0 + HOUR), policy())).evictions == 2, "the tier did cost them"

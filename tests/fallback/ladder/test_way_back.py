@@ -139,6 +139,14 @@ def test_a_job_that_does_not_answer_is_moved_all_the_same() -> None:
     assert Suspend in kinds(decide(asked, late, UP)), "SIGTERM asks it once more"
 
 
+def test_a_job_that_cannot_be_suspended_just_now_is_moved_when_it_can() -> None:
+    asked = decide(climbing(ReturnStage.TAINTING), replace(ON_DEMAND, held=held(), listens=True), UP).state
+    answered = replace(ON_DEMAND, held=held(), listens=True, checkpoint_asked_at=T0, checkpointed_at=T0)
+    blocked = decide(asked, replace(answered, can_be_suspended=False), UP)
+    assert not blocked.actions, "its operator would ignore it"
+    assert Suspend in kinds(decide(asked, answered, UP)), "its place is held meanwhile"
+
+
 def test_an_old_answer_is_none() -> None:
     asked = decide(climbing(ReturnStage.TAINTING), replace(ON_DEMAND, held=held(), listens=True), UP).state
     old = replace(ON_DEMAND, held=held(), listens=True, checkpoint_asked_at=T0, checkpointed_at=T0 - HOUR)

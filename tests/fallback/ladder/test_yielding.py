@@ -49,6 +49,11 @@ def test_the_elder_keeps_its_nodes() -> None:
     assert not decision.actions, "or both would let go, again and again"
 
 
+def test_of_several_gangs_the_youngest_lets_go_first() -> None:
+    decision = decide(waiting(), seen(pods_placed=2, rivals=(ELDER, YOUNGER), now=HALF_OF_THE_WAIT), policy())
+    assert not decision.actions, "one at a time: what the youngest lets go may be enough"
+
+
 def test_gangs_are_given_time_to_sort_themselves_out() -> None:
     early = seen(pods_placed=2, rivals=(ELDER,), now=HALF_OF_THE_WAIT - SECOND)
     decision = decide(waiting(), early, policy())

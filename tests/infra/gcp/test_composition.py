@@ -167,10 +167,15 @@ def test_a_class_stands_for_its_pools_and_for_nothing_else_ever() -> None:
         )
 
 
-def test_whoever_selects_a_class_is_let_in_by_gke_and_not_by_the_stacks_own_rules() -> None:
-    rules = json.dumps([found.inputs for found in stack("with-classes").of(":MutatingAdmissionPolicy")])
-    assert "cpu-spot" in rules, "who selects a pool by its name is let in here"
-    assert "a100" not in rules, "a toleration of ours would let pods past their class"
+def test_a_job_that_walks_a_ladder_of_classes_is_let_into_each_of_them() -> None:
+    rules = stack("with-classes").of(":MutatingAdmissionPolicy")
+    names = {text(rule, "metadata", "name") for rule in rules}
+    assert {"training-class-gpus-on-spot-pods", "training-class-gpus-kept-pods"} <= names, (
+        "GKE lets in those that select the class; a job on a ladder names its pool"
+    )
+    for rule in rules:
+        if text(rule, "metadata", "name") == "training-spot-pods":
+            assert "a100" not in json.dumps(rule.inputs), "nodes of a class have its taint and no other of ours"
 
 
 def test_without_classes_none_is_made() -> None:

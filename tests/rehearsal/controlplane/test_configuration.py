@@ -117,6 +117,12 @@ def test_a_deleted_pod_fails_before_it_goes() -> None:
     assert "Running" not in removed, "a pod that vanished while Running would never be seen to fail"
 
 
+def test_a_node_may_be_told_to_say_no_more() -> None:
+    for stage in ("node-ready", "node-heartbeat"):
+        selector = str(mapping(mapping(stages()[stage])["spec"])["selector"])
+        assert "holdfast.dev/silent" in selector, f"{stage} would put right what the node controller finds"
+
+
 def test_a_pod_may_take_its_time_to_end() -> None:
     delay = mapping(mapping(mapping(stages()["pod-is-terminated"])["spec"])["delay"])
     assert delay["durationMilliseconds"] == 0, "by itself it ends at once"

@@ -6,12 +6,13 @@ Not played: that two which are written at the same moment for one identity are r
 from collections.abc import Mapping
 from typing import Final
 
-from rehearsal.providers.cloud.azure.names import group_id
+from rehearsal.providers.cloud.azure.errors import said
+from rehearsal.providers.cloud.azure.identity import IDENTITY
+from rehearsal.providers.cloud.azure.names import group_id, same_id
 from rehearsal.providers.cloud.catalogue import Invoke, Making, Rules
 from rehearsal.providers.cloud.state import CloudObject
 from scheduling.json import JsonValue
 
-_IDENTITY: Final = "azure-native:managedidentity:UserAssignedIdentity"
 _CREDENTIAL: Final = "azure-native:managedidentity:FederatedIdentityCredential"
 
 _MOST: Final = 20
@@ -20,28 +21,41 @@ _MOST: Final = 20
 _PARENT: Final = ("resourceGroupName", "resourceName")
 
 
-def _identity_id(making: Making) -> str:
-    path = "providers/Microsoft.ManagedIdentity/userAssignedIdentities"
-    return f"{group_id(making)}/{path}/{making.inputs.get('resourceName')}"
+def _identity(making: Making) -> CloudObject | None:
+    """The identity that a credential is one of."""
+    return next((one for one in making.inventory.of_type(IDENTITY) if _is_beside(making, one)), None)
+
+
+def _credential_id(making: Making) -> str:
+    identity = _identity(making)
+    path = f"{group_id(making)}/providers/Microsoft.ManagedIdentity/userAssignedIdentities"
+    home = identity.id if identity else f"{path}/{making.inputs.get('resourceName')}"
+    return f"{home}/federatedIdentityCredentials/{making.name}"
 
 
 def _no_identity(making: Making) -> str | None:
-    if any(_is_beside(making, one) for one in making.inventory.of_type(_IDENTITY)):
+    if _identity(making) is not None:
         return None
-    return f"Code=NotFound: The parent user-assigned identity '{_identity_id(making)}' does not exist."
+    return said(
+        "ParentResourceNotFound",
+        f"The parent user-assigned identity '{making.inputs.get('resourceName')}' does not exist.",
+    )
 
 
 def _one_too_many(making: Making) -> str | None:
     if len(_beside(making)) < _MOST:
         return None
-    return f"Code=BadRequest: A maximum of {_MOST} federated identity credentials can be added to a managed identity."
+    return said(
+        "BadRequest",
+        f"A maximum of {_MOST} federated identity credentials can be added to a managed identity.",
+    )
 
 
 def _same_subject(making: Making) -> str | None:
     asked = tuple(making.inputs.get(field) for field in ("issuer", "subject"))
     if asked not in _beside(making):
         return None
-    return "Code=BadRequest: Issuer and subject combination already exists for this Managed Identity."
+    return said("BadRequest", "Issuer and subject combination already exists for this Managed Identity.")
 
 
 def _beside(making: Making) -> list[tuple[JsonValue, ...]]:
@@ -54,7 +68,7 @@ def _beside(making: Making) -> list[tuple[JsonValue, ...]]:
 
 
 def _is_beside(making: Making, other: CloudObject) -> bool:
-    return all(other.inputs.get(field) == making.inputs.get(field) for field in _PARENT)
+    return all(same_id(other.inputs.get(field), making.inputs.get(field)) for field in _PARENT)
 
 
 RESOURCES: Mapping[str, Rules] = {
@@ -62,7 +76,7 @@ RESOURCES: Mapping[str, Rules] = {
         name_property="federatedIdentityCredentialResourceName",
         unique_within=_PARENT,
         longest_name=120,
-        identify=lambda making: f"{_identity_id(making)}/federatedIdentityCredentials/{making.name}",
+        identify=_credential_id,
         refuse_create=(_no_identity, _one_too_many, _same_subject),
         refuse_update=(_same_subject,),
     ),

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from rehearsal.kube.summary import mapping
-from rehearsal.providers.cloud.azure.names import group_id
+from rehearsal.providers.cloud.azure.errors import said
+from rehearsal.providers.cloud.azure.names import group_id, no_group
 from rehearsal.providers.cloud.catalogue import Identify, Invoke, Making, Rules
 from scheduling.json import Json, JsonValue
 
@@ -37,9 +38,10 @@ def _endpoints(making: Making) -> JsonValue:
 def _bad_account_name(making: Making) -> str | None:
     if _ACCOUNT_NAME.fullmatch(making.name):
         return None
-    return (
-        f"Code=AccountNameInvalid: {making.name} is not a valid storage account name. Storage account name must be "
-        "between 3 and 24 characters in length and use numbers and lower-case letters only."
+    return said(
+        "AccountNameInvalid",
+        f"{making.name} is not a valid storage account name. Storage account name must be between 3 and 24 characters in "
+        "length and use numbers and lower-case letters only.",
     )
 
 
@@ -47,16 +49,17 @@ def _no_account(making: Making) -> str | None:
     if making.inventory.find(_ACCOUNT, _account_id(making)) is not None:
         return None
     kind = making.type.rpartition(":")[2]
-    return (
-        f"Code=ParentResourceNotFound: Failed to perform 'write' on resource of type '{kind}', because the parent "
-        f"resource '{_account_id(making)}' could not be found."
+    return said(
+        "ParentResourceNotFound",
+        f"Failed to perform 'write' on resource of type '{kind}', because the parent resource "
+        f"'{_account_id(making)}' could not be found.",
     )
 
 
 def _bad_container_name(making: Making) -> str | None:
     if _CONTAINER_NAME.fullmatch(making.name):
         return None
-    return "Code=InvalidResourceName: The specifed resource name contains invalid characters."
+    return said("InvalidResourceName", "The specifed resource name contains invalid characters.")
 
 
 def _opens_what_is_closed(making: Making) -> str | None:
@@ -66,7 +69,7 @@ def _opens_what_is_closed(making: Making) -> str | None:
         return None
     if account.inputs.get("allowBlobPublicAccess") is True:
         return None
-    return "Code=PublicAccessNotPermitted: Public access is not permitted on this storage account."
+    return said("PublicAccessNotPermitted", "Public access is not permitted on this storage account.")
 
 
 def _bad_retention(making: Making) -> str | None:
@@ -75,7 +78,9 @@ def _bad_retention(making: Making) -> str | None:
         days = policy.get("days")
         is_whole = isinstance(days, int | float) and days in _RETAIN_DAYS
         if policy.get("enabled") is True and not is_whole:
-            return f"Code=InvalidRequestPropertyValue: The value '{days}' is not allowed for property {field}.days."
+            return said(
+                "InvalidRequestPropertyValue", f"The value '{days}' is not allowed for property {field}.days."
+            )
     return None
 
 
@@ -84,7 +89,10 @@ def _versions_of_a_hierarchy(making: Making) -> str | None:
     hierarchical = account is not None and account.inputs.get("isHnsEnabled") is True
     if not (hierarchical and making.inputs.get("isVersioningEnabled") is True):
         return None
-    return "Code=InvalidRequestPropertyValue: Versioning is not supported for accounts with a hierarchical namespace."
+    return said(
+        "InvalidRequestPropertyValue",
+        "Versioning is not supported for accounts with a hierarchical namespace.",
+    )
 
 
 def _sku(making: Making) -> JsonValue:
@@ -105,8 +113,8 @@ RESOURCES: Mapping[str, Rules] = {
             "primaryLocation": lambda making: making.inputs.get("location"),
             "sku": _sku,
         },
-        taken="Code=StorageAccountAlreadyTaken: The storage account named {name} is already taken.",
-        refuse_create=(_bad_account_name,),
+        taken=said("StorageAccountAlreadyTaken", "The storage account named {name} is already taken."),
+        refuse_create=(_bad_account_name, no_group),
     ),
     "azure-native:storage:BlobServiceProperties": Rules(
         name_property="blobServicesName",

@@ -7,11 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rehearsal.controlplane import ControlPlane
-from rehearsal.controlplane.processes import processes_in
 from tests.support.faulty_api import Asked, Fate, faulty_api
 from tests.support.gangs import watched_gangs
-from tests.support.hosted_charts import STACK
 from tests.support.json_objects import obj
 from tests.support.loop_cluster import NAMESPACE, jobset
 from tests.support.loop_processes import Replica, replica, wait_until
@@ -110,13 +107,10 @@ def test_a_controller_finds_an_api_server_that_was_killed_and_came_back_elsewher
     with replica(cluster.kubeconfig, tmp_path) as controller:
         cluster.apply(jobset("survives"))
         cluster.wait_on("survives", "spot-a")
-        layout = ControlPlane(STACK, cluster.workspace, report=lambda _: None).layout
-        for each in processes_in(layout.cluster_dir, ["kube-apiserver"]):
-            each.process.kill()
+        cluster.kill_api_server()
         controller.wait(lambda each: each.says("does not answer"), "it notices")
-        ControlPlane(STACK, cluster.workspace, report=lambda _: None).start()
+        cluster.start_again()
         controller.wait(Replica.leads, "it leads again")
-        cluster.reconnect()
         cluster.wait_on("survives", "spot-a")
         cluster.evict_one("survives")
         cluster.wait_on("survives", "spot-b")

@@ -6,6 +6,7 @@ from rehearsal.providers.values import Properties
 from tests.support.provider_calls import Engine, Provider, refusal
 
 _IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
+_GROUP = "azure-native:resources:ResourceGroup"
 _CREDENTIAL = "azure-native:managedidentity:FederatedIdentityCredential"
 
 _ISSUER = "https://westeurope.oic.prod-aks.azure.com/tenant/cluster/"
@@ -14,7 +15,7 @@ _ISSUER = "https://westeurope.oic.prod-aks.azure.com/tenant/cluster/"
 def trusting(subject: str, name: str = "vision") -> Properties:
     """What a credential is made of."""
     return {
-        "resourceGroupName": "holdfast-azure-dev",
+        "resourceGroupName": "trainers",
         "resourceName": "trainer",
         "federatedIdentityCredentialResourceName": name,
         "issuer": _ISSUER,
@@ -26,10 +27,9 @@ def trusting(subject: str, name: str = "vision") -> Properties:
 @pytest.fixture
 def identity(azure: Provider) -> str:
     """The id of an identity."""
-    group: Properties = {"resourceGroupName": "holdfast-azure-dev", "location": "westeurope"}
-    Engine(provider=azure, type="azure-native:resources:ResourceGroup").create(group)
+    Engine(provider=azure, type=_GROUP).create({"resourceGroupName": "trainers", "location": "westeurope"})
     inputs: Properties = {
-        "resourceGroupName": "holdfast-azure-dev",
+        "resourceGroupName": "trainers",
         "resourceName": "trainer",
         "location": "westeurope",
     }
@@ -43,10 +43,7 @@ def credential(azure: Provider, name: str = "vision") -> Engine:
 
 def test_a_credential_is_part_of_its_identity(azure: Provider, identity: str) -> None:
     made, _ = credential(azure).create(trusting("vision:trainer"))
-    assert identity, "which is there before"
-    assert made.endswith("/userAssignedIdentities/trainer/federatedIdentityCredentials/vision"), (
-        "as Azure says"
-    )
+    assert made == f"{identity}/federatedIdentityCredentials/vision", "as Azure identifies it"
 
 
 def test_a_credential_needs_its_identity(azure: Provider) -> None:
@@ -59,7 +56,7 @@ def test_an_identity_trusts_a_service_account_once(azure: Provider) -> None:
     credential(azure).create(trusting("vision:trainer"))
     again = credential(azure, "again")
     reason = refusal(lambda: again.create(trusting("vision:trainer", "again")))
-    assert reason.endswith("Issuer and subject combination already exists for this Managed Identity."), reason
+    assert "Issuer and subject combination already exists for this Managed Identity." in reason, reason
     assert again.create(trusting("tabular:trainer", "again"))[0], "another service account is another subject"
 
 

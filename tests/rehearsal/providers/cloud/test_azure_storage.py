@@ -8,6 +8,7 @@ from tests.support.provider_calls import Engine, Provider, refusal
 
 _ACCOUNT = "azure-native:storage:StorageAccount"
 _CONTAINER = "azure-native:storage:BlobContainer"
+_GROUP = "azure-native:resources:ResourceGroup"
 _POLICY = "azure-native:storage:ManagementPolicy"
 _SERVICE = "azure-native:storage:BlobServiceProperties"
 
@@ -30,7 +31,10 @@ _RULE: Properties = {
 
 @pytest.fixture
 def account(azure: Provider) -> Engine:
-    """A storage account that is not made yet."""
+    """A storage account that is not made yet, in a group that is."""
+    for group in ("kept", "another"):
+        inputs: Properties = {"resourceGroupName": group, "location": "westeurope"}
+        Engine(provider=azure, type=_GROUP, name=group).create(inputs)
     return Engine(provider=azure, type=_ACCOUNT)
 
 
@@ -54,7 +58,7 @@ def test_an_accounts_name_is_one_of_all_of_azure(azure: Provider, account: Engin
     account.create(_INPUTS)
     other = Engine(provider=azure, type=_ACCOUNT, name="two")
     reason = refusal(lambda: other.create({**_INPUTS, "resourceGroupName": "another"}))
-    assert reason.endswith("The storage account named checkpoints0a1b2c3d is already taken."), reason
+    assert "The storage account named checkpoints0a1b2c3d is already taken." in reason, reason
 
 
 @pytest.mark.parametrize("name", ["Checkpoints", "check-points", "ab", "a" * 25])
@@ -64,6 +68,12 @@ def test_an_accounts_name_has_small_letters_and_digits_alone(account: Engine, na
     ), "Azure says so only when it is asked to make it"
 
 
+def test_an_account_needs_its_group(azure: Provider) -> None:
+    reason = refusal(lambda: Engine(provider=azure, type=_ACCOUNT).create(_INPUTS))
+    assert "Resource group 'kept' could not be found." in reason, reason
+
+
+@pytest.mark.usefixtures("account")
 def test_a_made_up_name_is_one_that_an_account_can_have(azure: Provider) -> None:
     unnamed = {name: value for name, value in _INPUTS.items() if name != "accountName"}
     made, outputs = Engine(provider=azure, type=_ACCOUNT, name="checkpoints").create(unnamed)
@@ -114,9 +124,9 @@ def test_what_is_part_of_an_account_is_known_by_it(
     ],
 )
 def test_what_is_part_of_an_account_needs_it(azure: Provider, kind: str, inputs: Properties) -> None:
-    assert "Code=ParentResourceNotFound" in refusal(
-        lambda: Engine(provider=azure, type=kind).create(inputs)
-    ), "there is none yet"
+    assert "ParentResourceNotFound" in refusal(lambda: Engine(provider=azure, type=kind).create(inputs)), (
+        "there is none yet"
+    )
 
 
 @pytest.mark.parametrize("name", ["a", "ab", "vision--2", "-vision", "vision-", "Vision", "a" * 64])
@@ -132,7 +142,7 @@ def test_a_container_is_opened_to_nobody_where_its_account_is_closed(
 ) -> None:
     account.create({**_INPUTS, "allowBlobPublicAccess": False})
     reason = refusal(lambda: container.create({**_VISION, "publicAccess": "Blob"}))
-    assert reason.endswith("Public access is not permitted on this storage account."), reason
+    assert "Public access is not permitted on this storage account." in reason, reason
     made, _ = container.create({**_VISION, "publicAccess": "None"})
     assert "Public access" in refusal(
         lambda: container.update(made, {**_VISION, "publicAccess": "Container"})
@@ -147,7 +157,7 @@ def test_soft_delete_keeps_for_a_day_at_least_and_a_year_at_most(
     account.create(_INPUTS)
     service = Engine(provider=azure, type=_SERVICE)
     inputs: Properties = {**_WITHIN, "blobServicesName": "default", field: {"enabled": True, "days": days}}
-    assert "Code=InvalidRequestPropertyValue" in refusal(lambda: service.create(inputs)), "or is off"
+    assert "InvalidRequestPropertyValue" in refusal(lambda: service.create(inputs)), "or is off"
     assert service.create({**inputs, field: {"enabled": False}})[0], "off it says no days"
 
 

@@ -1,0 +1,90 @@
+"""`python -m fallback.replay COMMAND` answers what a ladder would have cost on recorded availability."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from fallback.replay.arguments import parser
+from fallback.replay.comparison import compare
+from fallback.replay.document import comparison_document
+from fallback.replay.ladders import Numbers, ladders, read_ladder
+from fallback.replay.market import Market, PoolMarket
+from fallback.replay.reports import comparison_report, rates_report
+from fallback.replay.synthetic import Weather, synthetic_trace
+from fallback.replay.trace import rates
+from fallback.replay.trace_file import read_trace, write_trace
+from fallback.replay.workload import Workload
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable, Mapping
+
+    from fallback.replay.ladders import NamedPolicy
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print one answer; 1 and a sentence where there is none."""
+    asked = parser().parse_args(arguments)
+    try:
+        print(ANSWERS[asked.command](asked))
+    except (ValueError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _run(asked: Namespace) -> str:
+    job = Workload(
+        work=asked.work,
+        nodes=asked.nodes,
+        restart=asked.restart,
+        boot=asked.boot,
+        grace=asked.grace,
+        checkpoint_every=asked.checkpoint_every,
+    )
+    market = Market(
+        pools=tuple(
+            PoolMarket(pool=each.pool, price=each.price, trace=read_trace(each.trace) if each.trace else None)
+            for each in asked.pools
+        )
+    )
+    comparison = compare(job, market, _policies(asked, market), starts=asked.starts, within=asked.within)
+    return comparison_document(comparison) if asked.json else comparison_report(comparison)
+
+
+def _policies(asked: Namespace, market: Market) -> tuple[NamedPolicy, ...]:
+    if asked.policy is not None:
+        return (read_ladder(asked.policy, market),)
+    return ladders(
+        market,
+        Numbers(
+            max_failures=asked.max_failures,
+            procurement_timeout=asked.procurement_timeout,
+            return_after=asked.return_after,
+            hold_timeout=asked.hold_timeout,
+            deadline=asked.deadline,
+        ),
+    )
+
+
+def _rates(asked: Namespace) -> str:
+    if asked.nodes < 1:
+        raise ValueError(f"nodes: got {asked.nodes}; allowed: 1 or more")
+    return rates_report([(path, rates(read_trace(path), asked.nodes)) for path in asked.traces], asked.nodes)
+
+
+def _synthetic(asked: Namespace) -> str:
+    weather = Weather(
+        instances=asked.instances, there=asked.there, gone=asked.gone, gap=asked.gap, length=asked.length
+    )
+    trace = synthetic_trace(weather, asked.seed)
+    write_trace(trace, asked.file)
+    return f"written: {asked.file}, {len(trace.data)} ticks"
+
+
+ANSWERS: Mapping[str, Callable[[Namespace], str]] = {"run": _run, "rates": _rates, "synthetic": _synthetic}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

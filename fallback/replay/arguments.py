@@ -1,0 +1,164 @@
+"""The command line of `python -m fallback.replay`."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+from scheduling.durations import DurationError, parse_duration
+from scheduling.ladder import FOREVER, MOST_FAILURES
+
+_POOL: Final = "POOL:PRICE[:TRACE]"
+_NONE: Final = timedelta(0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolArgument:
+    """One pool as it is given: its name, price and trace file."""
+
+    pool: str
+    price: float
+    trace: Path | None
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser: `run`, `rates` and `synthetic`."""
+    top = argparse.ArgumentParser(
+        prog="python -m fallback.replay",
+        description="What a ladder would have cost on recorded availability, by the controller's own decisions. "
+        'A trace is one file per pool: {"metadata": {"gap_seconds": 300}, "data": [instances available per tick]}.',
+    )
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_run(commands.add_parser("run", help="ladders beside on-demand, staying on spot, and hindsight"))
+    rates = commands.add_parser("rates", help="evictions per hour and waits in a trace")
+    rates.add_argument("traces", nargs="+", type=Path, metavar="TRACE")
+    rates.add_argument("--nodes", type=int, default=1, metavar="N", help="instances at once (default: 1)")
+    synthetic = commands.add_parser("synthetic", help="make a trace from a seed, to try this out")
+    synthetic.add_argument("file", type=Path, metavar="FILE")
+    synthetic.add_argument("--seed", type=int, default=0, metavar="N", help="(default: 0)")
+    synthetic.add_argument("--instances", type=int, default=1, metavar="N", help="at most (default: 1)")
+    _duration(synthetic, "--there", "mean time with all of them", "6h")
+    _duration(synthetic, "--gone", "mean time with too few", "2h")
+    _duration(synthetic, "--gap", "between ticks", "5m")
+    _duration(synthetic, "--length", "of the trace", "720h")
+    return top
+
+
+def pool(text: str) -> PoolArgument:
+    """Read `a100-spot:0.32:traces/a100.json`. Raises argparse's error for anything else."""
+    name, _, rest = text.partition(":")
+    price, _, trace = rest.partition(":")
+    try:
+        return PoolArgument(pool=_named(name), price=float(price), trace=Path(trace) if trace else None)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(
+            f'"{text}": allowed: {_POOL}, such as a100-spot:0.32:traces/a100.json or a100:1'
+        ) from error
+
+
+def duration(text: str) -> timedelta:
+    """Read `12m`, or `0` for none. Raises argparse's error for anything else."""
+    if text == "0":
+        return _NONE
+    try:
+        return parse_duration(text)
+    except DurationError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def duration_or_never(text: str) -> timedelta | None:
+    """Read a duration, or `never`. Raises argparse's error for anything else."""
+    return None if text == "never" else parsed_or_refused(text)
+
+
+def parsed_or_refused(text: str) -> timedelta:
+    """Read a duration of more than nothing. Raises argparse's error for anything else."""
+    try:
+        return parse_duration(text)
+    except DurationError as error:
+        raise argparse.ArgumentTypeError(f"{error} Or never.") from error
+
+
+def failures(text: str) -> int:
+    """Read a `maxFailures`. Raises argparse's error for anything else."""
+    number = int(text) if text.lstrip("-").isdecimal() and len(text) < 9 else None
+    if number is None or not FOREVER <= number <= MOST_FAILURES:
+        raise argparse.ArgumentTypeError(
+            f'"{text}": allowed: a whole number from 0 to {MOST_FAILURES}, or {FOREVER} for no limit'
+        )
+    return number
+
+
+def _add_run(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "pools",
+        nargs="+",
+        type=pool,
+        metavar=_POOL,
+        help="the ladder, best first; without a trace: always there",
+    )
+    _duration(command, "--work", "of training", None)
+    command.add_argument("--nodes", type=int, default=1, metavar="N", help="instances at once (default: 1)")
+    _duration(command, "--restart", "until the first new step, at each start", "0")
+    _duration(command, "--boot", "of an instance", "0")
+    _duration(command, "--grace", "until pods have ended, at a move", "0")
+    command.add_argument(
+        "--checkpoint-every",
+        type=parsed_or_refused,
+        metavar="TIME",
+        help="an eviction takes back what was done since (default: a checkpoint is written on the notice)",
+    )
+    numbers = command.add_argument_group("the ladder's numbers", "several values: a row for each combination")
+    numbers.add_argument(
+        "--max-failures", nargs="+", type=failures, default=[5], metavar="N", help="(default: 5)"
+    )
+    for name, default in (("--procurement-timeout", "15m"), ("--return-after", "never")):
+        numbers.add_argument(
+            name,
+            nargs="+",
+            type=duration_or_never,
+            default=[duration_or_never(default)],
+            metavar="TIME",
+            help=f"or never (default: {default})",
+        )
+    _duration(numbers, "--hold-timeout", "for a better tier's capacity", "15m")
+    numbers.add_argument("--deadline", type=parsed_or_refused, metavar="TIME", help="the FallbackPolicy's")
+    numbers.add_argument(
+        "--policy", type=Path, metavar="FILE", help="a FallbackPolicy instead of these numbers"
+    )
+    command.add_argument(
+        "--starts", type=int, default=20, metavar="N", help="spread over the traces (default: 20)"
+    )
+    command.add_argument(
+        "--within",
+        type=parsed_or_refused,
+        metavar="TIME",
+        help="hindsight has to finish; later rows count as late",
+    )
+    command.add_argument("--json", action="store_true", help="every replay, for one's own evaluation")
+
+
+def _duration(
+    command: argparse.ArgumentParser | argparse._ArgumentGroup,  # pyright: ignore[reportPrivateUsage]
+    name: str,
+    what: str,
+    default: str | None,
+) -> None:
+    shown = what if default is None else f"{what} (default: {default})"
+    command.add_argument(
+        name,
+        type=duration,
+        metavar="TIME",
+        help=shown,
+        required=default is None,
+        default=None if default is None else duration(default),
+    )
+
+
+def _named(name: str) -> str:
+    if not name:
+        raise ValueError("no name")
+    return name

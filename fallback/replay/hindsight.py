@@ -1,0 +1,119 @@
+"""What a job costs at least, if one knows the traces beforehand: the bound that ladders are held against.
+
+A schedule is a sequence of runs, each on one pool while that has room for the whole gang. A run is paid for from its
+first minute and makes progress once the restart time is over; nothing that was done is ever lost, machines boot
+beforehand and unpaid, and waiting costs nothing. Whatever a ladder does costs no less than such a schedule.
+
+The cheapest schedule with enough progress before a deadline is bounded from below by Lagrange's dual: each hour of
+progress is given a worth, the schedule with the best balance is found by dynamic programming over the times at which
+capacity changes (a schedule that ends a run between two of them is never better balanced), and the worth is raised
+until the progress is enough. The bound is the highest of all balances. What it gives away is that a last run can be cut
+short but not its restart: the best schedule there is may cost about a restart more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+_HOUR: Final = timedelta(hours=1)
+
+# The dual has as many corners as there are schedules on it: tens. Each round is a valid bound by itself.
+_MOST_ROUNDS: Final = 200
+_ROUNDING: Final = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stretch:
+    """Hours in which nothing changes, and the prices by the numbers of the pools that have room for the gang."""
+
+    hours: float
+    prices: tuple[tuple[int, float], ...]
+
+
+class Schedule(NamedTuple):
+    """What a schedule costs, and how many hours of progress it makes."""
+
+    cost: float
+    progress: float
+
+
+def least_cost(stretches: Sequence[Stretch], *, work: float, restart: float) -> float | None:
+    """Return the bound on the cost of `work` hours within the stretches, in hours at a price of 1; None: not to be done.
+
+    `restart`: hours that each run is paid for before it makes progress.
+    """
+    low = Schedule(0.0, 0.0)
+    high = _best(stretches, restart, cost_weight=0.0, worth=1.0)
+    if high.progress < work - _ROUNDING:
+        return None
+    # There is one run at least, and no pool is cheaper than the cheapest.
+    bound = (work + restart) * min(price for stretch in stretches for _, price in stretch.prices)
+    for _ in range(_MOST_ROUNDS):
+        worth = (high.cost - low.cost) / (high.progress - low.progress)
+        found = _best(stretches, restart, cost_weight=1.0, worth=worth)
+        bound = max(bound, found.cost + worth * (work - found.progress))
+        if found.cost - worth * found.progress >= low.cost - worth * low.progress - _ROUNDING:
+            break
+        low, high = (low, found) if found.progress >= work else (found, high)
+    return bound
+
+
+def stretches(
+    pools: Sequence[tuple[float, Sequence[tuple[timedelta, int]]]], nodes: int, until: timedelta
+) -> list[Stretch]:
+    """Cut the time until a deadline where any pool's room for the gang changes. `pools`: each one's price and steps."""
+    changes = {at for _, steps in pools for at in _turns(steps, nodes) if at < until}
+    times = [*sorted(changes), until]
+    places = [0] * len(pools)
+    cut: list[Stretch] = []
+    for at, then in pairwise(times):
+        for number, (_, steps) in enumerate(pools):
+            while places[number] + 1 < len(steps) and steps[places[number] + 1][0] <= at:
+                places[number] += 1
+        open_now = tuple(
+            (number, price)
+            for number, (price, steps) in enumerate(pools)
+            if steps[places[number]][1] >= nodes
+        )
+        cut.append(Stretch(hours=(then - at) / _HOUR, prices=open_now))
+    return cut
+
+
+def _turns(steps: Sequence[tuple[timedelta, int]], nodes: int) -> Iterator[timedelta]:
+    before = None
+    for at, number in steps:
+        if (number >= nodes) is not before:
+            yield at
+        before = number >= nodes
+
+
+def _best(stretches: Sequence[Stretch], restart: float, *, cost_weight: float, worth: float) -> Schedule:
+    """The schedule with the least `cost_weight * cost - worth * progress`.
+
+    A run shorter than a restart counts as negative progress here; it is never part of the best, which would be better
+    without it.
+    """
+    idle = (0.0, 0.0, 0.0)  # balance, cost, progress
+    runs: Mapping[int, tuple[float, float, float]] = {}
+    for stretch in stretches:
+        idle = min([idle, *runs.values()])
+        begun = (idle[0] + worth * restart, idle[1], idle[2] - restart)
+        going: dict[int, tuple[float, float, float]] = {}
+        for number, price in stretch.prices:
+            run = runs.get(number)
+            balance, cost, progress = begun if run is None or begun[0] < run[0] else run
+            added = stretch.hours * price
+            going[number] = (
+                balance + cost_weight * added - worth * stretch.hours,
+                cost + added,
+                progress + stretch.hours,
+            )
+        runs = going
+    _, cost, progress = min([idle, *runs.values()])
+    return Schedule(cost, progress)

@@ -1,0 +1,208 @@
+"""What the ladder's own pure function says of what was seen of a job, step by step. Pure.
+
+The controller saw less: it was dead for some of it, and the API server was. What it did must be what the function says of
+everything, at the same moment or, where it was held up, later.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from fallback.ladder.actions import Resume, Suspend
+from fallback.ladder.decide import decide
+from fallback.ladder.observation import Cause, Loss, Observation, Rival
+from fallback.ladder.state import JobState, Phase, Purpose
+from fallback.policy.policy import Policy
+from rehearsal.witness.traces import JobChange, JobTrace, PodTrace
+
+# What was seen, and what the controller saw, were on the wire at different times; and the API server writes whole seconds.
+_SLACK: Final = timedelta(seconds=3)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """All that was seen of one job of so many pods, until `until`; `vanished`: nodes that went without notice, and when."""
+
+    trace: JobTrace
+    pods: int
+    vanished: Mapping[str, datetime]
+    until: datetime
+
+
+def deviations(record: Record, policy: Policy) -> list[str]:
+    """Return what was done otherwise than the function says, and what it says that was not done; nothing if all is well."""
+    model = _Model(record=record, policy=replace(policy, return_after=None), returns=policy.return_after)
+    before: JobChange | None = None
+    for at, change in _moments(record):
+        if change.outcome:
+            return [] if change.outcome == "Completed" else [f"it is {change.outcome}"]
+        model.take(before, change, at)
+        before = change
+    model.end()
+    return model.problems
+
+
+def _moments(record: Record) -> Iterator[tuple[datetime, JobChange]]:
+    """Each time at which something was seen to happen, with the job as it was then."""
+    trace = record.trace
+    times = {change.at for change in trace.changes} | {record.until}
+    for pod in trace.pods.values():
+        times |= {at for at in (pod.born_at, pod.bound_at, pod.leaving_at, pod.ended_at, pod.lost_at) if at}
+    times |= {loss.at for loss in _losses(record, record.until)}
+    changes = iter(trace.changes)
+    change, following = None, next(changes, None)
+    for at in sorted(times):
+        while following is not None and following.at <= at:
+            change, following = following, next(changes, None)
+        if change is not None:
+            yield at, change
+
+
+@dataclass(kw_only=True)
+class _Model:
+    record: Record
+    policy: Policy
+    returns: timedelta | None
+    state: JobState | None = None
+    problems: list[str] = field(default_factory=list[str])
+
+    def take(self, before: JobChange | None, change: JobChange, at: datetime) -> None:
+        """Take in one moment."""
+        was_suspended = before is not None and before.suspended
+        if change.suspended and not was_suspended and before is not None:
+            self._left(before, change, at)
+        elif was_suspended and not change.suspended:
+            self._resumed(change, at)
+        elif not change.suspended:
+            # What is to be done is done at its time by the controller; until then the job stays, and is counted on.
+            staying = replace(self._seen(change, at), can_be_suspended=False)
+            self.state = self._decided(staying, change)
+
+    def end(self) -> None:
+        """Hold what is now against what the function says."""
+        last = self.record.trace.last
+        if last.suspended:
+            self.problems.append(f"it is suspended ({last.phase})")
+            return
+        if self.state is None:
+            self.problems.append("nothing was kept of it")
+            return
+        if (self.state.pool, self.state.moves) != (last.pool, last.moves):
+            self.problems.append(
+                f"it is on {last.pool} after {last.moves} moves, and belongs on {self.state.pool} after {self.state.moves}"
+            )
+        seen = self._seen(last, self.record.until)
+        leaving = _suspension(decide(self.state, seen, self.policy).actions)
+        if leaving is not None:
+            self.problems.append(f"it is on {last.pool} and should have gone on to {leaving.pool}")
+
+    def _left(self, before: JobChange, change: JobChange, at: datetime) -> None:
+        state = self.state
+        if state is None:
+            self.problems.append(f"suspended at {at:%X} before anything was kept of it")
+            return
+        seen = self._seen(before, at, late=_SLACK)
+        for attempt in (seen, replace(seen, rivals=(_ELDER,))):
+            decision = decide(state, attempt, self.policy)
+            leaving = _suspension(decision.actions)
+            if leaving is not None and leaving.pool == change.pool:
+                self.state = decision.state
+                return
+        rank = self.policy.rank_of(change.pool)
+        if rank is None or rank >= state.rank or not self._may_return(state, at):
+            self.problems.append(
+                f"at {at:%X} it left {before.pool} for {change.pool}, though its tier had cost "
+                f"{state.evictions + state.unexplained + state.application_failures} outages and {_waited(state, at)}"
+            )
+        self.state = replace(
+            state,
+            phase=Phase.SUSPENDING,
+            purpose=Purpose.UP,
+            pool=change.pool,
+            rank=state.rank if rank is None else rank,
+            suspended_at=at,
+            waiting_since=None,
+        )
+
+    def _may_return(self, state: JobState, at: datetime) -> bool:
+        return self.returns is not None and at - state.since >= self.returns - _SLACK
+
+    def _resumed(self, change: JobChange, at: datetime) -> None:
+        left = [pod.name for pod in self._alive(at - _SLACK) if pod.is_alive(at + _SLACK)]
+        if left:
+            self.problems.append(f"resumed at {at:%X} with {', '.join(left)} left")
+        state = self.state
+        if state is None:
+            return
+        empty = replace(
+            self._seen(change, at), suspended=True, at_rest=True, pods_left=0, pods_placed=0, pool=state.pool
+        )
+        for late in (timedelta(0), _SLACK):
+            decision = decide(state, replace(empty, now=at + late), self.policy)
+            state = decision.state or state
+            if any(isinstance(action, Resume) for action in decision.actions):
+                self.state = state
+                return
+        self.problems.append(f"resumed on {change.pool} at {at:%X} out of {state.phase}")
+
+    def _decided(self, seen: Observation, change: JobChange) -> JobState | None:
+        if self.state is None and not change.phase:
+            # It begins when the controller has first seen it: what was lost before is held against no tier.
+            return None
+        return decide(self.state, seen, self.policy).state
+
+    def _alive(self, at: datetime) -> list[PodTrace]:
+        return [pod for pod in self.record.trace.pods.values() if pod.is_alive(at)]
+
+    def _seen(self, change: JobChange, at: datetime, late: timedelta = timedelta(0)) -> Observation:
+        vanished = self.record.vanished
+        alive = self._alive(at)
+        placed = [
+            pod
+            for pod in alive
+            if pod.bound_at is not None
+            and pod.bound_at <= at
+            and (pod.leaving_at is None or pod.leaving_at > at)
+            and not (pod.node in vanished and vanished[pod.node] <= at)
+        ]
+        return Observation(
+            uid=self.record.trace.uid,
+            created=self.record.trace.changes[0].at,
+            now=at + late,
+            suspended=change.suspended,
+            pool=change.pool or self.policy.tiers[0].pool,
+            restarts=change.restarts,
+            losses=tuple(_losses(self.record, at)),
+            pods_expected=self.record.pods,
+            pods_placed=len(placed),
+            pods_started=len(placed),
+            pods_left=len(alive),
+        )
+
+
+_ELDER: Final = Rival(uid="", created=datetime.min.replace(tzinfo=UTC))
+
+
+def _suspension(actions: tuple[object, ...]) -> Suspend | None:
+    return next((action for action in actions if isinstance(action, Suspend)), None)
+
+
+def _losses(record: Record, at: datetime) -> Iterator[Loss]:
+    """What had been lost by a time: pods that were evicted, and pods whose node had vanished under them."""
+    for pod in record.trace.pods.values():
+        lost = [each for each in (pod.lost_at, _lost_with_node(pod, record.vanished)) if each is not None]
+        if lost and min(lost) <= at:
+            yield Loss(pod=pod.uid, at=min(lost), cause=Cause.EVICTION, pool=pod.pool, born=pod.born_at)
+
+
+def _lost_with_node(pod: PodTrace, vanished: Mapping[str, datetime]) -> datetime | None:
+    at = vanished.get(pod.node)
+    was_told = pod.leaving_at is not None and at is not None and pod.leaving_at <= at
+    return at if at is not None and not was_told and pod.is_alive(at) else None
+
+
+def _waited(state: JobState, at: datetime) -> str:
+    if state.waiting_since is None:
+        return "it had its nodes"
+    return f"it had waited for {(at - state.waiting_since + state.waited).total_seconds():.0f} s"

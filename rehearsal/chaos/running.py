@@ -1,0 +1,124 @@
+"""A fault run from its first job to its verdict."""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from random import Random
+from typing import Final
+
+from fallback.policy.parser import parse_policy
+from fallback.policy.policy import NoPolicy, Policy
+from rehearsal.chaos.arena import NAMESPACE, PODS, POOLS, job, job_name, ladder
+from rehearsal.chaos.controller import kept_controller
+from rehearsal.chaos.front import standing_front
+from rehearsal.chaos.ground import Ground
+from rehearsal.chaos.injecting import Injector
+from rehearsal.chaos.model import Record, deviations
+from rehearsal.chaos.plan import Plan
+from rehearsal.chaos.servers import Servers
+from rehearsal.chaos.settling import Settling
+from rehearsal.errors import RehearsalError
+from rehearsal.witness.traces import JobTrace
+from rehearsal.witness.witness import Witness
+from scheduling.json import Json
+
+#: How long a round may take; a job that yields to another pauses for up to 4 minutes.
+ROUND_SECONDS: Final = 400.0
+_MOST_GRACE: Final = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What a run came to: jobs by the tier they are on or as finished, moves in all, and everything that was wrong.
+
+    `deaths` of the controller, `writes` that it made through it all.
+    """
+
+    places: dict[str, int]
+    moves: int
+    restarts: int
+    deaths: int
+    writes: int
+    problems: tuple[str, ...]
+
+
+def run_faults(ground: Ground, plan: Plan, *, say: Callable[[str], None]) -> Outcome:
+    """Give the faults of a plan to so many jobs, and hold what became of them against the ladder's own function.
+
+    Raises RehearsalError where a round does not come to rest.
+    """
+    random = Random(plan.seed)  # noqa: S311 - to be drawn again, not to be guessed
+    policy = _policy(random)
+    names = [job_name(number) for number in range(plan.jobs)]
+    with ExitStack() as stack:
+        stack.enter_context(ground.prepared())
+        ground.apply(policy)
+        front = stack.enter_context(standing_front(ground.layout.kubeconfig, ground.token(), ground.folder))
+        controller = stack.enter_context(
+            kept_controller(front.kubeconfig, ground.folder / "chaos-controller.log")
+        )
+        witness = stack.enter_context(Witness(ground.client, NAMESPACE).watching())
+        injector = Injector(
+            client=ground.client,
+            witness=witness,
+            front=front,
+            controller=controller,
+            servers=Servers(ground.layout),
+            say=say,
+        )
+        settling = Settling(witness=witness, injector=injector, jobs=names, seconds=ROUND_SECONDS)
+        for number in range(plan.jobs):
+            ground.apply(job(number, ends_in=f"{random.randint(0, _MOST_GRACE)}s"))
+        settling.wait()
+        _give(plan, injector, settling, say)
+        with witness.look():
+            return _outcome(witness, names, injector, _parsed(policy))
+
+
+def _give(plan: Plan, injector: Injector, settling: Settling, say: Callable[[str], None]) -> None:
+    for number, faults in enumerate(plan.rounds, 1):
+        say(f"round {number} of {len(plan.rounds)}")
+        for fault in faults:
+            injector.give(fault)
+        settling.wait()
+        if injector.front.spare():
+            say("no write was left for the controller to die at")
+        settling.pause()
+    injector.recover()
+    settling.wait()
+
+
+def _policy(random: Random) -> Json:
+    failures = [random.randint(1, 3) for _ in POOLS[:-1]]
+    return ladder(failures, {"returnAfter": "45s", "holdTimeout": "40s"} if random.random() < 0.5 else {})
+
+
+def _parsed(policy: Json) -> Policy:
+    parsed = parse_policy(policy)
+    if isinstance(parsed, NoPolicy):
+        raise RehearsalError(f"the run's own policy cannot be used: {'; '.join(parsed.problems)}")
+    return parsed
+
+
+def _outcome(witness: Witness, names: Sequence[str], injector: Injector, policy: Policy) -> Outcome:
+    until = datetime.now(UTC)
+    traces = [witness.job(name) for name in names]
+    records = [Record(trace=trace, pods=PODS, vanished=injector.vanished, until=until) for trace in traces]
+    told = [f"{each.trace.name}: {problem}" for each in records for problem in deviations(each, policy)]
+    return Outcome(
+        places=_places(traces),
+        moves=sum(trace.last.moves for trace in traces),
+        restarts=sum(trace.last.restarts for trace in traces),
+        deaths=injector.controller.deaths,
+        writes=injector.front.writes,
+        problems=(*told, *(f"two gangs at once: {each}" for each in witness.overlaps)),
+    )
+
+
+def _places(traces: Sequence[JobTrace]) -> dict[str, int]:
+    places: dict[str, int] = {}
+    for trace in traces:
+        place = trace.last.outcome or trace.last.pool
+        places[place] = places.get(place, 0) + 1
+    return dict(sorted(places.items()))

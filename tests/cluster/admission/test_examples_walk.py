@@ -1,0 +1,77 @@
+"""What the examples say, word for word, walks down to on-demand on every cloud.
+
+Each example goes through the admission of one of its cloud's stacks on a real API server; then its pods do, on every tier
+of its ladder, as the fallback controller places them: by the pool's name and nothing else.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from functools import cache
+from typing import TYPE_CHECKING
+
+import pytest
+
+from scheduling.labels import POOL
+from tests.support.job_objects import marked, selectors_of, templates_of
+from tests.support.json_objects import obj
+from tests.support.walking_examples import STACKS, running_for_examples, unmatched, untolerated, walking
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from rehearsal.kube.client import KubeClient
+    from tests.support.walking_examples import Walk
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture(scope="module")
+def clusters(tmp_path_factory: pytest.TempPathFactory) -> Generator[Callable[[str], KubeClient]]:
+    """A control plane for a cloud: GKE's has admission of its own, the others share one."""
+    with ExitStack() as running:
+
+        @cache
+        def started(likeness: str) -> KubeClient:
+            folder = tmp_path_factory.mktemp(f"walk-{likeness}")
+            return running.enter_context(running_for_examples(folder, likeness))
+
+        yield lambda cloud: started("gcp" if cloud == "gcp" else "local")
+
+
+@pytest.fixture(scope="module", params=STACKS)
+def walk(request: pytest.FixtureRequest, clusters: Callable[[str], KubeClient]) -> Generator[Walk]:
+    """One cloud's admission, ladders and examples."""
+    cloud = str(request.param)
+    with walking(cloud, clusters(cloud)) as found:
+        yield found
+
+
+def test_every_example_follows_from_the_first_tier_of_its_ladder(walk: Walk) -> None:
+    found = list(walk.jobs())
+    assert len(found) >= 3, "a JobSet on CPUs, one on GPUs, and a RayJob"
+    for namespace, job in found:
+        first = walk.ladders[namespace][0]["pool"]
+        assert marked(job) == ["worker"], "nothing had to be added to it"
+        assert selectors_of(job)["worker"] == {POOL: first}, "and nothing is left of how it asked for spot"
+
+
+def test_its_workers_are_at_home_on_every_tier_down_to_on_demand(walk: Walk) -> None:
+    for namespace, job in walk.jobs():
+        tiers = walk.ladders[namespace]
+        assert obj(tiers[-1]["facts"])["capacity"] == "on-demand", (
+            "the ladder ends where nothing is taken back"
+        )
+        for tier in tiers:
+            pod = walk.pod_of(templates_of(job)["worker"], namespace, str(tier["pool"]))
+            assert not unmatched(pod, tier), f"{job['kind']}: {tier['pool']} has no such nodes"
+            assert not untolerated(pod, tier), f"{job['kind']}: {tier['pool']} keeps its pods out"
+
+
+def test_what_stands_beside_the_workers_asks_for_no_spot(walk: Walk) -> None:
+    for namespace, job in walk.jobs():
+        for name in templates_of(job).keys() - {"worker"}:
+            pod = walk.pod_of(templates_of(job)[name], namespace, None)
+            assert not obj(obj(pod["spec"]).get("nodeSelector")), f"{name} belongs on the default pool"
+            spot = walk.ladders[namespace][0]
+            assert untolerated(pod, spot), f"{name} must not land on {spot['pool']} by chance"

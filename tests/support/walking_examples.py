@@ -1,0 +1,170 @@
+"""The examples of a cloud on the ladders of one of its stacks, as a real API server with that stack's admission sees them."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Final, cast
+
+import yaml
+
+from infra import local
+from infra.program import load_platform
+from rehearsal.kube.client import KubeClient
+from rehearsal.kube.errors import KubeError
+from rehearsal.stacks.cloud_likeness import likeness_of
+from scheduling.labels import POOL, TRAINING, TRAINING_VALUE
+from tests.support import aws_stacks, azure_stacks, gcp_stacks
+from tests.support.admission_cluster import define_fallback_policies, make_namespace, wait_until_in_force
+from tests.support.control_plane import CHECKOUT, running_control_plane
+from tests.support.job_admission import admitted_job, define_job_kinds
+from tests.support.job_objects import marked, templates_of
+from tests.support.json_objects import obj, objects
+from tests.support.recorder import record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from infra.config.local import LocalPlatform
+    from scheduling.json import Json
+    from tests.support.recorder import Recorded, Recording
+
+#: Of every such stack.
+NAMESPACES: Final = ("tabular", "vision")
+
+_ADMISSION: Final = "admissionregistration.k8s.io/v1"
+_POLICY: Final = "MutatingAdmissionPolicy"
+_BINDING: Final = "MutatingAdmissionPolicyBinding"
+
+
+@cache
+def _local() -> Recording:
+    platform = cast("LocalPlatform", load_platform(CHECKOUT / "stacks" / "Pulumi.local.yaml"))
+    return record(lambda: local.compose(platform, "local"))
+
+
+#: Each cloud with the stack of it that has every kind of pool.
+STACKS: Final[Mapping[str, Callable[[], Recording]]] = {
+    "local": _local,
+    "aws": lambda: aws_stacks.stack("aws-prod"),
+    "azure": lambda: azure_stacks.stack("azure-prod"),
+    "gcp": lambda: gcp_stacks.stack("gcp-prod"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Walk:
+    """An API server with the admission and the ladders of a stack of `cloud`."""
+
+    cloud: str
+    client: KubeClient
+    ladders: Mapping[str, Sequence[Json]]
+
+    def jobs(self) -> Iterator[tuple[str, Json]]:
+        """Each example that is a job, as it is admitted to the namespace that it is for; with that namespace."""
+        for path in sorted((CHECKOUT / "examples" / self.cloud).glob("*.yaml")):
+            written = cast("Json", yaml.safe_load(path.read_text()))
+            if written["kind"] in {"JobSet", "RayJob"}:
+                namespace = "vision" if "gpu" in path.name else "tabular"
+                metadata = {**obj(written["metadata"]), "namespace": namespace}
+                yield namespace, admitted_job(self.client, {**written, "metadata": metadata})
+
+    def pod_of(self, template: Json, namespace: str, pool: str | None) -> Json:
+        """A pod of a template as it is admitted, on a tier if one is given."""
+        spec = {key: value for key, value in obj(template["spec"]).items() if key != "serviceAccountName"}
+        if pool is not None:
+            spec["nodeSelector"] = {**obj(spec.get("nodeSelector")), POOL: pool}
+        metadata = {**obj(template.get("metadata")), "name": "one", "namespace": namespace}
+        pod: Json = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+        return self.client.apply(pod, field_manager="tests", dry_run=True)
+
+
+@contextmanager
+def running_for_examples(folder: Path, cloud: str) -> Generator[KubeClient]:
+    """A control plane like the cloud's where FallbackPolicy and both kinds of job are known."""
+    plugins = likeness_of(cloud).admission_plugins
+    with running_control_plane(folder, cloud, admission_plugins=plugins) as workspace:
+        client = KubeClient.from_kubeconfig(workspace.kubeconfig(cloud))
+        define_fallback_policies(client)
+        define_job_kinds(client)
+        for namespace in NAMESPACES:
+            make_namespace(client, namespace, {TRAINING: TRAINING_VALUE})
+        yield client
+        client.close()
+
+
+@contextmanager
+def walking(cloud: str, client: KubeClient) -> Generator[Walk]:
+    """The admission and ladders of the cloud's stack on a control plane, for the length of the block."""
+    stack = STACKS[cloud]()
+    ladders = {
+        str(obj(each.inputs["metadata"])["namespace"]): objects(obj(each.inputs["spec"])["tiers"])
+        for each in stack.of(":FallbackPolicy")
+    }
+    manifests = list(_manifests(stack))
+    for manifest in manifests:
+        client.apply(manifest, field_manager="tests")
+    walk = Walk(cloud=cloud, client=client, ladders=ladders)
+    wait_until_in_force(client, lambda _: is_in_force(walk))
+    yield walk
+    for manifest in manifests:
+        metadata = obj(manifest["metadata"])
+        client.delete(
+            str(manifest["apiVersion"]),
+            str(manifest["kind"]),
+            str(metadata["name"]),
+            namespace=str(metadata.get("namespace", "default")),
+        )
+
+
+def is_in_force(walk: Walk) -> bool:
+    """Whether what follows is marked, and its pods tolerate the first tier: policies are taken up one by one."""
+    try:
+        return all(_is_at_home(walk, namespace, job) for namespace, job in walk.jobs())
+    except KubeError:  # a kind, policy or ladder that is not known yet
+        return False
+
+
+def _is_at_home(walk: Walk, namespace: str, job: Json) -> bool:
+    first, templates = walk.ladders[namespace][0], templates_of(job)
+    pods = [walk.pod_of(templates[name], namespace, None) for name in marked(job)]
+    return bool(pods) and not any(untolerated(pod, first) for pod in pods)
+
+
+def untolerated(pod: Json, tier: Json) -> list[Json]:
+    """The taints of a tier's nodes that keep a pod away."""
+    tolerations = objects(obj(pod["spec"]).get("tolerations"))
+    return [
+        taint
+        for taint in objects(obj(tier["facts"])["taints"])
+        if not any(_tolerates(each, taint) for each in tolerations)
+    ]
+
+
+def unmatched(pod: Json, tier: Json) -> Json:
+    """What a pod selects by that a tier's nodes do not have."""
+    labels = obj(obj(tier["facts"])["labels"])
+    selector = obj(obj(pod["spec"]).get("nodeSelector"))
+    return {key: value for key, value in selector.items() if labels.get(key) != value}
+
+
+def _tolerates(toleration: Json, taint: Json) -> bool:
+    exists = toleration.get("operator") == "Exists"
+    same_effect = not toleration.get("effect") or toleration["effect"] == taint["effect"]
+    same_key = toleration.get("key") == taint["key"] or (exists and not toleration.get("key"))
+    return same_effect and same_key and (exists or toleration.get("value", "") == taint.get("value", ""))
+
+
+def _manifests(stack: Recording) -> Iterator[Json]:
+    for kind in (_POLICY, _BINDING):
+        for each in stack.of(f":{kind}"):
+            yield _object(each, _ADMISSION, kind)
+    for each in stack.of(":FallbackPolicy"):
+        yield _object(each, "holdfast.dev/v1alpha1", "FallbackPolicy")
+
+
+def _object(resource: Recorded, api_version: str, kind: str) -> Json:
+    inputs = resource.inputs
+    return {"apiVersion": api_version, "kind": kind, "metadata": inputs["metadata"], "spec": inputs["spec"]}
