@@ -7,6 +7,8 @@ SHELL := bash
 PYTHON ?= python3
 STACK  ?= local
 SEED   ?=
+JOBS   ?=
+ROUNDS ?=
 BIN    := .venv/bin
 RUN    := $(BIN)/python -m rehearsal
 UV     := $(BIN)/uv
@@ -65,6 +67,10 @@ rehearse: tools ## make rehearse STACK=aws-dev: preview, up, up again, a lost sp
 crash: tools ## interrupt `up` after every resource of STACK and converge
 	@$(RUN) crash $(STACK) --every
 
+.PHONY: chaos
+chaos: tools ## make chaos SEED=7 JOBS=200: jobs on a ladder while everything around them fails
+	@$(RUN) chaos $(if $(SEED),--seed $(SEED)) $(if $(JOBS),--jobs $(JOBS)) $(if $(ROUNDS),--rounds $(ROUNDS))
+
 .PHONY: bench
 bench: tools ## seconds and memory of preview and up, beside an empty program
 	@$(RUN) bench
@@ -94,6 +100,12 @@ unit: venv ## tests that need no tool: pure logic and components under mocks
 .PHONY: test
 test: lint unit workflows ## everything: lint, types, unit, component, engine and cluster tests
 	@$(BIN)/pytest -m "engine or cluster"
+
+.PHONY: frameworks
+frameworks: venv ## run the examples' training with Ray and TensorFlow, 2 GB of packages; minutes
+	@$(UV) venv --quiet --allow-existing --python $(BIN)/python .tools/frameworks
+	@$(UV) pip install --quiet --python .tools/frameworks -r tests/frameworks/requirements.txt
+	@$(BIN)/pytest tests/frameworks/resume.py
 
 # --- generated files ------------------------------------------------------------------------------
 

@@ -21,7 +21,6 @@ POD = "object.spec"
 #: The policy's variable that holds `asks`.
 ASKS_VARIABLE = "asks"
 ASKS = f"variables.{ASKS_VARIABLE}"
-CONTAINERS = "(object.spec.containers + object.spec.?initContainers.orValue([]))"
 TOLERATIONS = "object.spec.?tolerations.orValue([])"
 
 
@@ -70,13 +69,16 @@ def names(selection: NodeSelection, expression: str) -> str:
     )
 
 
-def limits(resource: str) -> str:
-    """Return whether a container has some of the resource; `0` is none.
+def limits(resource: str, spec: str = POD) -> str:
+    """Return whether a container of a pod's specification has some of the resource; `0` is none.
 
-    Limits tell all: the API refuses an extended resource that is requested without an equal limit.
+    Limits tell all: the API refuses an extended resource that is requested without an equal limit. In a template an amount
+    may still be a number, as its author wrote it.
     """
-    amount = f'quantity(c.?resources.?limits[?{text(resource)}].orValue("0"))'
-    return f'{CONTAINERS}.exists(c, {amount}.isGreaterThan(quantity("0")))'
+    containers = f"({spec}.?containers.orValue([]) + {spec}.?initContainers.orValue([]))"
+    # `dyn`: or the type checker takes every amount for a text, as the default is one.
+    amount = f'quantity(string(c.?resources.?limits[?{text(resource)}].orValue(dyn("0"))))'
+    return f'{containers}.exists(c, {amount}.isGreaterThan(quantity("0")))'
 
 
 def tolerates(taint: Taint) -> str:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from components.admission.expressions import names_in_affinity, selects, text, texts
-from scheduling.labels import FOLLOWS, FOLLOWS_VALUE, ON_DEMAND, ORIGINAL, POOL, SPOT
+from components.admission.expressions import limits, names_in_affinity, selects, text, texts
+from scheduling.labels import FOLLOWS, FOLLOWS_VALUE, GPU_RESOURCE, ON_DEMAND, ORIGINAL, POOL, SPOT
 from scheduling.ladder import FOREVER
 
 if TYPE_CHECKING:
@@ -75,13 +75,14 @@ def variables(kind: JobKind, capacity: Sequence[NodeSelection]) -> Mapping[str, 
         "items": kind.items_of("object"),
         "specs": f"variables.items.map(r, {kind.template_of('r')}.?spec.orValue({{}}))",
         "spots": f"variables.specs.map(s, {asks_for_spot(capacity)})",
+        "suited": suited(),
         "label": f'object.metadata.?labels[?{text(FOLLOWS)}].orValue("")',
         "mended": f"object.metadata.?annotations[?{text(ORIGINAL)}].hasValue()",
         "queued": f'object.metadata.?labels[?{text(QUEUE_NAME)}].orValue("") != ""',
         "own": f"object.spec.?managedBy.orValue({text(kind.controller)}) == {text(kind.controller)} && {kind.also}",
         "wished": (
             f"variables.own && (variables.label == {text(FOLLOWS_VALUE)} || "
-            'variables.label == "" && variables.spots.exists(s, s))'
+            'variables.label == "" && variables.spots.exists(s, s) && variables.suited)'
         ),
         "following": f"variables.wished ? {following(kind, keys)} : []",
     }
@@ -95,6 +96,21 @@ def asks_for_spot(capacity: Sequence[NodeSelection]) -> str:
         f's.?nodeSelector[?{text(POOL)}].orValue("") in variables.spotPools',
     ]
     return " || ".join(ways)
+
+
+def suited() -> str:
+    """Return whether the job, by what it asks of spot, is one for the machines of the ladder, as far as these are known.
+
+    A job without GPUs would buy GPU machines on a ladder of those, and one with GPUs find none on another: both were meant
+    for other pools than their namespace's ladder has, and stay where they are sent.
+    """
+    gpus = "t.?facts.?machine.?gpus"
+    has_gpus = f"variables.tiers.exists(t, {gpus}.orValue(0) > 0)"
+    wants_gpus = (
+        "lists.range(size(variables.specs)).exists(i, variables.spots[i] && "
+        f"{limits(GPU_RESOURCE, 'variables.specs[i]')})"
+    )
+    return f"!variables.tiers.exists(t, {gpus}.hasValue()) || {has_gpus} == {wants_gpus}"
 
 
 def following(kind: JobKind, capacity_keys: str) -> str:

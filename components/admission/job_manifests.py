@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from components.admission.job_expressions import JobKind, variables
+from components.admission.job_patches import as_json_patches
 from components.admission.job_reapplication import reapplication_variables
 from components.admission.jobset_rules import JOBSET, jobset_patches, jobset_repairs
 from components.admission.rayjob_rules import RAYJOB, rayjob_patches, rayjob_repairs
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
     from components.admission.rules import NodeSelection
     from scheduling.json import Json
+
+
+_PATCHES: Final = "patches"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +97,13 @@ def _spec(kind: JobKind, operation: str, named: Mapping[str, str], patches: str)
                 }
             ],
         },
-        "variables": [{"name": name, "expression": expression} for name, expression in named.items()],
-        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": patches}}],
+        # The patches are a variable too: the API server repeats a mutation's own expression, all of it, to whoever created
+        # an object on which it fails.
+        "variables": [
+            {"name": name, "expression": expression}
+            for name, expression in {**named, _PATCHES: patches}.items()
+        ],
+        "mutations": [
+            {"patchType": "JSONPatch", "jsonPatch": {"expression": as_json_patches(f"variables.{_PATCHES}")}}
+        ],
     }

@@ -19,9 +19,25 @@ def below(path: str, steps: str) -> str:
     return f"{path} + {text(steps)}"
 
 
+def step(key: str) -> str:
+    """Return a key as a step of a JSON pointer. `jsonpatch.escapeKey` is for mutations alone."""
+    return key.replace("~", "~0").replace("/", "~1")
+
+
 def put(path: str, value: str) -> str:
     """Return the patch that gives a field this value, whether or not it has one."""
-    return f'JSONPatch{{op: "add", path: {path}, value: {value}}}'
+    return mapping({"op": text("add"), "path": path, "value": value})
+
+
+def drop(path: str) -> str:
+    """Return the patch that removes a field."""
+    return mapping({"op": text("remove"), "path": path})
+
+
+def as_json_patches(patches: str) -> str:
+    """Return patches, which are maps, as the type that a mutation returns and that nothing else knows."""
+    patch = "JSONPatch{op: string(p.op), path: string(p.path), ?value: p.?value}"
+    return f"{patches}.map(p, {patch})"
 
 
 def only_if(condition: str, *patches: str) -> str:
@@ -37,7 +53,7 @@ def mapping(fields: Mapping[str, str]) -> str:
 def labelled(path: str, metadata: str) -> str:
     """Return the patches that mark an object as following; `path` is that of what holds its `metadata`, optional."""
     pair = f"{{{text(FOLLOWS)}: {text(FOLLOWS_VALUE)}}}"
-    one = put(f'{path} + "/metadata/labels/" + jsonpatch.escapeKey({text(FOLLOWS)})', text(FOLLOWS_VALUE))
+    one = put(below(path, f"/metadata/labels/{step(FOLLOWS)}"), text(FOLLOWS_VALUE))
     all_labels = put(below(path, "/metadata/labels"), pair)
     whole = put(below(path, "/metadata"), f'{{"labels": {pair}}}')
     return f"({metadata}.?labels.hasValue() ? [{one}] : {metadata}.hasValue() ? [{all_labels}] : [{whole}])"
@@ -45,7 +61,7 @@ def labelled(path: str, metadata: str) -> str:
 
 def annotated(original: str) -> str:
     """Return the patches that keep what is about to be replaced; what was kept before is kept."""
-    one = put(f'"/metadata/annotations/" + jsonpatch.escapeKey({text(ORIGINAL)})', original)
+    one = put(text(f"/metadata/annotations/{step(ORIGINAL)}"), original)
     whole = put('"/metadata/annotations"', f"{{{text(ORIGINAL)}: {original}}}")
     return f"(variables.mended ? [] : has(object.metadata.annotations) ? [{one}] : [{whole}])"
 
@@ -85,7 +101,7 @@ def stripped(spec: str, path: str, capacity: Sequence[NodeSelection], is_spot_po
         for selection in capacity
     )
     by_name = f"k == {text(POOL)} && {is_spot_pool}"
-    removed = f'JSONPatch{{op: "remove", path: {below(path, "/nodeSelector/")} + jsonpatch.escapeKey(k)}}'
+    removed = drop(below(path, "/nodeSelector/") + ' + k.replace("~", "~0").replace("/", "~1")')
     gone = (
         f"{selector}.orValue({{}}).map(k, string(k)).filter(k, {by_capacity} || {by_name}).map(k, {removed})"
     )
@@ -103,7 +119,7 @@ def affinity(spec: str, path: str, capacity: Sequence[NodeSelection], *, unless:
     rest = f"t.?matchExpressions.orValue([]).filter(e, !({named}))"
     term = f'{{"matchExpressions": dyn({rest}), ?"matchFields": t.?matchFields}}'
     without = put(below(path, f"{required}/nodeSelectorTerms"), f"{terms}.map(t, {term})")
-    removed = f'JSONPatch{{op: "remove", path: {below(path, required)}}}'
+    removed = drop(below(path, required))
     is_named = f"{terms}.exists(t, t.?matchExpressions.orValue([]).exists(e, {named}))"
     empties = f"{terms}.exists(t, size({rest}) == 0 && !t.?matchFields.hasValue())"
     return f"({unless} || !{is_named} ? [] : {empties} ? [{removed}] : [{without}])"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from components.admission.expressions import text
 from components.admission.job_expressions import QUEUE_NAME
-from components.admission.job_patches import below, labelled, only_if, put, selecting
+from components.admission.job_patches import below, labelled, only_if, put, selecting, step
 from scheduling.labels import FOLLOWS, FOLLOWS_VALUE, HELD_FOR, ORIGINAL, POOL, STATE
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def restored_annotations() -> str:
 def _annotation(name: str) -> str:
     old = f"oldObject.metadata.?annotations[?{text(name)}]"
     missing = f"!object.metadata.?annotations[?{text(name)}].hasValue() && {old}.hasValue()"
-    path = f'"/metadata/annotations/" + jsonpatch.escapeKey({text(name)})'
+    path = text(f"/metadata/annotations/{step(name)}")
     return only_if(missing, put(path, f"{old}.value()"))
 
 

@@ -9,12 +9,12 @@ from fallback.jobs import writes
 from fallback.jobs.affinity import pinned_by_affinity
 from fallback.jobs.gang import placement_of
 from fallback.jobs.jobset_gang import (
+    has_failed,
     is_complete,
-    is_failing,
-    is_finished,
     pods_expected,
     replicated_job_of,
     replicated_jobs,
+    will_fail,
 )
 from fallback.jobs.jobset_template import placement_of_child, selecting_pool
 from fallback.jobs.memory import settled
@@ -116,10 +116,11 @@ class JobSetKind:
         )
 
     def outdated_children(self, seen: Snapshot) -> tuple[Json, ...]:
-        """Return the suspended Jobs that were made from another template than the JobSet has now.
+        """Return the suspended Jobs that must not be resumed: made from another template, or bound to fail.
 
-        On resumption JobSet merges its template into them: what the old one selected beside would stay. Deleted ones
-        it makes anew at once, suspended too, from the template as it is.
+        On resumption JobSet merges its template into them: what the old one selected beside would stay. One that lost
+        a pod before it was suspended would fail at once, and the job would start twice. Deleted ones JobSet makes anew
+        at once, suspended too, from the template as it is.
         """
         own = _own(seen)
         if mapping(own.job.get("spec")).get("suspend") is not True:
@@ -128,7 +129,9 @@ class JobSetKind:
         return tuple(
             child
             for child in own.children
-            if not is_finished(child) and wanted.get(replicated_job_of(child)) != placement_of_child(child)
+            if not is_complete(child)
+            and not has_failed(child)
+            and (wanted.get(replicated_job_of(child)) != placement_of_child(child) or _is_stalled(child, own))
         )
 
     def succession(self, job: Json, action: Recreate, state: str) -> Succession | None:
@@ -149,19 +152,25 @@ def _own(seen: Snapshot) -> Snapshot:
     )
 
 
+def _is_stalled(child: Json, seen: Snapshot) -> bool:
+    """Whether a Job is bound to fail and will not do so by itself: while a pod is left, the Job controller may yet."""
+    return will_fail(child) and not any(is_terminating(pod) for pod in seen.pods)
+
+
 def _is_at_rest(seen: Snapshot) -> bool:
     """Whether JobSet has suspended the JobSet and every Job of it, and has nothing left to do for what went before.
 
-    Its condition alone may be that of the suspension before: a resumption changes it last of all. A Job that fails
-    while it is suspended is restarted all the same, and so is one whose evicted pod the Job controller has not let go
-    of: resumed before that, the job would be started twice, and the new tier would be charged for it.
+    Its condition alone may be that of the suspension before: a resumption changes it last of all. A Job that has failed
+    is restarted though the JobSet is suspended; and of one whose evicted pod the Job controller has not let go of, it
+    is not said yet that it will fail. Resumed before that, the job would be started twice, and the new tier charged
+    for it.
     """
     says_so = condition_of(seen.job, "Suspended").get("status") == "True"
     children = [child for child in seen.children if not is_complete(child)]
     return (
         says_so
         and all(mapping(child.get("spec")).get("suspend") is True for child in children)
-        and not any(is_failing(child) for child in children)
+        and not any(has_failed(child) for child in children)
         and not any(is_terminating(pod) for pod in seen.pods)
     )
 

@@ -88,19 +88,26 @@ def replicated_job_of(child: Json) -> str:
     return text(mapping(metadata_of(child).get("labels")).get(REPLICATED_JOB))
 
 
-def is_finished(child: Json) -> bool:
-    """Whether a child Job has completed or failed."""
-    return is_complete(child) or condition_of(child, "Failed").get("status") == "True"
-
-
 def is_complete(child: Json) -> bool:
     """Whether a child Job has done what it was for."""
-    return condition_of(child, "Complete").get("status") == "True"
+    return _has(child, "Complete")
 
 
-def is_failing(child: Json) -> bool:
-    """Whether a child Job has failed, or will have once its last pod has ended: JobSet answers to that."""
-    return any(condition_of(child, kind).get("status") == "True" for kind in ("FailureTarget", "Failed"))
+def has_failed(child: Json) -> bool:
+    """Whether a child Job has failed: JobSet answers to that, whether it is suspended or not."""
+    return _has(child, "Failed")
+
+
+def will_fail(child: Json) -> bool:
+    """Whether a child Job is bound to fail, and has not yet.
+
+    One that is suspended stays so for ever, all its pods gone (tried on 1.36), and fails once it is resumed.
+    """
+    return _has(child, "FailureTarget") and not has_failed(child)
+
+
+def _has(child: Json, condition: str) -> bool:
+    return condition_of(child, condition).get("status") == "True"
 
 
 def _wanted(each: ReplicatedJob, made: Sequence[Json]) -> int:

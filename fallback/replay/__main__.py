@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from fallback.replay.arguments import parser
@@ -54,18 +55,13 @@ def _run(asked: Namespace) -> str:
 
 
 def _policies(asked: Namespace, market: Market) -> tuple[NamedPolicy, ...]:
-    if asked.policy is not None:
-        return (read_ladder(asked.policy, market),)
-    return ladders(
-        market,
-        Numbers(
-            max_failures=asked.max_failures,
-            procurement_timeout=asked.procurement_timeout,
-            return_after=asked.return_after,
-            hold_timeout=asked.hold_timeout,
-            deadline=asked.deadline,
-        ),
-    )
+    given = [name for name in LADDER if getattr(asked, name) is not None]
+    if asked.policy is None:
+        return ladders(market, Numbers(**{name: getattr(asked, name) for name in given}))
+    if given:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise ValueError(f"--policy: {asked.policy} has numbers of its own; leave out {options}")
+    return (read_ladder(asked.policy, market),)
 
 
 def _rates(asked: Namespace) -> str:
@@ -82,6 +78,9 @@ def _synthetic(asked: Namespace) -> str:
     write_trace(trace, asked.file)
     return f"written: {asked.file}, {len(trace.data)} ticks"
 
+
+#: The numbers of a ladder that can be given, by their names in `Numbers`.
+LADDER = tuple(field.name for field in fields(Numbers))
 
 ANSWERS: Mapping[str, Callable[[Namespace], str]] = {"run": _run, "rates": _rates, "synthetic": _synthetic}
 

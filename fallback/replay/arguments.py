@@ -12,7 +12,6 @@ from scheduling.durations import DurationError, parse_duration
 from scheduling.ladder import FOREVER, MOST_FAILURES
 
 _POOL: Final = "POOL:PRICE[:TRACE]"
-_NONE: Final = timedelta(0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,14 +35,7 @@ def parser() -> argparse.ArgumentParser:
     rates = commands.add_parser("rates", help="evictions per hour and waits in a trace")
     rates.add_argument("traces", nargs="+", type=Path, metavar="TRACE")
     rates.add_argument("--nodes", type=int, default=1, metavar="N", help="instances at once (default: 1)")
-    synthetic = commands.add_parser("synthetic", help="make a trace from a seed, to try this out")
-    synthetic.add_argument("file", type=Path, metavar="FILE")
-    synthetic.add_argument("--seed", type=int, default=0, metavar="N", help="(default: 0)")
-    synthetic.add_argument("--instances", type=int, default=1, metavar="N", help="at most (default: 1)")
-    _duration(synthetic, "--there", "mean time with all of them", "6h")
-    _duration(synthetic, "--gone", "mean time with too few", "2h")
-    _duration(synthetic, "--gap", "between ticks", "5m")
-    _duration(synthetic, "--length", "of the trace", "720h")
+    _add_synthetic(commands.add_parser("synthetic", help="make a trace from a seed, to try this out"))
     return top
 
 
@@ -60,25 +52,23 @@ def pool(text: str) -> PoolArgument:
 
 
 def duration(text: str) -> timedelta:
-    """Read `12m`, or `0` for none. Raises argparse's error for anything else."""
-    if text == "0":
-        return _NONE
+    """Read `12m`. Raises argparse's error for anything else."""
     try:
         return parse_duration(text)
     except DurationError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
+def duration_or_none(text: str) -> timedelta:
+    """Read `12m`, or `0` for no time at all. Raises argparse's error for anything else."""
+    return timedelta(0) if text == "0" else duration(text)
+
+
 def duration_or_never(text: str) -> timedelta | None:
-    """Read a duration, or `never`. Raises argparse's error for anything else."""
-    return None if text == "never" else parsed_or_refused(text)
-
-
-def parsed_or_refused(text: str) -> timedelta:
-    """Read a duration of more than nothing. Raises argparse's error for anything else."""
+    """Read `12m`, or `never`. Raises argparse's error for anything else."""
     try:
-        return parse_duration(text)
-    except DurationError as error:
+        return None if text == "never" else duration(text)
+    except argparse.ArgumentTypeError as error:
         raise argparse.ArgumentTypeError(f"{error} Or never.") from error
 
 
@@ -100,62 +90,67 @@ def _add_run(command: argparse.ArgumentParser) -> None:
         metavar=_POOL,
         help="the ladder, best first; without a trace: always there",
     )
-    _duration(command, "--work", "of training", None)
+    command.add_argument("--work", type=duration, metavar="TIME", help="of training", required=True)
     command.add_argument("--nodes", type=int, default=1, metavar="N", help="instances at once (default: 1)")
-    _duration(command, "--restart", "until the first new step, at each start", "0")
-    _duration(command, "--boot", "of an instance", "0")
-    _duration(command, "--grace", "until pods have ended, at a move", "0")
+    for name, what in (
+        ("--restart", "until the first new step, at each start"),
+        ("--boot", "of an instance"),
+        ("--grace", "until pods have ended, at a move"),
+    ):
+        command.add_argument(
+            name, type=duration_or_none, default=timedelta(0), metavar="TIME", help=f"{what} (default: 0)"
+        )
     command.add_argument(
         "--checkpoint-every",
-        type=parsed_or_refused,
+        type=duration,
         metavar="TIME",
         help="an eviction takes back what was done since (default: a checkpoint is written on the notice)",
     )
-    numbers = command.add_argument_group("the ladder's numbers", "several values: a row for each combination")
-    numbers.add_argument(
-        "--max-failures", nargs="+", type=failures, default=[5], metavar="N", help="(default: 5)"
-    )
-    for name, default in (("--procurement-timeout", "15m"), ("--return-after", "never")):
-        numbers.add_argument(
-            name,
-            nargs="+",
-            type=duration_or_never,
-            default=[duration_or_never(default)],
-            metavar="TIME",
-            help=f"or never (default: {default})",
-        )
-    _duration(numbers, "--hold-timeout", "for a better tier's capacity", "15m")
-    numbers.add_argument("--deadline", type=parsed_or_refused, metavar="TIME", help="the FallbackPolicy's")
-    numbers.add_argument(
-        "--policy", type=Path, metavar="FILE", help="a FallbackPolicy instead of these numbers"
-    )
+    _add_ladder(command.add_argument_group("the ladder", "several values: a row for each combination"))
     command.add_argument(
         "--starts", type=int, default=20, metavar="N", help="spread over the traces (default: 20)"
     )
     command.add_argument(
-        "--within",
-        type=parsed_or_refused,
-        metavar="TIME",
-        help="hindsight has to finish; later rows count as late",
+        "--within", type=duration, metavar="TIME", help="hindsight has to finish; rows that do not are late"
     )
     command.add_argument("--json", action="store_true", help="every replay, for one's own evaluation")
 
 
-def _duration(
-    command: argparse.ArgumentParser | argparse._ArgumentGroup,  # pyright: ignore[reportPrivateUsage]
-    name: str,
-    what: str,
-    default: str | None,
-) -> None:
-    shown = what if default is None else f"{what} (default: {default})"
-    command.add_argument(
-        name,
-        type=duration,
-        metavar="TIME",
-        help=shown,
-        required=default is None,
-        default=None if default is None else duration(default),
+def _add_ladder(numbers: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
+    # Without defaults: what was given must be known, since a policy has its own.
+    numbers.add_argument("--max-failures", nargs="+", type=failures, metavar="N", help="(default: 5)")
+    for name, default in (("--procurement-timeout", "15m"), ("--return-after", "never")):
+        numbers.add_argument(
+            name, nargs="+", type=duration_or_never, metavar="TIME", help=f"or never (default: {default})"
+        )
+    numbers.add_argument(
+        "--hold-timeout", type=duration, metavar="TIME", help="for a better tier's capacity (default: 15m)"
     )
+    numbers.add_argument(
+        "--deadline", type=duration, metavar="TIME", help="the FallbackPolicy's (default: none)"
+    )
+    numbers.add_argument(
+        "--policy", type=Path, metavar="FILE", help="a FallbackPolicy in place of these numbers"
+    )
+
+
+def _add_synthetic(command: argparse.ArgumentParser) -> None:
+    command.add_argument("file", type=Path, metavar="FILE")
+    command.add_argument("--seed", type=int, default=0, metavar="N", help="(default: 0)")
+    command.add_argument("--instances", type=int, default=1, metavar="N", help="at most (default: 1)")
+    for name, what, default in (
+        ("--there", "mean time with all of them", "6h"),
+        ("--gone", "mean time with too few", "2h"),
+        ("--gap", "between ticks", "5m"),
+        ("--length", "of the trace", "720h"),
+    ):
+        command.add_argument(
+            name,
+            type=duration,
+            default=duration(default),
+            metavar="TIME",
+            help=f"{what} (default: {default})",
+        )
 
 
 def _named(name: str) -> str:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import product
 from typing import TYPE_CHECKING, Final, cast
 
 import yaml
 
 from fallback.policy.parser import parse_policy
-from fallback.policy.policy import NoPolicy, Policy, PolicyTier
+from fallback.policy.policy import DEFAULT_HOLD_TIMEOUT, NoPolicy, Policy, PolicyTier
 from scheduling.durations import format_duration
 from scheduling.ladder import FOREVER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import timedelta
     from pathlib import Path
 
     from fallback.replay.market import Market
@@ -35,12 +35,15 @@ class NamedPolicy:
 
 @dataclass(frozen=True, kw_only=True)
 class Numbers:
-    """A ladder's numbers, each with all values that are to be tried. None: no limit, or never."""
+    """A ladder's numbers, the first three with all values that are to be tried. None: no limit, or never.
 
-    max_failures: Sequence[int]
-    procurement_timeout: Sequence[timedelta | None]
-    return_after: Sequence[timedelta | None]
-    hold_timeout: timedelta
+    The defaults are the one-way rule: five failures, 15 minutes, and no way back.
+    """
+
+    max_failures: Sequence[int] = (5,)
+    procurement_timeout: Sequence[timedelta | None] = (timedelta(minutes=15),)
+    return_after: Sequence[timedelta | None] = (None,)
+    hold_timeout: timedelta = DEFAULT_HOLD_TIMEOUT
     deadline: timedelta | None = None
 
 
@@ -117,7 +120,8 @@ def _ladder(
 
 
 def _name(max_failures: int, procurement_timeout: timedelta | None, return_after: timedelta | None) -> str:
-    failures = "any failures" if max_failures == FOREVER else f"{max_failures} failures"
+    count = f"{max_failures} failure" if max_failures == 1 else f"{max_failures} failures"
+    failures = "any failures" if max_failures == FOREVER else count
     wait = "any wait" if procurement_timeout is None else format_duration(procurement_timeout)
     back = "one way" if return_after is None else f"back after {format_duration(return_after)}"
     return f"{failures}, {wait}, {back}"

@@ -13,7 +13,7 @@ PODS: Final = 2
 #: Longer than the faults of one round take, so that they are one outage for each job; each round is another.
 OUTAGE_SECONDS: Final = 8
 #: Karpenter waits for more pods for up to 10 s before it buys.
-PROCUREMENT_SECONDS: Final = 25
+PROCUREMENT_SECONDS: Final = 40
 _MACHINES: Final = ("m7i.4xlarge",)
 _CPUS: Final = 16
 _MEMORY: Final = "65536Mi"

@@ -25,24 +25,46 @@ _WRITES: Final = 40
 _SHARE: Final = 0.3
 _COMPLETED_SHARE: Final = 0.1
 _SLOWEST: Final = 5
+_MOST_FAILURES: Final = 3
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What is done, round by round; the faults of a round are given one right after the other."""
+    """What is done, round by round; the faults of a round are given one right after the other.
+
+    `failures` is what each tier on spot may cost; with `returns` jobs go back up.
+    """
 
     seed: int
     jobs: int
+    failures: tuple[int, ...]
+    returns: bool
     rounds: tuple[tuple[Fault, ...], ...]
 
 
 def draw_plan(seed: int, *, jobs: int, rounds: int) -> Plan:
-    """Draw the faults of a run. Three rounds or more have every kind of fault."""
+    """Draw the faults of a run. Three rounds or more have every kind of fault, a single one has all that are quick."""
     random = Random(seed)  # noqa: S311 - to be drawn again, not to be guessed
-    openings = [_eviction_round, _shortage_round, _server_round]
-    random.shuffle(openings)
-    drawn = [*openings[:rounds], *(random.choice(openings) for _ in range(rounds - len(openings)))]
-    return Plan(seed=seed, jobs=jobs, rounds=tuple(tuple(draw(random, jobs)) for draw in drawn))
+    kinds = [_eviction_round, _shortage_round, _server_round]
+    random.shuffle(kinds)
+    drawn = [*kinds[:rounds], *(random.choice(kinds) for _ in range(rounds - len(kinds)))]
+    return Plan(
+        seed=seed,
+        jobs=jobs,
+        failures=tuple(random.randint(1, _MOST_FAILURES) for _ in range(SPOT_TIERS)),
+        returns=rounds > 1 and random.random() < 0.5,
+        rounds=tuple(tuple(draw(random, jobs)) for draw in (drawn if rounds > 1 else [_quick_round])),
+    )
+
+
+def _quick_round(random: Random, jobs: int) -> Sequence[Fault]:
+    """Pods and nodes are lost while the controller dies, and then the API server."""
+    return [
+        KillController(write=random.randint(1, jobs // 2), is_done=random.random() < 0.5),
+        _evict(random, jobs),
+        TakeNode(tier=0, place=random.random(), is_told=False),
+        KillServer(with_etcd=random.random() < 0.5),
+    ]
 
 
 def _eviction_round(random: Random, jobs: int) -> Sequence[Fault]:
@@ -73,9 +95,9 @@ def _server_round(random: Random, jobs: int) -> Sequence[Fault]:
     """The API server dies in the middle of moves, perhaps with etcd."""
     return [
         Recover(),
+        _complete(random, jobs),
         _evict(random, jobs),
         _take_node(random),
-        _complete(random, jobs),
         KillServer(with_etcd=random.random() < 0.5),
     ]
 

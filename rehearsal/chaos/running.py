@@ -1,6 +1,7 @@
 """A fault run from its first job to its verdict."""
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -9,7 +10,7 @@ from typing import Final
 
 from fallback.policy.parser import parse_policy
 from fallback.policy.policy import NoPolicy, Policy
-from rehearsal.chaos.arena import NAMESPACE, PODS, POOLS, job, job_name, ladder
+from rehearsal.chaos.arena import NAMESPACE, PODS, job, job_name, ladder
 from rehearsal.chaos.controller import kept_controller
 from rehearsal.chaos.front import standing_front
 from rehearsal.chaos.ground import Ground
@@ -26,6 +27,8 @@ from scheduling.json import Json
 #: How long a round may take; a job that yields to another pauses for up to 4 minutes.
 ROUND_SECONDS: Final = 400.0
 _MOST_GRACE: Final = 3
+_AT_ONCE: Final = 8
+_RETURNING: Final = {"returnAfter": "45s", "holdTimeout": "40s"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +52,7 @@ def run_faults(ground: Ground, plan: Plan, *, say: Callable[[str], None]) -> Out
     Raises RehearsalError where a round does not come to rest.
     """
     random = Random(plan.seed)  # noqa: S311 - to be drawn again, not to be guessed
-    policy = _policy(random)
+    policy = ladder(plan.failures, _RETURNING if plan.returns else {})
     names = [job_name(number) for number in range(plan.jobs)]
     with ExitStack() as stack:
         stack.enter_context(ground.prepared())
@@ -68,8 +71,9 @@ def run_faults(ground: Ground, plan: Plan, *, say: Callable[[str], None]) -> Out
             say=say,
         )
         settling = Settling(witness=witness, injector=injector, jobs=names, seconds=ROUND_SECONDS)
-        for number in range(plan.jobs):
-            ground.apply(job(number, ends_in=f"{random.randint(0, _MOST_GRACE)}s"))
+        jobs = [job(number, ends_in=f"{random.randint(0, _MOST_GRACE)}s") for number in range(plan.jobs)]
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            list(pool.map(ground.apply, jobs))
         settling.wait()
         _give(plan, injector, settling, say)
         with witness.look():
@@ -87,11 +91,6 @@ def _give(plan: Plan, injector: Injector, settling: Settling, say: Callable[[str
         settling.pause()
     injector.recover()
     settling.wait()
-
-
-def _policy(random: Random) -> Json:
-    failures = [random.randint(1, 3) for _ in POOLS[:-1]]
-    return ladder(failures, {"returnAfter": "45s", "holdTimeout": "40s"} if random.random() < 0.5 else {})
 
 
 def _parsed(policy: Json) -> Policy:

@@ -17,11 +17,15 @@ ON_A_STACK: Final = {
 }
 
 _SAMPLE: Final = 3
+_SEEDS: Final = "default: HOLDFAST_SEED, else drawn and shown"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Arguments:
-    """What was asked for. `seed` is None where none was given; `sample` is None for every resource."""
+    """What was asked for. `seed` is None where none was given; `sample` is None for every resource.
+
+    `jobs` is how many follow a ladder, None for as many as a command takes by itself.
+    """
 
     command: str
     stack: str
@@ -29,6 +33,8 @@ class Arguments:
     sample: int | None = None
     seed: int | None = None
     repetitions: int = 3
+    jobs: int | None = None
+    rounds: int = 6
 
 
 def parse(argv: list[str]) -> Arguments:
@@ -45,6 +51,11 @@ def parse(argv: list[str]) -> Arguments:
     bench = commands.add_parser("bench", help="seconds and memory of preview and up, beside an empty program")
     bench.add_argument("stack", metavar="STACK", nargs="?", default="local")
     bench.add_argument("--repetitions", type=_positive, default=3, metavar="N", help="default: 3")
+    chaos = commands.add_parser("chaos", help="many jobs on a ladder while everything around them fails")
+    chaos.set_defaults(stack="local")
+    chaos.add_argument("--seed", type=int, metavar="S", help=f"draws the faults; {_SEEDS}")
+    chaos.add_argument("--jobs", type=_positive, default=200, metavar="N", help="default: 200")
+    chaos.add_argument("--rounds", type=_positive, default=6, metavar="N", help="of faults; default: 6")
     return Arguments(**vars(parser.parse_args(argv)))
 
 
@@ -67,7 +78,7 @@ def _crash_flags(command: argparse.ArgumentParser) -> None:
         "--seed",
         type=int,
         metavar="S",
-        help="chooses the sample; default: HOLDFAST_SEED, else drawn and shown",
+        help=f"chooses the sample; {_SEEDS}",
     )
 
 

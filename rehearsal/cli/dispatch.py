@@ -23,6 +23,10 @@ def run(arguments: Arguments, workspace: Workspace) -> None:
         from rehearsal.cli.crashing import crash
 
         crash(arguments, workspace)
+    elif arguments.command == "chaos":
+        from rehearsal.cli.faulting import chaos
+
+        chaos(arguments, workspace)
     elif arguments.command == "bench":
         from rehearsal.bench.measuring import bench
 

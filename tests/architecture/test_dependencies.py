@@ -13,7 +13,7 @@ ALLOWED = {
     "infra": frozenset({"components", "scheduling"}),
     "policies": frozenset({"scheduling"}),
     "fallback": frozenset({"scheduling"}),
-    "rehearsal": frozenset({"infra", "scheduling"}),
+    "rehearsal": frozenset({"fallback", "infra", "scheduling"}),
 }
 
 #: Modules through which a component could read its surroundings instead of its arguments.

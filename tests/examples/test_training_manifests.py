@@ -30,7 +30,9 @@ def test_the_program_that_a_manifest_runs_is_there_and_its_first_lines_say_how_i
     assert programs, "it runs one of them"
     assert all((TRAINING / program).is_file() for program in programs), f"{programs} are there"
     assert re.search(
-        r"^#   kubectl create configmap train -n \w+ --from-file examples/training$", text(manifest), re.MULTILINE
+        r"^#   kubectl create configmap train -n \w+ --from-file examples/training$",
+        text(manifest),
+        re.MULTILINE,
     ), "the ConfigMap that is mounted at /train is made of all of them"
 
 

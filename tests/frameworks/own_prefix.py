@@ -12,9 +12,13 @@ class Guarded(MemoryFileSystem):
     """A store that answers as S3 does: 403 for whatever is not there, for buckets, and for making one."""
 
     def info(self, path, **kwargs):
-        if not super().exists(path) or super().info(path)["type"] == "directory":
+        try:
+            found = super().info(path, **kwargs)
+        except FileNotFoundError:
+            raise PermissionError(path) from None
+        if found["type"] == "directory":
             raise PermissionError(path)
-        return super().info(path, **kwargs)
+        return found
 
     def mkdir(self, path, create_parents=True, **kwargs):
         raise PermissionError(path)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from rehearsal.kube.client import KubeClient
     from scheduling.json import Json, JsonValue
+    from tests.support.loop_processes import Replica
 
 SECONDS: Final = 90.0
 STOCK: Final = "rehearsal.holdfast.dev/stock"
@@ -27,8 +28,9 @@ STOCK: Final = "rehearsal.holdfast.dev/stock"
 class Ladder:
     """The FallbackPolicy of the training namespace, and the jobs that follow it."""
 
-    def __init__(self, client: KubeClient) -> None:
+    def __init__(self, client: KubeClient, controller: Replica) -> None:
         self.client = client
+        self._controller = controller
 
     def says(self, *tiers: Json, **conduct: str) -> None:
         """Put a policy of these tiers in force."""
@@ -150,7 +152,8 @@ class Ladder:
         ]
         return (
             f"it never came about: {what}\nstate {self.state(name, kind)}\n"
-            f"suspended {self.is_suspended(name, kind)}\npods {pods}\nsaid {self.said(name)}"
+            f"suspended {self.is_suspended(name, kind)}\npods {pods}\nsaid {self.said(name)}\n"
+            + "\n".join(str(line) for line in self._controller.log()[-40:] if name in str(line))
         )
 
 

@@ -14,7 +14,7 @@ from rehearsal.controlplane import ControlPlane
 from rehearsal.controlplane.processes import processes_in
 from rehearsal.hosting import OperatorHost
 from rehearsal.kube.client import KubeClient
-from scheduling.holding import CONTROLLER_NAMESPACE, HOLDING_NAMESPACE
+from scheduling.holding import CONTROLLER_NAMESPACE, HOLDING_NAMESPACE, LEASE
 from scheduling.labels import FOLLOWS, FOLLOWS_VALUE, LADDER, POOL, STATE, TRAINING, TRAINING_VALUE
 from tests.support.admission_cluster import is_established
 from tests.support.control_plane import running_control_plane
@@ -64,6 +64,10 @@ class LoopCluster:
         self.client.close()
         self.client = KubeClient.from_kubeconfig(self.kubeconfig)
 
+    def forget_leader(self) -> None:
+        """Let the next candidate lead at once, as if the lease of a dead leader had run out."""
+        self.client.delete("coordination.k8s.io/v1", "Lease", LEASE, namespace=CONTROLLER_NAMESPACE)
+
     def apply(self, *objects: Json) -> None:
         """Create or change objects."""
         for each in objects:
@@ -97,7 +101,7 @@ class LoopCluster:
         return len(running) == len(found) == pods
 
     def wait_on(
-        self, name: str, pool: str, *, pods: int = 2, within: str = NAMESPACE, seconds: float = 60
+        self, name: str, pool: str, *, pods: int = 2, within: str = NAMESPACE, seconds: float = 120
     ) -> None:
         """Wait until the ladder knows that the whole gang runs in a pool."""
 

@@ -68,7 +68,7 @@ class Replica:
         """Whether it leads."""
         return self.number("holdfast_fallback_leads") == 1
 
-    def wait(self, condition: Callable[[Replica], bool], what: str, *, seconds: float = 60) -> None:
+    def wait(self, condition: Callable[[Replica], bool], what: str, *, seconds: float = 120) -> None:
         """Wait until something holds of it."""
         wait_until(lambda: condition(self), f"{what}\n{self._log.read_text()[-4000:]}", seconds=seconds)
 
@@ -112,7 +112,7 @@ def replica(kubeconfig: Path, folder: Path) -> Generator[Replica]:
             started.kill()
 
 
-def wait_until(condition: Callable[[], bool], what: str, *, seconds: float = 60) -> None:
+def wait_until(condition: Callable[[], bool], what: str, *, seconds: float = 120) -> None:
     """Look until something holds."""
     for _ in _looks(seconds):
         if condition():

@@ -10,12 +10,21 @@ import pytest
 from components.admission.job_expressions import QUEUE_NAME
 from components.admission.jobset_rules import EVICTIONS, MOST_RESTARTS
 from rehearsal.kube.errors import KubeError
-from scheduling.labels import CAPACITY_TYPE, FOLLOWS, ORIGINAL, POOL
-from tests.support.admission_cluster import OTHER_NAMESPACE
+from scheduling.labels import (
+    CAPACITY_TYPE,
+    FOLLOWS,
+    GPU_RESOURCE,
+    ORIGINAL,
+    POOL,
+    TRAINING,
+    TRAINING_VALUE,
+)
+from tests.support.admission_cluster import OTHER_NAMESPACE, make_namespace, wait_until_in_force
 from tests.support.job_admission import admitted_job, as_manifest
 from tests.support.job_objects import (
     jobs_of,
     jobset,
+    ladder,
     marked,
     pod_template,
     replicated_job,
@@ -207,6 +216,57 @@ def test_a_job_that_does_not_follow_is_stored_as_it_was_written(
     assert "failurePolicy" not in obj(found["spec"]), why
 
 
+GPUS: Json = {
+    "containers": [{"name": "train", "image": "train:1", "resources": {"limits": {GPU_RESOURCE: 8}}}]
+}
+
+
+@pytest.fixture(scope="module")
+def known(cluster: KubeClient) -> KubeClient:
+    """The same cluster, where the namespaces `gpus` and `cpus` have ladders whose machines are known."""
+    for name, gpus in (("gpus", 8), ("cpus", 0)):
+        make_namespace(cluster, name, {TRAINING: TRAINING_VALUE})
+        facts: Json = {"capacity": "spot", "machine": {"cpu": "96", "memory": "1Ti", "gpus": gpus}}
+        tiers: list[Json] = [{"pool": f"{name}-spot", "maxFailures": 5, "facts": facts}, {"pool": name}]
+        cluster.apply(ladder(*tiers, namespace=name), field_manager="tests")
+        probe = jobset(replicated_job(pod_template()), namespace=name, labels=LABEL)
+        wait_until_in_force(cluster, lambda client, probe=probe: is_admitted(client, probe))
+    return cluster
+
+
+def is_admitted(cluster: KubeClient, job: Json) -> bool:
+    try:
+        admitted_job(cluster, job)
+    except KubeError:  # its ladder is not known yet
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("namespace", "spec", "follows"),
+    [("gpus", GPUS, True), ("gpus", {}, False), ("cpus", GPUS, False), ("cpus", {}, True)],
+)
+def test_a_job_follows_only_a_ladder_of_the_machines_that_it_needs(
+    known: KubeClient, namespace: str, spec: Json, follows: bool
+) -> None:
+    job = jobset(replicated_job(pod_template(SPOT, spec=spec)), namespace=namespace)
+    found = selectors_of(admitted_job(known, job))["worker"]
+    assert found == ({POOL: f"{namespace}-spot"} if follows else SPOT), (
+        "without GPUs it would buy GPU machines, and with them find none"
+    )
+
+
+def test_a_helper_follows_its_job_to_gpu_machines(known: KubeClient) -> None:
+    jobs = (replicated_job(pod_template(SPOT), "loader"), replicated_job(pod_template(SPOT, spec=GPUS)))
+    found = admitted_job(known, jobset(*jobs, namespace="gpus"))
+    assert marked(found) == ["loader", "worker"], "both ask for spot, and belong together"
+
+
+def test_the_label_is_stronger_than_what_a_job_seems_to_need(known: KubeClient) -> None:
+    found = admitted_job(known, jobset(replicated_job(pod_template(SPOT)), namespace="gpus", labels=LABEL))
+    assert selectors_of(found)["worker"] == {POOL: "gpus-spot"}, "its author said so"
+
+
 def test_jobs_outside_training_namespaces_are_left_alone(cluster: KubeClient) -> None:
     found = admitted_job(cluster, jobset(replicated_job(pod_template(SPOT)), namespace=OTHER_NAMESPACE))
     assert selectors_of(found) == {"worker": SPOT}, "nobody said that jobs follow a ladder there"
@@ -268,3 +328,9 @@ def test_a_malformed_job_is_refused_in_the_apis_own_words(cluster: KubeClient) -
     with pytest.raises(KubeError) as caught:
         admitted_job(cluster, jobset({"name": "worker"}, labels=LABEL))
     assert "training-jobsets" not in str(caught.value), "an expression that fails tells nobody what is wrong"
+
+
+def test_a_job_on_which_an_expression_fails_is_refused_in_few_words(cluster: KubeClient) -> None:
+    with pytest.raises(KubeError) as caught:
+        admitted_job(cluster, jobset(spec={"replicatedJobs": "worker"}))
+    assert len(str(caught.value)) < 500, f"nobody reads a page of CEL: {caught.value}"

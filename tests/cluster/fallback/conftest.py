@@ -26,4 +26,4 @@ def ladder(cluster: LadderCluster, tmp_path_factory: pytest.TempPathFactory) -> 
     """The controller at work on that cluster."""
     with replica(cluster.kubeconfig, tmp_path_factory.mktemp("controller")) as controller:
         controller.wait_ready()
-        yield Ladder(cluster.client)
+        yield Ladder(cluster.client, controller)

@@ -87,8 +87,9 @@ def test_a_jobset_on_spot_loses_its_node_and_comes_back_on_a_new_one(platform: P
     assert {each.gpus for each in (*seen.before, *seen.after)} == {0}, "a CPU job buys no GPUs"
 
 
-def test_a_jobset_on_spot_gpus_does_so_too(platform: Platform) -> None:
-    seen = restart_on_spot(platform, load_example(CHECKOUT, "jobset-spot-gpu"))
+def test_a_jobset_on_spot_gpus_does_so_too(client: KubeClient) -> None:
+    vision = Platform(client=client, namespace="vision", say=lambda _: None)
+    seen = restart_on_spot(vision, load_example(CHECKOUT, "jobset-spot-gpu"))
     assert unmet_by_restart(seen) == [], "the scene went as it should"
     assert {each.gpus for each in (*seen.before, *seen.after)} == {8}, "each pod has a machine of eight"
 

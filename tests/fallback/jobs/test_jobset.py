@@ -200,15 +200,26 @@ def test_a_job_is_at_rest_when_all_its_jobs_are_suspended_too() -> None:
     assert seen(snapshot(jobset(suspend=True))).at_rest is False, "it has not even begun"
 
 
-@pytest.mark.parametrize("kind", ["FailureTarget", "Failed"])
-def test_a_job_is_not_at_rest_while_jobset_has_a_failure_to_answer_to(kind: str) -> None:
+def test_a_job_is_not_at_rest_while_jobset_has_a_failure_to_answer_to() -> None:
     job = jobset(suspend=True, status={"conditions": [SUSPENDED]})
-    failing = child_job(job, suspend=True, status={"conditions": [condition(kind)]})
+    failing = child_job(job, suspend=True, status={"conditions": [condition("Failed")]})
     assert seen(snapshot(job, children=[failing])).at_rest is False, (
         "it restarts a suspended JobSet too: resumed before that, it would start twice"
     )
     done = child_job(job, status={"conditions": [condition("Complete")]})
     assert seen(snapshot(job, children=[done])).at_rest is True, "what is complete is left as it is"
+
+
+def test_a_job_that_is_to_fail_is_waited_for_while_a_pod_of_it_is_left_and_then_deleted() -> None:
+    job = jobset(suspend=True, status={"conditions": [SUSPENDED]})
+    failing = child_job(job, suspend=True, status={"conditions": [condition("FailureTarget")]})
+    ending = worker("a", node="n1", deleted_at=NOW)
+    now = seen(snapshot(job, ending, nodes=[node("n1")], children=[failing]))
+    assert (now.at_rest, now.outdated_children) == (False, 0), "the Job controller has yet to look at it"
+    now = seen(snapshot(job, children=[failing]))
+    assert (now.at_rest, now.outdated_children) == (True, 1), (
+        "it may never look at it again, with FailureTarget there for good"
+    )
 
 
 def test_a_job_is_not_at_rest_while_the_job_controller_holds_on_to_a_pod() -> None:

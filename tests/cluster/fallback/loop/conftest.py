@@ -25,3 +25,4 @@ def cluster(small_cluster: LoopCluster) -> Generator[LoopCluster]:
     small_cluster.apply(policy())
     yield small_cluster
     small_cluster.clear()
+    small_cluster.forget_leader()

@@ -39,11 +39,13 @@ def test_a_kill_at_any_write_leaves_a_move_that_the_next_process_ends(
                 cluster.evict_one(name)
                 wait_until(lambda doomed=doomed: doomed.process.poll() is not None, "it is killed")
             api.fate = lambda _: Fate.PASS
+            cluster.forget_leader()
             with replica(api.kubeconfig, tmp_path):
                 cluster.wait_on(name, "spot-b")
             state = cluster.state(name)
             assert (state["moves"], state["rank"]) == (1, 1), f"one move was made, killed at write {write}"
             cluster.clear()
+            cluster.forget_leader()
     assert not gangs.overlaps, "never two gangs at once"
 
 

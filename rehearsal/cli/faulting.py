@@ -1,0 +1,57 @@
+"""The command that has everything fail around many jobs on a ladder."""
+
+import os
+
+from rehearsal.chaos.ground import Ground
+from rehearsal.chaos.plan import draw_plan
+from rehearsal.chaos.running import Outcome, run_faults
+from rehearsal.cli.arguments import Arguments
+from rehearsal.cli.crashing import SEED_VARIABLE, seed_of
+from rehearsal.cli.output import say
+from rehearsal.controlplane.layout import Layout
+from rehearsal.errors import RehearsalError
+from rehearsal.kube.client import KubeClient
+from rehearsal.paths import Workspace
+from rehearsal.stacks import Stack
+
+
+def chaos(arguments: Arguments, workspace: Workspace) -> None:
+    """Bring the stack up on a control plane of its own, give it the faults of a seed, and judge what became of its jobs.
+
+    Raises RehearsalError where a job is not where the ladder's own function says, or two gangs of one were alive together.
+    """
+    plan = draw_plan(
+        seed_of(arguments.seed, os.environ.get(SEED_VARIABLE)),
+        jobs=arguments.jobs or 1,
+        rounds=arguments.rounds,
+    )
+    say(f"{plan.jobs} jobs, {len(plan.rounds)} rounds of faults, seed {plan.seed}")
+    stack = Stack.named(arguments.stack, workspace, report=say, run_as=f"{arguments.stack}-chaos")
+    try:
+        stack.surroundings.start()
+        with stack.session() as rehearsal:
+            rehearsal.up()
+        client = KubeClient.from_kubeconfig(workspace.kubeconfig(stack.place))
+        logs = workspace.logs_dir(stack.place)
+        ground = Ground(client=client, layout=Layout.of(stack.place, workspace), folder=logs)
+        outcome = run_faults(ground, plan, say=say)
+    finally:
+        stack.surroundings.remove()
+    _judge(outcome, plan.seed)
+
+
+def _judge(outcome: Outcome, seed: int) -> None:
+    places = ", ".join(f"{count} {place}" for place, count in outcome.places.items())
+    say(
+        f"In the end: {places}; {outcome.moves} moves, {outcome.restarts} restarts, {outcome.deaths} deaths of the "
+        f"controller, which made {outcome.writes} writes"
+    )
+    for problem in outcome.problems:
+        say(f"  {problem}")
+    if outcome.problems:
+        raise RehearsalError(
+            f"{len(outcome.problems)} things went wrong; the faults are those of --seed {seed}"
+        )
+    say(
+        "Every job is where the ladder's own function says, none is suspended, and no two gangs of one were alive together."
+    )
