@@ -110,7 +110,11 @@ class LoopCluster:
             is_known = state.get("phase") == "Running" and state.get("pool") == pool
             return is_known and self.runs_on(name, pool, pods=pods, within=within)
 
-        wait_until(runs, f"{name} runs on {pool}", seconds=seconds)
+        try:
+            wait_until(runs, f"{name} runs on {pool}", seconds=seconds)
+        except AssertionError as error:
+            error.add_note(f"{self.state(name)}\n{self.said(name)}\n{self.job(name, within).get('status')}")
+            raise
 
     def evict_one(self, name: str, within: str = NAMESPACE) -> None:
         """Evict a pod of a JobSet."""
