@@ -25,7 +25,6 @@ class Kind:
         return f"{self.collection(namespace)}/{name}{tail}"
 
 
-CONFIG_MAP: Final = Kind(api_version="v1", name="ConfigMap", plural="configmaps")
 NAMESPACE: Final = Kind(api_version="v1", name="Namespace", plural="namespaces", namespaced=False)
 NODE: Final = Kind(api_version="v1", name="Node", plural="nodes", namespaced=False)
 POD: Final = Kind(api_version="v1", name="Pod", plural="pods")

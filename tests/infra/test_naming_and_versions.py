@@ -71,7 +71,7 @@ def pinned(folder: str, module: str) -> str:
     ("version", "folder", "module"),
     [
         (versions.JOBSET, "kubernetes", "sigs.k8s.io/jobset"),
-        (versions.KARPENTER, "kubernetes", "sigs.k8s.io/karpenter"),
+        (versions.KARPENTER, "karpenter", "sigs.k8s.io/karpenter"),
         (versions.KUBERAY, "kuberay", "github.com/ray-project/kuberay"),
     ],
 )

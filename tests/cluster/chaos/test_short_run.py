@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
-JOBS: Final = 20
+JOBS: Final = 8
 
 
 def test_jobs_end_up_where_their_ladder_says_whatever_fails_around_them(tmp_path: Path) -> None:

@@ -175,15 +175,36 @@ def test_a_job_that_somebody_resumes_in_its_move_is_suspended_again(ladder: Ladd
 def test_a_job_that_fails_in_the_middle_of_its_move_has_failed(ladder: Ladder) -> None:
     ladder.says(*THREE)
     client = ladder.client
-    job = real_jobset("fails-moving", annotations=NEVER_ENDS, rules=False)
-    spec = {**obj(job["spec"]), "failurePolicy": {"maxRestarts": 0}}
-    with applied(client, {**job, "spec": spec}) as name:
+    with applied(client, real_jobset("fails-moving", annotations=NEVER_ENDS)) as name:
         in_the_middle_of_a_move(ladder, name)
-        fail(client, pods_of(client, name)[0])
-        end_all(ladder, name)
+        # As JobSet does it when a Job had failed just before it was to be suspended.
+        failed = {"type": "Failed", "status": "True", "reason": "FailedJobs", "message": "jobset failed"}
+        conditions = [{**failed, "lastTransitionTime": "2026-01-01T00:00:00Z"}]
+        client.merge_patch(
+            "jobset.x-k8s.io/v1alpha2",
+            "JobSet",
+            name,
+            {"status": {"conditions": conditions, "terminalState": "Failed"}},
+            namespace=NAMESPACE,
+            subresource="status",
+        )
         ladder.wait_phase(name, "Finished")
         assert "in the middle of a move" in ladder.said(name)["Failed"], "and it is said what to do"
-        assert "NeverRestarts" in ladder.said(name), "as it was from the beginning"
+
+
+def test_a_job_that_would_have_failed_of_its_eviction_is_moved_all_the_same(ladder: Ladder) -> None:
+    ladder.says(*THREE)
+    client = ladder.client
+    job = real_jobset("fragile", annotations=NEVER_ENDS, rules=False)
+    fragile = {**job, "spec": {**obj(job["spec"]), "failurePolicy": {"maxRestarts": 0}}}
+    with applied(client, fragile) as name:
+        in_the_middle_of_a_move(ladder, name)
+        assert "NeverRestarts" in ladder.said(name), "it was said from the beginning"
+        end_all(ladder, name)
+        kept = ladder.wait_running(name, "spot-b")
+        assert (kept["moves"], obj(ladder.job(name)["status"])["restarts"]) == (1, 0), (
+            "its Job was bound to fail, and was made anew before JobSet could answer to that"
+        )
 
 
 def test_a_program_that_exits_0_when_told_to_stop_completes_its_job_and_is_warned_of(ladder: Ladder) -> None:
