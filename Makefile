@@ -72,8 +72,8 @@ chaos: tools ## make chaos SEED=7 JOBS=200: jobs on a ladder while everything ar
 	@$(RUN) chaos $(if $(SEED),--seed $(SEED)) $(if $(JOBS),--jobs $(JOBS)) $(if $(ROUNDS),--rounds $(ROUNDS))
 
 .PHONY: bench
-bench: tools ## seconds and memory of preview and up, beside an empty program
-	@$(RUN) bench
+bench: tools ## preview and up beside an empty program; moves down a ladder beside JobSet's own restarts
+	@$(RUN) bench $(if $(JOBS),--moves-only --jobs $(JOBS))
 
 # --- checks ---------------------------------------------------------------------------------------
 
@@ -99,7 +99,8 @@ unit: venv ## tests that need no tool: pure logic and components under mocks
 
 .PHONY: test
 test: lint unit workflows ## everything: lint, types, unit, component, engine and cluster tests
-	@$(BIN)/pytest -m "engine or cluster"
+	@# Two at a time, by file: they mostly wait, and one after the other they would take CI's hour and a half.
+	@$(BIN)/pytest -n 2 --dist loadfile -m "engine or cluster"
 
 .PHONY: frameworks
 frameworks: venv ## run the examples' training with Ray and TensorFlow, 2 GB of packages; minutes
