@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from fallback.holding.placeholders import hold_toleration
 from fallback.jobs.values import mapping, metadata_of, objects, text
 from scheduling.labels import (
     CAPACITY_TYPE,
@@ -61,7 +62,7 @@ def selecting(pod_spec: Json, pool: str, *, held_for: str | None) -> Json:
         each for each in objects(pod_spec.get("tolerations")) if each.get("key") != HELD_FOR
     ]
     if held_for is not None:
-        tolerations.append({"key": HELD_FOR, "operator": "Equal", "value": held_for, "effect": "NoSchedule"})
+        tolerations.append(hold_toleration(held_for))
     changed: dict[str, JsonValue] = {**pod_spec, "nodeSelector": {**kept, POOL: pool}}
     changed.pop("tolerations", None)
     return {**changed, "tolerations": tolerations} if tolerations else changed

@@ -77,13 +77,16 @@ class Cache(Generic[T]):
         """Return the objects that `index` has under `key`."""
         return list(self._found.get((index, key), {}).values())
 
-    def put(self, obj: Json) -> None:
-        """Take in an object as a list or a watch shows it, unless a later version of it is known."""
+    def put(self, obj: Json, *, is_listed: bool = False) -> None:
+        """Take in an object as a watch shows it, unless a later version of it is known.
+
+        What a list shows is so whatever is known: an etcd that was restored has gone back in its versions.
+        """
         name, uid, version = name_of(obj), text(metadata_of(obj).get("uid")), _version(obj)
         known = self._marks.get(name)
         if known is not None and known[0] != uid:
             self._set(name, None)  # deleted and made again under its name: nobody may take it for the same
-        elif known is not None and version < known[1]:
+        elif known is not None and version < known[1] and not is_listed:
             return
         self._set(name, self._keep(obj), (uid, version))
 

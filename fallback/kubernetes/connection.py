@@ -30,8 +30,8 @@ _ASK_TIMES: Final = 3
 class Connection:
     """Requests and streams to the API server of an access. Used from one event loop.
 
-    `load` is called again when the server does not answer: it may have moved, or have new certificates. `seen` is
-    told of each answer: method, status (0: none came) and seconds.
+    `load` is called again when the server does not answer: it may have moved, or have new certificates; what it raises
+    is raised at the beginning alone. `seen` is told of each answer: method, status (0: none came) and seconds.
     """
 
     def __init__(
@@ -43,6 +43,7 @@ class Connection:
         self._load = load
         self._seen = seen
         self._access = load()
+        self._ssl = self._access.ssl_context()
         self._bearer = Bearer(self._access)
         self._session: aiohttp.ClientSession | None = None
 
@@ -115,7 +116,7 @@ class Connection:
                 if status >= _REFUSED:
                     raise self._refusal(answer, await answer.read())
                 yield answer
-        except (aiohttp.ClientError, TimeoutError, OSError, json.JSONDecodeError) as error:
+        except (aiohttp.ClientError, TimeoutError, OSError, json.JSONDecodeError, ConfigError) as error:
             status = 0
             await self._look_again()
             raise Unreachable(self._access.server, str(error) or type(error).__name__) from error
@@ -124,9 +125,7 @@ class Connection:
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
-            connector = aiohttp.TCPConnector(
-                ssl=self._access.ssl_context(), limit=0, socket_factory=_watched_socket
-            )
+            connector = aiohttp.TCPConnector(ssl=self._ssl, limit=0, socket_factory=_watched_socket)
             self._session = aiohttp.ClientSession(
                 connector=connector, headers={"User-Agent": "holdfast-fallback"}, auto_decompress=True
             )
@@ -135,11 +134,12 @@ class Connection:
     async def _look_again(self) -> None:
         try:
             access = self._load()
+            context = access.ssl_context() if access != self._access else self._ssl
         except ConfigError:
             return  # half written, or gone with the pod: what worked before is the best there is
         if access != self._access:
             await self.close()
-            self._access, self._bearer = access, Bearer(access)
+            self._access, self._ssl, self._bearer = access, context, Bearer(access)
 
     def _refusal(self, answer: aiohttp.ClientResponse, content: bytes) -> ApiError:
         if answer.status == _UNAUTHORIZED:

@@ -108,7 +108,7 @@ class Informer(Generic[T]):
             page = await self._client.page(self.kind, labels=self._labels, go_on=go_on)
             for obj in page.objects:
                 names.add(name_of(obj))
-                self.cache.put(obj)
+                self.cache.put(obj, is_listed=True)
             go_on = page.go_on
             if go_on is None:
                 break

@@ -7,6 +7,7 @@ import sys
 
 import psutil
 
+from rehearsal.bench.fallback.running import SIZES, measure_moves
 from rehearsal.bench.measurement import Measurement, measure, median_of
 from rehearsal.bench.one_command import EMPTY
 from rehearsal.bench.table import render, rows
@@ -28,24 +29,33 @@ _GIB = 1024**3
 
 
 def bench(arguments: Arguments, workspace: Workspace) -> None:
-    """Measure the commands of a stack and of an empty program, turn by turn, and print a table.
+    """Measure the commands of a stack beside an empty program's, then moves of jobs beside their restarts; print tables.
 
     Runs on a control plane of its own, which, as the operators, is not counted: it serves every command.
     """
     name = f"{arguments.stack}-bench"
     stack = Stack.named(arguments.stack, workspace, report=say, run_as=name)
     say(machine())
-    found: dict[str, dict[str, list[Measurement]]] = {EMPTY: {}, arguments.stack: {}}
     try:
         stack.surroundings.start()
-        for repetition in range(arguments.repetitions):
-            say(f"round {repetition + 1} of {arguments.repetitions}")
-            for subject, measured in found.items():
-                _round(subject, f"{name}-empty" if subject == EMPTY else name, workspace, measured)
+        if not arguments.moves_only:
+            _bench_engine(arguments, workspace, name)
+        with stack.session() as rehearsal:
+            rehearsal.up()
+        measure_moves(stack, (arguments.jobs,) if arguments.jobs else SIZES, say=say)
     finally:
         stack.surroundings.remove()
         for left in (name, f"{name}-empty"):
             shutil.rmtree(EngineFolder.of(left, workspace).root.parent, ignore_errors=True)
+
+
+def _bench_engine(arguments: Arguments, workspace: Workspace, name: str) -> None:
+    """Measure the engine's commands turn by turn."""
+    found: dict[str, dict[str, list[Measurement]]] = {EMPTY: {}, arguments.stack: {}}
+    for repetition in range(arguments.repetitions):
+        say(f"round {repetition + 1} of {arguments.repetitions}")
+        for subject, measured in found.items():
+            _round(subject, f"{name}-empty" if subject == EMPTY else name, workspace, measured)
     medians = {
         subject: {what: median_of(several) for what, several in measured.items()}
         for subject, measured in found.items()

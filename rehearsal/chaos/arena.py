@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from rehearsal.kube.summary import mapping
 from scheduling.json import Json
 from scheduling.labels import CAPACITY_TYPE, FOLLOWS, FOLLOWS_VALUE, LADDER, ON_DEMAND, POOL, SPOT
 
@@ -98,24 +97,6 @@ def job(number: int, *, ends_in: str) -> Json:
 def job_name(number: int) -> str:
     """Return what a job is called."""
     return f"job-{number:04}"
-
-
-def like_namespace(model: Json, bindings: Sequence[Json], name: str) -> list[Json]:
-    """Return a namespace of another name with the labels of `model`, and these role bindings in it."""
-    labels = mapping(mapping(model.get("metadata")).get("labels"))
-    kept = {key: value for key, value in labels.items() if not key.startswith("kubernetes.io/")}
-    namespace: Json = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": kept}}
-    return [namespace, *(_bound(each, name) for each in bindings)]
-
-
-def _bound(binding: Json, namespace: str) -> Json:
-    return {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "RoleBinding",
-        "metadata": {"name": mapping(binding["metadata"])["name"], "namespace": namespace},
-        "roleRef": binding["roleRef"],
-        "subjects": binding.get("subjects"),
-    }
 
 
 def _tier(pool: str, capacity: str) -> Json:

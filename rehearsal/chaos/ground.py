@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from rehearsal.chaos.arena import NAMESPACE, POOLS, like_namespace, pool_objects
+from rehearsal.chaos.arena import NAMESPACE, POOLS, pool_objects
 from rehearsal.controlplane.layout import Layout
-from rehearsal.errors import RehearsalError
 from rehearsal.kube.client import KubeClient
 from rehearsal.kube.summary import mapping
-from rehearsal.scenes.placement import name_of
+from rehearsal.scenes.training_twin import twin_namespace
 from rehearsal.scenes.waiting import SECONDS
 from scheduling.holding import CONTROLLER, CONTROLLER_NAMESPACE
 from scheduling.json import Json
-from scheduling.labels import TRAINING, TRAINING_VALUE
 
 _FIELD_MANAGER: Final = "holdfast-chaos"
 _TOKEN_SECONDS: Final = 24 * 3600
@@ -44,27 +42,18 @@ class Ground:
         return self.client.service_account_token(CONTROLLER_NAMESPACE, CONTROLLER, _TOKEN_SECONDS)
 
     @contextmanager
-    def prepared(self) -> Generator[None]:
-        """Have the pools and the namespace of the run for the length of the block, and no controller but the run's."""
+    def prepared(self, *objects: Json) -> Generator[None]:
+        """Have the pools, and the namespace with `objects`, for the length of the block, and no controller but the run's."""
         replicas = self._scale(0)
         try:
-            self._remove()
-            self.apply(*pool_objects(), *self._namespace())
-            yield
+            self._remove_pools()
+            self.apply(*pool_objects())
+            with twin_namespace(self.client, NAMESPACE, *objects):
+                yield
         finally:
-            self._remove()
+            self._remove_pools()
             if replicas:
                 self._scale(replicas)
-
-    def _namespace(self) -> list[Json]:
-        found = self.client.list("v1", "Namespace", label_selector=f"{TRAINING}={TRAINING_VALUE}")
-        models = sorted((each for each in found if name_of(each) != NAMESPACE), key=name_of)
-        if not models:
-            raise RehearsalError("there is no training namespace to be like: add one to the stack")
-        bindings = self.client.list(
-            "rbac.authorization.k8s.io/v1", "RoleBinding", namespace=name_of(models[0])
-        )
-        return like_namespace(models[0], bindings, NAMESPACE)
 
     def _scale(self, replicas: int) -> int:
         """Have so many replicas of the cluster's own controller; returns how many there were, 0 without any."""
@@ -84,16 +73,7 @@ class Ground:
         before = mapping(found.get("spec")).get("replicas")
         return before if isinstance(before, int) else 1
 
-    def _remove(self) -> None:
-        if self.client.delete("v1", "Namespace", NAMESPACE):
-            self.client.wait_for(
-                "v1",
-                "Namespace",
-                NAMESPACE,
-                timeout_seconds=SECONDS,
-                condition=lambda found: found is None,
-                what=f"namespace {NAMESPACE} is gone",
-            )
+    def _remove_pools(self) -> None:
         for pool in POOLS:
             self.client.delete("karpenter.sh/v1", "NodePool", pool)
         for pool in POOLS:

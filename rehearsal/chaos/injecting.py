@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rehearsal.chaos.arena import NAMESPACE, POOLS, job_name, limits
 from rehearsal.chaos.controller import KeptController
@@ -28,8 +28,10 @@ from rehearsal.scenes.placement import name_of
 from rehearsal.scenes.stock import restock, sell_out
 from rehearsal.witness.traces import PodTrace
 from rehearsal.witness.witness import Witness
-from scheduling.json import Json
 from scheduling.labels import POOL
+
+if TYPE_CHECKING:
+    from scheduling.json import Json
 
 _KARPENTER: Final = "karpenter.sh/v1"
 _NODE_CLASS: Final = "karpenter.kwok.sh/v1alpha1"
@@ -42,7 +44,7 @@ _CONFLICT: Final = 409
 class Injector:
     """Gives faults; `vanished` are the nodes that went without notice, and when; `struck` whatever else was taken.
 
-    `struck` holds the names of nodes and the uids of pods.
+    `struck` holds the names of nodes and the uids of pods; `kills` when the controller or its API server was.
     """
 
     client: KubeClient
@@ -53,6 +55,7 @@ class Injector:
     say: Callable[[str], None]
     vanished: dict[str, datetime] = field(default_factory=dict[str, datetime])
     struck: set[str] = field(default_factory=set[str])
+    kills: list[datetime] = field(default_factory=list[datetime])
 
     def give(self, fault: Fault) -> None:
         """Give one fault, and say what was done."""
@@ -72,10 +75,11 @@ class Injector:
             case KillController():
                 when = "after it was done" if fault.is_done else "before it is done"
                 self.say(f"the controller dies at its write {fault.write} from now, {when}")
-                self.front.kill_at(fault.write, self.controller.kill, is_done=fault.is_done)
+                self.front.kill_at(fault.write, self._kill_controller, is_done=fault.is_done)
             case KillServer():
                 names = (API_SERVER, ETCD) if fault.with_etcd else (API_SERVER,)
                 self.say(f"{' and '.join(names)} killed")
+                self.kills.append(datetime.now(UTC))
                 self.servers.kill(names)
 
     def recover(self) -> None:
@@ -86,6 +90,10 @@ class Injector:
     def is_struck(self, pod: PodTrace) -> bool:
         """Whether a pod is one that goes, or on a node that does."""
         return pod.uid in self.struck or pod.node in self.struck or pod.node in self.vanished
+
+    def _kill_controller(self) -> None:
+        self.kills.append(datetime.now(UTC))
+        self.controller.kill()
 
     def _evict(self, jobs: Iterable[int]) -> None:
         evicted: list[str] = []

@@ -51,7 +51,8 @@ def draw_plan(seed: int, *, jobs: int, rounds: int) -> Plan:
     return Plan(
         seed=seed,
         jobs=jobs,
-        failures=tuple(random.randint(1, _MOST_FAILURES) for _ in range(SPOT_TIERS)),
+        # A single round is one outage at most, and jobs are to move of it.
+        failures=tuple(random.randint(1, _MOST_FAILURES if rounds > 1 else 1) for _ in range(SPOT_TIERS)),
         returns=rounds > 1 and random.random() < 0.5,
         rounds=tuple(tuple(draw(random, jobs)) for draw in (drawn if rounds > 1 else [_quick_round])),
     )

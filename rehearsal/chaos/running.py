@@ -15,8 +15,9 @@ from rehearsal.chaos.controller import kept_controller
 from rehearsal.chaos.front import standing_front
 from rehearsal.chaos.ground import Ground
 from rehearsal.chaos.injecting import Injector
-from rehearsal.chaos.model import Record, deviations
+from rehearsal.chaos.model import deviations
 from rehearsal.chaos.plan import Plan
+from rehearsal.chaos.record import Record
 from rehearsal.chaos.servers import Servers
 from rehearsal.chaos.settling import Settling
 from rehearsal.errors import RehearsalError
@@ -55,8 +56,7 @@ def run_faults(ground: Ground, plan: Plan, *, say: Callable[[str], None]) -> Out
     policy = ladder(plan.failures, _RETURNING if plan.returns else {})
     names = [job_name(number) for number in range(plan.jobs)]
     with ExitStack() as stack:
-        stack.enter_context(ground.prepared())
-        ground.apply(policy)
+        stack.enter_context(ground.prepared(policy))
         front = stack.enter_context(standing_front(ground.layout.kubeconfig, ground.token(), ground.folder))
         controller = stack.enter_context(
             kept_controller(front.kubeconfig, ground.folder / "chaos-controller.log")
@@ -103,7 +103,11 @@ def _parsed(policy: Json) -> Policy:
 def _outcome(witness: Witness, names: Sequence[str], injector: Injector, policy: Policy) -> Outcome:
     until = datetime.now(UTC)
     traces = [witness.job(name) for name in names]
-    records = [Record(trace=trace, pods=PODS, vanished=injector.vanished, until=until) for trace in traces]
+    kills = tuple(injector.kills)
+    records = [
+        Record(trace=trace, pods=PODS, vanished=injector.vanished, until=until, kills=kills)
+        for trace in traces
+    ]
     told = [f"{each.trace.name}: {problem}" for each in records for problem in deviations(each, policy)]
     return Outcome(
         places=_places(traces),

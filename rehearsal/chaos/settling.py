@@ -4,7 +4,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rehearsal.chaos.arena import OUTAGE_SECONDS, PODS
 from rehearsal.chaos.injecting import Injector
@@ -13,7 +13,9 @@ from rehearsal.kube.summary import mapping
 from rehearsal.witness.traces import JobTrace
 from rehearsal.witness.witness import Witness
 from scheduling.holding import CONTROLLER_NAMESPACE, LEASE
-from scheduling.json import Json
+
+if TYPE_CHECKING:
+    from scheduling.json import Json
 
 # What is counted when the controller is back is counted at that time, and its window begins then.
 _APART: Final = timedelta(seconds=OUTAGE_SECONDS + 3)

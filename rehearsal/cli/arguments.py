@@ -35,6 +35,7 @@ class Arguments:
     repetitions: int = 3
     jobs: int | None = None
     rounds: int = 6
+    moves_only: bool = False
 
 
 def parse(argv: list[str]) -> Arguments:
@@ -51,6 +52,8 @@ def parse(argv: list[str]) -> Arguments:
     bench = commands.add_parser("bench", help="seconds and memory of preview and up, beside an empty program")
     bench.add_argument("stack", metavar="STACK", nargs="?", default="local")
     bench.add_argument("--repetitions", type=_positive, default=3, metavar="N", help="default: 3")
+    bench.add_argument("--moves-only", action="store_true", help="leave out the engine's commands")
+    bench.add_argument("--jobs", type=_positive, metavar="N", help="jobs to move; default: 1, 100 and 1000")
     chaos = commands.add_parser("chaos", help="many jobs on a ladder while everything around them fails")
     chaos.set_defaults(stack="local")
     chaos.add_argument("--seed", type=int, metavar="S", help=f"draws the faults; {_SEEDS}")

@@ -10,18 +10,19 @@ from typing import Final
 from rehearsal.kube.cancellation import Cancellation
 from rehearsal.kube.following import Event
 from rehearsal.kube.summary import mapping
-from rehearsal.scenes.ladder_demo_namespace import (
+from rehearsal.scenes.ladder_demo_policy import (
     EVICTIONS,
+    NAMESPACE,
     OUTAGE_SECONDS,
     ShortLadder,
     short_ladder,
-    training_namespace,
 )
 from rehearsal.scenes.ladder_walk import LadderWalk
 from rehearsal.scenes.manifests import pod_count
 from rehearsal.scenes.placement import name_of
 from rehearsal.scenes.platform import Platform, played
 from rehearsal.scenes.stock import restock, sell_out
+from rehearsal.scenes.training_twin import twin_namespace
 from rehearsal.scenes.waiting import SECONDS
 from rehearsal.witness.following import Followed, Follower
 from rehearsal.witness.moves import moves_of
@@ -39,9 +40,9 @@ def walk_the_ladder(platform: Platform, jobset: Json) -> LadderWalk:
     """
     client = platform.client
     ladder = short_ladder(client.list("holdfast.dev/v1alpha1", "FallbackPolicy"))
-    with training_namespace(client, ladder) as namespace:
-        there = replace(platform, namespace=namespace)
-        witness = Witness(client, namespace)
+    with twin_namespace(client, NAMESPACE, ladder.policy(), model=ladder.model):
+        there = replace(platform, namespace=NAMESPACE)
+        witness = Witness(client, NAMESPACE)
         with witness.watching(), _events_told(there), played(there, jobset):
             walk = _Walk(platform=there, witness=witness, ladder=ladder, jobset=jobset)
             platform.say(f"JobSet {walk.name} applied: its ladder is {', '.join(ladder.pools)}")
@@ -150,7 +151,8 @@ def _events_told(platform: Platform) -> Generator[None]:
 def _telling(say: Callable[[str], None]) -> Callable[[Event], None]:
     def tell(event: Event) -> None:
         what, seen = event
-        if what == "ADDED" and mapping(seen.get("source")).get("component") == _CONTROLLER:
+        # The same thing said again is the same Event, counted on.
+        if what in {"ADDED", "MODIFIED"} and mapping(seen.get("source")).get("component") == _CONTROLLER:
             say(f"  {seen.get('reason')}: {seen.get('message')}")
 
     return tell

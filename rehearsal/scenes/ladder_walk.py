@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from rehearsal.scenes.ladder_demo_namespace import EVICTIONS
+from rehearsal.scenes.ladder_demo_policy import EVICTIONS
 from rehearsal.witness.moves import Move
 
 

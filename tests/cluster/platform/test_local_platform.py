@@ -6,6 +6,7 @@ The tests run in the order they stand in, on one platform; each leaves it as it 
 import os
 import signal
 from collections.abc import Generator
+from contextlib import contextmanager
 
 import psutil
 import pytest
@@ -14,15 +15,19 @@ from rehearsal.cli.taking_down import down
 from rehearsal.hosting import OperatorHost
 from rehearsal.hosting.record import read_record
 from rehearsal.kube.client import KubeClient
+from rehearsal.kube.summary import mapping, sequence
 from rehearsal.paths import Workspace
 from rehearsal.scenes.default_placement import default_placement
 from rehearsal.scenes.expectations import unmet_by_default_placement, unmet_by_rayjob, unmet_by_restart
 from rehearsal.scenes.manifests import load_example
-from rehearsal.scenes.placement import name_of
-from rehearsal.scenes.platform import Platform
+from rehearsal.scenes.placement import is_running, name_of, uid_of
+from rehearsal.scenes.platform import Platform, played
 from rehearsal.scenes.rayjob_placement import rayjob_placement
 from rehearsal.scenes.spot_restart import restart_on_spot
+from rehearsal.scenes.waiting import SECONDS
 from rehearsal.stacks import Stack
+from scheduling.json import Json, JsonValue
+from scheduling.labels import FOLLOWS, FOLLOWS_VALUE, POOL
 from tests.support.control_plane import CHECKOUT
 from tests.support.platform import platform_workspace
 from tests.support.processes import processes_of
@@ -104,6 +109,67 @@ def test_a_rayjobs_workers_are_on_spot_and_its_head_is_not(platform: Platform) -
     seen = rayjob_placement(platform, load_example(CHECKOUT, "rayjob-spot"))
     assert unmet_by_rayjob(seen) == [], "the scene went as it should"
     assert seen.submitters, "the pod that submits the job was placed as well"
+
+
+@pytest.mark.parametrize("example", ["jobset-spot", "rayjob-spot"])
+def test_a_job_walks_down_to_on_demand_word_for_word(platform: Platform, example: str) -> None:
+    job = load_example(CHECKOUT, example)
+    with left_at_the_first_failure(platform), played(platform, job):
+        first = wait_until_workers_run(platform, "cpu-spot")
+        platform.client.evict(platform.namespace, name_of(first[0]))
+        workers = wait_until_workers_run(platform, "cpu")
+    assert len(workers) == len(first), "the whole gang moved"
+    assert {uid_of(pod) for pod in workers}.isdisjoint(map(uid_of, first)), (
+        "and nobody of the old one is left"
+    )
+
+
+def test_the_fallback_controller_was_refused_nothing(stack: Stack) -> None:
+    log = (stack.workspace.logs_dir(stack.name) / "fallback-controller.log").read_text()
+    assert "this replica leads" in log, "it runs as its own service account"
+    assert "orbidden" not in log, "its rights are enough for what it does"
+
+
+@contextmanager
+def left_at_the_first_failure(platform: Platform) -> Generator[None]:
+    """The namespace's ladder, whose first tier jobs leave at their first failure for the length of the block."""
+    stored = platform.client.get("holdfast.dev/v1alpha1", "FallbackPolicy", "ladder", platform.namespace)
+    first, *others = sequence(mapping(mapping(stored).get("spec")).get("tiers"))
+    write_tiers(platform, [{**mapping(first), "maxFailures": 1}, *others])
+    try:
+        yield
+    finally:
+        write_tiers(platform, [first, *others])
+
+
+def write_tiers(platform: Platform, tiers: list[JsonValue]) -> None:
+    platform.client.merge_patch(
+        "holdfast.dev/v1alpha1",
+        "FallbackPolicy",
+        "ladder",
+        {"spec": {"tiers": tiers}},
+        namespace=platform.namespace,
+    )
+
+
+def wait_until_workers_run(platform: Platform, pool: str) -> list[Json]:
+    """The pods that follow the ladder, once all of them run and select a pool."""
+
+    def run_there(pods: list[Json]) -> bool:
+        return len(pods) == 2 and all(
+            is_running(pod) and mapping(mapping(pod["spec"]).get("nodeSelector")).get(POOL) == pool
+            for pod in pods
+        )
+
+    return platform.client.wait_list(
+        "v1",
+        "Pod",
+        namespace=platform.namespace,
+        label_selector=f"{FOLLOWS}={FOLLOWS_VALUE}",
+        timeout_seconds=SECONDS,
+        condition=run_there,
+        what=f"both workers run on {pool}",
+    )
 
 
 def test_a_scene_leaves_nothing_behind_and_can_be_played_again(platform: Platform) -> None:

@@ -82,6 +82,14 @@ def test_the_last_state_of_an_object_is_shown_before_it_is_gone() -> None:
     assert seen == [("a", 2), None], "what a pod ended of may be told by its deletion alone"
 
 
+def test_a_list_is_right_even_where_versions_have_gone_back() -> None:
+    known = cache()
+    known.put(thing("x", 900, value=1))
+    known.put(thing("x", 5, value=2), is_listed=True)
+    known.put(thing("x", 6, value=3))
+    assert known.get("n", "x") == ("a", 3), "an etcd that was restored would else be believed nothing"
+
+
 def test_nobody_is_woken_by_a_change_of_what_nobody_reads() -> None:
     known = cache()
     seen: list[object] = []

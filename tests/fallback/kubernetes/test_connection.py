@@ -12,9 +12,11 @@ from aiohttp import web
 from fallback.kubernetes.access import Access
 from fallback.kubernetes.connection import Connection, refusal
 from fallback.kubernetes.errors import ApiError, Unreachable
+from scheduling.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
+    from pathlib import Path
 
 
 @asynccontextmanager
@@ -172,6 +174,28 @@ def test_a_server_that_has_moved_is_found_where_it_is_now() -> None:
             await connection.close()
 
     asyncio.run(run())
+
+
+def test_a_token_that_cannot_be_read_for_a_moment_is_no_end(tmp_path: Path) -> None:
+    async def who(request: web.Request) -> web.Response:
+        return web.json_response({"who": request.headers.get("Authorization")})
+
+    async def run() -> None:
+        async with server(who) as address:
+            token = tmp_path / "token"
+            connection = Connection(lambda: Access(server=address, token_file=token))
+            with pytest.raises(Unreachable, match="token"):
+                await connection.request("GET", "/x")
+            token.write_text("here")
+            assert await connection.request("GET", "/x") == {"who": "Bearer here"}, "the kubelet was at it"
+            await connection.close()
+
+    asyncio.run(run())
+
+
+def test_a_connection_that_can_never_be_is_refused_at_once() -> None:
+    with pytest.raises(ConfigError, match="PEM"):
+        Connection(lambda: Access(server="https://x", authority=b"nonsense"))
 
 
 def test_a_redirection_is_not_followed_with_our_token() -> None:

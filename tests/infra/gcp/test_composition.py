@@ -175,7 +175,9 @@ def test_a_job_that_walks_a_ladder_of_classes_is_let_into_each_of_them() -> None
     )
     for rule in rules:
         if text(rule, "metadata", "name") == "training-spot-pods":
-            assert "a100" not in json.dumps(rule.inputs), "nodes of a class have its taint and no other of ours"
+            assert "a100" not in json.dumps(rule.inputs), (
+                "nodes of a class have its taint and no other of ours"
+            )
 
 
 def test_without_classes_none_is_made() -> None:

@@ -1,16 +1,11 @@
-"""A training namespace for the length of a scene, with a ladder that is walked in a minute and not in a day."""
+"""A ladder that is walked in a minute and not in a day, and the namespace for it. Pure."""
 
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from rehearsal.errors import RehearsalError
-from rehearsal.kube.client import KubeClient
 from rehearsal.kube.summary import mapping, sequence
-from rehearsal.scenes.placement import name_of
-from rehearsal.scenes.platform import FIELD_MANAGER
-from rehearsal.scenes.waiting import SECONDS
 from scheduling.json import Json
 from scheduling.labels import LADDER
 
@@ -19,7 +14,6 @@ EVICTIONS: Final = 3
 #: How close to each other losses are one outage, in seconds: a reclaim here takes a fraction of one.
 OUTAGE_SECONDS: Final = 3
 _POLICY: Final = "holdfast.dev/v1alpha1"
-_RBAC: Final = "rbac.authorization.k8s.io/v1"
 # A machine of the simulated cloud is there within Karpenter's own 10 s; a busy computer needs longer.
 _ENOUGH: Final = "2m"
 _NOT_LONG: Final = "10s"
@@ -69,54 +63,6 @@ def short_ladder(policies: Sequence[Json]) -> ShortLadder:
         f"no training namespace has a ladder of {_TIERS} tiers: add one under `namespaces` in the stack file, "
         "and bring the stack up again"
     )
-
-
-@contextmanager
-def training_namespace(client: KubeClient, ladder: ShortLadder) -> Generator[str]:
-    """NAMESPACE for the length of the block: labelled and bound as the ladder's model. One that was left goes first."""
-    _remove(client)
-    try:
-        for each in (*_like(client, ladder.model), ladder.policy()):
-            client.apply(each, field_manager=FIELD_MANAGER, force=True)
-        yield NAMESPACE
-    finally:
-        _remove(client)
-
-
-def _like(client: KubeClient, model: str) -> list[Json]:
-    """Return the namespace with what makes the model one that jobs run and move in."""
-    found = mapping(client.get("v1", "Namespace", model))
-    labels = mapping(mapping(found.get("metadata")).get("labels"))
-    kept = {key: value for key, value in labels.items() if not key.startswith("kubernetes.io/")}
-    namespace: Json = {
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {"name": NAMESPACE, "labels": kept},
-    }
-    bindings = client.list(_RBAC, "RoleBinding", namespace=model)
-    return [namespace, *(_bound_here(each) for each in bindings)]
-
-
-def _bound_here(binding: Json) -> Json:
-    return {
-        "apiVersion": _RBAC,
-        "kind": "RoleBinding",
-        "metadata": {"name": name_of(binding), "namespace": NAMESPACE},
-        "roleRef": binding["roleRef"],
-        "subjects": binding.get("subjects"),
-    }
-
-
-def _remove(client: KubeClient) -> None:
-    if client.delete("v1", "Namespace", NAMESPACE):
-        client.wait_for(
-            "v1",
-            "Namespace",
-            NAMESPACE,
-            timeout_seconds=SECONDS,
-            condition=lambda found: found is None,
-            what=f"namespace {NAMESPACE} is gone",
-        )
 
 
 def _namespace_of(policy: Json) -> str:

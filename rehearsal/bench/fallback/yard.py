@@ -1,0 +1,93 @@
+"""The objects of the measurement: nodes that are there already, a ladder of two pools, and jobs. Pure."""
+
+from typing import Final
+
+from scheduling.json import Json
+from scheduling.labels import FOLLOWS, FOLLOWS_VALUE, LADDER, POOL
+from scheduling.ladder import FOREVER
+
+NAMESPACE: Final = "bench"
+POOLS: Final = ("bench-first", "bench-second")
+PODS: Final = 2
+_NODES: Final = 4
+_ROOM: Final = "1000"
+# Shorter than anything that is measured takes: what follows is another outage.
+_OUTAGE: Final = "1s"
+
+
+def nodes() -> list[Json]:
+    """Return the nodes of both pools: capacity is there, so that nobody's machines are waited for."""
+    return [_node(f"{pool}-{number}", pool) for pool in POOLS for number in range(_NODES)]
+
+
+def ladder(*failures: int) -> Json:
+    """Return the policy, each tier with so many failures."""
+    return {
+        "apiVersion": "holdfast.dev/v1alpha1",
+        "kind": "FallbackPolicy",
+        "metadata": {"name": LADDER, "namespace": NAMESPACE},
+        "spec": {
+            "tiers": [
+                {"pool": pool, "maxFailures": count} for pool, count in zip(POOLS, failures, strict=True)
+            ],
+            "outageWindow": _OUTAGE,
+            "applicationFailures": FOREVER,
+        },
+    }
+
+
+def job(number: int) -> Json:
+    """Return a JobSet of two pods that die of SIGTERM at once, as admission would have made it."""
+    pod: Json = {
+        "restartPolicy": "Never",
+        "nodeSelector": {POOL: POOLS[0]},
+        "containers": [{"name": "train", "image": "train", "resources": {"requests": {"cpu": "10m"}}}],
+    }
+    disrupted: Json = {
+        "action": "FailJob",
+        "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
+    }
+    ignoring: Json = {
+        "name": "evicted",
+        "action": "RestartJobSetAndIgnoreMaxRestarts",
+        "onJobFailureReasons": ["PodFailurePolicy"],
+    }
+    template: Json = {
+        "parallelism": PODS,
+        "completions": PODS,
+        "backoffLimit": 0,
+        "podFailurePolicy": {"rules": [disrupted]},
+        "template": {"spec": pod},
+    }
+    return {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {
+            "name": job_name(number),
+            "namespace": NAMESPACE,
+            "labels": {FOLLOWS: FOLLOWS_VALUE},
+        },
+        "spec": {
+            "failurePolicy": {"maxRestarts": 100, "rules": [ignoring]},
+            "replicatedJobs": [{"name": "worker", "replicas": 1, "template": {"spec": template}}],
+        },
+    }
+
+
+def job_name(number: int) -> str:
+    """Return what a job is called."""
+    return f"job-{number:04}"
+
+
+def _node(name: str, pool: str) -> Json:
+    capacity: Json = {"cpu": _ROOM, "memory": "4Ti", "pods": _ROOM}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "annotations": {"kwok.x-k8s.io/node": "fake"},
+            "labels": {"kubernetes.io/hostname": name, POOL: pool},
+        },
+        "status": {"capacity": capacity, "allocatable": capacity},
+    }

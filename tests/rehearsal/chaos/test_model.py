@@ -1,0 +1,121 @@
+"""What was seen of a job is held against the ladder's own function."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from fallback.policy.policy import Policy, PolicyTier
+from rehearsal.chaos.model import deviations
+from rehearsal.chaos.record import Record
+from tests.support.witnessed import Watched, after, moved
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+POLICY = Policy(
+    tiers=(
+        PolicyTier(pool="spot-a", max_failures=1, procurement_timeout=timedelta(seconds=20)),
+        PolicyTier(pool="spot-b", max_failures=2, procurement_timeout=timedelta(seconds=20)),
+        PolicyTier(pool="cpu"),
+    ),
+    outage_window=timedelta(seconds=8),
+)
+
+
+def record(watched: Watched, vanished: Mapping[str, datetime] | None = None) -> Record:
+    return Record(trace=watched.trace, pods=2, vanished=vanished or {}, until=after(200))
+
+
+def test_a_job_that_moved_for_its_eviction_did_as_it_should() -> None:
+    assert deviations(record(moved()), POLICY) == [], "one failure was the limit"
+
+
+def test_a_move_that_nothing_asked_for_is_found() -> None:
+    patient = replace(POLICY, tiers=(replace(POLICY.tiers[0], max_failures=3), *POLICY.tiers[1:]))
+    (problem, *_) = deviations(record(moved()), patient)
+    assert "it left spot-a for spot-b, though its tier had cost 1 outages" in problem, "three were allowed"
+
+
+def test_a_move_that_did_not_come_is_found() -> None:
+    watched = Watched().job(0, phase="Waiting", pool="spot-a").gang(0)
+    watched.job(1.5, phase="Running", pool="spot-a").evicted(100)
+    watched.job(102, phase="Running", pool="spot-a", restarts=1).gang(102, attempt=1, node="n2")
+    problems = deviations(record(watched), POLICY)
+    assert any("should have gone on to spot-b" in problem for problem in problems), f"{problems}"
+
+
+def test_a_job_that_stays_suspended_is_found() -> None:
+    watched = Watched().job(0, phase="Waiting", pool="spot-a").gang(0)
+    watched.job(1.5, phase="Running", pool="spot-a").evicted(100)
+    watched.job(100.2, phase="Suspending", pool="spot-b", suspended=True)
+    assert deviations(record(watched), POLICY) == ["it is suspended (Suspending)"], "nobody resumed it"
+
+
+def test_a_resumption_with_a_pod_left_is_found() -> None:
+    watched = Watched().job(0, phase="Waiting", pool="spot-a").gang(0)
+    watched.job(1.5, phase="Running", pool="spot-a")
+    watched.evicted(100)
+    for uid, pod in watched.trace.pods.items():
+        watched.trace.pods[uid] = replace(pod, ended_at=after(150))
+    watched.job(100.2, phase="Suspending", pool="spot-b", suspended=True)
+    watched.job(110, phase="Waiting", pool="spot-b", moves=1).gang(110, pool="spot-b")
+    watched.job(112, phase="Running", pool="spot-b", moves=1)
+    problems = deviations(record(watched), POLICY)
+    assert any("resumed at 12:01:50 with" in problem for problem in problems), f"{problems}"
+
+
+def test_a_wait_that_was_over_is_a_reason_to_leave_and_one_that_was_not_is_none() -> None:
+    for waited, is_right in ((21, True), (9, False)):
+        watched = Watched().job(0, phase="Waiting", pool="spot-a")
+        watched.job(waited, phase="Suspending", pool="spot-b", suspended=True)
+        watched.job(waited + 1, phase="Waiting", pool="spot-b", moves=1).gang(waited + 1, pool="spot-b")
+        watched.job(waited + 3, phase="Running", pool="spot-b", moves=1)
+        assert (deviations(record(watched), POLICY) == []) is is_right, f"after {waited} s of 20"
+
+
+def test_a_way_back_up_needs_a_policy_that_asks_for_it() -> None:
+    watched = moved()
+    watched.job(150, phase="Suspending", pool="spot-a", moves=1, suspended=True)
+    for uid, pod in watched.trace.pods.items():
+        watched.trace.pods[uid] = replace(pod, ended_at=pod.ended_at or after(150))
+    watched.job(155, phase="Waiting", pool="spot-a", moves=2)
+    watched.gang(155, attempt=5, node="n9").job(157, phase="Running", pool="spot-a", moves=2)
+    returning = replace(POLICY, return_after=timedelta(seconds=40))
+    assert deviations(record(watched), returning) == [], "it had stayed for longer than returnAfter"
+    assert deviations(record(watched), POLICY), "and without one it may not"
+
+
+def test_a_node_that_vanished_is_a_loss_when_it_was_missed() -> None:
+    watched = Watched().job(0, phase="Waiting", pool="spot-a").gang(0)
+    watched.job(1.5, phase="Running", pool="spot-a")
+    for uid, pod in watched.trace.pods.items():
+        watched.trace.pods[uid] = replace(pod, ended_at=after(103))
+    watched.job(102, phase="Suspending", pool="spot-b", suspended=True)
+    watched.job(104, phase="Waiting", pool="spot-b", moves=1).gang(104, pool="spot-b", node="n2")
+    watched.job(106, phase="Running", pool="spot-b", moves=1)
+    vanished = {"n1-0": after(100)}
+    assert deviations(record(watched, vanished), POLICY) == [], "no pod said so, and the node was gone"
+    assert deviations(record(watched), POLICY), "without it nothing was lost"
+
+
+def test_a_node_may_be_missed_late_by_who_was_dead_and_by_nobody_else() -> None:
+    watched = Watched().job(0, phase="Waiting", pool="spot-a").gang(0)
+    watched.job(1.5, phase="Running", pool="spot-a")
+    watched.evicted(100)
+    watched.job(101.5, phase="Running", pool="spot-a", restarts=1, evictions=1).gang(
+        102, attempt=1, node="n2"
+    )
+    for uid, pod in watched.trace.pods.items():
+        if pod.attempt == 1:
+            watched.trace.pods[uid] = replace(pod, ended_at=after(133))
+    # Within the window of the eviction; counted when somebody led again, 30 s later.
+    watched.job(131, phase="Suspending", pool="spot-b", suspended=True, restarts=1, evictions=2)
+    watched.job(134, phase="Waiting", pool="spot-b", moves=1, restarts=1).gang(134, pool="spot-b")
+    watched.job(136, phase="Running", pool="spot-b", moves=1, restarts=1)
+    two = replace(POLICY, tiers=(PolicyTier(pool="spot-a", max_failures=2), *POLICY.tiers[1:]))
+    seen = record(watched, {"n2-0": after(105)})
+    assert deviations(seen, two), "seen at once it was of the same outage"
+    assert deviations(replace(seen, kills=(after(106),)), two) == [], "a dead controller saw it afterwards"
