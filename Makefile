@@ -114,6 +114,8 @@ frameworks: venv ## run the examples' training with Ray and TensorFlow, 2 GB of 
 lock: venv ## pin every Python package with its hashes
 	@$(UV) pip compile --quiet --universal --python-version 3.11 --extra dev --generate-hashes \
 		--no-emit-index-url --no-annotate --no-header pyproject.toml -o requirements.lock
+	@$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-annotate --no-header fallback/requirements.in -o fallback/requirements.lock
 
 .PHONY: crds
 crds: tools ## regenerate the CRD charts from the pinned modules

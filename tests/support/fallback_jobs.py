@@ -161,6 +161,15 @@ def pods_of(client: KubeClient, name: str) -> list[Json]:
     return [pod for pod in client.list("v1", "Pod", namespace=NAMESPACE) if _is_of(pod, name)]
 
 
+def is_inactive(job: Json) -> bool:
+    """Whether JobSet calls a JobSet suspended, with no pod active."""
+    status = obj(job["status"])
+    conditions = {each["type"]: each["status"] for each in objects(status.get("conditions"))}
+    return conditions.get("Suspended") == "True" and all(
+        each["active"] == 0 for each in objects(status.get("replicatedJobsStatus"))
+    )
+
+
 def name_of(value: Json) -> str:
     """An object's name."""
     return str(obj(value["metadata"])["name"])
@@ -195,6 +204,8 @@ def stop_answering(client: KubeClient, node: str) -> None:
         {**each, "status": "Unknown", "reason": "NodeStatusUnknown"} if each.get("type") == "Ready" else each
         for each in conditions
     ]
+    if unknown == list(conditions):
+        return
     client.merge_patch("v1", "Node", node, {"status": {"conditions": unknown}}, subresource="status")
 
 

@@ -153,7 +153,7 @@ class Ladder:
         return (
             f"it never came about: {what}\nstate {self.state(name, kind)}\n"
             f"suspended {self.is_suspended(name, kind)}\npods {pods}\nsaid {self.said(name)}\n"
-            + "\n".join(str(line) for line in self._controller.log()[-40:] if name in str(line))
+            + "\n".join(str(line) for line in self._controller.log()[-40:])
         )
 
 

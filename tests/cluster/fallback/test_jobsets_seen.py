@@ -17,6 +17,7 @@ from tests.support.fallback_jobs import (
     end,
     fail,
     interrupt,
+    is_inactive,
     name_of,
     node_of,
     pods_of,
@@ -26,7 +27,7 @@ from tests.support.fallback_jobs import (
 )
 from tests.support.fallback_looking import Looker
 from tests.support.fallback_objects import NOW
-from tests.support.json_objects import obj, objects
+from tests.support.json_objects import obj
 
 if TYPE_CHECKING:
     from rehearsal.kube.client import KubeClient
@@ -87,16 +88,16 @@ def test_a_suspended_job_is_not_gone_while_a_pod_of_it_terminates(cluster: Ladde
     with applied(client, real_jobset("slow", annotations=NEVER_ENDS)) as name:
         looker = running(client, name)
         suspended(looker)
-        seen = looker.wait(lambda seen: seen.at_rest, "JobSet calls it suspended")
-        (status,) = objects(obj(looker.job()["status"])["replicatedJobsStatus"])
-        assert (status["active"], seen.pods_left) == (0, 2), (
+        looker.wait(lambda _: is_inactive(looker.job()), "JobSet calls it suspended")
+        seen = looker.look()
+        assert (seen.at_rest, seen.pods_left) == (False, 2), (
             "`active` says none, and both pods still write to the checkpoint"
         )
         first, second = pods_of(client, name)
         end(client, first)
         looker.wait(lambda seen: seen.pods_left == 1, "one has ended")
         end(client, second)
-        looker.wait(lambda seen: seen.pods_left == 0, "both have")
+        looker.wait(lambda seen: seen.at_rest and seen.pods_left == 0, "both have")
 
 
 def test_an_evicted_pod_is_a_loss_and_its_peers_are_not(cluster: LadderCluster) -> None:

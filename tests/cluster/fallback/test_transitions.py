@@ -16,6 +16,7 @@ from tests.support.fallback_jobs import (
     end,
     fail,
     interrupt,
+    is_inactive,
     name_of,
     node_of,
     pods_of,
@@ -105,7 +106,7 @@ def test_a_job_is_resumed_when_the_last_pod_has_ended_and_not_before(ladder: Lad
         evict_one(client, name)
         ladder.wait_phase(name, "Suspending")
         jobset_says_so = 'JobSet calls it suspended, with "active" at 0'
-        ladder.wait(lambda: _is_inactive(ladder.job(name)), name, jobset_says_so)
+        ladder.wait(lambda: is_inactive(ladder.job(name)), name, jobset_says_so)
         first, last = pods_of(client, name)
         end(client, first)
         ladder.wait(lambda: len(pods_of(client, name)) == 1, name, "one is left")
@@ -114,14 +115,6 @@ def test_a_job_is_resumed_when_the_last_pod_has_ended_and_not_before(ladder: Lad
         end(client, last)
         ladder.wait_running(name, "cpu")
         assert not gangs.overlaps, "never two gangs at once"
-
-
-def _is_inactive(job: Json) -> bool:
-    status = obj(job["status"])
-    conditions = {each["type"]: each["status"] for each in objects(status.get("conditions"))}
-    return conditions.get("Suspended") == "True" and all(
-        each["active"] == 0 for each in objects(status.get("replicatedJobsStatus"))
-    )
 
 
 def test_a_wave_of_reclaims_counts_once(ladder: Ladder) -> None:
@@ -156,9 +149,13 @@ def test_a_machine_that_stops_answering_is_given_its_time_and_then_up(ladder: La
     with applied(client, real_jobset("unreachable", pods=1, annotations=NEVER_ENDS)) as name:
         ladder.wait_running(name, "spot-a", pods=1)
         node = node_of(workers(client, name)[0])
-        stop_answering(client, node)
-        ladder.wait_phase(name, "Waiting")
-        ladder.wait_phase(name, "Suspending")
+
+        def is_suspending() -> bool:
+            # A heartbeat that was on its way may come after it.
+            stop_answering(client, node)
+            return ladder.state(name).get("phase") == "Suspending"
+
+        ladder.wait(is_suspending, name, "it is not waited for any longer")
         ladder.wait(lambda: not workers(client, name), name, "its pod is told to end, and nobody hears it")
         assert ladder.state(name)["evictions"] == 1, "it is taken for lost"
         assert ladder.is_suspended(name), (

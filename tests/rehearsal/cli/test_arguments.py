@@ -30,6 +30,12 @@ def test_bench_needs_no_stack() -> None:
     assert (asked.stack, asked.repetitions) == ("local", 3), "`make bench` names none"
 
 
+def test_a_fault_run_and_its_size_are_asked_for_by_numbers() -> None:
+    asked = parse(["chaos", "--seed", "7", "--jobs", "20", "--rounds", "3"])
+    assert (asked.stack, asked.seed, asked.jobs, asked.rounds) == ("local", 7, 20, 3), "as asked"
+    assert parse(["chaos"]).jobs == 200, "hundreds, unless told otherwise"
+
+
 @pytest.mark.parametrize("wrong", [["up"], ["fly", "local"], ["crash", "local", "--sample", "0"], []])
 def test_a_command_line_that_is_not_understood_ends_with_code_2(
     wrong: list[str], capsys: pytest.CaptureFixture[str]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from rehearsal.errors import RehearsalError
@@ -10,6 +12,9 @@ from rehearsal.scenes.ladder_walk import HEADS, LadderWalk, unmet_by_walk, walk_
 from rehearsal.scenes.training_twin import like_namespace
 from tests.support.json_objects import obj, objects
 from tests.support.ladder_walks import move, walk
+
+if TYPE_CHECKING:
+    from scheduling.json import Json
 
 
 def test_a_walk_down_and_back_up_is_as_it_should_be() -> None:
@@ -78,6 +83,6 @@ def test_a_twin_has_the_labels_and_bindings_of_its_model() -> None:
     assert (obj(bound["metadata"])["namespace"], bound["roleRef"]) == ("twin", {"name": "r"}), "in the twin"
 
 
-def _policy(namespace: str, *pools: str) -> dict[str, object]:
-    tiers = [{"pool": pool, "facts": {"of": pool}} for pool in pools]
+def _policy(namespace: str, *pools: str) -> Json:
+    tiers: list[Json] = [{"pool": pool, "facts": {"of": pool}} for pool in pools]
     return {"metadata": {"namespace": namespace}, "spec": {"tiers": tiers}}

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from rehearsal.witness.moves import moves_of
 from rehearsal.witness.overlaps import overlap
 from rehearsal.witness.traces import JobTrace
 from tests.support.witnessed import Watched, after, job, moved, pod
+
+if TYPE_CHECKING:
+    from scheduling.json import Json
 
 
 def test_each_state_of_a_pod_is_dated_when_it_was_first_seen() -> None:
@@ -58,7 +63,7 @@ def test_pods_that_a_fresh_list_does_not_show_have_ended() -> None:
         (pod("b", owner="job-2"), True),
     ],
 )
-def test_a_pod_of_another_gang_is_told_apart(other: dict[str, object], beside: bool) -> None:
+def test_a_pod_of_another_gang_is_told_apart(other: Json, beside: bool) -> None:
     trace = JobTrace(name="train")
     trace.take_pod(pod("a"), after(0))
     seen = trace.take_pod(other, after(1))
