@@ -97,6 +97,10 @@ def render_configuration(
             # One of each runs: waiting 15 s for the lease of the one that was killed gains nothing.
             _extra_argument("kube-controller-manager", "leader-elect", "false"),
             _extra_argument("kube-scheduler", "leader-elect", "false"),
+            # By itself it makes 20 requests a second, which is a minute and more for a hundred Jobs that restart at once:
+            # what is measured then is this limit, and clouds raise it for clusters of any size.
+            _extra_argument("kube-controller-manager", "kube-api-qps", "500"),
+            _extra_argument("kube-controller-manager", "kube-api-burst", "1000"),
         ],
     }
     return f"{yaml.safe_dump(configuration, sort_keys=False)}---\n{_stages()}"

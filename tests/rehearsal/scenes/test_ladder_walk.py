@@ -70,11 +70,12 @@ def test_a_stack_without_a_long_ladder_is_told_what_to_add() -> None:
 
 
 def test_a_twin_has_the_labels_and_bindings_of_its_model() -> None:
-    labels = {"holdfast.dev/training": "true", "kubernetes.io/metadata.name": "vision"}
-    binding = {
+    labels: Json = {"holdfast.dev/training": "true", "kubernetes.io/metadata.name": "vision"}
+    subjects: list[Json] = [{"name": "controller"}]
+    binding: Json = {
         "metadata": {"name": "jobs", "namespace": "vision"},
         "roleRef": {"name": "r"},
-        "subjects": [{}],
+        "subjects": subjects,
     }
     namespace, bound = like_namespace({"metadata": {"name": "vision", "labels": labels}}, [binding], "twin")
     assert obj(namespace["metadata"]) == {"name": "twin", "labels": {"holdfast.dev/training": "true"}}, (
