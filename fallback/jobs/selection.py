@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 from fallback.holding.placeholders import hold_toleration
 from fallback.jobs.values import mapping, metadata_of, objects, text
 from scheduling.labels import (
+    AKS_PRIORITY,
+    AKS_SCALE_SET_PRIORITY,
     CAPACITY_TYPE,
     COMPUTE_CLASS,
     FOLLOWS,
@@ -24,7 +26,9 @@ if TYPE_CHECKING:
 
 # What pods select capacity by. All of them go when a pool is selected: one left over from a spot tier would make the
 # on-demand tier unschedulable for ever.
-CAPACITY_KEYS: Final = frozenset({CAPACITY_TYPE, GKE_SPOT, GKE_PROVISIONING, COMPUTE_CLASS})
+CAPACITY_KEYS: Final = frozenset(
+    {CAPACITY_TYPE, GKE_SPOT, GKE_PROVISIONING, COMPUTE_CLASS, AKS_SCALE_SET_PRIORITY, AKS_PRIORITY}
+)
 
 
 def followers(templates: Sequence[Json]) -> tuple[bool, ...]:
