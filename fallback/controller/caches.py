@@ -111,9 +111,13 @@ class Caches:
         return [child for cache in self.children.values() for child in cache.find(OF_JOB, of_job)]
 
     def keys_on(self, node: str) -> Iterable[JobKey]:
-        """Return every job with a pod on a node."""
+        """Return every job with a pod on a node, and those for which placeholders stand there."""
         on_it = [pod for cache in self.pods.values() for pod in cache.find(ON_NODE, node)]
-        return {key for pod in on_it if (key := job_of_pod(pod)) is not None}
+        placeholders = self.placeholders.find(ON_NODE, node)
+        holders = {uid for pod in placeholders for uid in held_for(name_of(pod), pod)}
+        return {key for pod in on_it if (key := job_of_pod(pod)) is not None} | {
+            key for uid in holders for key in self.keys_with_uid(uid)
+        }
 
     def is_used(self, node: str) -> bool:
         """Whether a node has a training pod or a placeholder."""

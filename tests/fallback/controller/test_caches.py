@@ -92,6 +92,17 @@ def test_each_object_wakes_its_job_and_no_other() -> None:
     assert woken == [RAY], "the RayJob of the same name is another job"
 
 
+def test_the_node_of_a_placeholder_wakes_the_job_that_it_is_held_for() -> None:
+    caches = training()
+    caches.placeholders.put(named("hold", labels={HELD_FOR: UID}, spec={"nodeName": "above"}))
+    woken = woken_by(caches)
+    caches.nodes.put(node("above"))
+    caches.claims.put(named("claim", status={"nodeName": "above"}))
+    assert woken == [TRAIN] * 2, (
+        "that its node is there, and later tainted, is what the way back up waits for"
+    )
+
+
 def test_a_ladder_or_a_pool_that_changes_wakes_every_job_it_concerns() -> None:
     caches = training()
     woken = woken_by(caches)

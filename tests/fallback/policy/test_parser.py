@@ -120,6 +120,7 @@ def test_what_a_stack_writes_is_read_as_it_was_meant() -> None:
         labels={"holdfast.dev/pool": "a-spot"},
         taints=(SPOT,),
         machine=MachineSize(vcpus=96, memory_mib=1152, gpus=8),
+        largest=MachineSize(vcpus=96, memory_mib=1152, gpus=8),
         max_nodes=4,
     )
     policy = parse_policy({"spec": ladder_spec(ladder, {"a-spot": facts})})
