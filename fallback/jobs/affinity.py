@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fallback.jobs.selection import CAPACITY_KEYS
 from fallback.jobs.values import mapping, objects, text
-from scheduling.labels import POOL
+from scheduling.labels import CAPACITY_KEYS, POOL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -25,12 +25,13 @@ from fallback.jobs.rayjob_status import (
     outcome_of,
 )
 from fallback.jobs.rayjob_successor import can_have_successor, succeeded, successor
-from fallback.jobs.selection import CAPACITY_KEYS, pool_of, selecting, selector_of
+from fallback.jobs.selection import pool_of, selecting, selector_of
 from fallback.jobs.shapes import shape_of
 from fallback.jobs.sight import first_sight
 from fallback.jobs.succession import Succession
 from fallback.jobs.values import mapping, uid_of
 from fallback.ladder.observation import Outcome
+from scheduling.labels import CAPACITY_KEYS
 
 if TYPE_CHECKING:
     from fallback.jobs.memory import JobMemory

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fallback.jobs.values import mapping, metadata_of, name_of, namespace_of, owner_of, text, uid_of
-from scheduling.labels import STATE
+from scheduling.labels import RECREATE, STATE
 
 if TYPE_CHECKING:
     from scheduling.json import Json
 
-# On a RayJob: it may be made anew when it has failed by an eviction ("true").
-RECREATE: Final = "fallback.holdfast.dev/recreate"
 # On one that has a successor: its name. On the successor: the name of the first of the line.
 SUCCESSOR: Final = "fallback.holdfast.dev/successor"
 FIRST: Final = "fallback.holdfast.dev/successor-of"

@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from fallback.holding.placeholders import hold_toleration
 from fallback.jobs.values import mapping, metadata_of, objects, text
-from scheduling.labels import (
-    AKS_PRIORITY,
-    AKS_SCALE_SET_PRIORITY,
-    CAPACITY_TYPE,
-    COMPUTE_CLASS,
-    FOLLOWS,
-    FOLLOWS_VALUE,
-    GKE_PROVISIONING,
-    GKE_SPOT,
-    HELD_FOR,
-    POOL,
-)
+from scheduling.labels import CAPACITY_KEYS, FOLLOWS, FOLLOWS_VALUE, HELD_FOR, POOL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from scheduling.json import Json, JsonValue
-
-# What pods select capacity by. All of them go when a pool is selected: one left over from a spot tier would make the
-# on-demand tier unschedulable for ever.
-CAPACITY_KEYS: Final = frozenset(
-    {CAPACITY_TYPE, GKE_SPOT, GKE_PROVISIONING, COMPUTE_CLASS, AKS_SCALE_SET_PRIORITY, AKS_PRIORITY}
-)
 
 
 def followers(templates: Sequence[Json]) -> tuple[bool, ...]:

@@ -62,8 +62,9 @@ def _counted_report(before: JobState, after: JobState, policy: Policy) -> tuple[
     return (
         Report(
             reason=f"{after.outage_kind.value}Counted",
-            message=f"{after.pool} has cost {spent} failures"
-            + (f" of {limit}." if limit is not None else "."),
+            message=f"{after.pool} has cost {spent} of {limit} failures."
+            if limit is not None
+            else f"{after.pool} has cost {spent} failures so far.",
         ),
     )
 
