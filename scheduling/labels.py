@@ -33,6 +33,13 @@ STATE: Final = "fallback.holdfast.dev/state"
 # Annotation on a job that follows: what admission took out of the manifest, as JSON.
 ORIGINAL: Final = "fallback.holdfast.dev/original"
 
+# Annotation on a RayJob: one that failed by an eviction may be made anew under another name ("true").
+RECREATE: Final = "fallback.holdfast.dev/recreate"
+
+# Annotation on a Namespace: the volume claims, with commas between them, that its jobs may mount although they follow a
+# ladder, since nothing ties these to a zone.
+VOLUME_CLAIMS: Final = "holdfast.dev/volume-claims"
+
 # On a node, as label and as taint: capacity that is held for the job of this uid, and for no other.
 HELD_FOR: Final = "holdfast.dev/held-for"
 
@@ -58,6 +65,19 @@ AKS_SPOT_VALUE: Final = "spot"
 
 # On the nodes of a ComputeClass, and what pods select one by.
 COMPUTE_CLASS: Final = "cloud.google.com/compute-class"
+
+# What pods select capacity by, on any cloud, other than by a pool's name. All of them go when a pool is selected: one left
+# over from a spot tier would make the on-demand tier unschedulable for ever.
+CAPACITY_KEYS: Final = frozenset(
+    {CAPACITY_TYPE, GKE_SPOT, GKE_PROVISIONING, COMPUTE_CLASS, AKS_SCALE_SET_PRIORITY, AKS_PRIORITY}
+)
+
+# Labels that clouds, Kubernetes and the makers of devices put on nodes by themselves, by the domain of their keys: what
+# declares a pool does not know all of them. RE2 and Python read it alike.
+GIVEN_LABEL_PATTERN: Final = (
+    r"^([^/]*\.)?(kubernetes\.io|k8s\.io|x-k8s\.io|karpenter\.sh|k8s\.aws|aws\.com|amazonaws\.com|google\.com|gke\.io|azure\.com"
+    r"|nvidia\.com|amd\.com|intel\.com)/"
+)
 
 ARCH: Final = "kubernetes.io/arch"
 INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from scheduling.labels import POOL, CapacityType
 from scheduling.machines import Machine
 from scheduling.pools import Pool
+from scheduling.reachability.allocatable import Provisioner, room_of
+from scheduling.reachability.facts import MachineRoom
+from scheduling.reachability.rooms import telling_rooms
 from scheduling.taints import Taint
 
 
@@ -20,16 +23,19 @@ class MachineSize:
 
 @dataclass(frozen=True, kw_only=True)
 class PoolFacts:
-    """How a pool's machines are bought, what its nodes carry, what each has at least, how many there may be.
+    """How a pool's machines are bought, what its nodes carry, what each has at least and at most, how many there may be.
 
-    `taints` are all that a node of the pool has, those which the cloud adds among them.
+    `taints` are all that a node of the pool has, those which the cloud adds among them. `rooms` is what pods get of
+    its machines, of those that tell all there is to tell; empty where that is not known.
     """
 
     capacity: CapacityType
     labels: Mapping[str, str]
     taints: tuple[Taint, ...]
     machine: MachineSize
+    largest: MachineSize
     max_nodes: int
+    rooms: tuple[MachineRoom, ...] = ()
 
 
 def pool_facts(
@@ -37,14 +43,21 @@ def pool_facts(
     machines: Sequence[Machine],
     taints: Sequence[Taint],
     labels: Mapping[str, str] | None = None,
+    provisioner: Provisioner | None = None,
 ) -> PoolFacts:
-    """The facts of a pool of these machines, one or more, whose nodes have `labels` beside the pool's name."""
+    """The facts of a pool of these machines, one or more, whose nodes have `labels` beside the pool's name.
+
+    `provisioner` is who makes its nodes: without it what pods get of them is not known.
+    """
+    rooms = () if provisioner is None else tuple(room_of(machine, provisioner) for machine in machines)
     return PoolFacts(
         capacity=pool.capacity,
         labels={POOL: pool.name, **(labels or {})},
         taints=tuple(taints),
         machine=smallest(machines),
+        largest=largest(machines),
         max_nodes=pool.max_nodes,
+        rooms=telling_rooms(rooms),
     )
 
 
@@ -54,4 +67,13 @@ def smallest(machines: Sequence[Machine]) -> MachineSize:
         vcpus=min(machine.vcpus for machine in machines),
         memory_mib=min(machine.memory_mib for machine in machines),
         gpus=min(machine.gpus for machine in machines),
+    )
+
+
+def largest(machines: Sequence[Machine]) -> MachineSize:
+    """What none of the machines has more of."""
+    return MachineSize(
+        vcpus=max(machine.vcpus for machine in machines),
+        memory_mib=max(machine.memory_mib for machine in machines),
+        gpus=max(machine.gpus for machine in machines),
     )

@@ -28,6 +28,10 @@ class MachineRoom:
         """How many pods of these requests fit on one such machine."""
         return min(requests.times_in(self.room), self.most_pods)
 
+    def size(self) -> tuple[int, int, int]:
+        """By what machines are compared where one is to be named."""
+        return (self.room.gpus, self.room.memory_mib, self.room.cpu_millis)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:

@@ -3,15 +3,17 @@
 All are judged, since one that is broken is broken whatever an unknown one beside it turns out to be.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from scheduling.labels import ON_DEMAND
+from scheduling.reachability import words
+from scheduling.reachability.affinity import any_holds, keys_of, label_of
 from scheduling.reachability.facts import MachineRoom, PoolFacts
-from scheduling.reachability.shape import Shape
+from scheduling.reachability.growth import places
+from scheduling.reachability.shape import Shape, total, widest
 from scheduling.tolerations import untolerated
-from scheduling.unknown import UNKNOWN, Unknown
+from scheduling.unknown import UNKNOWN
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +23,11 @@ class Broken:
     link: str
     reason: str
     mend: str = ""
+
+    @classmethod
+    def by(cls, link: str, said: words.Words, **values: object) -> "Broken":
+        """The link is broken, in these words."""
+        return cls(link=link, reason=said.reason.format(**values), mend=said.mend.format(**values))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,10 +52,11 @@ def accelerator(shape: Shape, pool: PoolFacts) -> Iterator[Doubt]:
     if pool.unread_machines:
         yield Untold(link="accelerator", reason=_not_in_table(pool))
         return
-    yield Broken(
-        link="accelerator",
-        reason=f"its machines have {' and '.join(kinds) or 'no GPUs'}, not {shape.accelerator}",
-        mend=f"Give the pool machine types with {shape.accelerator}, or the ladder a pool that has them.",
+    yield Broken.by(
+        "accelerator",
+        words.ACCELERATOR,
+        kinds=" and ".join(kinds) or "no GPUs",
+        accelerator=shape.accelerator,
     )
 
 
@@ -58,17 +66,27 @@ def selector(shape: Shape, pool: PoolFacts) -> Iterator[Doubt]:
         if shape.selector:
             yield Untold(link="selector", reason="its nodes' labels are not known yet")
         return
-    for key, value in shape.selector.items():
-        there = pool.labels.get(key)
+    for key, value in sorted(shape.selector.items()):
+        there = label_of(pool.labels, key)
         if there is UNKNOWN:
             yield Untold(link="selector", reason=f"its nodes' label {key} is not known yet")
         elif there != value:
-            has = "have no such label" if there is None else f"have {key}={there}"
-            yield Broken(
-                link="selector",
-                reason=f"the pods select {key}={value}, and its nodes {has}",
-                mend=f"Leave {key} out of the job, or label the pool's nodes so.",
-            )
+            has = words.NO_SUCH_LABEL if there is None else words.OTHER_LABEL.format(key=key, there=there)
+            yield Broken.by("selector", words.SELECTOR, key=key, value=value, has=has)
+
+
+def affinity(shape: Shape, pool: PoolFacts) -> Iterator[Doubt]:
+    """One of the alternatives that the pods require is true of the nodes."""
+    if not shape.affinity:
+        return
+    holds = UNKNOWN if pool.labels is UNKNOWN else any_holds(shape.affinity, pool.labels)
+    keys = ", ".join(keys_of(shape.affinity))
+    if holds is UNKNOWN:
+        yield Untold(
+            link="affinity", reason=f"whether its nodes have what is asked of {keys} is not known yet"
+        )
+    elif not holds:
+        yield Broken.by("affinity", words.AFFINITY, keys=keys)
 
 
 def taints(shape: Shape, pool: PoolFacts) -> Iterator[Doubt]:
@@ -78,11 +96,7 @@ def taints(shape: Shape, pool: PoolFacts) -> Iterator[Doubt]:
         yield Untold(link="taints", reason=f"its {which} are not known yet")
         return
     for taint in untolerated(pool.taints, (*shape.tolerations, *pool.given_to(shape.requests))):
-        yield Broken(
-            link="taints",
-            reason=f"taint {taint.key}={taint.value}:{taint.effect} is not tolerated",
-            mend="Let admission add the toleration to pods that ask for this pool, or give it to the jobs.",
-        )
+        yield Broken.by("taints", words.TAINT, taint=f"{taint.key}={taint.value}:{taint.effect}")
 
 
 def machine(shape: Shape, pool: PoolFacts) -> Iterator[Doubt]:
@@ -98,13 +112,9 @@ def machine(shape: Shape, pool: PoolFacts) -> Iterator[Doubt]:
     if not pool.machines:
         yield Untold(link="machine", reason="it names no machine type")
         return
-    largest = max(
-        pool.machines, key=lambda each: (each.room.gpus, each.room.memory_mib, each.room.cpu_millis)
-    )
-    yield Broken(
-        link="machine",
-        reason=f"no machine of it has room for a pod of {shape.requests}: {largest.name} has {largest.room} left for pods",
-        mend="Ask for less, or give the pool larger machines.",
+    largest = max(pool.machines, key=MachineRoom.size)
+    yield Broken.by(
+        "machine", words.MACHINE, requests=shape.requests, machine=largest.name, room=largest.room
     )
 
 
@@ -112,23 +122,23 @@ def gang(shape: Shape, pool: PoolFacts) -> Iterator[Doubt]:
     """All pods of the gang fit at once on as many nodes as the pool may have."""
     if pool.machines is UNKNOWN:
         return
-    fitting = [each for each in pool.machines if each.pods_of(shape.requests)]
-    rooms = [_room(each, shape, pool) for each in fitting]
-    if any(room is None or (isinstance(room, int) and room >= shape.pods) for room in rooms):
-        return
-    if UNKNOWN in rooms:
+    room = places(shape.requests, pool.machines, pool.limits)
+    if room is UNKNOWN:
         yield Untold(link="gang", reason="how many nodes it may have is not known yet")
         return
-    known = [room for room in rooms if isinstance(room, int)]
-    if not known or pool.unread_machines:
+    if room.surely is None or room.at_most is None or room.surely >= shape.pods:
         return
-    best = max(known)
-    wide = max(fitting, key=lambda each: each.pods_of(shape.requests)).pods_of(shape.requests)
-    yield Broken(
-        link="gang",
-        reason=f"it may have room for {best} of the {shape.pods} pods that have to run together",
-        mend=f"Let it have {-(-shape.pods // wide)} nodes or more (`maxNodes`), or declare a smaller gang.",
-    )
+    wide = max((each.pods_of(shape.requests) for each in pool.machines), default=0)
+    if not wide or pool.unread_machines:
+        return
+    if room.at_most >= shape.pods:
+        yield Untold(
+            link="gang",
+            reason=f"it surely has room for {room.surely} of the {shape.pods} pods that have to run together, and for more "
+            "where its smaller machines are bought",
+        )
+        return
+    yield Broken.by("gang", words.TOO_MANY, room=room.at_most, pods=shape.pods, nodes=-(-shape.pods // wide))
 
 
 def zones(shape: Shape, pool: PoolFacts) -> Iterator[Doubt]:
@@ -138,16 +148,16 @@ def zones(shape: Shape, pool: PoolFacts) -> Iterator[Doubt]:
     if pool.zones is UNKNOWN:
         yield Untold(link="zones", reason="its zones are not known yet")
     elif not shape.zones & pool.zones:
-        yield Broken(
-            link="zones",
-            reason=f"the pods' volumes are in {', '.join(sorted(shape.zones))}, its nodes in "
-            f"{', '.join(sorted(pool.zones))}",
-            mend="Keep checkpoints in the bucket or on a volume that is not tied to a zone.",
+        yield Broken.by(
+            "zones",
+            words.ZONES,
+            volumes=", ".join(sorted(shape.zones)),
+            nodes=", ".join(sorted(pool.zones)),
         )
 
 
 #: In the order in which a reader looks for the fault.
-LINKS: Final[tuple[Link, ...]] = (accelerator, selector, taints, machine, gang, zones)
+LINKS: Final[tuple[Link, ...]] = (accelerator, selector, affinity, taints, machine, gang, zones)
 
 
 def doubts(shape: Shape, pool: PoolFacts) -> tuple[Doubt, ...]:
@@ -163,16 +173,23 @@ def capacity(pool: PoolFacts, *, is_last: bool) -> Iterator[Doubt]:
         yield Untold(link="capacity", reason="whether it is on-demand is not known yet")
         return
     kinds = " or ".join(sorted(pool.capacity_types)) or "no"
-    yield Broken(
-        link="capacity",
-        reason=f"{pool.maker} makes {kinds} nodes and not {ON_DEMAND} ones alone",
-        mend="Append a tier with an on-demand pool, or say `maxFailures: -1` on this one to stay there for ever.",
-    )
+    yield Broken.by("capacity", words.CAPACITY, maker=pool.maker, kinds=kinds)
 
 
-def _room(each: MachineRoom, shape: Shape, pool: PoolFacts) -> int | Unknown | None:
-    nodes = pool.limits.nodes_of(each)
-    return nodes * each.pods_of(shape.requests) if isinstance(nodes, int) else nodes
+def together(shapes: Sequence[Shape], pool: PoolFacts) -> Iterator[Doubt]:
+    """Several shapes that run at once ask for no more than all nodes of the pool have.
+
+    Whether they can be packed so is not asked: what is refused here has no room however it is packed.
+    """
+    nodes = pool.limits.nodes
+    if len(shapes) < 2 or pool.machines is UNKNOWN or pool.unread_machines or not pool.machines:
+        return
+    if not isinstance(nodes, int):
+        return
+    most = widest([each.room for each in pool.machines]).times(nodes)
+    asked = total([shape.requests.times(shape.pods) for shape in shapes])
+    if not asked.fits_in(most):
+        yield Broken.by("gang", words.TOO_MUCH, room=most, total=asked)
 
 
 def _not_in_table(pool: PoolFacts) -> str:

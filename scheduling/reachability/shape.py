@@ -1,9 +1,11 @@
 """Shapes: what the jobs of a training namespace look like. The jobs themselves come later, and are in no program."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from scheduling.reachability import words
+from scheduling.reachability.affinity import Term
 from scheduling.tolerations import Toleration
 
 
@@ -24,7 +26,7 @@ class Resources:
         )
 
     def times_in(self, room: "Resources") -> int:
-        """How often it fits side by side; the room's own count of pods bounds what requests nothing."""
+        """How often it fits side by side; what requests nothing does without end."""
         ratios = [
             there // wanted
             for wanted, there in (
@@ -34,17 +36,48 @@ class Resources:
             )
             if wanted > 0
         ]
-        return max(0, min(ratios)) if ratios else MOST_PODS
+        return max(0, min(ratios)) if ratios else _WITHOUT_END
+
+    def times(self, count: int) -> "Resources":
+        """So many of it."""
+        return Resources(
+            cpu_millis=self.cpu_millis * count, memory_mib=self.memory_mib * count, gpus=self.gpus * count
+        )
 
     def __str__(self) -> str:
-        """As a message names it: `8 GPUs, 90 CPU, 900 GiB`."""
-        cpu = f"{self.cpu_millis / 1000:g} CPU"
-        memory = f"{self.memory_mib / 1024:g} GiB" if self.memory_mib >= _GIB else f"{self.memory_mib} MiB"
+        """As a message names it: `8 GPUs, 90 CPU, 900 GiB`; of GiB tenths, cut off, as the API server can write them too."""
+        cpu = f"{_decimal(self.cpu_millis, 1000)} CPU"
+        tenths = self.memory_mib * 10 // _GIB
+        memory = f"{_decimal(tenths, 10)} GiB" if self.memory_mib >= _GIB else f"{self.memory_mib} MiB"
         gpus = {0: (), 1: ("1 GPU",)}.get(self.gpus, (f"{self.gpus} GPUs",))
         return ", ".join((*gpus, cpu, memory))
 
 
 _GIB: Final = 1024
+_WITHOUT_END: Final = 2**31
+
+
+def _decimal(parts: int, of: int) -> str:
+    return str(parts // of) if parts % of == 0 else f"{parts / of:g}"
+
+
+def total(parts: Sequence[Resources]) -> Resources:
+    """All of them together."""
+    return Resources(
+        cpu_millis=sum(each.cpu_millis for each in parts),
+        memory_mib=sum(each.memory_mib for each in parts),
+        gpus=sum(each.gpus for each in parts),
+    )
+
+
+def widest(rooms: Sequence[Resources]) -> Resources:
+    """The most of each that one of the rooms has."""
+    return Resources(
+        cpu_millis=max((each.cpu_millis for each in rooms), default=0),
+        memory_mib=max((each.memory_mib for each in rooms), default=0),
+        gpus=max((each.gpus for each in rooms), default=0),
+    )
+
 
 #: A kubelet's default; what each cloud sets is in `allocatable`.
 MOST_PODS: Final = 110
@@ -57,7 +90,7 @@ class Shape:
     """One kind of job: a gang of `pods`, all there at once, each with these requests.
 
     `accelerator` is the kind of GPU as its cloud spells it, None where any will do. `selector` is what its pods select
-    beside their tier's pool, `tolerations` what they tolerate before admission adds to it, `zones` where their volumes
+    beside their tier's pool, `affinity` the alternatives of which its nodes must answer one, `tolerations` what they tolerate before admission adds to it, `zones` where their volumes
     are, None where nothing ties them to a zone.
     """
 
@@ -66,11 +99,12 @@ class Shape:
     requests: Resources
     accelerator: str | None = None
     selector: Mapping[str, str] = field(default_factory=dict[str, str])
+    affinity: tuple[Term, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     zones: frozenset[str] | None = None
 
     @property
     def title(self) -> str:
         """How a message names it."""
-        gang = "a pod" if self.pods == 1 else f"{self.pods} pods"
-        return f"shape {self.name} ({gang} of {self.requests})"
+        gang = words.ALONE if self.pods == 1 else words.GANG.format(pods=self.pods)
+        return words.SHAPE.format(name=self.name, gang=gang, requests=self.requests)

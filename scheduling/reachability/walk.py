@@ -4,13 +4,14 @@ A tier on which no pod can be placed costs no failures: nothing runs there that 
 leads past it, and a job that meets one without is stuck for ever with on-demand capacity below it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from scheduling.ladder import FOREVER
+from scheduling.reachability import words
 from scheduling.reachability.facts import PoolFacts, TierFacts
-from scheduling.reachability.links import Broken, Doubt, Untold, capacity, doubts
+from scheduling.reachability.links import Broken, Doubt, Untold, capacity, doubts, together
 from scheduling.reachability.shape import Shape
 from scheduling.unknown import UNKNOWN, Unknown
 
@@ -48,7 +49,7 @@ class Step:
     def title(self) -> str:
         """How a message names the tier: `tier 3 → pool a100`."""
         pool = "not known yet" if self.tier.pool is UNKNOWN else self.tier.pool
-        return f"tier {self.tier.number} → pool {pool}"
+        return words.TIER.format(number=self.tier.number, pool=pool)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,10 +69,35 @@ class Walk:
 
 def walk(shape: Shape, tiers: Sequence[TierFacts]) -> Walk:
     """Walk a ladder of one tier or more."""
+
+    def doubts_at(tier: TierFacts, is_last: bool) -> Iterator[Doubt]:
+        return tier_doubts(shape, tier, is_last=is_last)
+
+    return _walked(shape, tiers, doubts_at)
+
+
+def walk_together(shapes: Sequence[Shape], tiers: Sequence[TierFacts]) -> Walk:
+    """Walk a ladder with all shapes of one job, which are on the same tier at any time; the walk is that of the first.
+
+    A tier takes the job if it takes each of them, and all at once.
+    """
+
+    def doubts_at(tier: TierFacts, is_last: bool) -> Iterator[Doubt]:
+        for shape in shapes:
+            yield from tier_doubts(shape, tier, is_last=is_last)
+        if len(tier.makers) == 1:
+            yield from together(shapes, tier.makers[0])
+
+    return _walked(shapes[0], tiers, doubts_at)
+
+
+def _walked(
+    shape: Shape, tiers: Sequence[TierFacts], doubts_at: Callable[[TierFacts, bool], Iterator[Doubt]]
+) -> Walk:
     steps: list[Step] = []
     for tier in tiers:
         is_last = tier is tiers[-1]
-        step = Step(tier=tier, doubts=tuple(tier_doubts(shape, tier, is_last=is_last)))
+        step = Step(tier=tier, doubts=tuple(doubts_at(tier, is_last)))
         end = outcome_at(step, is_last=is_last)
         before, steps = tuple(steps), [*steps, step]
         if end is not None:
@@ -85,11 +111,17 @@ def _is_certain(end: Outcome, before: Sequence[Step]) -> bool:
     """Whether nothing unknown on the tiers before can change where the walk ends.
 
     To arrive, each of them must surely be left. To fail, it is enough that none of them may be on-demand and take the
-    job: stuck above or fallen off below, it does not arrive.
+    job: stuck above or fallen off below, it does not arrive. To stay on spot takes both.
     """
-    if end in {Outcome.ARRIVES, Outcome.STAYS}:
-        return all(leaves(step) is True for step in before)
-    return not any(may_arrive(step) for step in before)
+    all_left = all(leaves(step) is True for step in before)
+    none_arrives = not any(may_arrive(step) for step in before)
+    match end:
+        case Outcome.ARRIVES:
+            return all_left
+        case Outcome.STAYS:
+            return all_left and none_arrives
+        case _:
+            return none_arrives
 
 
 def may_arrive(step: Step) -> bool:
