@@ -1,0 +1,25 @@
+"""A control plane goes when its folder's tests are done: sixteen of them idle cost as much as a core."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Folder(pytest.Package):
+    """A folder of tests: what its `conftest.py` makes with the scope "package" ends with it.
+
+    pytest knows such a scope of folders with an `__init__.py` alone, and takes others for the whole session.
+    """
+
+    def setup(self) -> None:
+        """There is no `__init__.py` to import."""
+
+
+def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector:
+    """Collect each folder below this one as such."""
+    return Folder.from_parent(parent, path=path)  # pyright: ignore[reportUnknownMemberType]  # pytest leaves it untyped
