@@ -12,8 +12,10 @@ ROUNDS ?=
 BIN    := .venv/bin
 RUN    := $(BIN)/python -m rehearsal
 UV     := $(BIN)/uv
+# Two at a time, by file: one after the other they would take CI's hour and a half.
+PYTEST := $(BIN)/pytest -n 2 --dist loadfile
 
-# Set where a session or another checkout must not be disturbed.
+# The engine is pinned: it need not look for a newer one.
 export PULUMI_SKIP_UPDATE_CHECK := true
 export PYTHONUNBUFFERED := 1
 
@@ -95,12 +97,11 @@ workflows: tools ## lint the GitHub workflows
 
 .PHONY: unit
 unit: venv ## tests that need no tool: pure logic and components under mocks
-	@$(BIN)/pytest -m "not engine and not cluster"
+	@$(PYTEST) -m "not engine and not cluster"
 
 .PHONY: test
 test: lint unit workflows ## everything: lint, types, unit, component, engine and cluster tests
-	@# Two at a time, by file: they mostly wait, and one after the other they would take CI's hour and a half.
-	@$(BIN)/pytest -n 2 --dist loadfile -m "engine or cluster"
+	@$(PYTEST) -m "engine or cluster"
 
 .PHONY: frameworks
 frameworks: venv ## run the examples' training with Ray and TensorFlow, 2 GB of packages; minutes
@@ -116,6 +117,8 @@ lock: venv ## pin every Python package with its hashes
 		--no-emit-index-url --no-annotate --no-header pyproject.toml -o requirements.lock
 	@$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 		--no-emit-index-url --no-annotate --no-header fallback/requirements.in -o fallback/requirements.lock
+	@$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-annotate --no-header policies/requirements.in -o policies/requirements.txt
 
 .PHONY: crds
 crds: tools ## regenerate the CRD charts from the pinned modules
