@@ -8,6 +8,7 @@ from rehearsal.chaos.running import Outcome, run_faults
 from rehearsal.cli.arguments import Arguments
 from rehearsal.cli.crashing import SEED_VARIABLE, seed_of
 from rehearsal.cli.output import say
+from rehearsal.cli.own_place import own_place
 from rehearsal.controlplane.layout import Layout
 from rehearsal.errors import RehearsalError
 from rehearsal.kube.client import KubeClient
@@ -27,17 +28,14 @@ def chaos(arguments: Arguments, workspace: Workspace) -> None:
     )
     say(f"{plan.jobs} jobs, {len(plan.rounds)} rounds of faults, seed {plan.seed}")
     stack = Stack.named(arguments.stack, workspace, report=say, run_as=f"{arguments.stack}-chaos")
-    try:
+    with own_place(stack, doing=f"chaos {arguments.stack}"):
         stack.surroundings.start()
         with stack.session() as rehearsal:
             rehearsal.up()
         client = KubeClient.from_kubeconfig(workspace.kubeconfig(stack.place))
         logs = workspace.logs_dir(stack.place)
         ground = Ground(client=client, layout=Layout.of(stack.place, workspace), folder=logs)
-        outcome = run_faults(ground, plan, say=say)
-    finally:
-        stack.surroundings.remove()
-    _judge(outcome, plan.seed)
+        _judge(run_faults(ground, plan, say=say), plan.seed)
 
 
 def _judge(outcome: Outcome, seed: int) -> None:

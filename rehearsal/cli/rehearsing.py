@@ -1,10 +1,8 @@
 """The command that plays the whole life of a stack on a control plane of its own, and leaves nothing."""
 
-import shutil
-
 from rehearsal.cli.commands import say_verdicts
 from rehearsal.cli.output import color, say
-from rehearsal.controlplane.lock import held
+from rehearsal.cli.own_place import own_place
 from rehearsal.course import Course
 from rehearsal.course.acts import Programme
 from rehearsal.engine import Audience
@@ -23,28 +21,13 @@ def rehearse(name: str, workspace: Workspace) -> None:
     audience = Audience(show=say, color=color())
     stack = Stack.named(name, workspace, report=say, run_as=place, audience=audience)
     course = Course(stack=stack, programme=Programme(announce=_announce), judge=say_verdicts, say=say)
-    with held(workspace.state_dir / f"{place}.lock", doing=f"rehearse {name}"):
-        # What an interrupted rehearsal may have left.
-        _drop(stack)
+    with own_place(stack, doing=f"rehearse {name}"):
         say(f"Rehearsing {name}: the real engine, stand-in clouds, an API server of its own.")
         try:
             stack.surroundings.start()
             course.play()
-        except BaseException:
-            _drop(stack, keeping_logs=True)
+        finally:
             _say_end(course)
-            say(f"What its operators said is in {workspace.logs_dir(place)}.")
-            raise
-        _drop(stack)
-        _say_end(course)
-
-
-def _drop(stack: Stack, *, keeping_logs: bool = False) -> None:
-    """End every process of a rehearsal and drop what it made, in whatever state it is."""
-    stack.surroundings.remove()
-    shutil.rmtree(stack.folder.root, ignore_errors=True)
-    if not keeping_logs:
-        shutil.rmtree(stack.workspace.stack_dir(stack.place), ignore_errors=True)
 
 
 def _announce(act: str) -> None:
