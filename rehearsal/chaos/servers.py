@@ -18,6 +18,8 @@ from rehearsal.errors import RehearsalError
 
 API_SERVER: Final = "kube-apiserver"
 ETCD: Final = "etcd"
+#: Plays the kubelets.
+_KWOK: Final = "kwok-controller"
 _READY_SECONDS: Final = 120
 _LOOK_SECONDS: Final = 0.2
 
@@ -43,21 +45,29 @@ class Servers:
         Whatever else of the control plane has ended meanwhile is started again too. Raises RehearsalError where the API
         server does not come back.
         """
-        killed = [each.process for each in self._running(names)]
-        for process in killed:
-            process.kill()
-        psutil.wait_procs(killed, timeout=10)
+        self._end(names)
         server = read_cluster(self._layout.kubeconfig).server
         deadline = time.monotonic() + _READY_SECONDS
         while True:
             self._start_missing()
             if answers_ready(server=server, pki_dir=self._layout.pki_dir):
-                return
+                break
             if time.monotonic() > deadline:
                 raise RehearsalError(
                     f"{', '.join(sorted(names))} did not come back; see {self._layout.logs_dir}"
                 )
             self._pause.wait(_LOOK_SECONDS)
+
+        # A kubelet tries again for ever. kwok 0.8 gives up on a write whose connection was reset, and the pod that it was
+        # about would end never; begun anew it looks at every pod.
+        self._end({_KWOK})
+        self._start_missing()
+
+    def _end(self, names: Collection[str]) -> None:
+        ended = [each.process for each in self._running(names)]
+        for process in ended:
+            process.kill()
+        psutil.wait_procs(ended, timeout=10)
 
     def _start_missing(self) -> None:
         running = {each.name for each in self._running(self._programs)}
