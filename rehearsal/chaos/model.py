@@ -12,13 +12,16 @@ from typing import Final
 from fallback.ladder.actions import Resume, Suspend
 from fallback.ladder.decide import decide
 from fallback.ladder.observation import Observation, Rival
+from fallback.ladder.procurement import pause
 from fallback.ladder.state import JobState, Phase, Purpose
 from fallback.policy.policy import Policy
+from rehearsal.chaos.observed import alive, observed
 from rehearsal.chaos.record import Record, losses_by
-from rehearsal.witness.traces import JobChange, PodTrace
+from rehearsal.witness.traces import JobChange
 
 # What was seen, and what the controller saw, were on the wire at different times; and the API server writes whole seconds.
 _SLACK: Final = timedelta(seconds=3)
+_INSTANT: Final = timedelta(microseconds=1)
 # How long nobody may lead after a kill: a lease runs out after 15 s, and a busy machine takes its time for the rest.
 _BLIND: Final = timedelta(minutes=2)
 
@@ -80,6 +83,8 @@ class _Model:
     policy: Policy
     returns: timedelta | None
     state: JobState | None = None
+    #: What the function had said before each moment of the last seconds.
+    lately: list[tuple[datetime, JobState]] = field(default_factory=list[tuple[datetime, JobState]])
     problems: list[str] = field(default_factory=list[str])
 
     def take(self, before: JobChange | None, change: JobChange, at: datetime) -> None:
@@ -92,6 +97,8 @@ class _Model:
         elif not change.suspended:
             # What is to be done is done at its time by the controller; until then the job stays, and is counted on.
             staying = replace(self._seen(change, at), can_be_suspended=False)
+            if self.state is not None:
+                self.lately = [*(each for each in self.lately if at - each[0] <= _SLACK), (at, self.state)]
             self.state = self._decided(staying, change)
 
     def end(self) -> None:
@@ -117,13 +124,16 @@ class _Model:
         if state is None:
             self.problems.append(f"suspended at {at:%X} before anything was kept of it")
             return
-        seen = self._seen(before, at, late=_SLACK)
-        for attempt in (seen, replace(seen, rivals=(_ELDER,))):
-            decision = decide(state, attempt, self.policy)
-            leaving = _suspension(decision.actions)
-            if leaving is not None and leaving.pool == change.pool:
-                self.state = decision.state
-                return
+        # The controller may have gone by what was so a moment ago: a pod that is bound just then ends a wait.
+        earlier = [(then - _INSTANT, kept) for then, kept in reversed(self.lately) if at - then <= _SLACK]
+        for then, kept in [(at, state), *earlier]:
+            seen = replace(self._seen(before, then), now=at + _SLACK)
+            for attempt in (seen, replace(seen, rivals=(_ELDER,))):
+                decision = decide(kept, attempt, self.policy)
+                leaving = _suspension(decision.actions)
+                if leaving is not None and leaving.pool == change.pool:
+                    self.state = decision.state
+                    return
         rank = self.policy.rank_of(change.pool)
         if rank is None or rank >= state.rank or not self._may_return(state, at):
             self.problems.append(
@@ -140,11 +150,14 @@ class _Model:
             waiting_since=None,
         )
 
+    def _seen(self, change: JobChange, at: datetime) -> Observation:
+        return observed(self.record, change, at, first=self.policy.tiers[0].pool)
+
     def _may_return(self, state: JobState, at: datetime) -> bool:
         return self.returns is not None and at - state.since >= self.returns - _SLACK
 
     def _resumed(self, change: JobChange, at: datetime) -> None:
-        left = [pod.name for pod in self._alive(at - _SLACK) if pod.is_alive(at + _SLACK)]
+        left = [pod.name for pod in alive(self.record, at - _SLACK) if pod.is_alive(at + _SLACK)]
         if left:
             self.problems.append(f"resumed at {at:%X} with {', '.join(left)} left")
         state = self.state
@@ -153,6 +166,7 @@ class _Model:
         empty = replace(
             self._seen(change, at), suspended=True, at_rest=True, pods_left=0, pods_placed=0, pool=state.pool
         )
+        state = _paused(state)
         for late in (timedelta(0), _SLACK):
             decision = decide(state, replace(empty, now=at + late), self.policy)
             state = decision.state or state
@@ -167,36 +181,16 @@ class _Model:
             return None
         return decide(self.state, seen, self.policy).state
 
-    def _alive(self, at: datetime) -> list[PodTrace]:
-        return [pod for pod in self.record.trace.pods.values() if pod.is_alive(at)]
-
-    def _seen(self, change: JobChange, at: datetime, late: timedelta = timedelta(0)) -> Observation:
-        vanished = self.record.vanished
-        alive = self._alive(at)
-        placed = [
-            pod
-            for pod in alive
-            if pod.bound_at is not None
-            and pod.bound_at <= at
-            and (pod.leaving_at is None or pod.leaving_at > at)
-            and not (pod.node in vanished and vanished[pod.node] <= at)
-        ]
-        return Observation(
-            uid=self.record.trace.uid,
-            created=self.record.trace.changes[0].at,
-            now=at + late,
-            suspended=change.suspended,
-            pool=change.pool or self.policy.tiers[0].pool,
-            restarts=change.restarts,
-            losses=tuple(losses_by(self.record, at)),
-            pods_expected=self.record.pods,
-            pods_placed=len(placed),
-            pods_started=len(placed),
-            pods_left=len(alive),
-        )
-
 
 _ELDER: Final = Rival(uid="", created=datetime.min.replace(tzinfo=UTC))
+
+
+def _paused(state: JobState) -> JobState:
+    """Return the state of a job that yields as it is once its last pod is gone, which is soon after its suspension."""
+    if state.purpose is not Purpose.YIELD or state.suspended_at is None:
+        return state
+    until = state.suspended_at + pause(state)
+    return replace(state, phase=Phase.PAUSED, resume_at=until, yields=state.yields + 1)
 
 
 def _suspension(actions: tuple[object, ...]) -> Suspend | None:

@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import pytest
+
 from fallback.policy.policy import Policy, PolicyTier
 from rehearsal.chaos.model import deviations
 from rehearsal.chaos.record import Record
@@ -119,3 +121,19 @@ def test_a_node_may_be_missed_late_by_who_was_dead_and_by_nobody_else() -> None:
     seen = record(watched, {"n2-0": after(105)})
     assert deviations(seen, two), "seen at once it was of the same outage"
     assert deviations(replace(seen, kills=(after(106),)), two) == [], "a dead controller saw it afterwards"
+
+
+@pytest.mark.parametrize("second_bound_at", [None, 10.8], ids=["half placed", "placed while it was decided"])
+@pytest.mark.parametrize(("away", "is_right"), [(125, True), (30, False)])
+def test_a_gang_that_yields_stays_away_for_its_pause(
+    second_bound_at: float | None, away: int, *, is_right: bool
+) -> None:
+    watched = Watched().job(0, phase="Waiting", pool="spot-a").gang(0)
+    first, second = watched.trace.pods
+    for uid, bound_at in ((first, after(1)), (second, second_bound_at and after(second_bound_at))):
+        watched.trace.pods[uid] = replace(watched.trace.pods[uid], bound_at=bound_at, ended_at=after(12))
+    watched.job(11, phase="Suspending", pool="spot-a", suspended=True)
+    watched.job(12.2, phase="Paused", pool="spot-a", suspended=True)
+    watched.job(11 + away, phase="Waiting", pool="spot-a").gang(11 + away, attempt=1, node="n2")
+    watched.job(13 + away, phase="Running", pool="spot-a")
+    assert (deviations(record(watched), POLICY) == []) is is_right, f"{deviations(record(watched), POLICY)}"
