@@ -1,4 +1,4 @@
-"""What lets jobs fall back: the kind of their ladders, the admission that makes them able to move, and who moves them."""
+"""What lets jobs fall back: the kind of their ladders, admission that makes them able to move or refuses them, who moves them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from components.admission.job_component import JobAdmission, JobAdmissionArgs, capacity_selections
+from components.admission.job_validation_component import JobValidation, JobValidationArgs
 from components.fallback_controller.component import FallbackController, FallbackControllerArgs
 from components.fallback_controller.image import controller_images
 from components.fallback_policy.component import FallbackPolicyDefinition
@@ -24,13 +25,15 @@ if TYPE_CHECKING:
 class FallbackPlan:
     """What the composition of a cloud chooses: the rules of its pods, the registry of images, how many controllers.
 
-    `selections` are ways to ask for spot that no rule of the pods knows of.
+    `selections` are ways to ask for spot that no rule of the pods knows of; `claims` are volume claims that are tied to no
+    zone.
     """
 
     rules: Sequence[AdmissionRule]
     images: str | None
     replicas: int
     selections: tuple[NodeSelection, ...] = ()
+    claims: tuple[str, ...] = ()
 
 
 def make_fallback(
@@ -46,10 +49,13 @@ def make_fallback(
     them: it must not see their nodes go and move jobs because of it.
     """
     definition = FallbackPolicyDefinition("fallback-policy", opts=after())
-    admission = JobAdmission(
-        "job-admission",
-        JobAdmissionArgs(capacity=(*capacity_selections(plan.rules), *plan.selections)),
-        opts=after(definition),
+    capacity = (*capacity_selections(plan.rules), *plan.selections)
+    admission = JobAdmission("job-admission", JobAdmissionArgs(capacity=capacity), opts=after(definition))
+    # After what makes jobs able to move: judged as they were written, all would be found unable to.
+    validation = JobValidation(
+        "job-validation",
+        JobValidationArgs(rules=tuple(plan.rules), capacity=capacity, claims=plan.claims),
+        opts=after(definition, admission),
     )
     images = controller_images(versions.FALLBACK_CONTROLLER, versions.PAUSE, plan.images, own=asked.image)
     controller = FallbackController(
@@ -57,4 +63,4 @@ def make_fallback(
         FallbackControllerArgs(images=images, replicas=plan.replicas),
         opts=after(definition, *pools),
     )
-    return [definition, admission, controller]
+    return [definition, admission, validation, controller]

@@ -13,7 +13,7 @@ import pulumi
 from components.admission.component import TrainingAdmission, TrainingAdmissionArgs
 from components.admission.karpenter_rules import karpenter_rules
 from components.checkpoints.claim import CheckpointClaim, CheckpointClaimArgs
-from components.checkpoints.directory import CheckpointBucket, CheckpointBucketArgs
+from components.checkpoints.directory import CLAIM, CheckpointBucket, CheckpointBucketArgs
 from components.cluster.local import LocalCluster, LocalClusterArgs
 from components.karpenter.kwok import KwokKarpenter, KwokKarpenterArgs
 from components.namespace.component import TrainingNamespace, TrainingNamespaceArgs
@@ -27,6 +27,7 @@ from infra.places import chart_source, in_project
 from scheduling.machines import LOCAL_ZONES, machine_catalogue
 from scheduling.pool_facts import PoolFacts, pool_facts
 from scheduling.pools import weights
+from scheduling.reachability.allocatable import Provisioner
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -90,7 +91,10 @@ def compose(platform: LocalPlatform, stack: str) -> None:
         opts=after(),
     )
     fallback = make_fallback(
-        platform.fallback, FallbackPlan(rules=rules, images=None, replicas=1), after=after, pools=nodes
+        platform.fallback,
+        FallbackPlan(rules=rules, images=None, replicas=1, claims=(CLAIM,)),
+        after=after,
+        pools=nodes,
     )
     checkpoints = CheckpointBucket(
         "checkpoints",
@@ -100,6 +104,7 @@ def compose(platform: LocalPlatform, stack: str) -> None:
         ),
         opts=after(),
     )
+    facts = _facts(platform)
     for namespace in platform.namespaces:
         training = TrainingNamespace(
             naming.training_namespace(namespace.name),
@@ -107,7 +112,9 @@ def compose(platform: LocalPlatform, stack: str) -> None:
                 namespace=namespace.name,
                 ladder=namespace.as_ladder(),
                 checkpoint_uri=checkpoints.uri(namespace.name),
-                pools=_facts(platform),
+                pools=facts,
+                shapes=namespace.as_shapes(),
+                quota=namespace.as_quota(facts),
             ),
             opts=after(operators, *nodes, admission, *fallback, checkpoints),
         )
@@ -122,6 +129,8 @@ def compose(platform: LocalPlatform, stack: str) -> None:
 def _facts(platform: LocalPlatform) -> Mapping[str, PoolFacts]:
     pools = [(pool.as_pool(), pool.machines()) for pool in platform.pools]
     return {
-        pool.name: pool_facts(pool, machines, pool.taints, node_labels(pool, efa=False))
+        pool.name: pool_facts(
+            pool, machines, pool.taints, node_labels(pool, efa=False), provisioner=Provisioner.LOCAL
+        )
         for pool, machines in pools
     }

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scheduling.amounts import format_cpu, format_memory
+
 if TYPE_CHECKING:
     from scheduling.json import Json
     from scheduling.pool_facts import PoolFacts
+    from scheduling.reachability.facts import MachineRoom
 
 
 def facts_object(facts: PoolFacts) -> Json:
@@ -21,5 +24,18 @@ def facts_object(facts: PoolFacts) -> Json:
             "memory": f"{machine.memory_mib}Mi",
             "gpus": machine.gpus,
         },
+        **({"machines": [room_object(room) for room in facts.rooms]} if facts.rooms else {}),
         "maxNodes": facts.max_nodes,
+    }
+
+
+def room_object(room: MachineRoom) -> Json:
+    """Return what pods get of one of its machines."""
+    return {
+        "name": room.name,
+        "cpu": format_cpu(room.room.cpu_millis),
+        "memory": format_memory(room.room.memory_mib),
+        "gpus": room.room.gpus,
+        "pods": room.most_pods,
+        **({} if room.accelerator is None else {"accelerator": room.accelerator}),
     }

@@ -1,14 +1,16 @@
-"""What a tier's pool is, as far as the controller has to know it and cannot see: an empty pool has no nodes.
+"""What a tier's pool is, as far as the controller and the admission of jobs have to know it and cannot see it.
 
-Written with the pools by the same `up`; a ladder that is applied by hand may leave it out.
+An empty pool has no nodes, and admission sees no nodes at all. Written with the pools by the same `up`; a ladder that is
+applied by hand may leave it out.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.fallback_policy.texts import LABEL_KEY, LABEL_VALUE
+from components.fallback_policy.texts import LABEL_KEY, LABEL_VALUE, text
 from scheduling.labels import CapacityType
+from scheduling.reachability.rooms import MOST_ROOMS
 
 if TYPE_CHECKING:
     from scheduling.json import Json
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
 MOST_LABELS = 16
 MOST_TAINTS = 16
 MOST_NODES = 10_000
+MOST_GPUS = 64
+MOST_PODS = 1_000
+_LONGEST_MACHINE = 63
 
 
 def facts_schema() -> Json:
@@ -44,6 +49,16 @@ def facts_schema() -> Json:
                 "description": "The taints of the pool's nodes, those that the cloud adds among them.",
             },
             "machine": machine_schema(),
+            "machines": {
+                "type": "array",
+                "maxItems": MOST_ROOMS,
+                "items": room_schema(),
+                "x-kubernetes-list-type": "atomic",
+                "description": (
+                    "What pods get of the pool's machines, largest first. One that has no more of anything than another has is "
+                    "not listed."
+                ),
+            },
             "maxNodes": {
                 "type": "integer",
                 "format": "int32",
@@ -77,9 +92,36 @@ def machine_schema() -> Json:
         "properties": {
             "cpu": {**quantity(), "description": "vCPUs, as 96."},
             "memory": {**quantity(), "description": "Memory, as 1152Gi."},
-            "gpus": {"type": "integer", "format": "int32", "minimum": 0, "maximum": 64},
+            "gpus": gpus(),
         },
     }
+
+
+def room_schema() -> Json:
+    """Return the schema of what pods get of a machine, beside what is reserved there and what runs on every node."""
+    return {
+        "type": "object",
+        "required": ["name", "cpu", "memory"],
+        "properties": {
+            "name": text(_LONGEST_MACHINE, "The machine type, as messages name it."),
+            "cpu": {**quantity(), "description": "vCPUs, as 95400m."},
+            "memory": {**quantity(), "description": "Memory, as 1100Gi."},
+            "gpus": gpus(),
+            "pods": {
+                "type": "integer",
+                "format": "int32",
+                "minimum": 1,
+                "maximum": MOST_PODS,
+                "description": "How many pods it takes.",
+            },
+            "accelerator": text(_LONGEST_MACHINE, "The kind of its GPUs, as a100."),
+        },
+    }
+
+
+def gpus() -> Json:
+    """Return the schema of a number of GPUs; none where it is left out."""
+    return {"type": "integer", "format": "int32", "minimum": 0, "maximum": MOST_GPUS}
 
 
 def quantity() -> Json:

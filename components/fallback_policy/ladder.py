@@ -5,19 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from components.fallback_policy.facts import facts_object
+from scheduling.amounts import format_cpu, format_memory
 from scheduling.durations import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import timedelta
 
     from scheduling.json import Json, JsonValue
     from scheduling.ladder import Ladder, Tier
     from scheduling.pool_facts import PoolFacts
+    from scheduling.reachability.shape import Shape
 
 
-def ladder_spec(ladder: Ladder, facts: Mapping[str, PoolFacts] | None = None) -> Json:
+def ladder_spec(
+    ladder: Ladder, facts: Mapping[str, PoolFacts] | None = None, shapes: Sequence[Shape] = ()
+) -> Json:
     """Return the specification of the ladder's FallbackPolicy, with what is known of its pools by their names.
+
+    `shapes` are those of the jobs that are to walk it.
 
     What the ladder leaves open stays absent, since absent has a meaning of its own.
     """
@@ -34,6 +40,7 @@ def ladder_spec(ladder: Ladder, facts: Mapping[str, PoolFacts] | None = None) ->
                 "holdTimeout": _written(ladder.hold_timeout),
                 "startTimeout": _written(ladder.start_timeout),
                 "deadline": _written(ladder.deadline),
+                "shapes": [shape_object(shape) for shape in shapes] or None,
             }
         ),
     }
@@ -47,6 +54,20 @@ def tier_object(tier: Tier, facts: PoolFacts | None = None) -> Json:
             "maxFailures": tier.max_failures,
             "procurementTimeout": _written(tier.procurement_timeout),
             "facts": None if facts is None else facts_object(facts),
+        }
+    )
+
+
+def shape_object(shape: Shape) -> Json:
+    """Return one shape, with all that a reader would otherwise have to know the default of."""
+    return _present(
+        {
+            "name": shape.name,
+            "pods": shape.pods,
+            "cpu": format_cpu(shape.requests.cpu_millis),
+            "memory": format_memory(shape.requests.memory_mib),
+            "gpus": shape.requests.gpus,
+            "accelerator": shape.accelerator,
         }
     )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from components.fallback_policy.durations import duration
+from components.fallback_policy.shapes_schema import shapes_schema
 from components.fallback_policy.status_schema import status_schema
 from components.fallback_policy.tier_schema import MOST_TIERS, tier_schema, tiers_rules
 from scheduling.labels import LADDER
@@ -38,7 +39,7 @@ def policy_schema() -> Json:
 
 
 def spec_schema() -> Json:
-    """Return the schema of the ladder and of how jobs walk it."""
+    """Return the schema of the ladder, of how jobs walk it, and of what they look like."""
     return {
         "type": "object",
         "required": ["tiers"],
@@ -52,6 +53,7 @@ def spec_schema() -> Json:
                 "x-kubernetes-list-type": "atomic",
                 "x-kubernetes-validations": tiers_rules(),
             },
+            "shapes": shapes_schema(),
             **conduct(),
         },
         "x-kubernetes-validations": conduct_rules(),

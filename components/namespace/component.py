@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.apiextensions import CustomResource
-from pulumi_kubernetes.core.v1 import ConfigMap, Namespace, ServiceAccount
+from pulumi_kubernetes.core.v1 import ConfigMap, Namespace, ResourceQuota, ServiceAccount
 from pulumi_kubernetes.rbac.v1 import RoleBinding
 
 from components.fallback_controller.rights import JOBS_ROLE, SUBJECT, role_ref
 from components.fallback_policy.definition import API_VERSION, KIND
 from components.fallback_policy.ladder import ladder_spec
-from scheduling.labels import LADDER, TRAINING, TRAINING_VALUE
+from scheduling.labels import GPU_RESOURCE, LADDER, TRAINING, TRAINING_VALUE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pulumi import Input
     from pulumi_kubernetes.meta.v1 import ObjectMetaArgsDict
@@ -24,12 +24,17 @@ if TYPE_CHECKING:
 
     from scheduling.ladder import Ladder
     from scheduling.pool_facts import PoolFacts
+    from scheduling.quotas import Quota
+    from scheduling.reachability.shape import Shape
 
 #: The service account that training pods name; each cloud binds it to the namespace's checkpoints alone.
 SERVICE_ACCOUNT = "trainer"
 
 #: The ConfigMap that training pods take CHECKPOINT_URI from (`envFrom`).
 CHECKPOINTS = "checkpoints"
+
+#: The ResourceQuota of a training namespace.
+QUOTA = "training"
 
 POD_SECURITY = "pod-security.kubernetes.io/enforce"
 
@@ -54,6 +59,7 @@ class TrainingNamespaceArgs:
     off the host, and `privileged` is for training that needs it, as RDMA does with host devices or locked memory.
     `service_account` is the name of the account that training pods name; `identity` are its annotations, by which a
     cloud's own webhook knows whose rights its pods have. `pools` is what is known of the ladder's pools, by their names.
+    `shapes` are those of the jobs that it is for, `quota` what its pods may be together, None for no bound.
     """
 
     namespace: str
@@ -63,14 +69,16 @@ class TrainingNamespaceArgs:
     service_account: str = SERVICE_ACCOUNT
     identity: Mapping[str, Input[str]] = field(default_factory=dict[str, "Input[str]"])
     pools: Mapping[str, PoolFacts] = field(default_factory=dict[str, "PoolFacts"])
+    shapes: Sequence[Shape] = ()
+    quota: Quota | None = None
 
 
 class TrainingNamespace(ComponentResource):
     """A namespace where jobs run.
 
     Creates the Namespace, labelled `holdfast.dev/training: "true"`; in it the ServiceAccount of its jobs, the
-    FallbackPolicy `ladder`, the ConfigMap `checkpoints` with CHECKPOINT_URI, and the RoleBinding by which the fallback
-    controller may move them. It needs the cluster's FallbackPolicyDefinition, TrainingAdmission, JobAdmission and
+    FallbackPolicy `ladder`, the ConfigMap `checkpoints` with CHECKPOINT_URI, the ResourceQuota `training` if there is to be
+    one, and the RoleBinding by which the fallback controller may move them. It needs the cluster's FallbackPolicyDefinition, TrainingAdmission, JobAdmission and
     FallbackController: depend on all of them.
     """
 
@@ -106,7 +114,7 @@ class TrainingNamespace(ComponentResource):
             api_version=API_VERSION,
             kind=KIND,
             metadata={"name": LADDER, "namespace": args.namespace},
-            spec=ladder_spec(args.ladder, args.pools),
+            spec=ladder_spec(args.ladder, args.pools, args.shapes),
             opts=inside,
         )
         RoleBinding(
@@ -116,7 +124,19 @@ class TrainingNamespace(ComponentResource):
             subjects=[cast("SubjectArgsDict", SUBJECT)],
             opts=inside,
         )
+        if args.quota is not None:
+            ResourceQuota(
+                f"{name}-quota",
+                metadata={"name": QUOTA, "namespace": args.namespace},
+                spec={"hard": hard(args.quota)},
+                opts=inside,
+            )
         self.register_outputs({})
+
+
+def hard(quota: Quota) -> Mapping[str, str]:
+    """What a ResourceQuota bounds. Of CPU and memory nothing: it would refuse every pod that requests none."""
+    return {f"requests.{GPU_RESOURCE}": str(quota.gpus), "pods": str(quota.pods)}
 
 
 def _account(args: TrainingNamespaceArgs) -> ObjectMetaArgsDict:

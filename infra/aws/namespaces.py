@@ -27,6 +27,7 @@ def make_namespaces(
 
     A pod is given its credentials when it is admitted, and not later.
     """
+    pools = pool_facts_of(platform)
     for namespace in platform.namespaces:
         access = CheckpointAccess(
             naming.checkpoint_access(namespace.name),
@@ -45,7 +46,9 @@ def make_namespaces(
                 namespace=namespace.name,
                 ladder=namespace.as_ladder(),
                 checkpoint_uri=checkpoints.uri(namespace.name),
-                pools=pool_facts_of(platform),
+                pools=pools,
+                shapes=namespace.as_shapes(),
+                quota=namespace.as_quota(pools),
             ),
             opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=[access])),
         )

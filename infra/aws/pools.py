@@ -15,6 +15,7 @@ from components.pools.placement_group import ClusterPlacement
 from infra import naming, versions
 from scheduling.pool_facts import PoolFacts, pool_facts
 from scheduling.pools import weights
+from scheduling.reachability.allocatable import Provisioner
 from scheduling.spot_choice import spot_pool_warnings
 
 if TYPE_CHECKING:
@@ -62,7 +63,8 @@ def pool_facts_of(platform: AwsPlatform) -> Mapping[str, PoolFacts]:
     for asked in platform.pools:
         pool = asked.as_pool(platform.region)
         labels = node_labels(pool, efa=asked.efa)
-        found[pool.name] = pool_facts(pool, asked.machines(platform.region), pool.taints, labels)
+        machines = asked.machines(platform.region)
+        found[pool.name] = pool_facts(pool, machines, pool.taints, labels, provisioner=Provisioner.EKS)
     return found
 
 

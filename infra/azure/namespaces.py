@@ -27,6 +27,7 @@ def make_namespaces(
     after: pulumi.ResourceOptions,
 ) -> None:
     """Make every training namespace, each after what `after` names and after its identity."""
+    pools = pool_facts_of(platform)
     for namespace in platform.namespaces:
         access = CheckpointAccess(
             naming.checkpoint_access(namespace.name),
@@ -47,7 +48,9 @@ def make_namespaces(
                 ladder=namespace.as_ladder(),
                 checkpoint_uri=checkpoints.uri(namespace.name),
                 identity={CLIENT_ID: access.client_id},
-                pools=pool_facts_of(platform),
+                pools=pools,
+                shapes=namespace.as_shapes(),
+                quota=namespace.as_quota(pools),
             ),
             opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=[access])),
         )

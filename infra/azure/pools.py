@@ -16,6 +16,7 @@ from infra.config.azure import NapPlatform
 from scheduling.labels import CAPACITY_TYPE
 from scheduling.pool_facts import PoolFacts, pool_facts
 from scheduling.pools import weights
+from scheduling.reachability.allocatable import Provisioner
 from scheduling.spot_choice import spot_pool_warnings
 from scheduling.taints import aks_pool_taints
 
@@ -60,7 +61,9 @@ def pool_facts_of(platform: AzurePlatform) -> Mapping[str, PoolFacts]:
             (each.as_pool(platform.location), each.machines(platform.location)) for each in platform.pools
         ]
         return {
-            pool.name: pool_facts(pool, machines, pool.taints, node_labels(pool, efa=False))
+            pool.name: pool_facts(
+                pool, machines, pool.taints, node_labels(pool, efa=False), provisioner=Provisioner.NAP
+            )
             for pool, machines in provisioned
         }
     found: dict[str, PoolFacts] = {}
@@ -69,7 +72,7 @@ def pool_facts_of(platform: AzurePlatform) -> Mapping[str, PoolFacts]:
         if machine is not None:
             taints = aks_pool_taints(capacity=pool.capacity, has_gpus=pool.has_gpus)
             labels = {**node_labels(pool, efa=False), CAPACITY_TYPE: pool.capacity.value}
-            found[pool.name] = pool_facts(pool, [machine], taints, labels)
+            found[pool.name] = pool_facts(pool, [machine], taints, labels, provisioner=Provisioner.AKS)
     return found
 
 

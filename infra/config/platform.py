@@ -7,9 +7,15 @@ from pydantic import Field
 
 from infra.config.fallback import ConductSection
 from infra.config.fields import NAME_ALLOWED, ChartSource, DnsLabel, Duration
+from infra.config.quota import QuotaSection
 from infra.config.section import Section
+from infra.config.shapes import ShapeSection
 from scheduling.durations import ALLOWED as DURATION_ALLOWED
 from scheduling.ladder import FOREVER, MOST_FAILURES, Ladder, Tier
+from scheduling.pool_facts import PoolFacts
+from scheduling.quotas import Quota, quota_of
+from scheduling.reachability.shape import Shape
+from scheduling.shapes import MOST_SHAPES
 
 
 class TierSection(Section):
@@ -38,7 +44,14 @@ class TierSection(Section):
 
 
 class NamespaceSection(Section):
-    """A training namespace and the ladder its jobs follow."""
+    """A training namespace, the ladder its jobs follow, their shapes, and how much they may take."""
+
+    mends: ClassVar[Mapping[str, str]] = {
+        "shape": "Write shapes, a list.",
+        "jobs": "Write shapes: jobs come later, by kubectl.",
+        "quotas": "Write quota.",
+        "resourceQuota": "Write quota.",
+    }
 
     name: DnsLabel = Field(description=NAME_ALLOWED, examples=["vision"])
     ladder: tuple[TierSection, ...] = Field(
@@ -49,6 +62,17 @@ class NamespaceSection(Section):
         default_factory=ConductSection,
         description="a mapping of how jobs walk the ladder: failures, outageWindow, returnAfter and what else there is",
         examples=["{returnAfter: 4h}"],
+    )
+    shapes: tuple[ShapeSection, ...] = Field(
+        default=(),
+        max_length=MOST_SHAPES,
+        description=f"a list of up to {MOST_SHAPES} shapes of jobs, each with its name",
+        examples=["[{name: finetune, pods: 4, cpu: 48, memory: 512Gi, gpus: 8}]"],
+    )
+    quota: QuotaSection = Field(
+        default_factory=QuotaSection,
+        description="a mapping of gpus and pods, or enforced: false",
+        examples=["{gpus: 64}"],
     )
 
     def as_ladder(self) -> Ladder:
@@ -65,6 +89,15 @@ class NamespaceSection(Section):
             start_timeout=conduct.start_timeout,
             deadline=conduct.deadline,
         )
+
+    def as_shapes(self) -> tuple[Shape, ...]:
+        """The shapes as the rules know them."""
+        return tuple(shape.as_shape() for shape in self.shapes)
+
+    def as_quota(self, pools: Mapping[str, PoolFacts]) -> Quota | None:
+        """The quota on a stack of these pools, None where the namespace is to have none."""
+        used = [pools[tier.pool] for tier in self.ladder if tier.pool in pools]
+        return quota_of(self.quota.as_asked(), used, self.as_shapes())
 
 
 class MirrorSection(Section):

@@ -10,9 +10,11 @@ from infra.config.platform import NamespaceSection
 from infra.config.reading import PLATFORM
 from infra.config.section import Section
 from scheduling.conduct import conduct_problems
+from scheduling.quotas import quota_problems
+from scheduling.shapes import shape_problems
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from infra.config.parts import Parts
     from scheduling.errors import Problem
@@ -55,5 +57,17 @@ def pool_and_ladder_problems(
     for pool in known.values():
         first_of_name.setdefault(pool.name, pool)
     for index, namespace in namespaces.items.items():
-        yield from conduct_problems(namespace.as_ladder(), f"{NAMESPACES}[{index}].fallback")
+        yield from _namespace_problems(namespace, first_of_name, f"{NAMESPACES}[{index}]")
     yield from rules.ladders(document.get("namespaces"), first_of_name, clear.may_hold, NAMESPACES)
+
+
+def _namespace_problems(namespace: NamespaceSection, pools: Mapping[str, Pool], at: str) -> Iterator[Problem]:
+    """What is wrong with a namespace beside its ladder."""
+    shapes = namespace.as_shapes()
+    on_gpus = any(pools[tier.pool].has_gpus for tier in namespace.ladder if tier.pool in pools)
+    yield from conduct_problems(namespace.as_ladder(), f"{at}.fallback")
+    yield from rules.repeated_names(
+        {place: shape.name for place, shape in enumerate(shapes)}, "shape of the namespace", f"{at}.shapes"
+    )
+    yield from shape_problems(shapes, f"{at}.shapes")
+    yield from quota_problems(namespace.quota.as_asked(), shapes, f"{at}.quota", on_gpus=on_gpus)

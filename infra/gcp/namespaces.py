@@ -31,6 +31,7 @@ def make_namespaces(
     apart by nothing else.
     """
     account = service_account_of(environment)
+    pools = pool_facts_of(platform)
     for namespace in platform.namespaces:
         access = CheckpointAccess(
             naming.checkpoint_access(namespace.name),
@@ -51,7 +52,9 @@ def make_namespaces(
                 ladder=namespace.as_ladder(),
                 checkpoint_uri=checkpoints.uri(namespace.name),
                 service_account=account,
-                pools=pool_facts_of(platform),
+                pools=pools,
+                shapes=namespace.as_shapes(),
+                quota=namespace.as_quota(pools),
             ),
             opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=[access])),
         )

@@ -11,6 +11,7 @@ from components.pools.gke_compute_class import GkeComputeClass, GkeComputeClassA
 from infra import naming
 from scheduling.labels import COMPUTE_CLASS
 from scheduling.pool_facts import PoolFacts, pool_facts
+from scheduling.reachability.allocatable import Provisioner
 from scheduling.taints import GPU, gke_pool_taints
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def pool_facts_of(platform: GcpPlatform) -> Mapping[str, PoolFacts]:
         taints = (*declared, *([GPU] if pool.has_gpus else []))
         labels = {} if of_class is None else {COMPUTE_CLASS: of_class}
         if machine is not None:
-            found[pool.name] = pool_facts(pool, [machine], taints, labels)
+            found[pool.name] = pool_facts(pool, [machine], taints, labels, provisioner=Provisioner.GKE)
     return found
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scheduling.amounts import format_cpu, format_memory
 from scheduling.durations import format_duration
 from scheduling.ladder import FOREVER
 from scheduling.machines import machine_catalogue
@@ -59,6 +60,29 @@ conducts = st.fixed_dictionaries(
     },
 )
 
+shapes = st.lists(
+    st.fixed_dictionaries(
+        {"name": names},
+        optional={
+            "pods": st.integers(1, 64),
+            "cpu": st.integers(1, 448)
+            | st.integers(1, 448_000).map(format_cpu)
+            | st.sampled_from((0.5, 1.5)),
+            "memory": st.integers(1, 4_194_304).map(format_memory)
+            | st.sampled_from(("1.5Gi", "500M", "2Ti")),
+            "gpus": st.integers(1, 16),
+            "accelerator": st.just("a100"),
+        },
+    ).map(lambda shape: shape if "gpus" in shape else {**shape, "accelerator": None}),
+    max_size=4,
+    unique_by=lambda shape: str(shape["name"]),
+)
+#: With room for the largest of these gangs.
+quotas = st.one_of(
+    st.just({"enforced": False}),
+    st.fixed_dictionaries({}, optional={"gpus": st.integers(1024, 4096), "pods": st.integers(64, 4096)}),
+)
+
 
 def is_gpu(pool: Document) -> bool:
     return cast("list[str]", pool["instanceTypes"])[0] in GPU_TYPES
@@ -91,7 +115,13 @@ def platforms(draw: DrawFn) -> Document:
         "cloud": "local",
         "pools": cast("JsonValue", pools),
         "namespaces": [
-            {"name": name, "ladder": cast("JsonValue", draw(ladders(pools))), "fallback": draw(conducts)}
+            {
+                "name": name,
+                "ladder": cast("JsonValue", draw(ladders(pools))),
+                "fallback": draw(conducts),
+                "shapes": cast("JsonValue", draw(shapes)),
+                "quota": draw(quotas),
+            }
             for name in namespaces
         ],
     }
@@ -139,7 +169,21 @@ def test_one_missing_pool_is_only_the_problem_of_those_who_name_it(
     )
 
 
-@given(any_json("cloud", "pools", "namespaces", "name", "ladder", "pool", "cluster", "version"))
+@given(
+    any_json(
+        "cloud",
+        "pools",
+        "namespaces",
+        "name",
+        "ladder",
+        "pool",
+        "cluster",
+        "version",
+        "shapes",
+        "cpu",
+        "quota",
+    )
+)
 def test_any_document_is_read_or_refused_and_nothing_else_happens(document: JsonValue) -> None:
     given_cloud = {**document, "cloud": "local"} if isinstance(document, dict) else document
     found = problems(given_cloud)

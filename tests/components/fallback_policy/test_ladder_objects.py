@@ -10,8 +10,8 @@ from fallback.policy.policy import NoPolicy, Policy
 from scheduling.labels import POOL, CapacityType
 from scheduling.ladder import Ladder
 from scheduling.taints import GPU, SPOT
-from tests.support.json_objects import obj
-from tests.support.ladders import CONDUCT, FACTS, TIERS
+from tests.support.json_objects import obj, objects
+from tests.support.ladders import CONDUCT, FACTS, SHAPES, TIERS
 
 
 def read(ladder: Ladder) -> Policy:
@@ -21,9 +21,24 @@ def read(ladder: Ladder) -> Policy:
 
 
 def test_every_setting_is_written_under_a_name_that_the_schema_knows() -> None:
-    assert ladder_spec(CONDUCT).keys() == obj(spec_schema()["properties"]).keys(), (
-        "what the API server does not know it drops"
-    )
+    written = ladder_spec(CONDUCT, shapes=SHAPES)
+    schema = obj(spec_schema()["properties"])
+    assert written.keys() == schema.keys(), "what the API server does not know it drops"
+    assert (
+        objects(written["shapes"])[0].keys() == obj(obj(obj(schema["shapes"])["items"])["properties"]).keys()
+    ), "nor does it know another of a shape's"
+
+
+def test_shapes_are_written_out_in_full() -> None:
+    assert ladder_spec(CONDUCT, shapes=SHAPES)["shapes"] == [
+        {"name": "finetune", "pods": 4, "cpu": "48", "memory": "512Gi", "gpus": 8, "accelerator": "a100"},
+        {"name": "fit", "pods": 1, "cpu": "500m", "memory": "1500Mi", "gpus": 0},
+    ], "a reader need not know what is meant where nothing is said"
+
+
+def test_the_controller_makes_nothing_of_shapes() -> None:
+    with_shapes = parse_policy({"spec": ladder_spec(CONDUCT, shapes=SHAPES)})
+    assert with_shapes == parse_policy({"spec": ladder_spec(CONDUCT)}), "it moves jobs of any shape"
 
 
 def test_the_controller_reads_what_the_program_writes() -> None:

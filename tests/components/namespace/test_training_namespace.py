@@ -6,6 +6,7 @@ import pulumi
 import pytest
 
 from components.fallback_policy.facts import facts_object
+from components.fallback_policy.ladder import shape_object
 from components.namespace.component import (
     SERVICE_ACCOUNT,
     PodSecurity,
@@ -14,8 +15,9 @@ from components.namespace.component import (
     service_account_of,
 )
 from scheduling.ladder import Ladder, Tier
+from scheduling.quotas import Quota
 from tests.support.json_objects import obj, objects
-from tests.support.ladders import FACTS
+from tests.support.ladders import FACTS, SHAPES
 from tests.support.recorder import Recording, record
 
 LADDER = Ladder(tiers=(Tier(pool="a100-spot", max_failures=5), Tier(pool="a100")))
@@ -67,6 +69,40 @@ def test_its_ladder_says_what_is_known_of_its_pools() -> None:
     first, second = objects(obj(ladder.inputs["spec"])["tiers"])
     assert first["facts"] == facts_object(FACTS), "an empty pool has no node to be looked at"
     assert "facts" not in second, "of the other nothing is known"
+
+
+def test_its_ladder_says_what_its_jobs_look_like() -> None:
+    args = TrainingNamespaceArgs(namespace="vision", ladder=LADDER, checkpoint_uri=URI, shapes=SHAPES)
+    ladder = record(lambda: TrainingNamespace("vision", args)).one("holdfast.dev/v1alpha1:FallbackPolicy")
+    assert obj(ladder.inputs["spec"])["shapes"] == [shape_object(shape) for shape in SHAPES], (
+        "jobs come later, and the policies prove of their shapes that they can fall back"
+    )
+
+
+def test_its_pods_are_held_to_a_quota_that_no_pod_has_to_speak_to() -> None:
+    args = TrainingNamespaceArgs(
+        namespace="vision", ladder=LADDER, checkpoint_uri=URI, quota=Quota(gpus=96, pods=1000)
+    )
+    recording = record(lambda: TrainingNamespace("vision", args))
+    quota = recording.one("core/v1:ResourceQuota")
+    assert quota.inputs["metadata"] == {"name": "training", "namespace": "vision"}, "in this namespace"
+    assert quota.inputs["spec"] == {"hard": {"requests.nvidia.com/gpu": "96", "pods": "1000"}}, (
+        "one of CPUs or memory would refuse every pod that does not say how much it takes"
+    )
+    assert quota.deleted_with == "vision-namespace", "it goes with the namespace"
+    assert "vision-namespace" in quota.depends_on, "and needs it to lie in"
+
+
+def test_it_has_no_quota_where_none_is_wanted() -> None:
+    assert not recorded().of("core/v1:ResourceQuota"), "the one way out of it"
+
+
+def test_a_preview_knows_which_namespace_the_quota_lies_in() -> None:
+    args = TrainingNamespaceArgs(
+        namespace="vision", ladder=LADDER, checkpoint_uri=URI, quota=Quota(gpus=96, pods=1000)
+    )
+    quota = record(lambda: TrainingNamespace("vision", args), preview=True).one("core/v1:ResourceQuota")
+    assert obj(quota.inputs["metadata"])["namespace"] == "vision", "or the policies could not tell"
 
 
 def test_the_fallback_controller_may_move_its_jobs() -> None:

@@ -4,8 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scheduling.labels import INSTANCE_TYPE
+from scheduling.reachability.affinity import Requirement
 from scheduling.reachability.facts import AddedToleration, Limits, MachineRoom, PoolFacts
-from scheduling.reachability.links import Broken, Untold, doubts
+from scheduling.reachability.links import Broken, Untold, doubts, together
 from scheduling.reachability.shape import Resources, Shape
 from scheduling.taints import GPU, SPOT, Taint
 from scheduling.tolerations import Toleration
@@ -157,3 +159,53 @@ def test_a_message_names_the_numbers_a_reader_needs():
     assert isinstance(doubt, Broken), "eight machines are too few for sixteen pods"
     assert "room for 8 of the 16 pods" in doubt.reason, "how far it reaches"
     assert "16 nodes or more" in doubt.mend, "and what would do"
+
+
+@pytest.mark.parametrize(
+    ("values", "link"), [(("fast",), []), (("slow",), ["affinity"]), (("slow", "fast"), [])]
+)
+def test_a_required_affinity_has_to_be_true_of_the_nodes(values: tuple[str, ...], link: list[str]):
+    wanted = ((Requirement(key="disk", operator="In", values=values),),)
+    assert links(shape(affinity=wanted), on_demand(labels={"disk": "fast"})) == link, (
+        "by one of its alternatives"
+    )
+
+
+def test_what_the_cloud_puts_on_nodes_is_not_missing_for_being_undeclared():
+    job = shape(selector={INSTANCE_TYPE: "p4d.24xlarge"})
+    assert links(job, on_demand()) == [], "no pool declares it"
+    assert links(job, on_demand(), Untold) == ["selector"], "and nobody can tell from here"
+
+
+def test_an_affinity_on_labels_that_are_not_known_yet_breaks_nothing():
+    job = shape(affinity=((Requirement(key="disk", operator="Exists"),),))
+    assert links(job, on_demand(labels=UNKNOWN), Untold) == ["affinity"], "the update will tell"
+
+
+HALF = shape(pods=5)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "pool", "room"),
+    [
+        ((HALF, HALF), on_demand(), False),
+        ((HALF,), on_demand(), True),
+        ((HALF, shape(pods=3)), on_demand(), True),
+        ((HALF, HALF), on_demand(limits=Limits(nodes=10)), True),
+        ((HALF, HALF), on_demand(limits=Limits()), True),
+        ((HALF, HALF), on_demand(limits=Limits(nodes=UNKNOWN)), True),
+        ((HALF, HALF), on_demand(machines=UNKNOWN), True),
+        ((HALF, HALF), on_demand(unread_machines=("p9.huge",)), True),
+    ],
+)
+def test_shapes_that_run_at_once_need_room_for_all_of_them(
+    shapes: tuple[Shape, ...], pool: PoolFacts, room: bool
+):
+    assert (not [*together(shapes, pool)]) is room, "each of them alone fits on eight machines"
+
+
+@given(st.lists(st.integers(1, 4), min_size=2, max_size=3), st.integers(1, 12))
+def test_what_can_be_packed_is_never_too_much(gangs: list[int], nodes: int):
+    shapes = [shape(pods=pods) for pods in gangs]
+    refused = bool([*together(shapes, on_demand(limits=Limits(nodes=nodes)))])
+    assert not (refused and sum(gangs) <= nodes), "a machine for each pod is enough"

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduling.reachability.facts import Limits, PoolFacts, TierFacts
-from scheduling.reachability.walk import Outcome, walk
+from scheduling.reachability.walk import Outcome, walk, walk_together
 from scheduling.unknown import UNKNOWN
 from tests.support.reachability import ladder, on_demand, shape, spot, tier
 
@@ -114,6 +114,31 @@ def test_of_several_node_pools_of_one_pool_one_that_takes_the_job_is_enough():
 def test_a_ladder_without_tiers_is_the_callers_to_refuse():
     with pytest.raises(ValueError, match="without tiers"):
         walk(shape(), [])
+
+
+def test_a_tier_takes_several_shapes_only_if_it_takes_each():
+    tiers = [
+        tier(1, on_demand("big", labels={"disk": "fast"})),
+        tier(2, on_demand("wide", labels={"disk": "slow"}), max_failures=None, has_timeout=False),
+    ]
+    fast, slow = shape(pods=1, selector={"disk": "fast"}), shape(pods=1, selector={"disk": "slow"})
+    assert walk(fast, tiers).outcome is walk(slow, tiers).outcome is Outcome.ARRIVES, "each by itself arrives"
+    assert walk_together([fast, slow], tiers).outcome is Outcome.FALLS_OFF, "but never both on one tier"
+
+
+def test_shapes_that_have_no_room_beside_each_other_fall_off():
+    assert walk_together([shape(pods=5), shape(pods=5)], ladder()).outcome is Outcome.FALLS_OFF, (
+        "ten on eight"
+    )
+    assert walk_together([shape(pods=5), shape(pods=3)], ladder()).outcome is Outcome.ARRIVES, (
+        "eight on eight"
+    )
+
+
+@given(st.integers(1, 12))
+def test_one_shape_walks_alike_alone_and_as_a_job_of_one(pods: int):
+    alone, job = walk(shape(pods=pods), ladder()), walk_together([shape(pods=pods)], ladder())
+    assert alone == job, "a job of one template is a shape"
 
 
 def any_pool(*, is_spot: bool, nodes: int, is_known: bool) -> PoolFacts:

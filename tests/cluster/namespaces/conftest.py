@@ -1,0 +1,22 @@
+"""A control plane that counts pods against quotas, with nothing on it that would make or end any."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rehearsal.kube.client import KubeClient
+from tests.support.control_plane import running_control_plane
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+
+@pytest.fixture(scope="package")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Generator[KubeClient]:
+    """Its client."""
+    with running_control_plane(tmp_path_factory.mktemp("namespaces")) as workspace:
+        found = KubeClient.from_kubeconfig(workspace.kubeconfig("local"))
+        yield found
+        found.close()

@@ -1,0 +1,141 @@
+"""The quota of a training namespace lets in what the namespace is for, and no more, on a real API server."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING, cast
+
+import pytest
+import yaml
+
+from components.namespace.component import QUOTA, hard
+from policies.shapes import declared_shapes
+from rehearsal.kube.errors import KubeError
+from scheduling.labels import TRAINING, TRAINING_VALUE
+from scheduling.quotas import Quota
+from tests.support.admission_cluster import make_namespace
+from tests.support.control_plane import CHECKOUT
+from tests.support.gang_pods import pod, pods_of, pods_of_shape
+from tests.support.json_objects import obj
+from tests.support.policy_programs import every, program
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rehearsal.kube.client import KubeClient
+    from scheduling.json import Json
+
+pytestmark = pytest.mark.cluster
+
+#: Each cloud with the stack of it that has every kind of pool.
+STACKS = {"local": "local", "aws": "aws-prod", "azure": "azure-prod", "gcp": "gcp-prod"}
+GPUS = "requests.nvidia.com/gpu"
+NUMBERS = count()
+EIGHT_GPUS: Json = {
+    "containers": [{"name": "train", "image": "train:1", "resources": {"limits": {"nvidia.com/gpu": "8"}}}]
+}
+SAYS_NOTHING: Json = {"containers": [{"name": "note", "image": "notebook:1"}]}
+
+
+def make_training_namespace(client: KubeClient, bounds: Mapping[str, str]) -> str:
+    """A training namespace of a test's own, its quota in force."""
+    name = f"team-{next(NUMBERS)}"
+    make_namespace(client, name, {TRAINING: TRAINING_VALUE})
+    client.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "ResourceQuota",
+            "metadata": {"name": QUOTA, "namespace": name},
+            "spec": {"hard": dict(bounds)},
+        },
+        field_manager="tests",
+    )
+    wait_until_counted(client, name, {})
+    return name
+
+
+def wait_until_counted(client: KubeClient, namespace: str, used: Mapping[str, str]) -> None:
+    """Wait until the quota is in force and counts so much."""
+    client.wait_for(
+        "v1",
+        "ResourceQuota",
+        QUOTA,
+        namespace=namespace,
+        timeout_seconds=60,
+        condition=lambda found: is_counted(found or {}, used),
+        what=f"the quota of {namespace} to count {dict(used)}",
+    )
+
+
+def is_counted(quota: Json, used: Mapping[str, str]) -> bool:
+    status = obj(quota.get("status"))
+    return (
+        obj(obj(quota.get("spec")).get("hard")) == obj(status.get("hard"))
+        and used.items() <= obj(status.get("used")).items()
+    )
+
+
+def create(client: KubeClient, namespace: str, specs: Sequence[Json]) -> None:
+    for spec in specs:
+        client.apply(pod(f"pod-{next(NUMBERS)}", namespace, spec), field_manager="tests")
+
+
+def bounds_of(stack: str) -> dict[str, dict[str, str]]:
+    """What each training namespace of a stack may take."""
+    return {
+        str(obj(each.props["metadata"])["namespace"]): cast("dict[str, str]", obj(each.props["spec"])["hard"])
+        for each in every(program(stack), ":ResourceQuota")
+    }
+
+
+@pytest.mark.parametrize("cloud", STACKS)
+def test_the_examples_of_a_cloud_are_let_in_all_at_once(client: KubeClient, cloud: str) -> None:
+    bounds = bounds_of(STACKS[cloud])
+    for file in sorted((CHECKOUT / "examples" / cloud).glob("*.yaml")):
+        job = cast("Json", yaml.safe_load(file.read_text()))
+        if job["kind"] in {"JobSet", "RayJob"}:
+            specs = pods_of(job)
+            assert len(specs) >= 2, f"{file.name} is a gang"
+            namespace = make_training_namespace(client, bounds["vision" if "gpu" in file.name else "tabular"])
+            create(client, namespace, specs)
+            wait_until_counted(client, namespace, {"pods": str(len(specs))})
+
+
+@pytest.mark.parametrize("cloud", STACKS)
+def test_the_gang_of_every_declared_shape_is_let_in(client: KubeClient, cloud: str) -> None:
+    bounds = bounds_of(STACKS[cloud])
+    for ladder in every(program(STACKS[cloud]), ":FallbackPolicy"):
+        for shape in declared_shapes(ladder):
+            of_namespace = str(obj(ladder.props["metadata"])["namespace"])
+            namespace = make_training_namespace(client, bounds[of_namespace])
+            create(client, namespace, pods_of_shape(shape))
+            taken = {"pods": str(shape.pods), GPUS: str(shape.pods * shape.requests.gpus)}
+            wait_until_counted(client, namespace, taken)
+
+
+def test_gpus_beyond_the_quota_are_refused_and_pods_without_still_come_in(client: KubeClient) -> None:
+    namespace = make_training_namespace(client, hard(Quota(gpus=16, pods=10)))
+    create(client, namespace, [EIGHT_GPUS, EIGHT_GPUS])
+    with pytest.raises(KubeError, match=f"exceeded quota: {QUOTA}, requested: {GPUS}=8, used: {GPUS}=16"):
+        create(client, namespace, [EIGHT_GPUS])
+    create(client, namespace, [SAYS_NOTHING])
+
+
+def test_a_ladder_of_cpus_lets_no_gpu_in(client: KubeClient) -> None:
+    namespace = make_training_namespace(client, bounds_of("local")["tabular"])
+    with pytest.raises(KubeError, match="exceeded quota"):
+        create(client, namespace, [EIGHT_GPUS])
+
+
+def test_pods_that_have_ended_make_room(client: KubeClient) -> None:
+    namespace = make_training_namespace(client, hard(Quota(gpus=0, pods=1)))
+    name = f"pod-{next(NUMBERS)}"
+    client.apply(pod(name, namespace, SAYS_NOTHING), field_manager="tests")
+    wait_until_counted(client, namespace, {"pods": "1"})
+    with pytest.raises(KubeError, match="exceeded quota"):
+        create(client, namespace, [SAYS_NOTHING])
+    client.merge_patch(
+        "v1", "Pod", name, {"status": {"phase": "Failed"}}, namespace=namespace, subresource="status"
+    )
+    wait_until_counted(client, namespace, {"pods": "0"})
+    create(client, namespace, [SAYS_NOTHING])
