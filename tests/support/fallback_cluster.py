@@ -88,7 +88,7 @@ def ladder_cluster(folder: Path) -> Generator[LadderCluster]:
         charts = HostedCharts(client=client, workspace=workspace)
         try:
             host.start()
-            charts.apply(_system_node("system-0"))
+            charts.apply(system_node("system-0"))
             _install_operators(charts)
             _make_training_namespace(client)
             charts.apply(*(obj for pool in POOLS for obj in pool_objects(pool)))
@@ -122,10 +122,11 @@ def _install_operators(charts: HostedCharts) -> None:
         chart = "kuberay-operator" if release == "kuberay" else release
         name = "kuberay-operator" if release == "kuberay" else release
         charts.install(name, charts.workspace.charts_dir / chart, namespace, values)
-    _install_karpenter(charts)
+    install_karpenter(charts)
 
 
-def _install_karpenter(charts: HostedCharts) -> None:
+def install_karpenter(charts: HostedCharts) -> None:
+    """Install Karpenter, which sells the machines of the local catalogue."""
     charts.install("karpenter-crds", OWN_CHARTS / "karpenter-kwok-crds", "karpenter")
     market = instance_types_file(machine_catalogue("local").values(), LOCAL_ZONES)
     charts.apply(
@@ -187,7 +188,8 @@ def _is_tolerated(client: KubeClient) -> bool:
     return any(each.get("key") == CAPACITY_TYPE for each in objects(admitted.get("tolerations")))
 
 
-def _system_node(name: str) -> Json:
+def system_node(name: str) -> Json:
+    """A node for operators."""
     capacity: Json = {"cpu": "8", "memory": "32Gi", "pods": "110"}
     return {
         "apiVersion": "v1",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.support.builders import entry, tier
+from tests.support.shape_mistakes import SHAPE_MISTAKES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,6 +69,7 @@ LADDER_MISTAKES: dict[str, tuple[Callable[[Document], object], str, str]] = {
         ".namespaces[0].fallback.maxFailures",
         "on each tier of the ladder",
     ),
+    **SHAPE_MISTAKES,
     "too many failures to be meant": (
         lambda d: tier(d, 0, 0).update(maxFailures=99999),
         ".namespaces[0].ladder[0].maxFailures",

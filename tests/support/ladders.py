@@ -1,4 +1,4 @@
-"""A ladder with everything in it that one can have, and what is known of its first pool."""
+"""A ladder with everything in it that one can have, what is known of its first pool, and what walks it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from scheduling.ladder import FOREVER, Failures, Ladder, Tier
 from scheduling.machines import Machine
 from scheduling.pool_facts import pool_facts
 from scheduling.pools import Pool
+from scheduling.reachability.shape import Resources, Shape
 
 TIERS = (
     Tier(pool="a100-spot", max_failures=5, procurement_timeout=timedelta(minutes=90)),
@@ -32,3 +33,12 @@ MACHINES = (
     Machine(name="larger", vcpus=128, memory_mib=1_000_000, gpus=8, hourly_price=40.0),
 )
 FACTS = pool_facts(A100_SPOT, MACHINES, A100_SPOT.taints, {"disk": "fast"})
+SHAPES = (
+    Shape(
+        name="finetune",
+        pods=4,
+        requests=Resources(cpu_millis=48_000, memory_mib=512 * 1024, gpus=8),
+        accelerator="a100",
+    ),
+    Shape(name="fit", requests=Resources(cpu_millis=500, memory_mib=1500)),
+)

@@ -361,6 +361,9 @@ CHANGES: tuple[Change, ...] = (
     Change(what="a chart's version is a range", rule="charts-and-images-are-pinned", stacks=(*AWS, *AZURE, *GCP), apply=_chart_without_version),
     Change(what="an image has no tag", rule="charts-and-images-are-pinned", stacks=ALL, apply=_floating_image("registry.example.com:5000/train")),
     Change(what="an image is the latest", rule="charts-and-images-are-pinned", stacks=ALL, apply=_floating_image("train:latest")),
+    Change(what="a namespace's quota is gone", rule="training-namespaces-set-quotas", stacks=ALL, apply=_gone(":ResourceQuota")),
+    Change(what="a quota is smaller than a gang", rule="training-namespaces-set-quotas", stacks=ALL,
+           apply=_set(":ResourceQuota", "1", "spec", "hard", "pods")),
     Change(what="the cluster makes NodePools of its own", rule="aks-cluster-scales-in-one-way", stacks=("azure-dev",),
            apply=_set(":ManagedCluster", "Auto", "nodeProvisioningProfile", "defaultNodePools")),
 )  # fmt: skip

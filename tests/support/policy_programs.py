@@ -33,7 +33,13 @@ STACKS: Final = tuple(_STACKS)
 
 
 @cache
-def _recorded(name: str) -> tuple[StackResource, ...]:
+def recorded(name: str) -> tuple[StackResource, ...]:
+    """One of the repository's stacks, to be looked at."""
+    return as_resources(_STACKS[name](name), name)
+
+
+def as_resources(recording: Recording, name: str) -> tuple[StackResource, ...]:
+    """What a program registered, as the engine would show it of the stack of that name."""
     # A stack of the mocks is called `local`, whatever it is called in its file.
     return tuple(
         StackResource(
@@ -46,13 +52,13 @@ def _recorded(name: str) -> tuple[StackResource, ...]:
                 for key, urns in each.made_of.items()
             },
         )
-        for each in _STACKS[name](name)
+        for each in recording
     )
 
 
 def program(name: str) -> Program:
     """One of the repository's stacks, to be changed at will."""
-    return [deepcopy(each) for each in _recorded(name)]
+    return [deepcopy(each) for each in recorded(name)]
 
 
 def reported(resources: Sequence[StackResource], **settings: object) -> dict[str, list[str]]:

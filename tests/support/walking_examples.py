@@ -21,6 +21,7 @@ from tests.support.control_plane import CHECKOUT, running_control_plane
 from tests.support.job_admission import admitted_job, define_job_kinds
 from tests.support.job_objects import marked, templates_of
 from tests.support.json_objects import obj, objects
+from tests.support.judging_cluster import is_judged
 from tests.support.recorder import record
 
 if TYPE_CHECKING:
@@ -35,8 +36,12 @@ if TYPE_CHECKING:
 NAMESPACES: Final = ("tabular", "vision")
 
 _ADMISSION: Final = "admissionregistration.k8s.io/v1"
-_POLICY: Final = "MutatingAdmissionPolicy"
-_BINDING: Final = "MutatingAdmissionPolicyBinding"
+_KINDS: Final = (
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionPolicyBinding",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+)
 
 
 @cache
@@ -120,9 +125,14 @@ def walking(cloud: str, client: KubeClient) -> Generator[Walk]:
 
 
 def is_in_force(walk: Walk) -> bool:
-    """Whether what follows is marked, and its pods tolerate the first tier: policies are taken up one by one."""
+    """Whether what follows is marked, its pods tolerate the first tier, and what cannot follow is refused.
+
+    Policies are taken up one by one.
+    """
     try:
-        return all(_is_at_home(walk, namespace, job) for namespace, job in walk.jobs())
+        return all(_is_at_home(walk, namespace, job) for namespace, job in walk.jobs()) and all(
+            is_judged(walk.client, namespace) for namespace in NAMESPACES
+        )
     except KubeError:  # a kind, policy or ladder that is not known yet
         return False
 
@@ -158,7 +168,7 @@ def _tolerates(toleration: Json, taint: Json) -> bool:
 
 
 def _manifests(stack: Recording) -> Iterator[Json]:
-    for kind in (_POLICY, _BINDING):
+    for kind in _KINDS:
         for each in stack.of(f":{kind}"):
             yield _object(each, _ADMISSION, kind)
     for each in stack.of(":FallbackPolicy"):

@@ -9,12 +9,14 @@ import pytest
 from tests.support.admission_cluster import in_force
 from tests.support.admission_objects import rewriting_objects
 from tests.support.job_admission import running_job_admission
+from tests.support.judging_cluster import running_judgement
 from tests.support.training_pods import RULES
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from rehearsal.kube.client import KubeClient
+    from tests.support.judging_cluster import Judging
 
 
 @pytest.fixture(scope="package")
@@ -23,3 +25,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Generator[KubeClient]:
     folder = tmp_path_factory.mktemp("admission")
     with running_job_admission(folder, RULES, in_force, beside=rewriting_objects()) as client:
         yield client
+
+
+@pytest.fixture(scope="package")
+def judging(tmp_path_factory: pytest.TempPathFactory) -> Generator[Judging]:
+    """A cluster where jobs are mended and judged, with ladders whose pools are known."""
+    with running_judgement(tmp_path_factory.mktemp("judging")) as found:
+        yield found

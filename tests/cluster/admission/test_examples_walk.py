@@ -15,7 +15,15 @@ import pytest
 from scheduling.labels import POOL
 from tests.support.job_objects import marked, selectors_of, templates_of
 from tests.support.json_objects import obj
-from tests.support.walking_examples import STACKS, running_for_examples, unmatched, untolerated, walking
+from tests.support.judging_cluster import is_judged
+from tests.support.walking_examples import (
+    NAMESPACES,
+    STACKS,
+    running_for_examples,
+    unmatched,
+    untolerated,
+    walking,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -54,6 +62,11 @@ def test_every_example_follows_from_the_first_tier_of_its_ladder(walk: Walk) -> 
         first = walk.ladders[namespace][0]["pool"]
         assert marked(job) == ["worker"], "nothing had to be added to it"
         assert selectors_of(job)["worker"] == {POOL: first}, "and nothing is left of how it asked for spot"
+
+
+def test_an_example_that_asks_for_more_than_there_is_would_be_refused(walk: Walk) -> None:
+    for namespace in NAMESPACES:
+        assert is_judged(walk.client, namespace), "so that all the others are admitted means something"
 
 
 def test_its_workers_are_at_home_on_every_tier_down_to_on_demand(walk: Walk) -> None:

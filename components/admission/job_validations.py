@@ -1,0 +1,196 @@
+"""The policies by which the API server refuses a job that cannot follow its namespace's ladder, as Kubernetes objects.
+
+docs/adr/0024-reachability.md says what is judged, when, and what is let through.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from components.admission import job_validation_faults as faults
+from components.admission import job_validation_links as links
+from components.admission import job_validation_walk as walk
+from components.admission.expressions import text
+from components.admission.job_expressions import QUEUE_NAME, variables
+from components.admission.job_manifests import Manifest
+from components.admission.job_validation_shapes import jobset_pods, rayjob_pods, shapes
+from components.admission.jobset_rules import JOBSET
+from components.admission.rayjob_rules import RAYJOB
+from components.fallback_policy.definition import API_VERSION, KIND
+from scheduling.holding import CONTROLLER, CONTROLLER_NAMESPACE
+from scheduling.labels import FOLLOWS, FOLLOWS_VALUE, LADDER, RECREATE, TRAINING, TRAINING_VALUE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from components.admission.job_expressions import JobKind
+    from components.admission.rules import AdmissionRule, NodeSelection
+    from scheduling.json import Json
+
+#: What the API server says where a message would be longer than it takes, or could not be made.
+CANNOT: Final = "the job cannot follow the ladder of its namespace"
+
+#: The API server takes 5 KiB of a message. So many sentences, and so many characters of them, stay below that.
+MOST_SENTENCES: Final = 3
+LONGEST_MESSAGE: Final = 2500
+
+_CONTROLLER: Final = f"system:serviceaccount:{CONTROLLER_NAMESPACE}:{CONTROLLER}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """What jobs of a kind are judged by: how many pods an item has, and its own faults, whose order is that of a message."""
+
+    kind: JobKind
+    pods: Callable[[str], str]
+    faults: Mapping[str, str]
+
+
+def judgements() -> Sequence[Judgement]:
+    """Return what is judged of each kind, beside the links to the tiers' pools."""
+    return (
+        Judgement(
+            kind=JOBSET,
+            pods=jobset_pods,
+            faults={
+                "nothingFollows": faults.nothing_follows(),
+                "ownClaims": faults.own_claims(),
+                "terminal": faults.ends_at_once(),
+            },
+        ),
+        Judgement(
+            kind=RAYJOB,
+            pods=rayjob_pods,
+            faults={
+                "unstoppable": faults.cannot_stop(),
+                "nothingFollows": f"size(variables.unstoppable) > 0 ? [] : ({faults.nothing_follows()})",
+                "terminal": faults.ends_on_failure(RECREATE),
+            },
+        ),
+    )
+
+
+def job_validations(
+    rules: Sequence[AdmissionRule], capacity: Sequence[NodeSelection], claims: Sequence[str] = ()
+) -> Sequence[Manifest]:
+    """Return the policy for each kind of job with its binding.
+
+    `rules` are those of the pods, whose tolerations count; `capacity` is by what pods ask for spot; `claims` are the volume
+    claims of the stack that are tied to no zone.
+    """
+    return [_manifest(each, rules, capacity, claims) for each in judgements()]
+
+
+def _manifest(
+    judged: Judgement,
+    rules: Sequence[AdmissionRule],
+    capacity: Sequence[NodeSelection],
+    claims: Sequence[str],
+) -> Manifest:
+    """A policy and its binding. What cannot be judged passes, and so does a job whose ladder is not there.
+
+    `JobAdmission` refuses what comes before its ladder. A job that is there has to be able to go after it.
+    """
+    kind = judged.kind
+    name = f"training-{kind.resource}-can-fall-back"
+    named = {**_surroundings(kind, rules, capacity, claims), **_verdict(judged, capacity)}
+    message = f"variables.faults.slice(0, [size(variables.faults), {MOST_SENTENCES}].min()).join({text(' ')})"
+    policy: Json = {
+        "failurePolicy": "Ignore",
+        "paramKind": {"apiVersion": API_VERSION, "kind": KIND},
+        "matchConstraints": {
+            "namespaceSelector": {"matchLabels": {TRAINING: TRAINING_VALUE}},
+            "resourceRules": [
+                {
+                    "apiGroups": [kind.group],
+                    "apiVersions": [kind.version],
+                    "operations": ["CREATE", "UPDATE"],
+                    "resources": [kind.resource],
+                }
+            ],
+        },
+        "matchConditions": [
+            {"name": condition, "expression": expression}
+            for condition, expression in conditions(kind).items()
+        ],
+        "variables": [{"name": each, "expression": expression} for each, expression in named.items()],
+        "validations": [
+            {
+                "expression": "size(variables.faults) == 0",
+                "message": CANNOT,
+                "messageExpression": f"[{message}].map(m, size(m) > {LONGEST_MESSAGE} ? "
+                f"m.substring(0, {LONGEST_MESSAGE}) + {text('…')} : m)[0]",
+            }
+        ],
+    }
+    binding: Json = {
+        "policyName": name,
+        "paramRef": {"name": LADDER, "parameterNotFoundAction": "Allow"},
+        "validationActions": ["Deny"],
+    }
+    return Manifest(name=name, policy=policy, binding=binding)
+
+
+def conditions(kind: JobKind) -> Mapping[str, str]:
+    """Return what must hold for a request to be looked at, each with its name."""
+    operator = f"object.spec.?managedBy.orValue({text(kind.controller)}) == {text(kind.controller)}"
+    new, old = (
+        f"{kind.items_of(job)}.map(r, {kind.template_of('r')}.orValue({{}}))"
+        for job in ("object", "oldObject")
+    )
+    return {
+        # Finalizers are taken off by updates.
+        "stays": "!has(object.metadata.deletionTimestamp)",
+        "not-by-the-ladder": f"request.userInfo.username != {text(_CONTROLLER)}",
+        "follows": f"object.metadata.?labels[?{text(FOLLOWS)}].orValue({text('')}) == {text(FOLLOWS_VALUE)}",
+        "not-queued": f"object.metadata.?labels[?{text(QUEUE_NAME)}].orValue({text('')}) == {text('')}",
+        "of-its-own-operator": operator,
+        "new-pods": f'request.operation == "CREATE" || {new} != {old}',
+    }
+
+
+def _surroundings(
+    kind: JobKind,
+    rules: Sequence[AdmissionRule],
+    capacity: Sequence[NodeSelection],
+    claims: Sequence[str],
+) -> Mapping[str, str]:
+    known = variables(kind, capacity)
+    marked = f"metadata.?labels[?{text(FOLLOWS)}].orValue({text('')}) == {text(FOLLOWS_VALUE)}"
+    template = kind.template_of("variables.items[i]")
+    return {
+        **{name: known[name] for name in ("tiers", "pools", "spotPools", "items", "specs")},
+        "following": f"lists.range(size(variables.items)).filter(i, {template}.?{marked})",
+        "chosen": faults.chosen(),
+        "claims": faults.allowed_claims(claims),
+        "given": links.given(rules),
+        "givenToGpus": links.given_to_gpus(rules),
+        "labels": links.labels(),
+        "rooms": links.rooms(),
+        "taints": links.repelling(),
+    }
+
+
+def _verdict(judged: Judgement, capacity: Sequence[NodeSelection]) -> Mapping[str, str]:
+    kind = judged.kind
+    own = {
+        **judged.faults,
+        "offLadder": faults.off_the_ladder(kind),
+        "apart": faults.apart(),
+        "mixed": faults.mixed(kind, capacity),
+        "pinned": faults.pinned(kind),
+        "zonal": faults.claims(kind),
+    }
+    walked = {
+        "shapes": shapes(kind, judged.pods),
+        "beside": "variables.shapes.filter(s, s.beside)",
+        "total": links.total(),
+        "start": walk.start(),
+        **links.links(),
+        "broken": walk.broken(),
+        "end": walk.end(),
+        "ending": walk.ending(),
+    }
+    every = " + ".join(f"variables.{name}" for name in (*own, "ending"))
+    return {**own, **walked, "faults": every}

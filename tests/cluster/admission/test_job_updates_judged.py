@@ -1,0 +1,190 @@
+"""What happens to a job that is there already: only a user's new pods are judged, on a real API server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rehearsal.kube.errors import KubeError
+from scheduling.labels import CAPACITY_TYPE, FOLLOWS, POOL, STATE, TRAINING, TRAINING_VALUE
+from tests.support.admission_cluster import make_namespace, wait_until_in_force
+from tests.support.job_admission import stored_job
+from tests.support.job_objects import jobset, rayjob, worker_group
+from tests.support.json_objects import obj, objects
+from tests.support.judged_jobs import ladder_with
+from tests.support.judging_cluster import KNOWN, LADDERS, gang, is_judged, told, training
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from rehearsal.kube.client import KubeClient
+    from scheduling.json import Json
+    from tests.support.judging_cluster import Judging
+
+pytestmark = pytest.mark.cluster
+
+FINALIZER = "example.com/kept"
+ON = {POOL: "a100-spot"}
+#: Fits no machine there is.
+HOPELESS = training(ON, cpu="97")
+
+
+def job_of(kind: str, template: Json, namespace: str = "gpus") -> Json:
+    """A job that follows, of one worker, as admission makes it."""
+    marked = {**template, "metadata": {"labels": {FOLLOWS: "true"}}}
+    labels = {FOLLOWS: "true"}
+    job = (
+        jobset(gang(marked, 1), labels=labels)
+        if kind == "JobSet"
+        else rayjob(worker_group(marked), labels=labels)
+    )
+    metadata = {**obj(job["metadata"]), "namespace": namespace, "finalizers": [FINALIZER]}
+    return {**job, "metadata": metadata}
+
+
+def with_template(job: Json, template: Json) -> Json:
+    """The patch by which a job's pods become these."""
+    marked = {**template, "metadata": {"labels": {FOLLOWS: "true"}}}
+    spec = obj(job["spec"])
+    if job["kind"] == "JobSet":
+        (only,) = objects(spec["replicatedJobs"])
+        inner = obj(obj(only["template"])["spec"])
+        pods = {**obj(marked), "spec": {**obj(marked["spec"]), "restartPolicy": "Never"}}
+        return {"spec": {"replicatedJobs": [{**only, "template": {"spec": {**inner, "template": pods}}}]}}
+    cluster = obj(spec["rayClusterSpec"])
+    (group,) = objects(cluster["workerGroupSpecs"])
+    return {"spec": {"rayClusterSpec": {**cluster, "workerGroupSpecs": [{**group, "template": marked}]}}}
+
+
+def patched(client: KubeClient, job: Json, patch: Json) -> Json:
+    metadata = obj(job["metadata"])
+    return client.merge_patch(
+        str(job["apiVersion"]), str(job["kind"]), "train", patch, namespace=str(metadata["namespace"])
+    )
+
+
+def removed(client: KubeClient, job: Json) -> None:
+    patched(client, job, {"metadata": {"finalizers": None}})
+    metadata = obj(job["metadata"])
+    client.delete(
+        str(job["apiVersion"]),
+        str(job["kind"]),
+        "train",
+        namespace=str(metadata["namespace"]),
+        propagation="Background",
+    )
+
+
+@pytest.fixture(params=["JobSet", "RayJob"])
+def job(request: pytest.FixtureRequest, judging: Judging) -> Generator[Json]:
+    """A job that can follow its ladder."""
+    written = job_of(str(request.param), training(ON))
+    yield judging.client.create(written)
+    removed(judging.as_controller, written)
+
+
+@pytest.fixture(params=["JobSet", "RayJob"])
+def lost(request: pytest.FixtureRequest, judging: Judging) -> Generator[Json]:
+    """A job that cannot, as one is that was there before its ladder was changed."""
+    written = job_of(str(request.param), HOPELESS)
+    yield judging.as_controller.create(written)
+    removed(judging.as_controller, written)
+
+
+def refusal(client: KubeClient, job: Json, patch: Json) -> str:
+    with pytest.raises(KubeError) as caught:
+        patched(client, job, patch)
+    return told(str(caught.value))
+
+
+def test_a_users_new_pods_are_judged(judging: Judging, job: Json) -> None:
+    found = refusal(judging.client, job, with_template(job, HOPELESS))
+    assert "no machine of it has room for a pod of 8 GPUs, 97 CPU" in found, "as when it was created"
+    smaller = patched(judging.client, job, with_template(job, training(ON, cpu="40")))
+    assert smaller["kind"] == job["kind"], "what fits may be changed"
+
+
+def test_a_user_may_name_another_tier_and_no_pool_beside_the_ladder(judging: Judging, job: Json) -> None:
+    assert patched(judging.client, job, with_template(job, training({POOL: "a100"}))), "a tier is a tier"
+    found = refusal(judging.client, job, with_template(job, training({POOL: "cpu"})))
+    assert "worker selects the pool cpu, and the ladder of its namespace has a100-spot, a100" in found, (
+        "there the controller would leave it"
+    )
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        {"metadata": {"annotations": {"note": "mine"}}},
+        {"metadata": {"labels": {"team": "vision"}}},
+        {"spec": {"suspend": True}},
+    ],
+    ids=["an annotation", "a label", "a suspension"],
+)
+def test_what_changes_no_pods_passes_whatever_the_job_is(judging: Judging, lost: Json, patch: Json) -> None:
+    assert patched(judging.client, lost, patch), "it was let in, and can be mended or stopped"
+
+
+def test_what_changes_the_pods_of_a_lost_job_is_refused_until_it_mends_it(
+    judging: Judging, lost: Json
+) -> None:
+    assert refusal(judging.client, lost, with_template(lost, training(ON, cpu="98"))), (
+        "98 are no better than 97"
+    )
+    assert patched(judging.client, lost, with_template(lost, training(ON))), "48 are"
+
+
+def test_the_ladders_own_moves_pass_whatever_the_job_is(judging: Judging, lost: Json) -> None:
+    for pool, suspend in (("a100", True), ("a100", False), ("a100-spot", True)):
+        moved = with_template(stored_job(judging.client, lost), training({POOL: pool}, cpu="97"))
+        state: Json = {"metadata": {"annotations": {STATE: "{}"}}}
+        found = patched(
+            judging.as_controller,
+            lost,
+            {**moved, **state, "spec": {**obj(moved["spec"]), "suspend": suspend}},
+        )
+        assert obj(found["spec"])["suspend"] is suspend, "a move that is stopped half-way loses the job"
+
+
+def test_a_manifest_applied_again_over_a_moved_job_passes(judging: Judging, job: Json) -> None:
+    moved = patched(judging.as_controller, job, with_template(job, training({POOL: "a100"})))
+    again = with_template(job, training({CAPACITY_TYPE: "spot"}))
+    found = patched(judging.client, moved, again)
+    assert found["spec"] == moved["spec"], "admission gives it its tier back, and nothing is new"
+
+
+def test_a_job_that_goes_can_go(judging: Judging, lost: Json) -> None:
+    metadata = obj(lost["metadata"])
+    judging.client.delete(
+        str(lost["apiVersion"]), str(lost["kind"]), "train", namespace="gpus", propagation="Background"
+    )
+    change = with_template(lost, training(ON, cpu="98"))
+    assert patched(judging.client, lost, change), "whatever is written into it on its way out"
+    patched(judging.client, lost, {"metadata": {"finalizers": None}})
+    found = judging.client.get(
+        str(lost["apiVersion"]), str(lost["kind"]), "train", str(metadata["namespace"])
+    )
+    assert found is None, "its finalizer is off"
+    judging.as_controller.create(job_of(str(lost["kind"]), HOPELESS))
+
+
+def test_a_job_whose_ladder_has_gone_is_in_nobodys_way(judging: Judging) -> None:
+    make_namespace(judging.client, "passing", {TRAINING: TRAINING_VALUE})
+    judging.client.apply(ladder_with(KNOWN, LADDERS["gpus"], "passing"), field_manager="tests")
+    wait_until_in_force(judging.client, lambda client: is_judged(client, "passing"))
+    stored = judging.client.create(job_of("RayJob", training(ON), "passing"))
+    judging.client.delete(
+        "holdfast.dev/v1alpha1", "FallbackPolicy", "ladder", namespace="passing", propagation="Background"
+    )
+    change = with_template(stored, HOPELESS)
+    wait_until_in_force(judging.client, lambda client: passes(client, stored, change))
+    removed(judging.client, stored)
+
+
+def passes(client: KubeClient, job: Json, patch: Json) -> bool:
+    """Whether an update is let through: the API server has seen that the ladder is gone."""
+    try:
+        return bool(patched(client, job, patch))
+    except KubeError:
+        return False

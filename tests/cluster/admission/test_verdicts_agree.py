@@ -1,0 +1,101 @@
+"""The API server and the links in Python judge the same jobs alike, and say so in the same words.
+
+`HOLDFAST_SEED` draws the same jobs again.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import count
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from rehearsal.cli.crashing import SEED_VARIABLE, seed_of
+from rehearsal.kube.errors import KubeError
+from scheduling.labels import TRAINING, TRAINING_VALUE
+from scheduling.ladder import Ladder, Tier
+from tests.support.admission_cluster import make_namespace, wait_until_in_force
+from tests.support.job_admission import admitted_job
+from tests.support.job_objects import jobset
+from tests.support.judged_jobs import facts_of, ladder_with, refusal_of, tiers_of
+from tests.support.judged_strategies import known_ladders, walking_jobs
+from tests.support.judging_cluster import SMALL, gang, told, training
+from tests.support.training_pods import POOLS
+
+if TYPE_CHECKING:
+    from rehearsal.kube.client import KubeClient
+    from scheduling.json import Json
+    from tests.support.judged_strategies import KnownLadder
+    from tests.support.judging_cluster import Judging
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+
+SEED: Final = seed_of(None, os.environ.get(SEED_VARIABLE))
+LADDERS: Final = 24
+JOBS_OF_EACH: Final = 6
+NAMESPACE: Final = "agreeing"
+SIGN: Final = "agreed"
+
+_numbers = count()
+
+
+@pytest.fixture(scope="module")
+def agreeing(judging: Judging) -> Judging:
+    """The cluster with two more namespaces: for the ladders, and for the sign that one has been taken up."""
+    print(f"{SEED_VARIABLE}={SEED}")
+    for name in (NAMESPACE, SIGN):
+        make_namespace(judging.client, name, {TRAINING: TRAINING_VALUE})
+    return judging
+
+
+def taken_up(client: KubeClient, known: KnownLadder) -> None:
+    """Put a ladder up and wait until the API server judges by it.
+
+    It hears of ladders in their order: so it is judged by this one once it is by another that was put up after it.
+    """
+    client.apply(ladder_with(known.pools, known.ladder, NAMESPACE), field_manager="tests", force=True)
+    name = f"sign-{next(_numbers)}"
+    sign = {name: facts_of(POOLS[0], SMALL)}
+    client.apply(ladder_with(sign, Ladder(tiers=(Tier(pool=name),)), SIGN), field_manager="tests", force=True)
+    hopeless = jobset(
+        gang(training(cpu="9000", gpus="0")), namespace=SIGN, labels={"holdfast.dev/fallback": "true"}
+    )
+    wait_until_in_force(client, lambda found: f"pool {name}: no machine" in (verdict(found, hopeless) or ""))
+
+
+def verdict(client: KubeClient, job: Json) -> str | None:
+    """In which words a job is refused, None where it is let in."""
+    try:
+        admitted_job(client, job)
+    except KubeError as error:
+        return told(str(error)) if "can-fall-back" in str(error) else str(error)
+    return None
+
+
+@seed(SEED)
+@settings(
+    max_examples=LADDERS,
+    deadline=None,
+    database=None,
+    phases=(Phase.generate,),
+    suppress_health_check=[
+        HealthCheck.function_scoped_fixture,
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+    ],
+)
+@given(
+    known=known_ladders(),
+    jobs=st.lists(walking_jobs(NAMESPACE), min_size=JOBS_OF_EACH, max_size=JOBS_OF_EACH),
+)
+def test_the_same_jobs_are_refused_in_the_same_words(
+    agreeing: Judging, known: KnownLadder, jobs: list[Json]
+) -> None:
+    taken_up(agreeing.client, known)
+    for job in jobs:
+        expected = refusal_of(job, tiers_of(known.ladder, known.pools))
+        found = verdict(agreeing.client, job)
+        assert found == expected, f"{SEED_VARIABLE}={SEED}\n{job}\n{known}"

@@ -1,0 +1,181 @@
+"""A real control plane where jobs are mended and then judged, with ladders whose pools are known."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+import pytest
+import yaml
+
+from components.admission.job_component import capacity_selections
+from rehearsal.kube.client import KubeClient
+from rehearsal.kube.errors import KubeError
+from rehearsal.paths import Workspace
+from scheduling.holding import CONTROLLER, CONTROLLER_NAMESPACE
+from scheduling.labels import (
+    FOLLOWS,
+    FOLLOWS_VALUE,
+    GPU_RESOURCE,
+    TRAINING,
+    TRAINING_VALUE,
+    VOLUME_CLAIMS,
+)
+from scheduling.ladder import FOREVER, Failures, Ladder, Tier
+from scheduling.machines import Machine
+from tests.support.admission_cluster import in_force, make_namespace, wait_until_in_force
+from tests.support.admission_objects import rewriting_objects
+from tests.support.job_admission import admitted_job, running_job_admission
+from tests.support.job_objects import jobset, pod_template, rayjob, replicated_job, worker_group
+from tests.support.json_objects import obj, objects
+from tests.support.judged_jobs import facts_of, ladder_with, validation_objects
+from tests.support.training_pods import POOLS, RULES
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
+    from pathlib import Path
+
+    from scheduling.json import Json
+    from scheduling.pool_facts import PoolFacts
+
+P4D: Final = Machine(
+    name="p4d", vcpus=96, memory_mib=1152 * 1024, gpus=8, hourly_price=32.0, accelerator="a100"
+)
+SMALL: Final = Machine(name="c7i", vcpus=16, memory_mib=32 * 1024, gpus=0, hourly_price=0.7)
+LARGE: Final = Machine(name="m7i", vcpus=64, memory_mib=256 * 1024, gpus=0, hourly_price=3.0)
+
+_POOLS: Final = {pool.name: pool for pool in POOLS}
+#: Four machines in each.
+KNOWN: Final[Mapping[str, PoolFacts]] = {
+    "a100-spot": facts_of(_POOLS["a100-spot"], P4D, labels={"disk": "fast", "generation": "4"}),
+    "a100": facts_of(_POOLS["a100"], P4D, labels={"disk": "slow", "generation": "4"}),
+    "cpu-spot": facts_of(_POOLS["cpu-spot"], SMALL),
+    "cpu": facts_of(_POOLS["cpu"], SMALL, LARGE),
+}
+_GPU_TIERS: Final = (
+    Tier(pool="a100-spot", max_failures=5, procurement_timeout=timedelta(minutes=15)),
+    Tier(pool="a100"),
+)
+#: By namespace. Nothing leads past the first tier of `cpus` but failures.
+LADDERS: Final[Mapping[str, Ladder]] = {
+    "gpus": Ladder(tiers=_GPU_TIERS),
+    "cpus": Ladder(tiers=(Tier(pool="cpu-spot", max_failures=3), Tier(pool="cpu"))),
+    "evictions": Ladder(tiers=_GPU_TIERS, failures=Failures.EVICTIONS),
+    "spot": Ladder(tiers=(Tier(pool="a100-spot", max_failures=FOREVER),)),
+}
+#: A training namespace without a ladder.
+BARE: Final = "bare"
+ALLOWED_CLAIM: Final = "datasets"
+STACKS_CLAIM: Final = "checkpoints"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judging:
+    """The cluster as a user sees it, and as the fallback controller does."""
+
+    client: KubeClient
+    as_controller: KubeClient
+
+    def refusal(self, job: Json) -> str:
+        """In which words a job is refused that would be created."""
+        with pytest.raises(KubeError) as caught:
+            admitted_job(self.client, job)
+        return told(str(caught.value))
+
+
+def told(message: str) -> str:
+    """What is ours of the API server's message."""
+    assert "can-fall-back' denied request: " in message, f"refused by somebody else: {message}"
+    return message.partition("denied request: ")[2]
+
+
+@contextmanager
+def running_judgement(folder: Path) -> Generator[Judging]:
+    """The cluster for the length of the block."""
+    with running_job_admission(folder, RULES, in_force, beside=rewriting_objects()) as client:
+        for manifest in validation_objects(capacity_selections(RULES), (STACKS_CLAIM,)):
+            client.apply(manifest, field_manager="tests")
+        for namespace, ladder in LADDERS.items():
+            make_namespace(client, namespace, {TRAINING: TRAINING_VALUE})
+            client.apply(ladder_with(KNOWN, ladder, namespace), field_manager="tests")
+        make_namespace(client, BARE, {TRAINING: TRAINING_VALUE})
+        claims: Json = {"metadata": {"annotations": {VOLUME_CLAIMS: f"others, {ALLOWED_CLAIM}"}}}
+        client.merge_patch("v1", "Namespace", "gpus", claims)
+        for namespace in LADDERS:
+            wait_until_in_force(client, lambda found, at=namespace: is_judged(found, at))
+        controller = as_controller(client, Workspace(project_root=folder).kubeconfig("local"))
+        yield Judging(client=client, as_controller=controller)
+        controller.close()
+
+
+def is_judged(client: KubeClient, namespace: str) -> bool:
+    """Whether jobs of both kinds that no machine has room for are refused: policies and ladders are taken up one by one."""
+    template = training({}, cpu="9000", gpus="0")
+    labels = {FOLLOWS: FOLLOWS_VALUE}
+    of_ray = rayjob(worker_group(template), labels=labels)
+    return all(
+        is_refused(client, each)
+        for each in (
+            jobset(replicated_job(template), namespace=namespace, labels=labels),
+            {**of_ray, "metadata": {**obj(of_ray["metadata"]), "namespace": namespace}},
+        )
+    )
+
+
+def is_refused(client: KubeClient, job: Json) -> bool:
+    """Whether a job is refused because it cannot follow."""
+    try:
+        admitted_job(client, job)
+    except KubeError as error:
+        return "can-fall-back" in str(error)
+    return False
+
+
+def as_controller(client: KubeClient, kubeconfig: Path) -> KubeClient:
+    """The same cluster for the fallback controller's account, which may do anything here."""
+    make_namespace(client, CONTROLLER_NAMESPACE, {})
+    account: Json = {"name": CONTROLLER, "namespace": CONTROLLER_NAMESPACE}
+    role: Json = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
+    for manifest in (
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account},
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": CONTROLLER},
+            "roleRef": role,
+            "subjects": [{"kind": "ServiceAccount", **account}],
+        },
+    ):
+        client.apply(manifest, field_manager="tests")
+    token = client.service_account_token(CONTROLLER_NAMESPACE, CONTROLLER, 3600)
+    config = obj(yaml.safe_load(kubeconfig.read_text()))
+    users = [{**each, "user": {"token": token}} for each in objects(config["users"])]
+    own = kubeconfig.with_name("controller-kubeconfig")
+    own.write_text(yaml.safe_dump({**config, "users": users}))
+    return KubeClient.from_kubeconfig(own)
+
+
+def training(
+    selector: Mapping[str, str] | None = None,
+    *,
+    cpu: str = "48",
+    memory: str = "512Gi",
+    gpus: str = "8",
+    spec: Json | None = None,
+) -> Json:
+    """A template of pods that train: on spot, each with a whole machine's GPUs."""
+    asked = {"cpu": cpu, "memory": memory, **({GPU_RESOURCE: gpus} if gpus != "0" else {})}
+    container: Json = {
+        "name": "train",
+        "image": "train:1",
+        "resources": {"requests": asked, **({"limits": {GPU_RESOURCE: gpus}} if gpus != "0" else {})},
+    }
+    selected = {"karpenter.sh/capacity-type": "spot"} if selector is None else selector
+    return pod_template(selected, spec={"containers": [container], **(spec or {})})
+
+
+def gang(template: Json, pods: int = 4, name: str = "worker", job: Json | None = None) -> Json:
+    """One of a JobSet's jobs, of so many pods."""
+    return replicated_job(template, name, job={"parallelism": pods, "completions": pods, **(job or {})})

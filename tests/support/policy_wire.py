@@ -1,0 +1,124 @@
+"""The pack as the engine speaks to it: resources and settings over the wire, verdicts back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+
+from google.protobuf import json_format
+from pulumi.runtime.proto import analyzer_pb2
+from pulumi_policy import EnforcementLevel
+from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
+
+from policies.known_values import UNKNOWN
+from policies.pack import policies
+from policies.serving import PackServicer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import grpc
+
+    from policies.findings import StackResource
+    from scheduling.json import Json
+
+#: No call of the pack's looks at it.
+NO_CONTEXT = cast("grpc.ServicerContext", None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """One verdict: by which rule, how grave, about what."""
+
+    rule: str
+    level: analyzer_pb2.EnforcementLevel.ValueType
+    urn: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Pack:
+    """The pack, started anew."""
+
+    servicer: PackServicer = field(
+        default_factory=lambda: PackServicer("holdfast", "0.1.0", policies(), EnforcementLevel.MANDATORY)
+    )
+
+    def configure(
+        self,
+        levels: Mapping[str, analyzer_pb2.EnforcementLevel.ValueType],
+        settings: Json | None = None,
+        *,
+        of: str = "",
+        also: Sequence[str] = (),
+    ) -> None:
+        """Do as the engine does: a level for every policy, settings for one, and what else the file names."""
+        request = analyzer_pb2.ConfigureAnalyzerRequest()
+        for each in policies():
+            default = (each.enforcement_level or EnforcementLevel.MANDATORY).name
+            given = request.policyConfig[each.name]
+            given.enforcementLevel = levels.get(each.name, analyzer_pb2.EnforcementLevel.Value(default))
+            if each.name == of:
+                json_format.ParseDict(dict(settings or {}), given.properties)
+        for name in also:
+            request.policyConfig[name].enforcementLevel = analyzer_pb2.MANDATORY
+        self.servicer.Configure(request, NO_CONTEXT)
+
+    def asked(self, resources: Sequence[StackResource]) -> None:
+        """Show each resource as the program asks for it."""
+        for each in resources:
+            request = analyzer_pb2.AnalyzeRequest(type=each.type, urn=each.urn, name=each.logical_name)
+            json_format.ParseDict(on_the_wire(each.props), request.properties)
+            self.servicer.Analyze(request, NO_CONTEXT)
+
+    def judged(self, resources: Sequence[StackResource]) -> list[Said]:
+        """Show all resources at the end of a run, and return what is said of them."""
+        answer = self.servicer.AnalyzeStack(stack_request(resources), NO_CONTEXT)
+        return [
+            Said(
+                rule=each.policyName,
+                level=each.enforcementLevel,
+                urn=each.urn,
+                message=each.message.partition("\n")[2],
+            )
+            for each in answer.diagnostics
+        ]
+
+    def mended(self, resource: StackResource) -> Json | None:
+        """Ask for a resource to be mended, and return its properties then, None where nothing was."""
+        request = analyzer_pb2.AnalyzeRequest(
+            type=resource.type, urn=resource.urn, name=resource.logical_name
+        )
+        json_format.ParseDict(on_the_wire(resource.props), request.properties)
+        answer = self.servicer.Remediate(request, NO_CONTEXT)
+        if not answer.remediations:
+            return None
+        return cast("Json", json_format.MessageToDict(answer.remediations[-1].properties))
+
+
+def stack_request(resources: Sequence[StackResource]) -> analyzer_pb2.AnalyzeStackRequest:
+    """The engine's request at the end of a run."""
+    request = analyzer_pb2.AnalyzeStackRequest()
+    for each in resources:
+        sent = request.resources.add(type=each.type, urn=each.urn, name=each.logical_name)
+        sent.parent = each.parent
+        sent.options.protect = each.is_protected
+        json_format.ParseDict(on_the_wire(each.props), sent.properties)
+        for key, urns in each.refers_to.items():
+            sent.propertyDependencies[key].urns.extend(urns)
+    return request
+
+
+def on_the_wire(value: object) -> dict[str, object]:
+    """Properties as the engine sends them: Pulumi's mark for the unknown."""
+    return cast("dict[str, object]", _sent(value))
+
+
+def _sent(value: object) -> object:
+    if value is UNKNOWN:
+        return UNKNOWN_STRING_VALUE
+    if isinstance(value, dict):
+        return {key: _sent(each) for key, each in cast("dict[str, object]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_sent(each) for each in cast("Sequence[object]", value)]
+    return value

@@ -1,0 +1,215 @@
+"""Jobs tried out on the real scheduler and the real Karpenter: what came of each on every tier of its ladder.
+
+All pods wait before the first NodePool is there: Karpenter plans for all that wait at once, so that no gang is seen in
+part, whatever else the machine has to do.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING, Final
+
+from components.pools.node_class import KWOK
+from scheduling.labels import POOL, CapacityType
+from tests.support.hosted_charts import condition_of, is_ready
+from tests.support.json_objects import obj
+from tests.support.reachability_jobs import ELSEWHERE, NODE_CLASS, TriedTier
+from tests.support.whole_machines import allocatable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from rehearsal.kube.client import KubeClient
+    from scheduling.json import Json
+    from tests.support.reachability_jobs import TriedJob
+
+_SECONDS: Final = 240.0
+_KARPENTER: Final = "karpenter.sh/v1"
+
+#: A pool apart, whose pods show that a plan was made: a plan is made for all pods that wait.
+_CONTROL: Final = TriedTier(
+    name="control", machines=("m7i.large",), capacity=CapacityType.ON_DEMAND, max_nodes=20
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """A job on one of its tiers. `bound`: how many of its pods came onto nodes of the pool; `said`: why no more."""
+
+    job: TriedJob
+    tier: TriedTier
+    bound: int
+    said: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the whole gang was there at once."""
+        return self.bound == self.job.shape.pods
+
+
+def try_out(client: KubeClient, jobs: Sequence[TriedJob]) -> tuple[Trial, ...]:
+    """Try every job on each of its tiers, all at once, until Karpenter has no more to give."""
+    asked = [(job, tier) for job in jobs for tier in job.tiers]
+    _all_at_once(client.create, [job.gang(tier) for job, tier in asked])
+    everybody = sum(job.shape.pods for job, _ in asked)
+    client.wait_list(
+        "v1",
+        "Pod",
+        label_selector="tried",
+        timeout_seconds=_SECONDS,
+        condition=lambda pods: len(pods) == everybody,
+        what=f"{everybody} pods wait",
+    )
+    _all_at_once(client.create, [_node_class(), *(tier.node_pool for _, tier in asked), _CONTROL.node_pool])
+    client.wait_list(
+        _KARPENTER,
+        "NodePool",
+        timeout_seconds=_SECONDS,
+        condition=lambda pools: all(is_ready(pool) for pool in pools),
+        what="every pool is ready",
+    )
+    _settle(client)
+    for job, tier in asked:
+        _wait_until_placed(client, job, tier)
+    said = _refusals(client, [(job, tier) for job, tier in asked if _bound(client, tier) < job.shape.pods])
+    return tuple(
+        Trial(job=job, tier=tier, bound=_bound(client, tier), said=said.get(tier.name, ""))
+        for job, tier in asked
+    )
+
+
+def _settle(client: KubeClient) -> None:
+    """Wait until Karpenter has planned for every pod that waits, with every machine there, and bought no other."""
+    before: set[str] = set()
+    for number in count():
+        _wait_for_plan(client, f"control-{number}")
+        bought = _wait_for_machines(client)
+        if bought == before:
+            return
+        before = bought
+
+
+def _wait_for_plan(client: KubeClient, name: str) -> None:
+    """Wait until a pod that is made now has got a node: a machine of its own, so that a plan is needed."""
+    client.create(_control_pod(name))
+    client.wait_for(
+        "v1",
+        "Pod",
+        name,
+        namespace=ELSEWHERE,
+        timeout_seconds=_SECONDS,
+        condition=lambda pod: pod is not None and _is_bound(pod),
+        what=f"Karpenter makes a plan for {name}",
+    )
+
+
+def _wait_for_machines(client: KubeClient) -> set[str]:
+    """Wait until every machine takes pods, and every pod that has a place on one is there."""
+    claims = client.list(_KARPENTER, "NodeClaim")
+    names = {str(obj(each["metadata"])["name"]) for each in claims if not _is_control(each)}
+    client.wait_list(
+        _KARPENTER,
+        "NodeClaim",
+        timeout_seconds=_SECONDS,
+        condition=lambda found: all(_takes_pods(each) for each in found),
+        what="every machine takes pods",
+    )
+    return names
+
+
+def _wait_until_placed(client: KubeClient, job: TriedJob, tier: TriedTier) -> None:
+    """Wait until the scheduler has placed the gang, or as much of it as the pool's nodes have room for."""
+    rooms = {
+        str(obj(node["metadata"])["name"]): allocatable(node)
+        for node in client.list("v1", "Node", label_selector=f"{POOL}={tier.name}")
+    }
+
+    def is_placed(pods: list[Json]) -> bool:
+        there = Counter(str(obj(pod["spec"])["nodeName"]) for pod in pods if _is_bound(pod))
+        return there.total() == job.shape.pods or not any(
+            job.shape.requests.times_in(room) > there[node] for node, room in rooms.items()
+        )
+
+    client.wait_list(
+        "v1",
+        "Pod",
+        label_selector=f"tried={tier.name}",
+        timeout_seconds=_SECONDS,
+        condition=is_placed,
+        what=f"the scheduler places the pods of {tier.name} on the nodes that were bought for them",
+    )
+
+
+def _refusals(client: KubeClient, asked: Iterable[tuple[TriedJob, TriedTier]]) -> dict[str, str]:
+    """What Karpenter says of one more pod of each gang that is not whole, by tier.
+
+    It says it once of a pod, and of those that wait it may have done so before it knew the pool.
+    """
+    asking = {f"{tier.name}-asks": (job, tier) for job, tier in asked}
+    _all_at_once(client.create, [job.pod(tier, name) for name, (job, tier) in asking.items()])
+    told: dict[str, str] = {}
+
+    def all_told(events: list[Json]) -> bool:
+        told.update({name: said for event in events for name, said in _refusal(event)})
+        return asking.keys() <= told.keys()
+
+    client.wait_list(
+        "v1",
+        "Event",
+        timeout_seconds=_SECONDS,
+        condition=all_told,
+        what="Karpenter refuses one more pod of each gang that is not whole",
+    )
+    return {tier.name: told[name] for name, (_, tier) in asking.items()}
+
+
+def _refusal(event: Json) -> Iterable[tuple[str, str]]:
+    source = obj(event.get("source")).get("component") or event.get("reportingComponent")
+    if (event.get("reason"), source) == ("FailedScheduling", "karpenter"):
+        yield str(obj(event["involvedObject"])["name"]), str(event.get("message"))
+
+
+def _bound(client: KubeClient, tier: TriedTier) -> int:
+    """How many pods of the gang are on nodes, which are the pool's own."""
+    found = [pod for pod in client.list("v1", "Pod", label_selector=f"tried={tier.name}") if _is_bound(pod)]
+    nodes = {
+        str(obj(node["metadata"])["name"])
+        for node in client.list("v1", "Node", label_selector=f"{POOL}={tier.name}")
+    }
+    assert all(obj(pod["spec"])["nodeName"] in nodes for pod in found), f"{tier.name} has nodes of its own"
+    return len(found)
+
+
+def _all_at_once(make: Callable[[Json], Json], manifests: Sequence[Json]) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(make, manifests))
+
+
+def _is_bound(pod: Json) -> bool:
+    return bool(obj(pod["spec"]).get("nodeName")) and "deletionTimestamp" not in obj(pod["metadata"])
+
+
+def _takes_pods(claim: Json) -> bool:
+    return condition_of(claim, "Initialized").get("status") == "True"
+
+
+def _is_control(claim: Json) -> bool:
+    return obj(obj(claim["metadata"]).get("labels")).get("karpenter.sh/nodepool") == _CONTROL.name
+
+
+def _node_class() -> Json:
+    return {"apiVersion": KWOK.api_version, "kind": KWOK.kind, "metadata": {"name": NODE_CLASS}, "spec": {}}
+
+
+def _control_pod(name: str) -> Json:
+    """A pod that fills one machine of the control pool."""
+    container: Json = {"name": "train", "image": "train", "resources": {"requests": {"cpu": "1900m"}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": ELSEWHERE},
+        "spec": {"nodeSelector": {POOL: _CONTROL.name}, "containers": [container]},
+    }
