@@ -15,12 +15,13 @@ Value: TypeAlias = "bool | int | float | str | Unknown | Sequence[Value] | Mappi
 
 def is_object(value: Value) -> TypeGuard[Mapping[str, Value]]:
     """Whether the value is a mapping of property names to values."""
-    return isinstance(value, Mapping)
+    # What comes over the wire are dicts: asked for first, they take a tenth of the time.
+    return isinstance(value, dict) or isinstance(value, Mapping)  # noqa: SIM101
 
 
 def is_list(value: Value) -> TypeGuard[Sequence[Value]]:
     """Whether the value is a list; text is none."""
-    return isinstance(value, Sequence) and not isinstance(value, str)
+    return isinstance(value, list) or (isinstance(value, Sequence) and not isinstance(value, str))
 
 
 def at(value: Value, *path: str) -> Value:

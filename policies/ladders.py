@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from policies.known_values import UNKNOWN, Unknown, at, items_at, text_at, whole_number
-from policies.training_ladders import is_fallback_policy
+from policies.stack import once
+from policies.training_ladders import fallback_policies
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,9 +48,10 @@ class DeclaredLadder:
         )
 
 
+@once
 def ladders_of(resources: Sequence[StackResource]) -> tuple[DeclaredLadder, ...]:
     """The stack's FallbackPolicies."""
-    return tuple(ladder_of(resource) for resource in resources if is_fallback_policy(resource.type))
+    return tuple(ladder_of(resource) for resource in fallback_policies(resources))
 
 
 def ladder_of(resource: StackResource) -> DeclaredLadder:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from policies.karpenter_pools import capacity, is_node_pool, requirements
 from policies.known_values import UNKNOWN, at, items_at, text_at
+from policies.stack import once
 from scheduling.labels import ON_DEMAND, SPOT
 from scheduling.taints import Taint
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from scheduling.unknown import Unknown
 
 
+@once
 def node_pools(resources: Sequence[StackResource]) -> tuple[StackResource, ...]:
     """The stack's NodePools of Karpenter."""
     return tuple(resource for resource in resources if is_node_pool(resource.type))

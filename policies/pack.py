@@ -1,4 +1,4 @@
-"""The rules as Pulumi wants them; importing this needs Pulumi's policy SDK and serves nothing."""
+"""The rules as Pulumi's policies: their names, levels, settings and words."""
 
 from __future__ import annotations
 
@@ -8,53 +8,45 @@ from pulumi_policy import (
     EnforcementLevel,
     Policy,
     PolicyConfigSchema,
-    ReportViolation,
-    ResourceValidationPolicy,
     Severity,
-    StackValidationArgs,
     StackValidationPolicy,
 )
 
-from policies.run import Run
+from policies.findings import Finding
+from policies.mending import remediations
 from policies.tables import RULES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterable, Iterator, Mapping
 
     from policies.rule import Rule, Settings
     from scheduling.json import JsonValue
 
 
+#: What a configuration calls all policies by.
+_ALL = "all"
+
+
+class RulePolicy(StackValidationPolicy):
+    """A rule as Pulumi's policy: what the engine is told of it. `policies.serving` runs it."""
+
+    def __init__(self, rule: Rule) -> None:
+        super().__init__(  # pyright: ignore[reportUnknownMemberType] - half typed in the SDK
+            name=rule.name,
+            display_name=rule.title,
+            description=rule.description,
+            enforcement_level=EnforcementLevel(rule.level.value),
+            severity=Severity(rule.weight.value),
+            config_schema=schema(rule),
+            remediation_steps=rule.mend,
+            tags=["fallback"],
+        )
+        self.rule = rule
+
+
 def policies() -> list[Policy]:
-    """Return the pack's policies: one that reads every resource as it is asked for, and one for each rule."""
-    run = Run()
-    return [reader(run), *(policy(rule, place, run) for place, rule in enumerate(RULES))]
-
-
-def reader(run: Run) -> ResourceValidationPolicy:
-    """Return the policy that reads and reports nothing."""
-    return ResourceValidationPolicy(
-        name="resources-are-read",
-        display_name="Resources are read",
-        description="Reads what every resource is asked to be: before a cluster exists no more is known of its objects.",
-        enforcement_level=EnforcementLevel.ADVISORY,
-        validate=run.remember,
-    )
-
-
-def policy(rule: Rule, place: int, run: Run) -> StackValidationPolicy:
-    """Return the policy that reports what the rule at this place finds."""
-    return StackValidationPolicy(
-        name=rule.name,
-        display_name=rule.title,
-        description=rule.description,
-        enforcement_level=EnforcementLevel(rule.level.value),
-        severity=Severity(rule.weight.value),
-        config_schema=schema(rule),
-        remediation_steps=rule.mend,
-        tags=["fallback"],
-        validate=reporting(rule, place, run),
-    )
+    """Return the pack's policies: one for each rule, then what mends."""
+    return [*map(RulePolicy, RULES), *remediations()]
 
 
 def schema(rule: Rule) -> PolicyConfigSchema | None:
@@ -68,17 +60,28 @@ def schema(rule: Rule) -> PolicyConfigSchema | None:
     )
 
 
-def reporting(rule: Rule, place: int, run: Run) -> Callable[[StackValidationArgs, ReportViolation], None]:
-    """Return the function that reports what a rule finds in a stack."""
+def misspelt(given: Mapping[str, Iterable[str]]) -> Iterator[Finding]:
+    """Yield what names no policy of the pack, or no setting of its: the engine passes over both.
 
-    def report_findings(args: StackValidationArgs, report: ReportViolation) -> None:
-        for finding in rule.find(run.resources(place, args.resources), settings(rule, args)):
-            report(finding.message, finding.urn)
+    `given` are the names of settings, by that of their policy.
+    """
+    settings_of = {rule.name: {*rule.settings} for rule in RULES}
+    settings_of.update((mend.name, set[str]()) for mend in remediations())
+    for name, given_settings in sorted(given.items()):
+        if name not in settings_of and name != _ALL:
+            yield _misspelt(f"the configuration names {name!r}, which is no policy of this pack.")
+        for setting in sorted({*given_settings} - settings_of.get(name, {*given_settings})):
+            known = ", ".join(sorted(settings_of[name])) or "none"
+            yield _misspelt(
+                f"the configuration sets {setting!r} of {name!r}, which has no such setting (it has: {known})."
+            )
 
-    return report_findings
+
+def _misspelt(message: str) -> Finding:
+    return Finding(urn="", message=message, proven=False)
 
 
-def settings(rule: Rule, args: StackValidationArgs) -> Settings:
-    """Return a rule's settings; the engine fills in defaults only where a policy is configured at all."""
-    given = cast("dict[str, JsonValue]", dict(args.get_config()))
-    return {name: given.get(name, setting.default) for name, setting in rule.settings.items()}
+def settings(rule: Rule, given: Mapping[str, object] | None) -> Settings:
+    """Return a rule's settings: those that are given, and the defaults of the others."""
+    known = cast("Mapping[str, JsonValue]", given or {})
+    return {name: known.get(name, setting.default) for name, setting in rule.settings.items()}

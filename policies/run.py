@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from policies.pulumi_values import known_props, stack_resources
+from policies.stack import Stack
+from policies.wire import stack_resources
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable
 
-    from pulumi_policy import PolicyResource, ReportViolation, ResourceValidationArgs
-
-    from policies.findings import StackResource
-    from policies.known_values import Value
+    from google.protobuf.struct_pb2 import Struct
+    from pulumi.runtime.proto.analyzer_pb2 import AnalyzerResource
 
 
 class Run:
@@ -24,21 +23,12 @@ class Run:
     """
 
     def __init__(self) -> None:
-        self._asked: dict[str, Mapping[str, Value]] = {}
-        self._seen: tuple[StackResource, ...] = ()
-        self._last = -1
+        self._asked: dict[str, Struct] = {}
 
-    def remember(self, args: ResourceValidationArgs, _: ReportViolation) -> None:
-        """Keep what a resource is asked to be."""
-        self._asked[args.urn] = known_props(args.props)
+    def remember(self, urn: str, asked: Struct) -> None:
+        """Keep what a resource is asked to be, as it came: it is read only where it is needed."""
+        self._asked[urn] = asked
 
-    def resources(self, place: int, shown: Sequence[PolicyResource]) -> tuple[StackResource, ...]:
-        """All resources, for the rule at this place in the pack.
-
-        They are read once for all rules: with 5,000 resources it takes longer than the rules do. The engine shows them
-        to one rule after the other, so one that comes before the last begins a new round.
-        """
-        if place <= self._last or not self._seen:
-            self._seen = stack_resources(shown, self._asked)
-        self._last = place
-        return self._seen
+    def stack(self, shown: Iterable[AnalyzerResource]) -> Stack:
+        """Return all resources, as the engine shows them at the end."""
+        return Stack(stack_resources(shown, self._asked))

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from policies.declared.amounts import cpu_millis, memory_mib, whole
 from policies.known_values import UNKNOWN, Unknown, at, items_at, text_at
 from scheduling.reachability.shape import DEFAULT_SHAPE, Resources, Shape
+from scheduling.shapes import LEAST
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from policies.declared import DeclaredPool
+    from policies.findings import StackResource
     from policies.known_values import Value
     from policies.ladders import DeclaredLadder
-
-#: What a pod of a training job asks for at least, beside its GPUs.
-_LEAST: Final = Resources(cpu_millis=1000, memory_mib=2048)
 
 
 def shapes_of(ladder: DeclaredLadder, pools: Sequence[DeclaredPool]) -> tuple[Shape, ...] | Unknown:
@@ -34,6 +33,13 @@ def shapes_of(ladder: DeclaredLadder, pools: Sequence[DeclaredPool]) -> tuple[Sh
     return UNKNOWN if len(known) < len(found) else known
 
 
+def declared_shapes(ladder: StackResource) -> tuple[Shape, ...]:
+    """The shapes that a FallbackPolicy declares, as far as they are known."""
+    declared = items_at(ladder.props, "spec", "shapes")
+    found = () if declared is UNKNOWN else (shape_of(each, place) for place, each in enumerate(declared))
+    return tuple(shape for shape in found if isinstance(shape, Shape))
+
+
 def default_shape(pools: Sequence[DeclaredPool]) -> Shape:
     """One pod with all GPUs of the first tier's smallest machine, or of a CPU and 2 GiB where it has none."""
     counts = [
@@ -43,7 +49,7 @@ def default_shape(pools: Sequence[DeclaredPool]) -> Shape:
         for machine in pool.facts.machines
     ]
     gpus = min(counts, default=0)
-    return Shape(requests=Resources(cpu_millis=_LEAST.cpu_millis, memory_mib=_LEAST.memory_mib, gpus=gpus))
+    return Shape(requests=Resources(cpu_millis=LEAST.cpu_millis, memory_mib=LEAST.memory_mib, gpus=gpus))
 
 
 def shape_of(declared: Value, place: int) -> Shape | Unknown:
@@ -59,8 +65,8 @@ def shape_of(declared: Value, place: int) -> Shape | Unknown:
         name=name if isinstance(name, str) else f"{DEFAULT_SHAPE}-{place}",
         pods=pods if isinstance(pods, int) and pods > 0 else 1,
         requests=Resources(
-            cpu_millis=cpu if isinstance(cpu, int) else _LEAST.cpu_millis,
-            memory_mib=memory if isinstance(memory, int) else _LEAST.memory_mib,
+            cpu_millis=cpu if isinstance(cpu, int) else LEAST.cpu_millis,
+            memory_mib=memory if isinstance(memory, int) else LEAST.memory_mib,
             gpus=gpus if isinstance(gpus, int) else 0,
         ),
         accelerator=accelerator if isinstance(accelerator, str) else None,

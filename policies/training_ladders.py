@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from policies.known_values import UNKNOWN, Unknown, at, text_at
+from policies.stack import once
 from scheduling.labels import LADDER, TRAINING, TRAINING_VALUE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from policies.findings import StackResource
 
@@ -44,12 +45,13 @@ class LadderCandidates:
     misnamed: Sequence[StackResource]
 
 
-def training_namespaces(resources: Iterable[StackResource]) -> tuple[TrainingNamespace, ...]:
+@once
+def training_namespaces(resources: Sequence[StackResource]) -> tuple[TrainingNamespace, ...]:
     """Return the stack's namespaces that are, or may turn out to be, labelled as training."""
     found: list[TrainingNamespace] = []
-    for resource in resources:
+    for resource in (each for each in resources if each.type in NAMESPACE_TYPES):
         label = at(resource.props, "metadata", "labels", TRAINING)
-        if resource.type in NAMESPACE_TYPES and (label == TRAINING_VALUE or label is UNKNOWN):
+        if label == TRAINING_VALUE or label is UNKNOWN:
             name = text_at(resource.props, "metadata", "name")
             found.append(
                 TrainingNamespace(
@@ -64,14 +66,18 @@ def is_fallback_policy(type_token: str) -> bool:
     return type_token.startswith("kubernetes:holdfast.dev/") and type_token.endswith(":FallbackPolicy")
 
 
-def candidates(namespace: TrainingNamespace, resources: Iterable[StackResource]) -> LadderCandidates:
+@once
+def fallback_policies(resources: Sequence[StackResource]) -> tuple[StackResource, ...]:
+    """Return the stack's FallbackPolicies."""
+    return tuple(each for each in resources if is_fallback_policy(each.type))
+
+
+def candidates(namespace: TrainingNamespace, resources: Sequence[StackResource]) -> LadderCandidates:
     """Sort the stack's FallbackPolicies by whether they are this namespace's ladder."""
     certain: list[StackResource] = []
     possible: list[StackResource] = []
     misnamed: list[StackResource] = []
-    for resource in resources:
-        if not is_fallback_policy(resource.type):
-            continue
+    for resource in fallback_policies(resources):
         here = equal(text_at(resource.props, "metadata", "namespace") or "default", namespace.name)
         named = equal(text_at(resource.props, "metadata", "name"), LADDER)
         if here is True and named is True:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from policies.known_values import UNKNOWN, Unknown, at, is_list, items_at, text_at
 from policies.node_pools import taint_of
+from policies.stack import once
 from scheduling.labels import GPU_RESOURCE, POOL, TOLERATES
 from scheduling.reachability.facts import AddedToleration
 from scheduling.taints import Taint
@@ -21,24 +22,38 @@ if TYPE_CHECKING:
     from policies.findings import StackResource
     from policies.known_values import Value
 
-_POLICY: Final = "MutatingAdmissionPolicy"
+_GROUP: Final = "kubernetes:admissionregistration.k8s.io/"
+_POLICY: Final = ":MutatingAdmissionPolicy"
+
+
+def is_admission(type_token: str) -> bool:
+    """Whether the type is a MutatingAdmissionPolicy, of any API version."""
+    return type_token.startswith(_GROUP) and type_token.endswith(_POLICY)
+
+
+def unreadable_tolerates(policy: StackResource) -> Iterator[str]:
+    """Yield what cannot be read of the rule in a policy's annotation."""
+    written = text_at(policy.props, "metadata", "annotations", TOLERATES)
+    if isinstance(written, str) and not isinstance(taint_of(at(_parsed(written), "taint")), Taint):
+        yield f"has an annotation {TOLERATES} that names no taint, so that its pods are taken to tolerate nothing by it."
 
 
 def tolerations_for(
     pool: str | Unknown | None, resources: Sequence[StackResource]
 ) -> tuple[AddedToleration, ...] | Unknown:
     """What the program's admission adds to pods in training namespaces that select a pool by name."""
-    found: list[AddedToleration] = []
-    for resource in resources:
-        if resource.type.startswith("kubernetes:admissionregistration.k8s.io/") and resource.type.endswith(
-            f":{_POLICY}"
-        ):
-            written = text_at(resource.props, "metadata", "annotations", TOLERATES)
-            if written is UNKNOWN:
-                return UNKNOWN
-            if written is not None:
-                found.extend(_added(_parsed(written), pool))
-    return tuple(found)
+    rules = _written(resources)
+    return UNKNOWN if rules is UNKNOWN else tuple(added for rule in rules for added in _added(rule, pool))
+
+
+@once
+def _written(resources: Sequence[StackResource]) -> tuple[Value, ...] | Unknown:
+    """The rules in the annotations of the program's policies."""
+    policies = (each for each in resources if is_admission(each.type))
+    written = [text_at(each.props, "metadata", "annotations", TOLERATES) for each in policies]
+    if UNKNOWN in written:
+        return UNKNOWN
+    return tuple(_parsed(each) for each in written if isinstance(each, str))
 
 
 def _parsed(written: str) -> Value:

@@ -47,4 +47,5 @@ def memory_mib(value: Value) -> int | Unknown | None:
 
 def _scaled(value: Value, factor: float) -> int | Unknown | None:
     found = amount(value)
-    return int(found * factor) if isinstance(found, float) else found
+    # 4007 thousandths times 1000 are a hair less than 4007.
+    return int(round(found * factor, 6)) if isinstance(found, float) else found

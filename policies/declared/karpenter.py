@@ -10,7 +10,7 @@ from policies.declared.label_values import label_values
 from policies.declared.machines import Machines, machines_named
 from policies.declared.pool import DeclaredPool
 from policies.karpenter_pools import capacity, pool_label, requirements
-from policies.known_values import UNKNOWN, Unknown, at, is_list, items_at, text_at
+from policies.known_values import UNKNOWN, Unknown, Value, at, is_list, items_at, text_at
 from policies.node_pools import name_of, node_pools, required, taints_of
 from scheduling.labels import GPU_RESOURCE, INSTANCE_TYPE, ZONE
 from scheduling.reachability.allocatable import Provisioner
@@ -66,18 +66,28 @@ def _declared(node_pool: StackResource, resources: Sequence[StackResource]) -> D
 
 
 def _labels(node_pool: StackResource) -> Mapping[str, LabelValue] | Unknown:
-    """The labels its nodes are sure to have: those it sets, and requirements of one value."""
+    """The labels its nodes have: those it sets, and requirements of one value.
+
+    What a requirement leaves open is UNKNOWN: Karpenter gives a node whichever of the values its pods select.
+    """
     declared = label_values(at(node_pool.props, "spec", "template", "metadata", "labels"))
     if declared is UNKNOWN:
         return UNKNOWN
-    required_alone: dict[str, LabelValue] = {}
+    required_of: dict[str, LabelValue] = {}
     for requirement in requirements(node_pool):
-        key, values = at(requirement, "key"), items_at(requirement, "values")
-        if isinstance(key, str) and at(requirement, "operator") == "In" and is_list(values):
-            only = values[0] if len(values) == 1 else None
-            if isinstance(only, str) or only is UNKNOWN:
-                required_alone[key] = only
-    return {**required_alone, **declared}
+        key = at(requirement, "key")
+        if isinstance(key, str) and at(requirement, "operator") != "DoesNotExist":
+            value = _only_value(requirement)
+            required_of[key] = value if key not in required_of else UNKNOWN
+    return {**required_of, **declared}
+
+
+def _only_value(requirement: Value) -> LabelValue:
+    values = items_at(requirement, "values")
+    if at(requirement, "operator") != "In" or not is_list(values) or len(values) != 1:
+        return UNKNOWN
+    only = values[0]
+    return only if isinstance(only, str) else UNKNOWN
 
 
 def _limits(node_pool: StackResource, machines: Machines) -> Limits:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from policies.declared.aks import aks_declared
 from policies.declared.gke import gke_declared
 from policies.declared.karpenter import karpenter_declared
+from policies.stack import once
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from policies.findings import StackResource
 
 
+@once
 def declared_pools(resources: Sequence[StackResource]) -> tuple[DeclaredPool, ...]:
     """The pools of the stack's NodePools, node pools and agent pools, in the order in which they are declared there."""
     return (*karpenter_declared(resources), *gke_declared(resources), *aks_declared(resources))

@@ -17,6 +17,7 @@ from policies.last_tier import fault_at_end
 from policies.rule import names
 from policies.shapes import shapes_of
 from policies.training_ladders import candidates, training_namespaces
+from scheduling.reachability import words
 from scheduling.reachability.facts import TierFacts
 from scheduling.reachability.links import Broken
 from scheduling.reachability.walk import Outcome, Step, Walk, walk
@@ -33,10 +34,6 @@ ELSEWHERE: Final = "onDemandPools"
 #: The worst of the replays of two months of published spot availability: a job of 48 hours that stayed on spot.
 _WORST: Final = "in the worst replay of published spot availability a job of 48 h took 477 h that way"
 
-_PAST_IT: Final = (
-    "Nothing that fails there leads past it either: give the tier a `procurementTimeout`, or mend the pool."
-)
-
 
 def proven(resources: Sequence[StackResource], settings: Settings) -> tuple[Finding, ...]:
     """Return the shapes that cannot reach on-demand capacity, whatever the update brings."""
@@ -50,11 +47,12 @@ def unproven(resources: Sequence[StackResource], settings: Settings) -> tuple[Fi
 
 def _findings(resources: Sequence[StackResource], settings: Settings) -> Iterator[Finding]:
     pools, elsewhere = declared_pools(resources), names(settings, ELSEWHERE)
+    ends = _ends(pools, elsewhere)
     for namespace in training_namespaces(resources):
         for resource in candidates(namespace, resources).certain:
             ladder = ladder_of(resource)
             # A ladder without an end is the other rule's to report.
-            if fault_at_end(resource, _ends(pools, elsewhere)) is None and ladder.rungs is not UNKNOWN:
+            if fault_at_end(resource, ends) is None and ladder.rungs is not UNKNOWN:
                 for problem, is_proven in _problems(ladder, pools, elsewhere):
                     yield Finding(
                         urn=resource.urn,
@@ -106,12 +104,9 @@ def told(found: Walk) -> Iterator[tuple[str, bool]]:
     last = found.steps[-1]
     match found.outcome:
         case Outcome.STUCK:
-            yield (
-                f"{found.shape.title} cannot fall back: {last.title}: {_why(last)} {_PAST_IT}",
-                True,
-            )
+            yield _cannot(found, f"{_why(last)} {words.NO_WAY_PAST}"), True
         case Outcome.FALLS_OFF:
-            yield f"{found.shape.title} cannot fall back: {last.title}: {_why(last)}", True
+            yield _cannot(found, _why(last)), True
         case Outcome.STAYS:
             yield (
                 f"{found.shape.title} stays on spot for ever ({last.title}, `maxFailures: -1`): {_WORST}.",
@@ -121,6 +116,10 @@ def told(found: Walk) -> Iterator[tuple[str, bool]]:
             yield f"{found.shape.title}: whether it can fall back is not known yet: {_untold(found)}", False
         case Outcome.ARRIVES:
             pass
+
+
+def _cannot(found: Walk, why: str) -> str:
+    return words.CANNOT_FALL_BACK.format(who=found.shape.title, where=found.steps[-1].title, why=why)
 
 
 def _why(step: Step) -> str:

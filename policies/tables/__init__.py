@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from policies.tables.ladders import LADDERS
 from policies.tables.pools import POOLS
+from policies.tables.reading import READING
 from policies.tables.surroundings import SURROUNDINGS
 
 if TYPE_CHECKING:
@@ -13,4 +14,4 @@ if TYPE_CHECKING:
 
     from policies.rule import Rule
 
-RULES: Final[Sequence[Rule]] = (*LADDERS, *POOLS, *SURROUNDINGS)
+RULES: Final[Sequence[Rule]] = (*LADDERS, *POOLS, *SURROUNDINGS, READING)

@@ -74,8 +74,9 @@ SURROUNDINGS: Final[Sequence[Rule]] = (
     Rule(
         name="training-namespaces-set-quotas",
         title="Training namespaces set quotas",
-        description="A training namespace has a ResourceQuota.",
-        mend="Add one.",
+        description="A training namespace has a ResourceQuota of GPUs, CPUs or pods, with room for the gang of every shape "
+        "that the namespace declares.",
+        mend="Add one with `requests.nvidia.com/gpu` or `pods`, as large as the largest gang or larger.",
         level=Level.ADVISORY,
         weight=Weight.LOW,
         find=quotas.find,

@@ -10,6 +10,7 @@ import psutil
 from rehearsal.bench.fallback.running import SIZES, measure_moves
 from rehearsal.bench.measurement import Measurement, measure, median_of
 from rehearsal.bench.one_command import EMPTY
+from rehearsal.bench.policies.running import measure_policies
 from rehearsal.bench.table import render, rows
 from rehearsal.cli.arguments import Arguments
 from rehearsal.cli.output import say
@@ -29,13 +30,17 @@ _GIB = 1024**3
 
 
 def bench(arguments: Arguments, workspace: Workspace) -> None:
-    """Measure the commands of a stack beside an empty program's, then moves of jobs beside their restarts; print tables.
+    """Measure what the policy pack adds to a preview, the commands of a stack, and moves of jobs; print tables.
 
-    Runs on a control plane of its own, which, as the operators, is not counted: it serves every command.
+    Each beside what it is to be compared with: the same preview, an empty program, restarts. The latter two run on a control plane of its own, which, as the operators, is not counted: it serves every command.
     """
     name = f"{arguments.stack}-bench"
-    stack = Stack.named(arguments.stack, workspace, report=say, run_as=name)
     say(machine())
+    if not arguments.moves_only:
+        measure_policies(workspace, arguments.repetitions, run_as=f"{name}-policies", say=say)
+    if arguments.policies_only:
+        return
+    stack = Stack.named(arguments.stack, workspace, report=say, run_as=name)
     try:
         stack.surroundings.start()
         if not arguments.moves_only:

@@ -36,6 +36,7 @@ class Arguments:
     jobs: int | None = None
     rounds: int = 6
     moves_only: bool = False
+    policies_only: bool = False
 
 
 def parse(argv: list[str]) -> Arguments:
@@ -52,7 +53,9 @@ def parse(argv: list[str]) -> Arguments:
     bench = commands.add_parser("bench", help="seconds and memory of preview and up, beside an empty program")
     bench.add_argument("stack", metavar="STACK", nargs="?", default="local")
     bench.add_argument("--repetitions", type=_positive, default=3, metavar="N", help="default: 3")
-    bench.add_argument("--moves-only", action="store_true", help="leave out the engine's commands")
+    part = bench.add_mutually_exclusive_group()
+    part.add_argument("--moves-only", action="store_true", help="measure moves of jobs alone")
+    part.add_argument("--policies-only", action="store_true", help="measure what the policy pack adds alone")
     bench.add_argument("--jobs", type=_positive, metavar="N", help="jobs to move; default: 1, 100 and 1000")
     chaos = commands.add_parser("chaos", help="many jobs on a ladder while everything around them fails")
     chaos.set_defaults(stack="local")

@@ -65,6 +65,7 @@ class Rehearsal:
         self._stand_ins = stand_ins
         self._audience = audience
         self._packs = [str(pack) for pack in subject.policy_packs]
+        self._settings = [str(file) for file in subject.policy_settings]
 
     @classmethod
     @contextmanager
@@ -118,7 +119,12 @@ class Rehearsal:
 
     def preview(self) -> Outcome:
         """Return what an `up` would do; nothing is changed."""
-        return self._run("preview", lambda to: self._stack.preview(policy_packs=self._packs, **to))
+        return self._run(
+            "preview",
+            lambda to: self._stack.preview(
+                policy_packs=self._packs, policy_pack_configs=self._settings, **to
+            ),
+        )
 
     def up(self, *, judged: bool = False) -> Outcome:
         """Make everything as the program says, once the policies have seen the plan.
@@ -129,7 +135,10 @@ class Rehearsal:
         self._take_up_what_was_left()
         if self._packs and not judged:
             self.preview()
-        return self._run("up", lambda to: self._stack.up(policy_packs=self._packs, **to))
+        return self._run(
+            "up",
+            lambda to: self._stack.up(policy_packs=self._packs, policy_pack_configs=self._settings, **to),
+        )
 
     def refresh(self) -> Outcome:
         """Read what there is into the stack's state."""

@@ -14,7 +14,8 @@ class Subject:
     """A program and what the engine needs to run it.
 
     Arguments: `program`, registers the resources; `project` and `settings`, the content of Pulumi.yaml and of
-    the stack's file; `packages`, the providers it uses, by Pulumi's names; `policy_packs`, folders;
+    the stack's file; `packages`, the providers it uses, by Pulumi's names; `policy_packs`, folders, and
+    `policy_settings`, a file for each of them or none at all;
     `cloud`, where its platform is; `protected`, whether its engine is to refuse a destroy;
     `own_plugins`, packages of which the user's own plugin, where it is installed, is as good as the stand-in.
     """
@@ -24,6 +25,7 @@ class Subject:
     settings: Json
     packages: tuple[str, ...]
     policy_packs: tuple[Path, ...] = field(default=())
+    policy_settings: tuple[Path, ...] = field(default=())
     cloud: str = ""
     protected: bool = False
     own_plugins: frozenset[str] = frozenset()

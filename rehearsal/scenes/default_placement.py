@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from rehearsal.autoscaling.pods import requests_of
 from rehearsal.kube.summary import mapping
 from rehearsal.scenes.placement import Placement, free_cpus, is_running, name_of
-from rehearsal.scenes.platform import Platform, played
+from rehearsal.scenes.platform import Platform, played, where_gpus_may_be
 from rehearsal.scenes.provisioning import Provisioner
 from scheduling.json import Json
 from scheduling.labels import GPU_RESOURCE
@@ -32,8 +32,9 @@ class DefaultPlacement:
     asked_cpus: float = 1.0
 
 
-def default_placement(platform: Platform, plain: Json) -> DefaultPlacement:
-    """Play the scene with this pod. Raises KubeTimeout where a pod does not run."""
+def default_placement(anywhere: Platform, plain: Json) -> DefaultPlacement:
+    """Play the scene with this pod, where GPUs may be asked for. Raises KubeTimeout where a pod does not run."""
+    platform = where_gpus_may_be(anywhere) or anywhere
     pods = _occupants(platform.provisioner)
     with played(platform, *pods):
         occupants = platform.wait_for_pods(

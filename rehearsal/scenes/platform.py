@@ -90,14 +90,20 @@ def where_gpus_are(platform: Platform) -> Platform:
 
     A job is put on its ladder's first tier, whatever spot machines it asked for. Raises RehearsalError without one.
     """
-    policies = platform.client.list("holdfast.dev/v1alpha1", "FallbackPolicy")
-    namespaces = [_namespace_of(policy) for policy in policies if _begins_with_gpus(policy)]
-    if not namespaces:
+    found = where_gpus_may_be(platform)
+    if found is None:
         raise RehearsalError(
             "no training namespace has a ladder that begins with GPUs: add one under `namespaces` in the stack file, "
             "and bring the stack up again"
         )
-    return replace(platform, namespace=min(namespaces))
+    return found
+
+
+def where_gpus_may_be(platform: Platform) -> Platform | None:
+    """Return the same, None without such a namespace: the quotas of others let no pod in that asks for a GPU."""
+    policies = platform.client.list("holdfast.dev/v1alpha1", "FallbackPolicy")
+    namespaces = [_namespace_of(policy) for policy in policies if _begins_with_gpus(policy)]
+    return replace(platform, namespace=min(namespaces)) if namespaces else None
 
 
 def _begins_with_gpus(policy: Json) -> bool:

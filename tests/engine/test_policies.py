@@ -1,32 +1,49 @@
-"""The policy pack judges stacks on the real engine."""
+"""The policy pack judges stacks on the real engine, before there is a cluster."""
 
 from __future__ import annotations
 
+import json
+import runpy
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+import pulumi
 import pytest
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.core.v1 import Namespace
 
+from policies.rule import Level
+from policies.tables import RULES
+from rehearsal.bench.policies.echo import EchoStandIns
 from rehearsal.engine import EngineFailure, Outcome, Rehearsal, Subject
 from tests.support.control_plane import scratch_workspace
-from tests.support.echo_provider import EchoStandIns
+from tests.support.doc_pages import ROOT, DocPage
+from tests.support.policy_violations import violations
 from tests.support.stack_resources import capacity_requirement
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
+
+    from scheduling.json import Json
 
     Program = Callable[[], None]
 
 pytestmark = pytest.mark.engine
 
-PACK = Path(__file__).parents[2] / "policies"
+PACK = ROOT / "policies"
+EXAMPLE = ROOT / "examples/policies"
 MANDATORY = "training-ladder-ends-on-demand"
 ADVISORY = "training-ladder-end-not-known-yet"
+STOPPING = {rule.name for rule in RULES if rule.level is Level.MANDATORY}
 
 A100_SPOT = {"pool": "a100-spot", "maxFailures": 5, "procurementTimeout": "15m"}
 A100 = {"pool": "a100"}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where all stacks of these tests are kept; the engine's command that makes one is run once."""
+    return tmp_path_factory.mktemp("policies")
 
 
 @pytest.fixture
@@ -49,86 +66,146 @@ def training_namespace(name: str, *tiers: object) -> Namespace:
     return namespace
 
 
-def node_pool(name: str, capacity_type: str) -> None:
-    """A NodePool whose nodes carry its name."""
+def node_pool(name: str, capacity_type: str, labels: Mapping[str, str] | None = None) -> None:
+    """A NodePool whose nodes carry its name, unless other labels are given."""
     template = {
-        "metadata": {"labels": {"holdfast.dev/pool": name}},
-        "spec": {"requirements": [capacity_requirement(capacity_type)]},
+        "metadata": {"labels": {"holdfast.dev/pool": name} if labels is None else labels},
+        "spec": {"requirements": [capacity_requirement(capacity_type)], "expireAfter": "Never"},
     }
+    disruption = {"consolidationPolicy": "WhenEmpty", "budgets": [{"nodes": "0", "reasons": ["Drifted"]}]}
     CustomResource(
         name,
         api_version="karpenter.sh/v1",
         kind="NodePool",
         metadata={"name": name},
-        spec={"template": template},
+        spec={"template": template, "disruption": disruption},
     )
 
 
-def stack_of(namespaces: Mapping[str, Sequence[object]]) -> Program:
-    """A program of training namespaces with these tiers, and of both pools."""
+def of_violations() -> None:
+    """Register the program that breaks every rule."""
+    for each in violations():
+        pulumi.CustomResource(each.type, each.logical_name, dict(each.props))
 
-    def program() -> None:
-        for name, tiers in namespaces.items():
-            training_namespace(name, *tiers)
-        node_pool("a100-spot", "spot")
-        node_pool("a100", "on-demand")
 
-    return program
+def example() -> None:
+    """The example's own program."""
+    runpy.run_path(str(EXAMPLE / "__main__.py"))["program"]()
 
 
 def run(
-    root: Path, stand_ins: EchoStandIns, program: Program, command: Callable[[Rehearsal], Outcome]
+    place: Path,
+    stand_ins: EchoStandIns,
+    program: Program,
+    command: Callable[[Rehearsal], Outcome] = Rehearsal.preview,
+    settings: Json | Path | None = None,
 ) -> Outcome:
-    """Run one command on a stack of its own, with the pack."""
+    """Run one command on the stack, with the pack and its settings."""
+    if settings is not None and not isinstance(settings, Path):
+        file = place / "settings.json"
+        file.write_text(json.dumps(settings), encoding="utf-8")
+        settings = file
     subject = Subject(
         program=program,
         project={"name": "holdfast", "runtime": "python"},
         settings={},
-        packages=("kubernetes",),
+        packages=("kubernetes", "aws", "azure-native"),
         policy_packs=(PACK,),
+        policy_settings=() if settings is None else (settings,),
     )
-    with Rehearsal.open("dev", scratch_workspace(root), subject=subject, stand_ins=stand_ins) as rehearsal:
+    with Rehearsal.open("dev", scratch_workspace(place), subject=subject, stand_ins=stand_ins) as rehearsal:
         return command(rehearsal)
 
 
-def test_a_stack_with_somewhere_to_fall_back_to_passes(tmp_path: Path, stand_ins: EchoStandIns) -> None:
-    program = stack_of({"vision": [A100_SPOT, A100]})
-    outcome = run(tmp_path, stand_ins, program, lambda rehearsal: rehearsal.preview())
-    assert outcome.packs == {"holdfast": "0.1.0"}, "the pack must have judged the run"
-    assert outcome.verdicts == (), "there is nothing to complain of"
+def stopped(
+    place: Path, stand_ins: EchoStandIns, program: Program, settings: Json | Path | None = None
+) -> Outcome:
+    """What a preview came to that the pack stops."""
+    with pytest.raises(EngineFailure) as failure:
+        run(place, stand_ins, program, settings=settings)
+    return failure.value.outcome
 
 
-def test_a_stack_with_nowhere_to_fall_back_to_is_stopped(tmp_path: Path, stand_ins: EchoStandIns) -> None:
-    program = stack_of({"vision": [A100_SPOT], "tabular": [A100_SPOT, A100]})
-    with pytest.raises(EngineFailure, match=MANDATORY) as stopped:
-        run(tmp_path, stand_ins, program, lambda rehearsal: rehearsal.preview())
-    (verdict,) = stopped.value.outcome.verdicts
-    assert (verdict.policy, verdict.level) == (MANDATORY, "mandatory"), "it is no mere advice"
-    assert verdict.urn.endswith("::vision-ladder"), "the verdict points at the ladder"
-    for part in ("namespace 'vision'", "pool 'a100-spot'", "Append a tier", "'a100'"):
-        assert part in verdict.message, f"the verdict must say {part}: {verdict.message}"
-
-
-def test_an_update_is_stopped_before_anything_is_made(tmp_path: Path, stand_ins: EchoStandIns) -> None:
-    program = stack_of({"vision": [A100_SPOT]})
-    with pytest.raises(EngineFailure, match=MANDATORY):
-        run(tmp_path, stand_ins, program, lambda rehearsal: rehearsal.up())
-    assert stand_ins.echo.created == [], "a stack that may not be made must not be half made"
+def test_every_mandatory_rule_stops_an_update_before_anything_is_made(
+    place: Path, stand_ins: EchoStandIns
+) -> None:
+    with pytest.raises(EngineFailure) as failure:
+        run(place, stand_ins, of_violations, Rehearsal.up)
+    verdicts = {verdict.policy: verdict for verdict in failure.value.outcome.verdicts}
+    assert {name for name, verdict in verdicts.items() if verdict.stops} == STOPPING, "each by its own name"
+    for rule in RULES:
+        if rule.name in STOPPING:
+            message = verdicts[rule.name].message
+            assert message.startswith(rule.description), f"{rule.name} says what holds where it is kept"
+            assert message.endswith("."), f"{rule.name} says what is wrong: {message}"
+    assert stand_ins.created == {}, "a stack that may not be made must not be half made"
 
 
 def test_an_unknown_is_advice_and_the_violation_beside_it_still_stops(
-    tmp_path: Path, stand_ins: EchoStandIns
+    place: Path, stand_ins: EchoStandIns
 ) -> None:
     def program() -> None:
-        stack_of({"tabular": [A100_SPOT]})()
+        node_pool("a100-spot", "spot")
+        node_pool("a100", "on-demand")
+        training_namespace("tabular", A100_SPOT)
         other = Namespace("other", metadata={"name": "other"})
         # Nobody knows an id before the update.
         training_namespace("vision", A100_SPOT, {"pool": other.id.apply(lambda found: found.lower())})
 
-    with pytest.raises(EngineFailure, match=MANDATORY) as stopped:
-        run(tmp_path, stand_ins, program, lambda rehearsal: rehearsal.preview())
-    verdicts = {verdict.policy: verdict for verdict in stopped.value.outcome.verdicts}
-    assert verdicts.keys() == {MANDATORY, ADVISORY}, "one statement each"
+    verdicts = {verdict.policy: verdict for verdict in stopped(place, stand_ins, program).verdicts}
     assert "namespace 'tabular'" in verdicts[MANDATORY].message, "what is known stops the run"
+    assert verdicts[MANDATORY].urn.endswith("::tabular-ladder"), "the verdict points at the ladder"
     assert verdicts[ADVISORY].level == "advisory", "what is not known yet stops nothing"
     assert "namespace 'vision'" in verdicts[ADVISORY].message, "and says what it waits for"
+
+
+def test_the_example_is_stopped_by_what_its_page_shows(place: Path, stand_ins: EchoStandIns) -> None:
+    outcome = stopped(place, stand_ins, example, EXAMPLE / "policies.json")
+    found = {verdict.policy: verdict for verdict in outcome.verdicts}
+    assert {name for name, verdict in found.items() if verdict.stops} == {
+        "training-reaches-on-demand",
+        "spot-pools-are-tainted",
+    }, f"one gang that does not fit, and one pool that anybody can land on: {found}"
+    assert "room for 8 of the 16 pods" in found["training-reaches-on-demand"].message, (
+        "the broken link is named"
+    )
+    shown = " ".join(DocPage.read("docs/policies.md").text.split())
+    for verdict in found.values():
+        said = verdict.message.partition("\n")[2]
+        assert " ".join(said.split()) in shown, f"docs/policies.md shows another report than this: {said}"
+
+
+def test_levels_and_settings_are_a_teams_own(place: Path, stand_ins: EchoStandIns) -> None:
+    settings = {
+        "all": "disabled",
+        "training-reaches-on-demand": "advisory",
+        "spot-pools-are-diverse": {"enforcementLevel": "advisory", "markets": 100},
+    }
+    outcome = run(place, stand_ins, example, settings=cast("Json", settings))
+    assert outcome.packs == {"holdfast": "0.1.0"}, "the pack judged the run"
+    levels = {verdict.policy: verdict.level for verdict in outcome.verdicts}
+    assert levels == {"training-reaches-on-demand": "advisory", "spot-pools-are-diverse": "advisory"}, (
+        "what is turned off says nothing, what is advice stops nothing, and a threshold is a setting"
+    )
+
+
+def test_what_a_team_wants_mended_is_made_mended(
+    place: Path, stand_ins: EchoStandIns, tmp_path: Path
+) -> None:
+    def program() -> None:
+        node_pool("cpu-spot", "spot", labels={})
+
+    wanted = {
+        "all": "disabled",
+        "mend-missing-spot-taint": "remediate",
+        "mend-missing-pool-label": "remediate",
+    }
+    run(tmp_path, stand_ins, program, lambda rehearsal: rehearsal.up(judged=True), cast("Json", wanted))
+    (pool,) = (props for urn, props in stand_ins.created.items() if "NodePool" in urn)
+    mended = cast("Json", cast("Json", pool["spec"])["template"])
+    assert cast("Json", mended["metadata"])["labels"] == {"holdfast.dev/pool": "cpu-spot"}, (
+        "jobs can select it"
+    )
+    assert cast("Json", mended["spec"])["taints"] == [
+        {"key": "karpenter.sh/capacity-type", "value": "spot", "effect": "NoSchedule"}
+    ], "who does not ask for spot stays away"

@@ -14,6 +14,11 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import analyzer_pb2
 from pulumi.runtime.proto.analyzer_pb2_grpc import AnalyzerStub
 
+from policies.mending import remediations
+from policies.tables import RULES
+from tests.support.policy_wire import stack_request
+from tests.support.stack_resources import A100_SPOT, with_ladder
+
 if TYPE_CHECKING:
     from collections.abc import Generator
 
@@ -57,8 +62,17 @@ def test_the_pack_tells_what_it_holds(command: list[str], tmp_path: Path) -> Non
         info = asked(address)
     assert info.name == "holdfast", "the pack's name stands before every verdict"
     levels = {policy.name: policy.enforcementLevel for policy in info.policies}
-    assert levels == {
-        "training-ladder-ends-on-demand": analyzer_pb2.MANDATORY,
-        "training-ladder-end-not-known-yet": analyzer_pb2.ADVISORY,
-        "compute-class-of-one-capacity-type": analyzer_pb2.MANDATORY,
-    }, "what is proven wrong stops a run, what is not known yet does not"
+    rules = {rule.name: getattr(analyzer_pb2, rule.level.name) for rule in RULES}
+    mends = dict.fromkeys((each.name for each in remediations()), analyzer_pb2.DISABLED)
+    assert levels == {**rules, **mends}, "every rule has its own level, and what mends is off"
+
+
+def test_the_engine_is_answered_by_the_packs_own_servicer(tmp_path: Path) -> None:
+    (_, command), *_ = LAUNCHERS.items()
+    with launched(command, tmp_path) as address, grpc.insecure_channel(address) as channel:
+        request = stack_request(with_ladder(A100_SPOT))
+        # The stubs name the answer's type in a way that the type checker does not follow.
+        ask = AnalyzerStub(channel).AnalyzeStack  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        answer = cast("analyzer_pb2.AnalyzeResponse", ask(request, timeout=60))
+    told = [each.policyName for each in answer.diagnostics]
+    assert "training-ladder-ends-on-demand" in told, "the SDK's own servicer would not know how to run a rule"

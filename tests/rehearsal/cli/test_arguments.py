@@ -30,6 +30,11 @@ def test_bench_needs_no_stack() -> None:
     assert (asked.stack, asked.repetitions) == ("local", 3), "`make bench` names none"
 
 
+def test_a_part_of_the_bench_can_be_run_alone() -> None:
+    assert parse(["bench", "--policies-only"]).policies_only, "the flag does nothing"
+    assert not parse(["bench"]).policies_only, "`make bench` measures everything"
+
+
 def test_a_fault_run_and_its_size_are_asked_for_by_numbers() -> None:
     asked = parse(["chaos", "--seed", "7", "--jobs", "20", "--rounds", "3"])
     assert (asked.stack, asked.seed, asked.jobs, asked.rounds) == ("local", 7, 20, 3), "as asked"

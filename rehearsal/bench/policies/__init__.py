@@ -1,0 +1,1 @@
+"""Measures what the policy pack adds to a preview."""
