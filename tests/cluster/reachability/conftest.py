@@ -1,0 +1,24 @@
+"""A control plane with the real scheduler, the real Karpenter and admission in force."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.fallback_cluster import install_karpenter, system_node
+from tests.support.hosted_charts import HostedCharts, hosted_charts
+from tests.support.whole_machines import sell_whole_machines
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+
+@pytest.fixture(scope="module")
+def karpenter(tmp_path_factory: pytest.TempPathFactory) -> Generator[HostedCharts]:
+    """The cluster, with Karpenter that sells the machines of the local catalogue."""
+    with hosted_charts(tmp_path_factory.mktemp("reachability")) as charts:
+        sell_whole_machines(charts.client)
+        charts.apply(system_node("operators"))
+        install_karpenter(charts)
+        yield charts

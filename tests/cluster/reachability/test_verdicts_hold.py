@@ -1,0 +1,121 @@
+"""What the proof says of a job on a tier is what the real scheduler and the real Karpenter do.
+
+Of each job the whole gang is made on every tier of its ladder, all at once in pools that have nothing to do with each
+other: pools as the components write them, with what a hand may have written over them, read by what the policy pack
+reads them with. Machines are simulated; who decides about them is not. The cluster autoscalers of GKE and AKS cannot be
+run here: of their pools the same links are judged, with what their documentation says of taints and of what is reserved.
+
+`HOLDFAST_SEED` draws the same jobs again.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from rehearsal.cli.crashing import SEED_VARIABLE, seed_of
+from scheduling.labels import TRAINING as TRAINING_LABEL
+from scheduling.labels import TRAINING_VALUE, CapacityType
+from scheduling.reachability.walk import Outcome
+from scheduling.taints import SPOT
+from tests.support.admission_cluster import make_namespace, wait_until_in_force
+from tests.support.admission_model import tolerations_of
+from tests.support.admission_objects import admission_objects
+from tests.support.ladder_ends import Rung, end_of
+from tests.support.reachability_draws import drawn_jobs
+from tests.support.reachability_edges import OPEN, edges
+from tests.support.reachability_jobs import ELSEWHERE, TRAINING, rules_of, takes
+from tests.support.reachability_trials import Trial, try_out
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from components.admission.rules import TolerationRule
+    from rehearsal.kube.client import KubeClient
+    from tests.support.hosted_charts import HostedCharts
+    from tests.support.reachability_jobs import TriedJob
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+
+DRAWN: Final = 8
+
+
+@pytest.fixture(scope="module")
+def seed() -> int:
+    found = seed_of(None, os.environ.get(SEED_VARIABLE))
+    print(f"{SEED_VARIABLE}={found}")
+    return found
+
+
+@pytest.fixture(scope="module")
+def jobs(seed: int) -> tuple[TriedJob, ...]:
+    return (*edges(), *drawn_jobs(seed, DRAWN))
+
+
+@pytest.fixture(scope="module")
+def trials(karpenter: HostedCharts, jobs: tuple[TriedJob, ...]) -> tuple[Trial, ...]:
+    """What came of all jobs on all tiers."""
+    make_namespace(karpenter.client, TRAINING, {TRAINING_LABEL: TRAINING_VALUE})
+    make_namespace(karpenter.client, ELSEWHERE, {})
+    karpenter.apply(*admission_objects(rules_of(jobs)))
+    spot = next(job for job in jobs if job.name == "spot")
+    asks = {**spot.pod(spot.tiers[0], "asks"), "metadata": {"name": "asks", "namespace": TRAINING}}
+
+    def tolerates_spot(client: KubeClient) -> bool:
+        admitted = client.apply(asks, field_manager="tests", dry_run=True)
+        return SPOT.as_toleration() in tolerations_of(admitted)
+
+    wait_until_in_force(karpenter.client, tolerates_spot)
+    return try_out(karpenter.client, jobs)
+
+
+def test_a_tier_takes_a_job_exactly_if_its_whole_gang_gets_nodes_there(
+    seed: int, jobs: tuple[TriedJob, ...], trials: tuple[Trial, ...]
+) -> None:
+    rules = rules_of(jobs)
+    wrong = [described(trial, rules) for trial in trials if told(trial, rules) not in {None, trial.is_whole}]
+    assert not wrong, f"seed {seed}: the proof is wrong of {len(wrong)} tiers:\n" + "\n\n".join(wrong)
+    left_open = {trial.tier.name for trial in trials if told(trial, rules) is None}
+    assert left_open == OPEN, f"seed {seed}: it has a verdict on every other tier"
+
+
+def test_a_ladder_ends_where_its_tiers_lead(
+    seed: int, jobs: tuple[TriedJob, ...], trials: tuple[Trial, ...]
+) -> None:
+    rules = rules_of(jobs)
+    for job in jobs:
+        rungs = [rung(trial) for trial in trials if trial.job is job]
+        outcome = job.walk(rules).outcome
+        assert outcome in {end_of(rungs), Outcome.UNTOLD}, f"seed {seed}: {job} with {rungs}"
+        assert outcome is not Outcome.UNTOLD or job.tiers[-1].name in OPEN, (
+            f"seed {seed}: of {job} all is known"
+        )
+
+
+def test_karpenter_itself_says_so_of_every_gang_that_waits(seed: int, trials: Sequence[Trial]) -> None:
+    silent = [trial.tier.name for trial in trials if not trial.is_whole and not trial.said]
+    assert not silent, f"seed {seed}: nothing is taken for a refusal that is none"
+
+
+def rung(trial: Trial) -> Rung:
+    """The tier as it turned out."""
+    return Rung(
+        takes_the_job=trial.is_whole,
+        is_on_demand=trial.tier.capacity is CapacityType.ON_DEMAND,
+        max_failures=trial.tier.max_failures,
+        has_timeout=trial.tier.has_timeout,
+    )
+
+
+def told(trial: Trial, rules: Sequence[TolerationRule]) -> bool | None:
+    return takes(trial.job.doubts(trial.tier, rules))
+
+
+def described(trial: Trial, rules: Sequence[TolerationRule]) -> str:
+    return (
+        f"{trial.tier.name}: told {told(trial, rules)} for {trial.job.doubts(trial.tier, rules)}, and {trial.bound} of "
+        f"{trial.job.shape.pods} pods came\n{trial.job.shape}\nadmitted: {trial.job.is_admitted}\n{trial.tier}\n"
+        f"{trial.job.facts(trial.tier, rules)}\nKarpenter: {trial.said}"
+    )
