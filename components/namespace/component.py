@@ -78,8 +78,8 @@ class TrainingNamespace(ComponentResource):
 
     Creates the Namespace, labelled `holdfast.dev/training: "true"`; in it the ServiceAccount of its jobs, the
     FallbackPolicy `ladder`, the ConfigMap `checkpoints` with CHECKPOINT_URI, the ResourceQuota `training` if there is to be
-    one, and the RoleBinding by which the fallback controller may move them. It needs the cluster's FallbackPolicyDefinition, TrainingAdmission, JobAdmission and
-    FallbackController: depend on all of them.
+    one, and the RoleBinding by which the fallback controller may move them. It needs the cluster's
+    FallbackPolicyDefinition, TrainingAdmission, JobAdmission, JobValidation and FallbackController: depend on all of them.
     """
 
     def __init__(self, name: str, args: TrainingNamespaceArgs, opts: ResourceOptions | None = None) -> None:
