@@ -90,7 +90,10 @@ def test_endpoints_outlive_what_drains_through_them() -> None:
 @pytest.mark.parametrize(
     ("service", "name"),
     [
-        *((service, f"cn.com.amazonaws.cn-north-1.{service}") for service in SERVICES - {"ssm", "eks-auth"}),
+        *(
+            (service, f"cn.com.amazonaws.cn-north-1.{service}")
+            for service in sorted(SERVICES - {"ssm", "eks-auth"})
+        ),
         *((service, f"com.amazonaws.cn-north-1.{service}") for service in ("ssm", "eks-auth")),
     ],
 )
