@@ -1,8 +1,9 @@
 """Amounts of CPU and memory as Kubernetes writes them: `48`, `500m`, `512Gi`."""
 
 import re
-from fractions import Fraction
 from typing import Final
+
+from scheduling.quantities import parse_quantity
 
 #: What each reads, and what the FallbackPolicy's schema holds an amount to.
 CPU_PATTERN: Final = r"^([0-9]{1,8}m|[0-9]{1,5}(\.[0-9]{1,3})?)$"
@@ -16,7 +17,6 @@ CPU_ALLOWED: Final = "CPUs, 1m to 10000, such as 48, 1.5 or 500m"
 MEMORY_ALLOWED: Final = "an amount with its unit, 1Mi to 100Ti, such as 512Gi"
 
 _MIB: Final = 2**20
-_UNITS: Final = {"Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "M": 10**6, "G": 10**9, "T": 10**12}
 _GIB_IN_MIB: Final = 1024
 _MILLIS: Final = 1000
 
@@ -36,7 +36,7 @@ def parse_cpu(text: str) -> int:
     """
     if re.fullmatch(CPU_PATTERN, text, re.ASCII) is None:
         raise AmountError(text, CPU_ALLOWED, "Write a number of CPUs, or of thousandths with an m.")
-    millis = int(text[:-1]) if text.endswith("m") else int(Fraction(text) * _MILLIS)
+    millis = int(parse_quantity(text) * _MILLIS)
     if not 1 <= millis <= MOST_CPU_MILLIS:
         raise AmountError(text, CPU_ALLOWED, f"Write {'at least 1m' if millis < 1 else 'at most 10000'}.")
     return millis
@@ -51,11 +51,10 @@ def parse_memory(text: str) -> int:
         raise AmountError(text, MEMORY_ALLOWED, f"Write {text}Gi or {text}Mi: without a unit it is bytes.")
     if re.fullmatch(MEMORY_PATTERN, text, re.ASCII) is None:
         raise AmountError(text, MEMORY_ALLOWED, "Write a number and Mi, Gi or Ti.")
-    unit = text.lstrip("0123456789.")
-    mib = -(-Fraction(text.removesuffix(unit)) * _UNITS[unit] // _MIB)
+    mib = -(-parse_quantity(text) // _MIB)
     if not 1 <= mib <= MOST_MEMORY_MIB:
         raise AmountError(text, MEMORY_ALLOWED, f"Write {'at least 1Mi' if mib < 1 else 'at most 100Ti'}.")
-    return int(mib)
+    return mib
 
 
 def format_cpu(millis: int) -> str:

@@ -6,8 +6,8 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from fallback.jobs.quantities import parse_quantity
 from scheduling.labels import GPU_RESOURCE
+from scheduling.quantities import parse_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,9 +6,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from fallback.holding.shape import PodShape
-from fallback.jobs.quantities import format_quantity, parse_quantity
 from fallback.jobs.values import mapping, objects
 from scheduling.labels import HELD_FOR
+from scheduling.quantities import format_quantity, parse_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

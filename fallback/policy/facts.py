@@ -6,9 +6,9 @@ import math
 import re
 from typing import TYPE_CHECKING, Final
 
-from fallback.jobs.quantities import parse_quantity
 from fallback.policy.policy import Machine, TierFacts
 from scheduling.labels import CapacityType
+from scheduling.quantities import parse_quantity
 from scheduling.taints import Taint
 
 if TYPE_CHECKING:

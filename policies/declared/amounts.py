@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
+from math import isfinite
 from typing import TYPE_CHECKING, Final
 
+from scheduling.quantities import parse_quantity
 from scheduling.unknown import UNKNOWN, Unknown
 
 if TYPE_CHECKING:
     from policies.known_values import Value
 
-_AMOUNT: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(m|[kKMGTP]i?)?")
-_FACTORS: Final = {
-    "": 1.0,
-    "m": 1e-3,
-    **{unit: 1000.0**power for power, unit in enumerate(("k", "M", "G", "T", "P"), start=1)},
-    **{f"{unit}i": 1024.0**power for power, unit in enumerate(("K", "M", "G", "T", "P"), start=1)},
-}
+_AMOUNT: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:m|k|[MGTP]|[KMGTP]i)?")
 _MIB: Final = 1024**2
 
 
-def amount(value: Value) -> float | Unknown | None:
+def amount(value: Value) -> Fraction | Unknown | None:
     """An amount in its unit: CPUs, bytes, pieces. None for what is none."""
     if value is UNKNOWN:
         return UNKNOWN
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    found = _AMOUNT.fullmatch(value) if isinstance(value, str) else None
-    return None if found is None else float(found[1]) * _FACTORS[found[2] or ""]
+        # As it was written: the float that stands for 0.57 is a hair less.
+        return Fraction(str(value)) if isfinite(value) else None
+    if isinstance(value, str) and _AMOUNT.fullmatch(value):
+        return parse_quantity(value)
+    return None
 
 
 def whole(value: Value) -> int | Unknown | None:
@@ -42,10 +41,9 @@ def cpu_millis(value: Value) -> int | Unknown | None:
 
 def memory_mib(value: Value) -> int | Unknown | None:
     """MiB."""
-    return _scaled(value, 1 / _MIB)
+    return _scaled(value, Fraction(1, _MIB))
 
 
-def _scaled(value: Value, factor: float) -> int | Unknown | None:
+def _scaled(value: Value, factor: int | Fraction) -> int | Unknown | None:
     found = amount(value)
-    # 4007 thousandths times 1000 are a hair less than 4007.
-    return int(round(found * factor, 6)) if isinstance(found, float) else found
+    return int(found * factor) if isinstance(found, Fraction) else found

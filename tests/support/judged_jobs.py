@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from components.admission.job_validations import LONGEST_MESSAGE, MOST_SENTENCES, job_validations
 from components.fallback_policy.ladder import ladder_spec
-from fallback.jobs.quantities import parse_quantity
 from scheduling.labels import GPU_RESOURCE, POOL
 from scheduling.pool_facts import PoolFacts, pool_facts
+from scheduling.quantities import parse_quantity
 from scheduling.reachability import words
 from scheduling.reachability.affinity import Requirement
 from scheduling.reachability.allocatable import Provisioner

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fallback.jobs.quantities import format_quantity, parse_quantity
 from fallback.jobs.shapes import requests_of, shape_of
+from scheduling.quantities import format_quantity, parse_quantity
 
 if TYPE_CHECKING:
     from scheduling.json import Json
