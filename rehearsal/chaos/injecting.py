@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from rehearsal.chaos.arena import NAMESPACE, POOLS, job_name, limits
 from rehearsal.chaos.controller import KeptController
+from rehearsal.chaos.deadly_write import DeadlyWrite
 from rehearsal.chaos.faults import (
     Complete,
     Evict,
@@ -19,7 +20,6 @@ from rehearsal.chaos.faults import (
     SlowDown,
     TakeNode,
 )
-from rehearsal.chaos.front import Front
 from rehearsal.chaos.servers import API_SERVER, ETCD, Servers
 from rehearsal.kube.client import KubeClient
 from rehearsal.kube.errors import KubeError
@@ -49,7 +49,7 @@ class Injector:
 
     client: KubeClient
     witness: Witness
-    front: Front
+    deadly_write: DeadlyWrite
     controller: KeptController
     servers: Servers
     say: Callable[[str], None]
@@ -75,7 +75,7 @@ class Injector:
             case KillController():
                 when = "after it was done" if fault.is_done else "before it is done"
                 self.say(f"the controller dies at its write {fault.write} from now, {when}")
-                self.front.kill_at(fault.write, self._kill_controller, is_done=fault.is_done)
+                self.deadly_write.kill_at(fault.write, self._kill_controller, is_done=fault.is_done)
             case KillServer():
                 names = (API_SERVER, ETCD) if fault.with_etcd else (API_SERVER,)
                 self.say(f"{' and '.join(names)} killed")
@@ -85,7 +85,7 @@ class Injector:
     def recover(self) -> None:
         """Have every tier give machines, as quickly as it can."""
         self._recover()
-        self.front.spare()
+        self.deadly_write.spare()
 
     def is_struck(self, pod: PodTrace) -> bool:
         """Whether a pod is one that goes, or on a node that does."""

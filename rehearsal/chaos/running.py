@@ -12,7 +12,7 @@ from fallback.policy.parser import parse_policy
 from fallback.policy.policy import NoPolicy, Policy
 from rehearsal.chaos.arena import NAMESPACE, PODS, job, job_name, ladder
 from rehearsal.chaos.controller import kept_controller
-from rehearsal.chaos.front import standing_front
+from rehearsal.chaos.deadly_write import DeadlyWrite
 from rehearsal.chaos.ground import Ground
 from rehearsal.chaos.injecting import Injector
 from rehearsal.chaos.model import deviations
@@ -21,6 +21,7 @@ from rehearsal.chaos.record import Record
 from rehearsal.chaos.servers import Servers
 from rehearsal.chaos.settling import Settling
 from rehearsal.errors import RehearsalError
+from rehearsal.fronting.front import standing_front
 from rehearsal.witness.traces import JobTrace
 from rehearsal.witness.witness import Witness
 from scheduling.json import Json
@@ -57,7 +58,11 @@ def run_faults(ground: Ground, plan: Plan, *, say: Callable[[str], None]) -> Out
     names = [job_name(number) for number in range(plan.jobs)]
     with ExitStack() as stack:
         stack.enter_context(ground.prepared(policy))
-        front = stack.enter_context(standing_front(ground.layout.kubeconfig, ground.token(), ground.folder))
+        front = stack.enter_context(
+            standing_front(ground.layout.kubeconfig, ground.folder, token=ground.token())
+        )
+        deadly_write = DeadlyWrite()
+        front.fate = deadly_write.fate
         controller = stack.enter_context(
             kept_controller(front.kubeconfig, ground.folder / "chaos-controller.log")
         )
@@ -65,7 +70,7 @@ def run_faults(ground: Ground, plan: Plan, *, say: Callable[[str], None]) -> Out
         injector = Injector(
             client=ground.client,
             witness=witness,
-            front=front,
+            deadly_write=deadly_write,
             controller=controller,
             servers=Servers(ground.layout),
             say=say,
@@ -77,7 +82,7 @@ def run_faults(ground: Ground, plan: Plan, *, say: Callable[[str], None]) -> Out
         settling.wait()
         _give(plan, injector, settling, say)
         with witness.look():
-            return _outcome(witness, names, injector, _parsed(policy))
+            return _outcome(witness, names, injector, _parsed(policy), writes=front.writes)
 
 
 def _give(plan: Plan, injector: Injector, settling: Settling, say: Callable[[str], None]) -> None:
@@ -86,7 +91,7 @@ def _give(plan: Plan, injector: Injector, settling: Settling, say: Callable[[str
         for fault in faults:
             injector.give(fault)
         settling.wait()
-        if injector.front.spare():
+        if injector.deadly_write.spare():
             say("no write was left for the controller to die at")
         settling.pause()
     injector.recover()
@@ -100,7 +105,9 @@ def _parsed(policy: Json) -> Policy:
     return parsed
 
 
-def _outcome(witness: Witness, names: Sequence[str], injector: Injector, policy: Policy) -> Outcome:
+def _outcome(
+    witness: Witness, names: Sequence[str], injector: Injector, policy: Policy, *, writes: int
+) -> Outcome:
     until = datetime.now(UTC)
     traces = [witness.job(name) for name in names]
     kills = tuple(injector.kills)
@@ -114,7 +121,7 @@ def _outcome(witness: Witness, names: Sequence[str], injector: Injector, policy:
         moves=sum(trace.last.moves for trace in traces),
         restarts=sum(trace.last.restarts for trace in traces),
         deaths=injector.controller.deaths,
-        writes=injector.front.writes,
+        writes=writes,
         problems=(*told, *(f"two gangs at once: {each}" for each in witness.overlaps)),
     )
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.faulty_api import Asked, Fate, faulty_api
+from rehearsal.fronting.fates import Asked, Fate
+from rehearsal.fronting.front import standing_front
 from tests.support.gangs import watched_gangs
 from tests.support.json_objects import obj
 from tests.support.loop_cluster import NAMESPACE, jobset
@@ -29,7 +30,10 @@ WRITES = range(1, 5)
 def test_a_kill_at_any_write_leaves_a_move_that_the_next_process_ends(
     cluster: LoopCluster, tmp_path: Path, fate: Fate
 ) -> None:
-    with faulty_api(cluster.kubeconfig, tmp_path) as api, watched_gangs(cluster.client, NAMESPACE) as gangs:
+    with (
+        standing_front(cluster.kubeconfig, tmp_path) as api,
+        watched_gangs(cluster.client, NAMESPACE) as gangs,
+    ):
         for write in WRITES:
             name = f"killed-at-{write}"
             cluster.apply(jobset(name))
@@ -50,7 +54,7 @@ def test_a_kill_at_any_write_leaves_a_move_that_the_next_process_ends(
 
 
 def test_a_throttled_controller_waits_as_long_as_it_is_told(cluster: LoopCluster, tmp_path: Path) -> None:
-    with faulty_api(cluster.kubeconfig, tmp_path) as api, replica(api.kubeconfig, tmp_path) as controller:
+    with standing_front(cluster.kubeconfig, tmp_path) as api, replica(api.kubeconfig, tmp_path) as controller:
         cluster.apply(jobset("throttled"))
         cluster.wait_on("throttled", "spot-a")
         refused = Counter[str]()
@@ -70,7 +74,7 @@ def test_a_throttled_controller_waits_as_long_as_it_is_told(cluster: LoopCluster
 
 
 def test_failing_answers_are_asked_for_again(cluster: LoopCluster, tmp_path: Path) -> None:
-    with faulty_api(cluster.kubeconfig, tmp_path) as api, replica(api.kubeconfig, tmp_path):
+    with standing_front(cluster.kubeconfig, tmp_path) as api, replica(api.kubeconfig, tmp_path):
         cluster.apply(jobset("failing"))
         cluster.wait_on("failing", "spot-a")
         seen = Counter[str]()
@@ -88,7 +92,7 @@ def test_failing_answers_are_asked_for_again(cluster: LoopCluster, tmp_path: Pat
 
 
 def test_watches_that_break_lose_nothing(cluster: LoopCluster, tmp_path: Path) -> None:
-    with faulty_api(cluster.kubeconfig, tmp_path) as api, replica(api.kubeconfig, tmp_path) as controller:
+    with standing_front(cluster.kubeconfig, tmp_path) as api, replica(api.kubeconfig, tmp_path) as controller:
         cluster.apply(jobset("unwatched"))
         cluster.wait_on("unwatched", "spot-a")
         lists = controller.number('holdfast_fallback_lists{kind="pods"}')

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rehearsal.fronting.fates import Asked, Fate
+from rehearsal.fronting.front import standing_front
 from scheduling.holding import CONTROLLER_NAMESPACE, LEASE
-from tests.support.faulty_api import Asked, Fate, faulty_api
 from tests.support.json_objects import obj
 from tests.support.loop_cluster import jobset
 from tests.support.loop_processes import Replica, replica, wait_until
@@ -66,14 +67,14 @@ def test_a_killed_leader_is_replaced_in_the_middle_of_a_move(cluster: LoopCluste
 def test_a_leader_that_was_frozen_until_it_was_deposed_writes_nothing(
     cluster: LoopCluster, tmp_path: Path
 ) -> None:
-    with faulty_api(cluster.kubeconfig, tmp_path) as api, replica(api.kubeconfig, tmp_path) as first:
+    with standing_front(cluster.kubeconfig, tmp_path) as api, replica(api.kubeconfig, tmp_path) as first:
         first.wait(Replica.leads, "the first leads")
         cluster.apply(jobset("contested"))
         cluster.wait_on("contested", "spot-a")
         with replica(cluster.kubeconfig, tmp_path) as second:
             second.wait_ready()
             first.freeze()
-            written = len(api.writes())
+            written = api.writes
             cluster.evict_one("contested")
             cluster.wait_on("contested", "spot-b")
             assert second.leads(), "the second leads"
@@ -83,7 +84,7 @@ def test_a_leader_that_was_frozen_until_it_was_deposed_writes_nothing(
             )
             cluster.evict_one("contested")
             cluster.wait_on("contested", "on-demand")
-            assert len(api.writes()) == written, "whoever was deposed has asked for no change since"
+            assert api.writes == written, "whoever was deposed has asked for no change since"
             second.terminate()
             first.wait(Replica.leads, "it may lead again")
 
@@ -91,16 +92,16 @@ def test_a_leader_that_was_frozen_until_it_was_deposed_writes_nothing(
 def test_a_leader_that_cannot_renew_stands_back_before_another_may_lead(
     cluster: LoopCluster, tmp_path: Path
 ) -> None:
-    with faulty_api(cluster.kubeconfig, tmp_path) as api, replica(api.kubeconfig, tmp_path) as controller:
+    with standing_front(cluster.kubeconfig, tmp_path) as api, replica(api.kubeconfig, tmp_path) as controller:
         controller.wait(Replica.leads, "it leads")
         cluster.apply(jobset("unrenewed"))
         cluster.wait_on("unrenewed", "spot-a")
         api.fate = lose_leases
         controller.wait(lambda each: not each.leads(), "it stands back")
-        written = len(api.writes())
+        written = api.writes
         cluster.evict_one("unrenewed")
         wait_until(lambda: cluster.runs_on("unrenewed", "spot-a"), "JobSet restarts the job by itself")
-        assert len(api.writes()) == written, "nothing was written although all but the Lease could be"
+        assert api.writes == written, "nothing was written although all but the Lease could be"
         assert controller.answers("/readyz") == "ok", "it still watches"
         api.fate = lambda _: Fate.PASS
         cluster.wait_on("unrenewed", "spot-b")
