@@ -6,7 +6,7 @@ import sys
 from types import FrameType
 from typing import NoReturn
 
-from rehearsal.cli.arguments import parse
+from rehearsal.cli.arguments import IN_ITS_OWN_PLACE, parse
 from rehearsal.cli.dispatch import run
 from rehearsal.cli.output import hush_libraries
 from rehearsal.errors import RehearsalError
@@ -34,9 +34,15 @@ def main() -> int:
         print(f"error: {failure}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print(f"interrupted: run `{arguments.command}` again and it goes on from here", file=sys.stderr)
+        print(
+            f"interrupted: run `{arguments.command}` again and it {_then(arguments.command)}", file=sys.stderr
+        )
         return _INTERRUPTED
     return 0
+
+
+def _then(command: str) -> str:
+    return "begins anew" if command in IN_ITS_OWN_PLACE else "goes on from here"
 
 
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001 - the handler's signature

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from fallback.command_line import answered
 from fallback.economics import reports
 from fallback.economics.arguments import parser
 from fallback.economics.checkpoint_interval import Checkpointing
@@ -22,13 +23,7 @@ if TYPE_CHECKING:
 
 def main(arguments: list[str] | None = None) -> int:
     """Print one answer; 1 and a sentence where a number cannot be."""
-    asked = parser().parse_args(arguments)
-    try:
-        print(ANSWERS[asked.command](asked))
-    except (ValueError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return answered(parser(), ANSWERS, arguments)
 
 
 def _cost(asked: Namespace) -> str:

@@ -6,6 +6,7 @@ import sys
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
+from fallback.command_line import answered
 from fallback.replay.arguments import parser
 from fallback.replay.comparison import compare
 from fallback.replay.document import comparison_document
@@ -26,13 +27,7 @@ if TYPE_CHECKING:
 
 def main(arguments: list[str] | None = None) -> int:
     """Print one answer; 1 and a sentence where there is none."""
-    asked = parser().parse_args(arguments)
-    try:
-        print(ANSWERS[asked.command](asked))
-    except (ValueError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return answered(parser(), ANSWERS, arguments)
 
 
 def _run(asked: Namespace) -> str:

@@ -117,7 +117,8 @@ def _add_run(command: argparse.ArgumentParser) -> None:
 
 
 def _add_ladder(numbers: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
-    # Without defaults: what was given must be known, since a policy has its own.
+    # Without defaults: what was given must be known, since a policy has its own. argparse names its groups' class
+    # privately alone.
     numbers.add_argument("--max-failures", nargs="+", type=failures, metavar="N", help="(default: 5)")
     for name, default in (("--procurement-timeout", "15m"), ("--return-after", "never")):
         numbers.add_argument(

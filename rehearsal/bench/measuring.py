@@ -4,6 +4,8 @@ import os
 import platform
 import shutil
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 
 import psutil
 
@@ -14,6 +16,7 @@ from rehearsal.bench.policies.running import measure_policies
 from rehearsal.bench.table import render, rows
 from rehearsal.cli.arguments import Arguments
 from rehearsal.cli.output import say
+from rehearsal.cli.own_place import own_place
 from rehearsal.engine.folder import EngineFolder
 from rehearsal.paths import Workspace
 from rehearsal.stacks import Stack
@@ -32,7 +35,8 @@ _GIB = 1024**3
 def bench(arguments: Arguments, workspace: Workspace) -> None:
     """Measure what the policy pack adds to a preview, the commands of a stack, and moves of jobs; print tables.
 
-    Each beside what it is to be compared with: the same preview, an empty program, restarts. The latter two run on a control plane of its own, which, as the operators, is not counted: it serves every command.
+    Each beside what it is to be compared with: the same preview, an empty program, restarts. The latter two run on a
+    control plane of its own, which, as the operators, is not counted: it serves every command.
     """
     name = f"{arguments.stack}-bench"
     say(machine())
@@ -41,17 +45,24 @@ def bench(arguments: Arguments, workspace: Workspace) -> None:
     if arguments.policies_only:
         return
     stack = Stack.named(arguments.stack, workspace, report=say, run_as=name)
-    try:
+    with own_place(stack, doing=f"bench {arguments.stack}"), _empty_place(f"{name}-empty", workspace):
         stack.surroundings.start()
         if not arguments.moves_only:
             _bench_engine(arguments, workspace, name)
         with stack.session() as rehearsal:
             rehearsal.up()
         measure_moves(stack, (arguments.jobs,) if arguments.jobs else SIZES, say=say)
+
+
+@contextmanager
+def _empty_place(name: str, workspace: Workspace) -> Generator[None]:
+    """Have nothing of the empty program's stack before the body nor after it."""
+    place = EngineFolder.of(name, workspace).root.parent
+    shutil.rmtree(place, ignore_errors=True)
+    try:
+        yield
     finally:
-        stack.surroundings.remove()
-        for left in (name, f"{name}-empty"):
-            shutil.rmtree(EngineFolder.of(left, workspace).root.parent, ignore_errors=True)
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def _bench_engine(arguments: Arguments, workspace: Workspace, name: str) -> None:

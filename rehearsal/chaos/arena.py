@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from rehearsal.gang import gang
 from scheduling.json import Json
-from scheduling.labels import CAPACITY_TYPE, FOLLOWS, FOLLOWS_VALUE, LADDER, ON_DEMAND, POOL, SPOT
+from scheduling.labels import CAPACITY_TYPE, LADDER, ON_DEMAND, POOL, SPOT
 
 NAMESPACE: Final = "chaos"
 POOLS: Final = ("chaos-spot-a", "chaos-spot-b", "chaos-on-demand")
@@ -18,7 +19,6 @@ _CPUS: Final = 16
 _MEMORY: Final = "65536Mi"
 _MAX_NODES: Final = 100
 _SPOT_TAINT: Final[Json] = {"key": CAPACITY_TYPE, "value": SPOT, "effect": "NoSchedule"}
-_API: Final = "jobset.x-k8s.io/v1alpha2"
 
 
 def pool_objects() -> list[Json]:
@@ -60,38 +60,17 @@ def ladder(failures: Sequence[int], conduct: Mapping[str, str]) -> Json:
 
 
 def job(number: int, *, ends_in: str) -> Json:
-    """Return a JobSet that follows the ladder as admission would have made it; `ends_in`: what its pods take to end."""
-    pod: Json = {
-        "restartPolicy": "Never",
-        "nodeSelector": {POOL: POOLS[0]},
-        "tolerations": [{**_SPOT_TAINT, "operator": "Equal"}],
-        "terminationGracePeriodSeconds": 60,
-        "containers": [{"name": "train", "image": "train", "resources": {"requests": {"cpu": "1500m"}}}],
-    }
-    disrupted: Json = {
-        "action": "FailJob",
-        "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
-    }
-    template: Json = {
-        "parallelism": PODS,
-        "completions": PODS,
-        "backoffLimit": 0,
-        "podFailurePolicy": {"rules": [disrupted]},
-        "template": {"metadata": {"annotations": {"holdfast.dev/terminates-in": ends_in}}, "spec": pod},
-    }
-    return {
-        "apiVersion": _API,
-        "kind": "JobSet",
-        "metadata": {
-            "name": job_name(number),
-            "namespace": NAMESPACE,
-            "labels": {FOLLOWS: FOLLOWS_VALUE},
-        },
-        "spec": {
-            "failurePolicy": {"maxRestarts": 1000},
-            "replicatedJobs": [{"name": "worker", "replicas": 1, "template": {"spec": template}}],
-        },
-    }
+    """Return a JobSet that follows the ladder; `ends_in` is what its pods take to end."""
+    return gang(
+        job_name(number),
+        NAMESPACE,
+        pods=PODS,
+        pool=POOLS[0],
+        cpu="1500m",
+        failure_policy={"maxRestarts": 1000},
+        pod={"tolerations": [{**_SPOT_TAINT, "operator": "Equal"}], "terminationGracePeriodSeconds": 60},
+        annotations={"holdfast.dev/terminates-in": ends_in},
+    )
 
 
 def job_name(number: int) -> str:

@@ -1,6 +1,6 @@
 """Doing to a cluster what a plan says."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
@@ -38,6 +38,7 @@ _NODE_CLASS: Final = "karpenter.kwok.sh/v1alpha1"
 _SIMULATED: Final = "kwok.x-k8s.io/node"
 _GONE: Final = 404
 _CONFLICT: Final = 409
+_TOLD: Final = 3
 
 
 @dataclass(kw_only=True)
@@ -104,7 +105,7 @@ class Injector:
             if pod is not None and _is_done(lambda pod=pod: self.client.evict(NAMESPACE, pod.name)):
                 evicted.append(pod.name)
                 self.struck.add(pod.uid)
-        self.say(f"evicted: {', '.join(evicted) or 'nobody'}")
+        self.say(f"evicted: {_few(evicted)}")
 
     def _take_node(self, fault: TakeNode) -> None:
         nodes = self._nodes_of(POOLS[fault.tier])
@@ -144,7 +145,7 @@ class Injector:
 
     def _complete(self, jobs: Iterable[int]) -> None:
         patch: Json = {"metadata": {"annotations": {"holdfast.dev/complete": "true"}}}
-        self.say(f"come to their end: {', '.join(map(job_name, jobs))}")
+        self.say(f"come to their end: {_few([job_name(number) for number in jobs])}")
         for number in jobs:
             with self.witness.look():
                 pods = [pod.name for pod in self.witness.job(job_name(number)).alive()]
@@ -185,6 +186,12 @@ class Injector:
     def _claims_of(self, node: str) -> list[str]:
         claims = self.client.list(_KARPENTER, "NodeClaim")
         return [name_of(each) for each in claims if mapping(each.get("status")).get("nodeName") == node]
+
+
+def _few(names: Sequence[str]) -> str:
+    """Return the first of them, and how many more there are."""
+    told = ", ".join(names[:_TOLD]) or "none"
+    return f"{told} and {len(names) - _TOLD} more" if len(names) > _TOLD else told
 
 
 def _is_done(request: Callable[[], object]) -> bool:

@@ -79,7 +79,9 @@ def run_faults(ground: Ground, plan: Plan, *, say: Callable[[str], None]) -> Out
         jobs = [job(number, ends_in=f"{random.randint(0, _MOST_GRACE)}s") for number in range(plan.jobs)]
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             list(pool.map(ground.apply, jobs))
+        say(f"{plan.jobs} jobs made")
         settling.wait()
+        say("every job runs")
         _give(plan, injector, settling, say)
         with witness.look():
             return _outcome(witness, names, injector, _parsed(policy), writes=front.writes)

@@ -16,6 +16,9 @@ ON_A_STACK: Final = {
     "crash": "kill the engine after one resource after another and prove that the next run makes up for it",
 }
 
+#: Commands that leave nothing behind, and nothing to go on from when they are interrupted.
+IN_ITS_OWN_PLACE: Final = frozenset({"rehearse", "crash", "chaos", "bench"})
+
 _SAMPLE: Final = 3
 _SEEDS: Final = "default: HOLDFAST_SEED, else drawn and shown"
 

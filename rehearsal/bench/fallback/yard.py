@@ -2,8 +2,9 @@
 
 from typing import Final
 
+from rehearsal.gang import gang
 from scheduling.json import Json
-from scheduling.labels import FOLLOWS, FOLLOWS_VALUE, LADDER, POOL
+from scheduling.labels import LADDER, POOL
 from scheduling.ladder import FOREVER
 
 NAMESPACE: Final = "bench"
@@ -37,41 +38,20 @@ def ladder(*failures: int) -> Json:
 
 
 def job(number: int) -> Json:
-    """Return a JobSet of two pods that die of SIGTERM at once, as admission would have made it."""
-    pod: Json = {
-        "restartPolicy": "Never",
-        "nodeSelector": {POOL: POOLS[0]},
-        "containers": [{"name": "train", "image": "train", "resources": {"requests": {"cpu": "10m"}}}],
-    }
-    disrupted: Json = {
-        "action": "FailJob",
-        "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
-    }
+    """Return a JobSet of two pods that die of SIGTERM at once."""
     ignoring: Json = {
         "name": "evicted",
         "action": "RestartJobSetAndIgnoreMaxRestarts",
         "onJobFailureReasons": ["PodFailurePolicy"],
     }
-    template: Json = {
-        "parallelism": PODS,
-        "completions": PODS,
-        "backoffLimit": 0,
-        "podFailurePolicy": {"rules": [disrupted]},
-        "template": {"spec": pod},
-    }
-    return {
-        "apiVersion": "jobset.x-k8s.io/v1alpha2",
-        "kind": "JobSet",
-        "metadata": {
-            "name": job_name(number),
-            "namespace": NAMESPACE,
-            "labels": {FOLLOWS: FOLLOWS_VALUE},
-        },
-        "spec": {
-            "failurePolicy": {"maxRestarts": 100, "rules": [ignoring]},
-            "replicatedJobs": [{"name": "worker", "replicas": 1, "template": {"spec": template}}],
-        },
-    }
+    return gang(
+        job_name(number),
+        NAMESPACE,
+        pods=PODS,
+        pool=POOLS[0],
+        cpu="10m",
+        failure_policy={"maxRestarts": 100, "rules": [ignoring]},
+    )
 
 
 def job_name(number: int) -> str:

@@ -51,7 +51,7 @@ from tests.support.fallback_objects import (
     snapshot,
     worker,
 )
-from tests.support.json_objects import obj
+from tests.support.json_objects import obj, objects
 
 if TYPE_CHECKING:
     from scheduling.json import Json
@@ -245,7 +245,7 @@ class Held(Stage):
     def taints(self, node: str) -> list[object]:
         """The keys of a node's taints."""
         found = obj(obj(self.api.get(NODE, "", node))["spec"]).get("taints") or []
-        return [each["key"] for each in found]  # type: ignore[union-attr, index]
+        return [each["key"] for each in objects(found)]
 
 
 def test_capacity_is_held_tainted_and_released() -> None:

@@ -50,6 +50,7 @@ class Scene:
         self.queue = WorkQueue[JobKey]()
         self.metrics = Metrics(process=False)
         self.roster = Roster(lambda _: None)
+        # It stands in for whoever looks, acts and writes Events, of which what is here alone is asked.
         self.reconciler = Reconciler(
             self.queue,
             self,  # type: ignore[arg-type]

@@ -38,6 +38,7 @@ class Listening:
     def __init__(self) -> None:
         self.said: list[str] = []
         self.metrics = Metrics(process=False)
+        # It stands in for the log of Events, of which this alone is asked.
         self.reporter = Reporter(self, self.metrics)  # type: ignore[arg-type]
 
     def say(self, occurrence: Occurrence) -> None:

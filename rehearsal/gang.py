@@ -1,0 +1,45 @@
+"""A JobSet of one gang that follows a ladder, as admission would have made it. Pure."""
+
+from scheduling.json import Json
+from scheduling.labels import FOLLOWS, FOLLOWS_VALUE, POOL
+
+_DISRUPTED: Json = {
+    "action": "FailJob",
+    "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
+}
+
+
+def gang(
+    name: str,
+    namespace: str,
+    *,
+    pods: int,
+    pool: str,
+    cpu: str,
+    failure_policy: Json,
+    pod: "Json | None" = None,
+    annotations: "Json | None" = None,
+) -> Json:
+    """Return it: so many pods in a pool that ask for `cpu`, with what else `pod` says of them, and with annotations."""
+    spec: Json = {
+        "restartPolicy": "Never",
+        "nodeSelector": {POOL: pool},
+        "containers": [{"name": "train", "image": "train", "resources": {"requests": {"cpu": cpu}}}],
+        **(pod or {}),
+    }
+    template: Json = {
+        "parallelism": pods,
+        "completions": pods,
+        "backoffLimit": 0,
+        "podFailurePolicy": {"rules": [_DISRUPTED]},
+        "template": {"metadata": {"annotations": annotations or {}}, "spec": spec},
+    }
+    return {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {"name": name, "namespace": namespace, "labels": {FOLLOWS: FOLLOWS_VALUE}},
+        "spec": {
+            "failurePolicy": failure_policy,
+            "replicatedJobs": [{"name": "worker", "replicas": 1, "template": {"spec": template}}],
+        },
+    }
