@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Placement:
-    """So many pods have a live node, so many of those have started; `starting_since`: see the observation."""
+    """So many pods are there, so many of those have a live node, and have started; `starting_since`: see the observation."""
 
+    made: int
     placed: int
     started: int
     starting_since: datetime | None
@@ -27,9 +28,11 @@ class Placement:
 
 def placement_of(pods: Iterable[Json], seen: Snapshot) -> Placement:
     """Return how far a gang's pods are; those that end or have ended are none of it any more."""
-    placed = [pod for pod in pods if not is_terminating(pod) and not has_ended(pod) and _is_placed(pod, seen)]
+    made = [pod for pod in pods if not is_terminating(pod) and not has_ended(pod)]
+    placed = [pod for pod in made if _is_placed(pod, seen)]
     waiting = [pod for pod in placed if not has_started(pod)]
     return Placement(
+        made=len(made),
         placed=len(placed),
         started=len(placed) - len(waiting),
         starting_since=min((bound_at(pod) or seen.now for pod in waiting), default=None),

@@ -81,6 +81,7 @@ class JobSetKind:
         following = [each for each in replicated_jobs(job) if each.follows]
         names = {each.name for each in following}
         gang = placement_of([pod for pod in own.pods if replicated_job_of(pod) in names], own)
+        expected = pods_expected(job, own.children)
         outcome, ended_at = _end_of(job)
         restarts = count(status.get("restarts"))
         sight = replace(
@@ -93,7 +94,8 @@ class JobSetKind:
             pool=pool_of(each.pod_spec for each in following),
             restarts=restarts,
             disrupted_restarts=restarts - count(status.get("restartsCountTowardsMax")),
-            pods_expected=pods_expected(job, own.children),
+            pods_expected=expected,
+            pods_unmade=max(0, expected - gang.made),
             pods_placed=gang.placed,
             pods_started=gang.started,
             starting_since=gang.starting_since,

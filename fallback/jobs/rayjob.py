@@ -66,6 +66,7 @@ class RayJobKind:
         following = [each for each in worker_groups(job) if each.follows]
         names = {each.name for each in following}
         gang = placement_of([pod for pod in own.pods if group_of(pod) in names], own)
+        expected = sum(each.pods for each in following)
         outcome = outcome_of(job)
         pool = pool_of(each.pod_spec for each in following)
         sight = first_sight(own, memory)
@@ -82,7 +83,8 @@ class RayJobKind:
             restarts=failed_attempts(job),
             losses=(*sight.losses, *failed_attempts_as_losses(ray, job, pool)),
             head_silent_since=ray.head_silent_since,
-            pods_expected=sum(each.pods for each in following),
+            pods_expected=expected,
+            pods_unmade=max(0, expected - gang.made),
             pods_placed=gang.placed,
             pods_started=gang.started,
             starting_since=gang.starting_since,

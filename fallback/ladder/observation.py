@@ -118,7 +118,8 @@ class Observation:
         `losses`: all that are known, old ones included. `head_silent_since`: since when a RayJob's head is lost or
         its dashboard silent.
     Its pods
-        `pods_expected` to run at once, those that completed not among them; `pods_placed` of them on a live node;
+        `pods_expected` to run at once, those that completed not among them; `pods_unmade` of them do not exist;
+        `pods_placed` of them on a live node;
         `pods_started` of them with their containers running. `starting_since`: when the one that has a node and
         has not started for the longest got it, None when all have started. `pods_left`: all that exist and have not ended,
         terminating ones included. `dead_pods`: names of those whose machine is known to be gone for good, and which
@@ -153,6 +154,7 @@ class Observation:
     head_silent_since: datetime | None = None
 
     pods_expected: int = 0
+    pods_unmade: int = 0
     pods_placed: int = 0
     pods_started: int = 0
     starting_since: datetime | None = None

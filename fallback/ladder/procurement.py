@@ -28,6 +28,9 @@ YIELD_WITHOUT_LIMIT: Final = timedelta(minutes=5)
 SHORTEST_PAUSE: Final = timedelta(minutes=1)
 _MOST_DOUBLINGS: Final = 3
 
+# Operators make pods within a second or two, and a thousand jobs' at once within a minute on two cores.
+MADE_WITHIN: Final = timedelta(minutes=1)
+
 
 def waited(state: JobState, now: datetime) -> timedelta:
     """How long the job has waited for nodes in this wait, pauses left out."""
@@ -79,6 +82,31 @@ def slow_start(seen: Observation, policy: Policy) -> tuple[Report, ...]:
                 f"{missing} of {seen.pods_placed} pods have had a node for more than "
                 f"{format_duration(policy.start_timeout)} and have not started: look at their events for an image "
                 "that cannot be pulled or a volume that cannot be mounted. The job stays on its tier."
+            ),
+            is_warning=True,
+            is_standing=True,
+        ),
+    )
+
+
+def unmade_from(state: JobState, seen: Observation) -> datetime | None:
+    """When pods that do not exist are said to be refused; None where all do or nothing waits."""
+    if state.waiting_since is None or not seen.pods_unmade:
+        return None
+    return state.waiting_since + MADE_WITHIN
+
+
+def unmade(state: JobState, seen: Observation) -> tuple[Report, ...]:
+    """Say that pods are refused; the wait counts as any, since the next tier's quota may have room for them."""
+    if not is_over(unmade_from(state, seen), seen.now):
+        return ()
+    return (
+        Report(
+            reason="PodsNotMade",
+            message=(
+                f"{seen.pods_unmade} of {seen.pods_expected} pods have not been made for more than "
+                f"{format_duration(MADE_WITHIN)}: look at the events of the job's child Jobs, or of its RayCluster, for "
+                "a ResourceQuota or an admission webhook that refuses them. No capacity is waited for so far."
             ),
             is_warning=True,
             is_standing=True,

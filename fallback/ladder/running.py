@@ -9,7 +9,7 @@ from fallback.ladder.counting import counted, failures
 from fallback.ladder.departures import down, give_up, give_way, restart, up
 from fallback.ladder.leaving import is_head_lost, reason_to_give_up, reason_to_leave
 from fallback.ladder.position import current_tier, rung_below
-from fallback.ladder.procurement import must_yield, slow_start, tracked
+from fallback.ladder.procurement import must_yield, slow_start, tracked, unmade
 from fallback.ladder.report import Report
 from fallback.ladder.step import Step
 from fallback.ladder.way_back import held_rung, returned, without_late_return
@@ -32,7 +32,7 @@ def ran(state: JobState, seen: Observation, policy: Policy) -> Step:
         step = departure
     else:
         step = Step(state=without_late_return(now, seen, policy), reports=(_blocked_report(),))
-    standing = (*_dead_end(now, seen, policy), *slow_start(seen, policy))
+    standing = (*_dead_end(now, seen, policy), *unmade(now, seen), *slow_start(seen, policy))
     return replace(step, reports=(*said, *placed, *step.reports, *standing))
 
 

@@ -8,7 +8,7 @@ from fallback.ladder.counting import unreachable_until
 from fallback.ladder.leaving import leave_times
 from fallback.ladder.moving import SLOW_SUSPENSION
 from fallback.ladder.position import current_tier
-from fallback.ladder.procurement import yields_at
+from fallback.ladder.procurement import unmade_from, yields_at
 from fallback.ladder.state import Phase
 from fallback.ladder.way_back import return_times
 from fallback.policy.policy import Policy
@@ -45,6 +45,7 @@ def _running_times(state: JobState, seen: Observation, policy: Policy) -> tuple[
     return (
         unreachable_until(state, seen),
         starts_late,
+        unmade_from(state, seen),
         yields,
         *leave_times(state, seen, policy),
         *return_times(state, policy),

@@ -108,6 +108,7 @@ class SeenFields(TypedDict, total=False):
     losses: tuple[Loss, ...]
     head_silent_since: datetime | None
     pods_expected: int
+    pods_unmade: int
     pods_placed: int
     pods_started: int
     starting_since: datetime | None

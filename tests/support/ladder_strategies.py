@@ -147,6 +147,7 @@ observations = st.builds(
     losses=st.lists(losses, max_size=4).map(tuple),
     head_silent_since=maybe(times),
     pods_expected=counts,
+    pods_unmade=counts,
     pods_placed=counts,
     pods_started=counts,
     starting_since=maybe(times),

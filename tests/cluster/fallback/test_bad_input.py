@@ -25,6 +25,7 @@ from tests.support.json_objects import obj
 
 if TYPE_CHECKING:
     from rehearsal.kube.client import KubeClient
+    from scheduling.json import Json
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
@@ -94,6 +95,21 @@ def test_a_job_that_cannot_be_suspended_says_what_to_do(ladder: Ladder) -> None:
         ladder.wait_running(name, "spot-a", kind="RayJob")
         evict_one(ladder.client, name)
         ladder.wait_running(name, "spot-b", kind="RayJob")
+
+
+def test_a_job_whose_pods_a_quota_refuses_is_told_from_one_that_waits_for_capacity(ladder: Ladder) -> None:
+    ladder.says(*THREE)
+    quota: Json = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "nothing", "namespace": NAMESPACE},
+        "spec": {"hard": {"pods": "0"}},
+    }
+    with applied(ladder.client, quota), applied(ladder.client, real_jobset("refused")) as name:
+        said = ladder.wait_said(name, "PodsNotMade")
+        assert "2 of 2 pods" in said, "no machine would help them"
+        assert "ResourceQuota" in said, "and that is where to look"
+        assert not ladder.state(name).get("moves"), "the tier has all of its procurementTimeout"
 
 
 def test_a_job_of_kueues_is_left_alone(ladder: Ladder) -> None:

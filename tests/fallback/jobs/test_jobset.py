@@ -79,6 +79,7 @@ def test_a_pod_is_placed_by_its_node_and_started_by_its_containers() -> None:
         "a slow image is no lack of capacity, and a pod that ends is replaced"
     )
     assert now.starting_since == NOW - timedelta(minutes=3), "since it got its node"
+    assert now.pods_unmade == 1, "the one that ends is not yet replaced"
     assert now.pods_left == 4, "the one that ends is still there"
 
 

@@ -11,6 +11,7 @@ from fallback.ladder.actions import ForceDelete, Resume, Suspend
 from fallback.ladder.decide import decide
 from fallback.ladder.leaving import HEAD_PATIENCE, MISSING_POOL_GRACE, MOST_HEAD_RESTARTS
 from fallback.ladder.observation import Cause, PoolSeen
+from fallback.ladder.procurement import MADE_WITHIN
 from fallback.ladder.state import Phase, Purpose
 from scheduling.ladder import FOREVER, Failures
 from tests.support.ladder import (
@@ -117,6 +118,21 @@ def test_pods_that_have_nodes_and_do_not_start_move_nothing() -> None:
 def test_a_slow_start_is_looked_for_when_it_becomes_one() -> None:
     decision = decide(running(), seen(pods_started=0, starting_since=T0), policy(start_timeout=9 * MINUTE))
     assert (decision.wake_at, reasons(decision)) == (T0 + 9 * MINUTE, []), "startTimeout has not passed yet"
+
+
+def test_pods_that_were_refused_are_told_from_a_lack_of_capacity() -> None:
+    refused = seen(pods_placed=0, pods_started=0, pods_left=1, pods_unmade=3)
+    first = decide(waiting(), refused, policy())
+    assert (first.wake_at, reasons(first)) == (T0 + MADE_WITHIN, []), "operators take a moment to make pods"
+    late = decide(waiting(), replace(refused, now=T0 + MADE_WITHIN), policy())
+    assert reasons(late) == ["PodsNotMade"], "no machine would help"
+    assert "3 of 4 pods" in late.reports[0].message, f"and how many are missing: {late.reports}"
+    assert not late.actions, "the tier has its whole procurementTimeout"
+
+
+def test_pods_that_exist_and_have_no_node_are_not_said_to_be_refused() -> None:
+    pending = seen(pods_placed=0, pods_started=0, now=T0 + 10 * MINUTE)
+    assert reasons(decide(waiting(), pending, policy())) == [], "they wait for capacity"
 
 
 def test_all_nodes_ends_the_wait_and_says_how_long_it_was() -> None:
