@@ -1,16 +1,13 @@
-"""A cluster made ready for a fault run, and left as it was."""
+"""A cluster made ready for a fault run, which is dropped with it."""
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from rehearsal.chaos.arena import NAMESPACE, POOLS, pool_objects
+from rehearsal.chaos.arena import NAMESPACE, pool_objects
 from rehearsal.controlplane.layout import Layout
 from rehearsal.kube.client import KubeClient
-from rehearsal.kube.summary import mapping
-from rehearsal.scenes.training_twin import twin_namespace
+from rehearsal.scenes.training_twin import make_twin
 from rehearsal.scenes.waiting import SECONDS
 from scheduling.holding import CONTROLLER, CONTROLLER_NAMESPACE
 from scheduling.json import Json
@@ -41,48 +38,22 @@ class Ground:
             return None
         return self.client.service_account_token(CONTROLLER_NAMESPACE, CONTROLLER, _TOKEN_SECONDS)
 
-    @contextmanager
-    def prepared(self, *objects: Json) -> Generator[None]:
-        """Have the pools, and the namespace with `objects`, for the length of the block, and no controller but the run's."""
-        replicas = self._scale(0)
-        try:
-            self._remove_pools()
-            self.apply(*pool_objects())
-            with twin_namespace(self.client, NAMESPACE, *objects):
-                yield
-        finally:
-            self._remove_pools()
-            if replicas:
-                self._scale(replicas)
+    def prepare(self, *objects: Json) -> None:
+        """Have the pools, the namespace with `objects`, and no controller but the run's."""
+        self._stop_controller()
+        self.apply(*pool_objects())
+        make_twin(self.client, NAMESPACE, *objects)
 
-    def _scale(self, replicas: int) -> int:
-        """Have so many replicas of the cluster's own controller; returns how many there were, 0 without any."""
-        found = self.client.get("apps/v1", "Deployment", CONTROLLER, CONTROLLER_NAMESPACE)
-        if found is None:
-            return 0
-        patch: Json = {"spec": {"replicas": replicas}}
+    def _stop_controller(self) -> None:
+        if self.client.get("apps/v1", "Deployment", CONTROLLER, CONTROLLER_NAMESPACE) is None:
+            return
+        patch: Json = {"spec": {"replicas": 0}}
         self.client.merge_patch("apps/v1", "Deployment", CONTROLLER, patch, namespace=CONTROLLER_NAMESPACE)
         self.client.wait_list(
             "v1",
             "Pod",
             namespace=CONTROLLER_NAMESPACE,
             timeout_seconds=SECONDS,
-            condition=lambda pods: len(pods) == replicas,
-            what=f"{CONTROLLER} has {replicas} pods",
+            condition=lambda pods: not pods,
+            what=f"{CONTROLLER} has no pods",
         )
-        before = mapping(found.get("spec")).get("replicas")
-        return before if isinstance(before, int) else 1
-
-    def _remove_pools(self) -> None:
-        for pool in POOLS:
-            self.client.delete("karpenter.sh/v1", "NodePool", pool)
-        for pool in POOLS:
-            self.client.wait_for(
-                "karpenter.sh/v1",
-                "NodePool",
-                pool,
-                timeout_seconds=SECONDS,
-                condition=lambda found: found is None,
-                what=f"NodePool {pool} is gone, and its nodes with it",
-            )
-            self.client.delete("karpenter.kwok.sh/v1alpha1", "KWOKNodeClass", pool)

@@ -56,8 +56,8 @@ def run_faults(ground: Ground, plan: Plan, *, say: Callable[[str], None]) -> Out
     random = Random(plan.seed)  # noqa: S311 - to be drawn again, not to be guessed
     policy = ladder(plan.failures, _RETURNING if plan.returns else {})
     names = [job_name(number) for number in range(plan.jobs)]
+    ground.prepare(policy)
     with ExitStack() as stack:
-        stack.enter_context(ground.prepared(policy))
         front = stack.enter_context(
             standing_front(ground.layout.kubeconfig, ground.folder, token=ground.token())
         )

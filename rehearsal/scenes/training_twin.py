@@ -27,11 +27,16 @@ def twin_namespace(
     """
     remove_namespace(client, name)
     try:
-        for each in (*_like(client, model, name), *objects):
-            client.apply(each, field_manager=FIELD_MANAGER, force=True)
+        make_twin(client, name, *objects, model=model)
         yield
     finally:
         remove_namespace(client, name)
+
+
+def make_twin(client: KubeClient, name: str, *objects: Json, model: str | None = None) -> None:
+    """Make such a namespace, with `objects` in it. Raises RehearsalError where there is no training namespace."""
+    for each in (*_like(client, model, name), *objects):
+        client.apply(each, field_manager=FIELD_MANAGER, force=True)
 
 
 def remove_namespace(client: KubeClient, name: str) -> None:
