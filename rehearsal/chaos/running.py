@@ -26,8 +26,10 @@ from rehearsal.witness.traces import JobTrace
 from rehearsal.witness.witness import Witness
 from scheduling.json import Json
 
-#: How long a round may take; a job that yields to another pauses for up to 4 minutes.
-ROUND_SECONDS: Final = 400.0
+# How long a round may take: a job that yields to another pauses for up to 4 minutes, and what a job more asks of the
+# control plane takes it up to a second for each of its moves.
+_ROUND_SECONDS: Final = 400.0
+_ROUND_SECONDS_PER_JOB: Final = 4.0
 _MOST_GRACE: Final = 3
 _AT_ONCE: Final = 8
 _RETURNING: Final = {"returnAfter": "45s", "holdTimeout": "40s"}
@@ -75,7 +77,12 @@ def run_faults(ground: Ground, plan: Plan, *, say: Callable[[str], None]) -> Out
             servers=Servers(ground.layout),
             say=say,
         )
-        settling = Settling(witness=witness, injector=injector, jobs=names, seconds=ROUND_SECONDS)
+        settling = Settling(
+            witness=witness,
+            injector=injector,
+            jobs=names,
+            seconds=_ROUND_SECONDS + _ROUND_SECONDS_PER_JOB * plan.jobs,
+        )
         jobs = [job(number, ends_in=f"{random.randint(0, _MOST_GRACE)}s") for number in range(plan.jobs)]
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             list(pool.map(ground.apply, jobs))
