@@ -6,7 +6,6 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from components.fallback_policy.definition import DEFINITION, definition_spec
 from rehearsal.kube.client import KubeClient
 from scheduling import taints
 from scheduling.labels import CAPACITY_TYPE, SPOT, TRAINING, TRAINING_VALUE
@@ -18,7 +17,7 @@ from tests.support.admission_objects import (
     admission_objects,
 )
 from tests.support.control_plane import running_control_plane
-from tests.support.json_objects import obj, objects
+from tests.support.json_objects import obj
 from tests.support.training_pods import container, pod
 
 if TYPE_CHECKING:
@@ -54,31 +53,6 @@ def running_rules(
             yield client
         finally:
             client.close()
-
-
-def define_fallback_policies(client: KubeClient) -> None:
-    """Define the kind FallbackPolicy and wait until the API server serves it."""
-    definition: Json = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": DEFINITION},
-        "spec": definition_spec(),
-    }
-    client.apply(definition, field_manager="tests")
-    client.wait_for(
-        "apiextensions.k8s.io/v1",
-        "CustomResourceDefinition",
-        DEFINITION,
-        timeout_seconds=30,
-        condition=is_established,
-        what=f"{DEFINITION} to be established",
-    )
-
-
-def is_established(definition: Json | None) -> bool:
-    """Whether the API server serves the kind."""
-    conditions = objects(obj((definition or {}).get("status")).get("conditions"))
-    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
 
 
 def make_namespace(client: KubeClient, name: str, labels: Mapping[str, str]) -> None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from rehearsal.autoscaling.scale_sets import AZURE
 from rehearsal.engine.folder import EngineFolder
 from rehearsal.providers.cloud.state import CloudState
-from tests.support.hosted_charts import STACK, HostedCharts, condition_of, hosted_charts, is_ready
+from tests.support.definitions import wait_until_served
+from tests.support.hosted_charts import STACK, HostedCharts, hosted_charts, is_ready
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -41,14 +42,7 @@ class AksProvisioning:
 
     def wait_for_definition(self, name: str) -> None:
         """Wait until the API server serves a kind."""
-        self.charts.client.wait_for(
-            "apiextensions.k8s.io/v1",
-            "CustomResourceDefinition",
-            name,
-            timeout_seconds=60,
-            condition=lambda found: _is_established(found),
-            what=f"{name} is served",
-        )
+        wait_until_served(self.charts.client, name)
 
     def pool(self, name: str, *sizes: str, capacity: str) -> None:
         """Make a NodePool of one capacity type, and wait until it can buy."""
@@ -79,7 +73,3 @@ def aks_provisioning(folder: Path) -> Generator[AksProvisioning]:
     with hosted_charts(folder) as charts:
         file = EngineFolder.of(STACK, charts.workspace).stand_ins / f"{AZURE}.json"
         yield AksProvisioning(charts=charts, cloud=CloudState(file))
-
-
-def _is_established(definition: Json | None) -> bool:
-    return condition_of(definition, "Established").get("status") == "True"

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from components.admission.karpenter_rules import karpenter_rules
-from components.fallback_policy.definition import DEFINITION, definition_spec
 from components.karpenter.kwok_values import MARKET, MARKET_FILE, kwok_karpenter_values
 from components.karpenter.simulated_market import fingerprint, instance_types_file
 from components.operators.jobset import jobset_values
@@ -39,9 +38,10 @@ from scheduling.labels import (
 from scheduling.machines import LOCAL_ZONES, machine_catalogue
 from scheduling.pools import Pool, weights
 from scheduling.taints import SYSTEM as SYSTEM_TAINT
-from tests.support.admission_cluster import is_established, make_namespace, wait_until_in_force
+from tests.support.admission_cluster import make_namespace, wait_until_in_force
 from tests.support.admission_objects import admission_objects
 from tests.support.control_plane import running_control_plane
+from tests.support.definitions import define_fallback_policies
 from tests.support.hosted_charts import OWN_CHARTS, HostedCharts
 from tests.support.json_objects import obj, objects
 
@@ -142,23 +142,7 @@ def install_karpenter(charts: HostedCharts) -> None:
 
 
 def _make_training_namespace(client: KubeClient) -> None:
-    client.apply(
-        {
-            "apiVersion": "apiextensions.k8s.io/v1",
-            "kind": "CustomResourceDefinition",
-            "metadata": {"name": DEFINITION},
-            "spec": definition_spec(),
-        },
-        field_manager="test",
-    )
-    client.wait_for(
-        "apiextensions.k8s.io/v1",
-        "CustomResourceDefinition",
-        DEFINITION,
-        timeout_seconds=30,
-        condition=is_established,
-        what=f"{DEFINITION} is established",
-    )
+    define_fallback_policies(client)
     for manifest in admission_objects(karpenter_rules(POOLS)):
         client.apply(manifest, field_manager="test")
     make_namespace(client, NAMESPACE, {TRAINING: TRAINING_VALUE})

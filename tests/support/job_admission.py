@@ -7,20 +7,17 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-import yaml
-
 from components.admission.job_component import capacity_selections
 from components.admission.job_manifests import job_manifests
 from rehearsal.kube.errors import KubeError
 from scheduling.labels import FOLLOWS
 from tests.support.admission_cluster import (
-    define_fallback_policies,
-    is_established,
     running_rules,
     wait_until_in_force,
 )
 from tests.support.admission_objects import policy_and_binding
 from tests.support.control_plane import CHECKOUT
+from tests.support.definitions import define, define_fallback_policies, read_definition
 from tests.support.job_objects import jobset, ladder, pod_template, rayjob, replicated_job, worker_group
 from tests.support.json_objects import obj
 
@@ -112,20 +109,7 @@ def as_manifest(job: Json) -> Json:
 def define_job_kinds(client: KubeClient) -> None:
     """Define JobSet and RayJob and wait until the API server serves them."""
     for each in _DEFINITIONS:
-        _define(client, yaml.safe_load((CHECKOUT / "components" / "charts" / each).read_text()))
-
-
-def _define(client: KubeClient, definition: Json) -> None:
-    client.apply(definition, field_manager="tests")
-    name = str(obj(definition["metadata"])["name"])
-    client.wait_for(
-        "apiextensions.k8s.io/v1",
-        "CustomResourceDefinition",
-        name,
-        timeout_seconds=30,
-        condition=is_established,
-        what=f"{name} to be established",
-    )
+        define(client, read_definition(CHECKOUT / "components" / "charts" / each))
 
 
 def jobs_are_mended(client: KubeClient) -> bool:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
-from components.fallback_policy.definition import API_VERSION, DEFINITION, KIND, definition_spec
+from components.fallback_policy.definition import API_VERSION, KIND
 from components.operators.jobset import jobset_values
 from infra import versions
 from rehearsal.controlplane import ControlPlane
@@ -16,8 +16,8 @@ from rehearsal.hosting import OperatorHost
 from rehearsal.kube.client import KubeClient
 from scheduling.holding import CONTROLLER_NAMESPACE, HOLDING_NAMESPACE, LEASE
 from scheduling.labels import FOLLOWS, FOLLOWS_VALUE, LADDER, POOL, STATE, TRAINING, TRAINING_VALUE
-from tests.support.admission_cluster import is_established
 from tests.support.control_plane import running_control_plane
+from tests.support.definitions import define_fallback_policies
 from tests.support.hosted_charts import OWN_CHARTS, STACK, HostedCharts
 from tests.support.json_objects import obj
 from tests.support.loop_processes import wait_until
@@ -158,7 +158,7 @@ def loop_cluster(folder: Path, *, nodes: int = 2) -> Generator[LoopCluster]:
             charts.install("jobset-crds", OWN_CHARTS / "jobset-crds", "jobset-system")
             values = jobset_values(versions.JOBSET, None, 1)
             charts.install("jobset", workspace.charts_dir / "jobset", "jobset-system", values)
-            define_policies(client)
+            define_fallback_policies(client)
             charts.apply(*(namespace(each) for each in (CONTROLLER_NAMESPACE, HOLDING_NAMESPACE)))
             charts.apply(namespace(NAMESPACE, training=True))
             charts.apply(
@@ -168,25 +168,6 @@ def loop_cluster(folder: Path, *, nodes: int = 2) -> Generator[LoopCluster]:
         finally:
             host.stop()
             client.close()
-
-
-def define_policies(client: KubeClient) -> None:
-    """Make the API server serve FallbackPolicies."""
-    definition: Json = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": DEFINITION},
-        "spec": definition_spec(),
-    }
-    client.apply(definition, field_manager="test")
-    client.wait_for(
-        "apiextensions.k8s.io/v1",
-        "CustomResourceDefinition",
-        DEFINITION,
-        timeout_seconds=30,
-        condition=is_established,
-        what=f"{DEFINITION} is established",
-    )
 
 
 def namespace(name: str, *, training: bool = False) -> Json:

@@ -16,8 +16,9 @@ from rehearsal.kube.errors import KubeError
 from rehearsal.stacks.cloud_likeness import likeness_of
 from scheduling.labels import POOL, TRAINING, TRAINING_VALUE
 from tests.support import aws_stacks, azure_stacks, gcp_stacks
-from tests.support.admission_cluster import define_fallback_policies, make_namespace, wait_until_in_force
+from tests.support.admission_cluster import make_namespace, wait_until_in_force
 from tests.support.control_plane import CHECKOUT, running_control_plane
+from tests.support.definitions import define_fallback_policies
 from tests.support.job_admission import admitted_job, define_job_kinds
 from tests.support.job_objects import marked, templates_of
 from tests.support.json_objects import obj, objects

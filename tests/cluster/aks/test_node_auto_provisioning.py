@@ -13,7 +13,7 @@ from rehearsal.kube.summary import mapping, sequence
 from rehearsal.scenes.aks import NodeAutoProvisioning
 from tests.support.aks_objects import aks_cluster
 from tests.support.aks_provisioning import AksProvisioning, aks_provisioning
-from tests.support.gke_cluster import a_pod, labels_of, phase
+from tests.support.autoscaled_cluster import a_pod, labels_of, phase
 from tests.support.hosted_charts import STACK
 from tests.support.waiting import wait_until
 

@@ -10,7 +10,7 @@ from rehearsal.autoscaling.autoscaler import EMPTY_SECONDS
 from rehearsal.errors import RehearsalError
 from rehearsal.kube.summary import mapping, sequence
 from tests.support.aks_objects import agent_pool, aks_cluster
-from tests.support.gke_cluster import a_pod, labels_of, phase, taints_of
+from tests.support.autoscaled_cluster import a_pod, labels_of, phase, taints_of
 
 if TYPE_CHECKING:
     from scheduling.json import Json

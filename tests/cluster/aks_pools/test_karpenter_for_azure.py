@@ -14,8 +14,8 @@ from scheduling.labels import AKS_PRIORITY, AKS_SCALE_SET_PRIORITY, CAPACITY_TYP
 from scheduling.machines import select_vm_sizes
 from tests.support.aks_objects import aks_cluster
 from tests.support.aks_provisioning import NODE_CLASS, AksProvisioning, aks_provisioning
+from tests.support.autoscaled_cluster import labels_of
 from tests.support.builders import pool
-from tests.support.gke_cluster import labels_of
 from tests.support.hosted_charts import condition_of, is_ready
 
 if TYPE_CHECKING:

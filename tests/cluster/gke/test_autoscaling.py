@@ -6,7 +6,8 @@ from rehearsal.autoscaling.autoscaler import EMPTY_SECONDS
 from rehearsal.kube.summary import mapping
 from rehearsal.providers.cloud.gcp.nodes.stock import restock, sell_out
 from scheduling.json import Json, JsonValue
-from tests.support.gke_cluster import GkeInUse, a_pod, labels_of, taints_of
+from tests.support.autoscaled_cluster import a_pod, labels_of, taints_of
+from tests.support.gke_cluster import GkeInUse
 from tests.support.gke_program import a_pool
 from tests.support.gke_program import gke as program
 

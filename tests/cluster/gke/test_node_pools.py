@@ -4,7 +4,8 @@ import pytest
 
 from rehearsal.engine import EngineFailure
 from rehearsal.kube.summary import mapping
-from tests.support.gke_cluster import GkeInUse, labels_of, taints_of
+from tests.support.autoscaled_cluster import labels_of, taints_of
+from tests.support.gke_cluster import GkeInUse
 from tests.support.gke_program import CLUSTER, a_pool
 from tests.support.gke_program import gke as program
 

@@ -7,7 +7,8 @@ import pytest
 from rehearsal.kube.summary import mapping, sequence
 from rehearsal.providers.cloud.gcp.nodes.stock import sell_out
 from rehearsal.scenes.shutdown_grace import STOPS_AFTER
-from tests.support.gke_cluster import GkeInUse, a_pod, phase
+from tests.support.autoscaled_cluster import a_pod, phase
+from tests.support.gke_cluster import GkeInUse
 from tests.support.gke_program import a_pool
 from tests.support.gke_program import gke as program
 

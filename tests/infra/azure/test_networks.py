@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,11 +9,9 @@ import pytest
 from tests.support.azure_documents import SUBNET
 from tests.support.azure_stacks import CHARTS, IMAGES, PLATFORMS, stack
 from tests.support.inputs import objects, text, value
+from tests.support.mirrors import assert_charts_come_from, assert_images_come_from, assert_unmirrored
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from scheduling.json import JsonValue
     from tests.support.recorder import Recorded
 
 BROUGHT = ["brought", "brought-fixed"]
@@ -27,40 +24,17 @@ def releases(name: str) -> list[Recorded]:
     return found
 
 
-def image_repositories(tree: JsonValue) -> Iterator[str]:
-    """Every repository that a chart's values name."""
-    if isinstance(tree, Mapping):
-        for key, child in tree.items():
-            if key == "repository" and isinstance(child, str):
-                yield child
-            yield from image_repositories(child)
-    elif isinstance(tree, Sequence) and not isinstance(tree, str):
-        for child in tree:
-            yield from image_repositories(child)
-
-
 def test_with_a_mirror_no_chart_comes_from_elsewhere() -> None:
-    for release in releases("mirrored"):
-        chart = text(release, "chart")
-        assert value(release, "repositoryOpts", "repo") is None, f"{release.name} asks a chart repository"
-        assert chart.startswith(f"{CHARTS}/") or "/components/charts/" in chart, (
-            f"{release.name} is neither in the mirror nor a part of this repository"
-        )
+    assert_charts_come_from(CHARTS, releases("mirrored"))
 
 
 def test_with_a_mirror_no_image_comes_from_elsewhere() -> None:
-    for release in releases("mirrored"):
-        repositories = list(image_repositories(release.inputs))
-        assert repositories or release.name.endswith("-crds"), f"{release.name} takes its chart's own image"
-        for repository in repositories:
-            assert repository.startswith(f"{IMAGES}/"), f"{release.name} would pull {repository}"
+    assert_images_come_from(IMAGES, releases("mirrored"))
 
 
 @pytest.mark.parametrize("name", ["azure-dev", "brought"])
 def test_without_a_mirror_each_project_is_asked_itself(name: str) -> None:
-    for release in releases(name):
-        assert "mirror" not in text(release, "chart"), "there is none"
-        assert all("mirror" not in found for found in image_repositories(release.inputs)), "there is none"
+    assert_unmirrored(releases(name))
 
 
 @pytest.mark.parametrize("name", BROUGHT)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,11 +10,10 @@ import pytest
 from tests.support.gcp_stacks import BROUGHT, CHARTS, IMAGES, PLATFORMS, stack
 from tests.support.gke_outputs import ADDRESS, AUTHORITY, DNS_ENDPOINT
 from tests.support.inputs import mapping, objects, text, value
+from tests.support.mirrors import assert_charts_come_from, assert_images_come_from, assert_unmirrored
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from scheduling.json import Json, JsonValue
+    from scheduling.json import Json
     from tests.support.recorder import Recorded
 
 MADE = [name for name in PLATFORMS if name != "brought"]
@@ -27,40 +25,17 @@ def releases(name: str) -> list[Recorded]:
     return found
 
 
-def image_repositories(tree: JsonValue) -> Iterator[str]:
-    """Every repository that a chart's values name."""
-    if isinstance(tree, Mapping):
-        for key, child in tree.items():
-            if key == "repository" and isinstance(child, str):
-                yield child
-            yield from image_repositories(child)
-    elif isinstance(tree, Sequence) and not isinstance(tree, str):
-        for child in tree:
-            yield from image_repositories(child)
-
-
 def test_with_a_mirror_no_chart_comes_from_elsewhere() -> None:
-    for release in releases("mirrored"):
-        chart = text(release, "chart")
-        assert value(release, "repositoryOpts", "repo") is None, f"{release.name} asks a chart repository"
-        assert chart.startswith(f"{CHARTS}/") or "/components/charts/" in chart, (
-            f"{release.name} is neither in the mirror nor a part of this repository"
-        )
+    assert_charts_come_from(CHARTS, releases("mirrored"))
 
 
 def test_with_a_mirror_no_image_comes_from_elsewhere() -> None:
-    for release in releases("mirrored"):
-        repositories = list(image_repositories(release.inputs))
-        assert repositories or release.name.endswith("-crds"), f"{release.name} takes its chart's own image"
-        for repository in repositories:
-            assert repository.startswith(f"{IMAGES}/"), f"{release.name} would pull {repository}"
+    assert_images_come_from(IMAGES, releases("mirrored"))
 
 
 @pytest.mark.parametrize("name", ["gcp-dev", "brought"])
 def test_without_a_mirror_each_project_is_asked_itself(name: str) -> None:
-    for release in releases(name):
-        assert "mirror" not in text(release, "chart"), "there is none"
-        assert all("mirror" not in found for found in image_repositories(release.inputs)), "there is none"
+    assert_unmirrored(releases(name))
 
 
 def test_a_network_that_is_brought_is_used_by_its_ids_and_left_as_it_is() -> None:
