@@ -138,12 +138,11 @@ def _updated(before: PodRecord | None, pod: Json, now: datetime) -> PodRecord:
         created=moment(metadata_of(pod).get("creationTimestamp")) or now,
         is_of_gang=_is_of_gang(pod),
     )
-    ending = ending_of(pod, now)
-    if known.ending.failed_at is not None:
-        # It failed before its Job was deleted; what is written of it later tells the two apart less well.
-        ending = replace(ending, failed_at=known.ending.failed_at)
     return replace(
-        known, node=node_of(pod) or known.node, pool=pool_selected_by(pod) or known.pool, ending=ending
+        known,
+        node=node_of(pod) or known.node,
+        pool=pool_selected_by(pod) or known.pool,
+        ending=ending_of(pod, now, known.ending),
     )
 
 

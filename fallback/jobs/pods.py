@@ -83,14 +83,16 @@ def bound_at(pod: Json) -> datetime | None:
     return moment(scheduled.get("lastTransitionTime")) if scheduled.get("status") == "True" else None
 
 
-def ending_of(pod: Json, now: datetime) -> Ending:
-    """Return how a pod ended. `now` stands in for a time that it does not tell."""
-    deleted_at = deletion_asked_at(pod)
+def ending_of(pod: Json, now: datetime, before: Ending) -> Ending:
+    """Return how a pod ended, of which `before` was known. `now` stands in for a time that it does not tell."""
+    # Its kubelet deletes what has ended once more, at once, and the pod then bears the time of that, seconds later.
+    deleted_at = min((at for at in (before.deleted_at, deletion_asked_at(pod)) if at), default=None)
     ended_at = _ended_at(pod) or now
     failed = phase_of(pod) == "Failed" and not _was_ended_by_deletion(pod, ended_at, deleted_at)
     return Ending(
         disrupted_at=_disrupted_at(pod, ended_at, deleted_at, now),
-        failed_at=ended_at if failed else None,
+        # It failed before its Job was deleted; what is written of it later tells the two apart less well.
+        failed_at=before.failed_at or (ended_at if failed else None),
         deleted_at=deleted_at,
         succeeded=phase_of(pod) == "Succeeded",
     )

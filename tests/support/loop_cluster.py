@@ -12,10 +12,11 @@ from components.operators.jobset import jobset_values
 from infra import versions
 from rehearsal.controlplane import ControlPlane
 from rehearsal.controlplane.processes import processes_in
+from rehearsal.gang import gang
 from rehearsal.hosting import OperatorHost
 from rehearsal.kube.client import KubeClient
 from scheduling.holding import CONTROLLER_NAMESPACE, HOLDING_NAMESPACE, LEASE
-from scheduling.labels import FOLLOWS, FOLLOWS_VALUE, LADDER, POOL, STATE, TRAINING, TRAINING_VALUE
+from scheduling.labels import LADDER, POOL, STATE, TRAINING, TRAINING_VALUE
 from tests.support.control_plane import running_control_plane
 from tests.support.definitions import define_fallback_policies
 from tests.support.hosted_charts import OWN_CHARTS, STACK, HostedCharts
@@ -211,36 +212,20 @@ def jobset(
     pods: int = 2,
     pool: str = "spot-a",
     within: str = NAMESPACE,
-    terminates_in: str | None = None,
+    terminates_in: str = "0s",
+    removed_in: str = "0s",
 ) -> Json:
     """A JobSet of a gang of pods of one CPU each, as admission would have made it.
 
-    `terminates_in`: how long its pods take to end when they are told to.
+    `terminates_in`: how long its pods take to end when they are told to; `removed_in`: how long what has ended stays.
     """
-    annotations: Json = {} if terminates_in is None else {"holdfast.dev/terminates-in": terminates_in}
-    pod: Json = {
-        "restartPolicy": "Never",
-        "nodeSelector": {POOL: pool},
-        "terminationGracePeriodSeconds": 60,
-        "containers": [{"name": "train", "image": "train", "resources": {"requests": {"cpu": "1"}}}],
-    }
-    disrupted: Json = {
-        "action": "FailJob",
-        "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
-    }
-    job: Json = {
-        "parallelism": pods,
-        "completions": pods,
-        "backoffLimit": 0,
-        "podFailurePolicy": {"rules": [disrupted]},
-        "template": {"metadata": {"annotations": annotations}, "spec": pod},
-    }
-    return {
-        "apiVersion": JOBSET,
-        "kind": "JobSet",
-        "metadata": {"name": name, "namespace": within, "labels": {FOLLOWS: FOLLOWS_VALUE}},
-        "spec": {
-            "failurePolicy": {"maxRestarts": 20},
-            "replicatedJobs": [{"name": "workers", "replicas": 1, "template": {"spec": job}}],
-        },
-    }
+    return gang(
+        name,
+        within,
+        pods=pods,
+        pool=pool,
+        cpu="1",
+        failure_policy={"maxRestarts": 20},
+        pod={"terminationGracePeriodSeconds": 60},
+        annotations={"holdfast.dev/terminates-in": terminates_in, "holdfast.dev/removed-in": removed_in},
+    )

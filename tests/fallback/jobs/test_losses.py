@@ -104,6 +104,17 @@ def test_a_pod_that_its_jobs_restart_ends_is_no_loss() -> None:
     assert causes(looked(JobMemory(), pod, nodes=[node("n1")])) == [], "its operator ended it"
 
 
+def test_a_pod_that_its_jobs_restart_ends_is_no_loss_however_late_its_kubelet_drops_it() -> None:
+    ended = worker("a", node="n1", phase="Failed", deleted_at=NOW, ended_at=NOW + SECOND)
+    memory = note(JobMemory(), ended, NOW + SECOND)
+    late = NOW + 9 * SECOND
+    dropped = worker("a", node="n1", phase="Failed", deleted_at=late, grace=0, ended_at=NOW + SECOND)
+    memory = note(memory, dropped, late, is_deleted=True)
+    assert causes(looked(memory, nodes=[node("n1")], after=10)) == [], (
+        "it bears the time of its last deletion, eight seconds after it ended, and was told to end before that"
+    )
+
+
 def test_a_pod_that_failed_before_its_jobs_restart_stays_a_failure() -> None:
     memory = note(JobMemory(), FAILED, NOW)
     swept = worker("a", node="n1", phase="Failed", deleted_at=NOW, ended_at=NOW)

@@ -129,6 +129,12 @@ def test_a_pod_may_take_its_time_to_end() -> None:
     assert "terminates-in" in str(delay["durationFrom"]), "a real one writes its checkpoint first"
 
 
+def test_a_pod_that_has_ended_may_stay_for_a_while() -> None:
+    delay = mapping(mapping(mapping(stages()["pod-is-removed"])["spec"])["delay"])
+    assert delay["durationMilliseconds"] == 0, "by itself it goes at once"
+    assert "removed-in" in str(delay["durationFrom"]), "a kubelet unmounts its volumes first"
+
+
 def test_a_hosted_pod_is_not_said_to_run_by_anyone_but_its_host() -> None:
     selector = mapping(mapping(stages()["pod-runs"]["spec"])["selector"])
     rules = [mapping(mapping(each)["jq"]) for each in sequence(selector["matchExpressions"])]

@@ -63,6 +63,26 @@ def test_pods_that_end_slowly_are_waited_for(cluster: LoopCluster, tmp_path: Pat
     assert not gangs.overlaps, "no pod of the next tier was made before the last one of the old was gone"
 
 
+def test_a_pod_that_its_jobs_restart_ended_is_no_failure_however_late_its_kubelet_drops_it(
+    cluster: LoopCluster, tmp_path: Path
+) -> None:
+    cluster.apply(policy({"pool": "spot-a", "maxFailures": 9}, {"pool": "on-demand"}, outageWindow="1s"))
+    with replica(cluster.kubeconfig, tmp_path):
+        cluster.apply(jobset("dropped", terminates_in="3s", removed_in="4s"))
+        cluster.wait_on("dropped", "spot-a")
+        for outages in (1, 2):
+            before = _pods_there(cluster)
+            cluster.evict_one("dropped")
+            wait_until(lambda before=before: not before & _pods_there(cluster), "both have been dropped")
+            cluster.wait_on("dropped", "spot-a")
+            wait_until(
+                lambda outages=outages: cluster.state("dropped").get("evictions") == outages, "it counts"
+            )
+        assert cluster.state("dropped").get("application_failures", 0) == 0, (
+            "the peers were told to end, long before they were dropped"
+        )
+
+
 def test_a_namespace_may_become_a_training_namespace_later(cluster: LoopCluster, tmp_path: Path) -> None:
     with replica(cluster.kubeconfig, tmp_path) as controller:
         controller.wait_ready()
@@ -124,4 +144,11 @@ def _node_pools() -> Json:
                 {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
             ],
         },
+    }
+
+
+def _pods_there(cluster: LoopCluster) -> set[str]:
+    """The pods that there are, ended ones included."""
+    return {
+        str(obj(pod["metadata"])["name"]) for pod in cluster.client.list("v1", "Pod", namespace=NAMESPACE)
     }
