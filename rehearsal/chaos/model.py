@@ -15,15 +15,13 @@ from fallback.ladder.observation import Observation, Rival
 from fallback.ladder.procurement import pause
 from fallback.ladder.state import JobState, Phase, Purpose
 from fallback.policy.policy import Policy
+from rehearsal.chaos.knowledge import BLIND, Knowledge
 from rehearsal.chaos.observed import alive, observed
 from rehearsal.chaos.record import Record, losses_by
 from rehearsal.witness.traces import JobChange
 
 # What was seen, and what the controller saw, were on the wire at different times; and the API server writes whole seconds.
 _SLACK: Final = timedelta(seconds=3)
-_INSTANT: Final = timedelta(microseconds=1)
-# How long nobody may lead after a kill: a lease runs out after 15 s, and a busy machine takes its time for the rest.
-_BLIND: Final = timedelta(minutes=2)
 
 
 def deviations(record: Record, policy: Policy) -> list[str]:
@@ -44,8 +42,8 @@ def _noticed_late(record: Record) -> Iterator[Record]:
     for node in sorted(nodes):
         at = record.vanished[node]
         for change in record.trace.changes:
-            is_soon = at < change.at < at + _BLIND
-            if is_soon and any(at - _BLIND < kill < change.at for kill in record.kills):
+            is_soon = at < change.at < at + BLIND
+            if is_soon and any(at - BLIND < kill < change.at for kill in record.kills):
                 yield replace(record, noticed={node: change.at})
 
 
@@ -83,9 +81,10 @@ class _Model:
     policy: Policy
     returns: timedelta | None
     state: JobState | None = None
-    #: What the function had said before each moment of the last seconds.
-    lately: list[tuple[datetime, JobState]] = field(default_factory=list[tuple[datetime, JobState]])
     problems: list[str] = field(default_factory=list[str])
+
+    def __post_init__(self) -> None:
+        self.knowledge = Knowledge(record=self.record)
 
     def take(self, before: JobChange | None, change: JobChange, at: datetime) -> None:
         """Take in one moment."""
@@ -98,7 +97,7 @@ class _Model:
             # What is to be done is done at its time by the controller; until then the job stays, and is counted on.
             staying = replace(self._seen(change, at), can_be_suspended=False)
             if self.state is not None:
-                self.lately = [*(each for each in self.lately if at - each[0] <= _SLACK), (at, self.state)]
+                self.knowledge.learn(at, self.state)
             self.state = self._decided(staying, change)
 
     def end(self) -> None:
@@ -124,9 +123,7 @@ class _Model:
         if state is None:
             self.problems.append(f"suspended at {at:%X} before anything was kept of it")
             return
-        # The controller may have gone by what was so a moment ago: a pod that is bound just then ends a wait.
-        earlier = [(then - _INSTANT, kept) for then, kept in reversed(self.lately) if at - then <= _SLACK]
-        for then, kept in [(at, state), *earlier]:
+        for then, kept in self.knowledge.possible(at, state):
             seen = replace(self._seen(before, then), now=at + _SLACK)
             for attempt in (seen, replace(seen, rivals=(_ELDER,))):
                 decision = decide(kept, attempt, self.policy)

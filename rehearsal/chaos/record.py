@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from fallback.ladder.observation import Cause, Loss
 from rehearsal.witness.traces import JobTrace, PodTrace
@@ -13,7 +13,8 @@ class Record:
     """All that was seen of one job of so many pods, until `until`.
 
     `vanished`: nodes that went without notice, and when. `noticed`: when somebody can have found that out at last, where
-    that was later. `kills`: when the controller or its API server was killed.
+    that was later. `kills`: when the controller or its API server was killed. `lag`: how long the controller may take to
+    learn of something.
     """
 
     trace: JobTrace
@@ -21,6 +22,7 @@ class Record:
     vanished: Mapping[str, datetime]
     until: datetime
     kills: tuple[datetime, ...] = ()
+    lag: timedelta = timedelta(seconds=3)
     noticed: Mapping[str, datetime] = field(default_factory=dict[str, datetime])
 
 

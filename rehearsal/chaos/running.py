@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Final
 
@@ -31,6 +31,9 @@ from scheduling.json import Json
 _ROUND_SECONDS: Final = 400.0
 _ROUND_SECONDS_PER_JOB: Final = 4.0
 _MOST_GRACE: Final = 3
+# Every job more that moves at the same time keeps the same two cores busy for as long.
+_LAG: Final = timedelta(seconds=3)
+_LAG_PER_JOB: Final = timedelta(milliseconds=50)
 _AT_ONCE: Final = 8
 _RETURNING: Final = {"returnAfter": "45s", "holdTimeout": "40s"}
 
@@ -121,7 +124,14 @@ def _outcome(
     traces = [witness.job(name) for name in names]
     kills = tuple(injector.kills)
     records = [
-        Record(trace=trace, pods=PODS, vanished=injector.vanished, until=until, kills=kills)
+        Record(
+            trace=trace,
+            pods=PODS,
+            vanished=injector.vanished,
+            until=until,
+            kills=kills,
+            lag=_LAG + _LAG_PER_JOB * len(names),
+        )
         for trace in traces
     ]
     told = [f"{each.trace.name}: {problem}" for each in records for problem in deviations(each, policy)]

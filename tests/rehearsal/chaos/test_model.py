@@ -137,3 +137,40 @@ def test_a_gang_that_yields_stays_away_for_its_pause(
     watched.job(11 + away, phase="Waiting", pool="spot-a").gang(11 + away, attempt=1, node="n2")
     watched.job(13 + away, phase="Running", pool="spot-a")
     assert (deviations(record(watched), POLICY) == []) is is_right, f"{deviations(record(watched), POLICY)}"
+
+
+def late_to_yield() -> Watched:
+    """A gang that loses a pod, waits half placed, and yields when all of it has had nodes again for 8 s."""
+    watched = Watched().job(0, phase="Waiting", pool="spot-b").gang(0, pool="spot-b")
+    first, second = watched.trace.pods
+    for uid, bound_at in ((first, after(1)), (second, after(12))):
+        watched.trace.pods[uid] = replace(watched.trace.pods[uid], bound_at=bound_at, ended_at=after(21))
+    watched.job(20, phase="Suspending", pool="spot-b", suspended=True)
+    watched.job(145, phase="Waiting", pool="spot-b").gang(145, pool="spot-b", attempt=1, node="n2")
+    return watched.job(147, phase="Running", pool="spot-b")
+
+
+def test_who_learns_late_may_act_on_what_was_so_and_nobody_longer_than_that() -> None:
+    seen = record(late_to_yield())
+    assert deviations(replace(seen, lag=timedelta(seconds=9)), POLICY) == [], "a pod was bound 8 s before"
+    assert deviations(seen, POLICY), "which is known after 3 s"
+
+
+def test_who_was_dead_may_act_on_what_was_so_before() -> None:
+    seen = record(late_to_yield())
+    assert deviations(replace(seen, kills=(after(11),)), POLICY) == [], "nobody saw the pod being bound"
+    assert deviations(replace(seen, kills=(after(30),)), POLICY), "whoever dies afterwards has seen it"
+
+
+def test_a_wait_begins_for_the_dead_when_they_learn_of_it() -> None:
+    watched = Watched().job(0, phase="Waiting", pool="spot-b").gang(0, pool="spot-b")
+    first, second = watched.trace.pods
+    watched.trace.pods[first] = replace(watched.trace.pods[first], ended_at=after(31))
+    watched.trace.pods[second] = replace(watched.trace.pods[second], bound_at=None, ended_at=after(31))
+    # It is said to have waited for 30 s of 20; who came back after 15 s knows of 15 and yields at half of the limit.
+    watched.job(30, phase="Suspending", pool="spot-b", suspended=True)
+    watched.job(150, phase="Waiting", pool="spot-b").gang(150, pool="spot-b", attempt=1, node="n2")
+    watched.job(152, phase="Running", pool="spot-b")
+    seen = record(watched)
+    assert deviations(replace(seen, kills=(after(0.5),)), POLICY) == [], "its wait began when it was back"
+    assert deviations(seen, POLICY), "whoever was there all the time would have gone on to the next tier"
