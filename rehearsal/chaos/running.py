@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Final
@@ -15,14 +14,13 @@ from rehearsal.chaos.controller import kept_controller
 from rehearsal.chaos.deadly_write import DeadlyWrite
 from rehearsal.chaos.ground import Ground
 from rehearsal.chaos.injecting import Injector
-from rehearsal.chaos.model import deviations
+from rehearsal.chaos.outcome import Outcome, judged
 from rehearsal.chaos.plan import Plan
 from rehearsal.chaos.record import Record
 from rehearsal.chaos.servers import Servers
 from rehearsal.chaos.settling import Settling
 from rehearsal.errors import RehearsalError
 from rehearsal.fronting.front import standing_front
-from rehearsal.witness.traces import JobTrace
 from rehearsal.witness.witness import Witness
 from scheduling.json import Json
 
@@ -36,21 +34,6 @@ _LAG: Final = timedelta(seconds=3)
 _LAG_PER_JOB: Final = timedelta(milliseconds=50)
 _AT_ONCE: Final = 8
 _RETURNING: Final = {"returnAfter": "45s", "holdTimeout": "40s"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """What a run came to: jobs by the tier they are on or as finished, moves in all, and everything that was wrong.
-
-    `deaths` of the controller, `writes` that it made through it all.
-    """
-
-    places: dict[str, int]
-    moves: int
-    restarts: int
-    deaths: int
-    writes: int
-    problems: tuple[str, ...]
 
 
 def run_faults(ground: Ground, plan: Plan, *, say: Callable[[str], None]) -> Outcome:
@@ -120,34 +103,18 @@ def _parsed(policy: Json) -> Policy:
 def _outcome(
     witness: Witness, names: Sequence[str], injector: Injector, policy: Policy, *, writes: int
 ) -> Outcome:
-    until = datetime.now(UTC)
-    traces = [witness.job(name) for name in names]
-    kills = tuple(injector.kills)
+    until, kills = datetime.now(UTC), tuple(injector.kills)
     records = [
         Record(
-            trace=trace,
+            trace=witness.job(name),
             pods=PODS,
             vanished=injector.vanished,
             until=until,
             kills=kills,
             lag=_LAG + _LAG_PER_JOB * len(names),
         )
-        for trace in traces
+        for name in names
     ]
-    told = [f"{each.trace.name}: {problem}" for each in records for problem in deviations(each, policy)]
-    return Outcome(
-        places=_places(traces),
-        moves=sum(trace.last.moves for trace in traces),
-        restarts=sum(trace.last.restarts for trace in traces),
-        deaths=injector.controller.deaths,
-        writes=writes,
-        problems=(*told, *(f"two gangs at once: {each}" for each in witness.overlaps)),
+    return judged(
+        records, policy, overlaps=witness.overlaps, deaths=injector.controller.deaths, writes=writes
     )
-
-
-def _places(traces: Sequence[JobTrace]) -> dict[str, int]:
-    places: dict[str, int] = {}
-    for trace in traces:
-        place = trace.last.outcome or trace.last.pool
-        places[place] = places.get(place, 0) + 1
-    return dict(sorted(places.items()))

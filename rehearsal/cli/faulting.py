@@ -1,10 +1,12 @@
 """The command that has everything fail around many jobs on a ladder."""
 
 import os
+from pathlib import Path
 
 from rehearsal.chaos.ground import Ground
+from rehearsal.chaos.outcome import Outcome
 from rehearsal.chaos.plan import draw_plan
-from rehearsal.chaos.running import Outcome, run_faults
+from rehearsal.chaos.running import run_faults
 from rehearsal.cli.arguments import Arguments
 from rehearsal.cli.crashing import SEED_VARIABLE, seed_of
 from rehearsal.cli.output import say
@@ -35,10 +37,10 @@ def chaos(arguments: Arguments, workspace: Workspace) -> None:
         client = KubeClient.from_kubeconfig(workspace.kubeconfig(stack.place))
         logs = workspace.logs_dir(stack.place)
         ground = Ground(client=client, layout=Layout.of(stack.place, workspace), folder=logs)
-        _judge(run_faults(ground, plan, say=say), plan.seed)
+        _judge(run_faults(ground, plan, say=say), plan.seed, logs)
 
 
-def _judge(outcome: Outcome, seed: int) -> None:
+def _judge(outcome: Outcome, seed: int, logs: Path) -> None:
     places = ", ".join(f"{count} {place}" for place, count in outcome.places.items())
     say(
         f"In the end: {places}; {outcome.moves} moves, {outcome.restarts} restarts, {outcome.deaths} deaths of the "
@@ -46,9 +48,12 @@ def _judge(outcome: Outcome, seed: int) -> None:
     )
     for problem in outcome.problems:
         say(f"  {problem}")
+    for name, seen in outcome.seen.items():
+        (logs / f"chaos-{name}.log").write_text(seen, encoding="utf-8")
     if outcome.problems:
         raise RehearsalError(
-            f"{len(outcome.problems)} things went wrong; the faults are those of --seed {seed}"
+            f"{len(outcome.problems)} things went wrong; the faults are those of --seed {seed}, and what was seen of "
+            f"each such job is in {logs}"
         )
     say(
         "Every job is where the ladder's own function says, none is suspended, and no two gangs of one were alive together."
