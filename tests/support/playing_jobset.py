@@ -71,7 +71,7 @@ class PlayingJobSet:
     async def _play(self, job: Object) -> None:
         name = job["metadata"]["name"]
         await self._end_pods(name)
-        child = self.api.get(JOB, NAMESPACE, f"{name}-workers-0")
+        child = self.api.get(JOB, NAMESPACE, f"{name}-worker-0")
         if child is None:
             await self.api.put(JOB, _child(job))
             return
@@ -133,7 +133,7 @@ class PlayingJobSet:
                     "jobset.sigs.k8s.io/jobset-name": name,
                     "jobset.sigs.k8s.io/jobset-uid": f"uid-of-{name}",
                 }
-                | {"jobset.sigs.k8s.io/replicatedjob-name": "workers"},
+                | {"jobset.sigs.k8s.io/replicatedjob-name": "worker"},
             },
             "spec": {
                 "nodeSelector": selector,
@@ -199,9 +199,9 @@ def _child(job: Object) -> Object:
     template = job["spec"]["replicatedJobs"][0]["template"]["spec"]
     return {
         "metadata": {
-            "name": f"{name}-workers-0",
+            "name": f"{name}-worker-0",
             "namespace": NAMESPACE,
-            "labels": {"jobset.sigs.k8s.io/replicatedjob-name": "workers"},
+            "labels": {"jobset.sigs.k8s.io/replicatedjob-name": "worker"},
             "ownerReferences": [{**owner, "uid": job["metadata"]["uid"]}],
         },
         "spec": {**template, "suspend": bool(job["spec"].get("suspend"))},

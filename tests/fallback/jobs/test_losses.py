@@ -115,6 +115,15 @@ def test_a_pod_that_its_jobs_restart_ends_is_no_loss_however_late_its_kubelet_dr
     )
 
 
+def test_a_pod_that_is_first_seen_when_its_kubelet_drops_it_is_no_loss() -> None:
+    dropped = worker("a", node="n1", phase="Failed", deleted_at=NOW + 9 * SECOND, grace=0, ended_at=NOW)
+    assert causes(looked(JobMemory(), dropped, nodes=[node("n1")])) == [], (
+        "nobody saw whether it failed or was told to end, and a restart is counted by its operator"
+    )
+    failed = note(JobMemory(), FAILED, NOW)
+    assert causes(looked(failed, dropped, nodes=[node("n1")])) == [Cause.APPLICATION], "somebody saw it fail"
+
+
 def test_a_pod_that_failed_before_its_jobs_restart_stays_a_failure() -> None:
     memory = note(JobMemory(), FAILED, NOW)
     swept = worker("a", node="n1", phase="Failed", deleted_at=NOW, ended_at=NOW)
