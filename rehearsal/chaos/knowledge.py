@@ -1,4 +1,4 @@
-"""What the controller may have gone by when it acted: it sees what happens later than who only watches. Pure."""
+"""What the controller may have gone by when it acted: it sees some things later than who only watches, some sooner. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -29,11 +29,13 @@ class Knowledge:
     def possible(self, at: datetime, kept: JobState) -> Iterator[tuple[datetime, JobState]]:
         """Each moment whose facts may have been the newest known, and what may have been kept then.
 
-        A pod that is bound just now ends a wait, for who knows it. A wait begins when it is learned of.
+        A pod that is bound just now ends a wait, for who knows it. A wait begins when it is learned of. And of two watches
+        either may be the first to show something.
         """
         late = self._late(at)
         earlier = [(then - _INSTANT, before) for then, before in reversed(self._lately) if at - then <= late]
-        moments = [(at, kept), *earlier]
+        sooner = [(at + seconds, kept) for seconds in _seconds(self.record.lag)]
+        moments = [(at, kept), *sooner, *earlier]
         yield from moments
         for then, before in moments:
             for waiting_since in _later(before, then, late):
@@ -49,6 +51,8 @@ def _later(kept: JobState, then: datetime, late: timedelta) -> Iterator[datetime
     begun = kept.waiting_since
     if begun is None:
         return
-    for seconds in range(1, int(late / _SECOND) + 1):
-        if begun + seconds * _SECOND <= then:
-            yield begun + seconds * _SECOND
+    yield from (begun + seconds for seconds in _seconds(late) if begun + seconds <= then)
+
+
+def _seconds(length: timedelta) -> Iterator[timedelta]:
+    return (number * _SECOND for number in range(1, int(length / _SECOND) + 1))

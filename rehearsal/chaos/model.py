@@ -27,8 +27,8 @@ _SLACK: Final = timedelta(seconds=3)
 def deviations(record: Record, policy: Policy) -> list[str]:
     """Return what was done otherwise than the function says, and what it says that was not done; nothing if all is well.
 
-    Nobody writes down when a node vanishes: a controller that was dead finds it missing when it is back. What it did is
-    right if it is right for any time at which it may have looked.
+    Nobody writes down when a node vanishes: a controller that was dead finds it missing when it is back, or misses nothing
+    where the pod has gone meanwhile. What it did is right if it is right for any time at which it may have looked.
     """
     problems = _deviations(record, policy)
     for late in _noticed_late(record) if problems else ():
@@ -38,13 +38,18 @@ def deviations(record: Record, policy: Policy) -> list[str]:
 
 
 def _noticed_late(record: Record) -> Iterator[Record]:
-    nodes = {pod.node for pod in record.trace.pods.values() if pod.node in record.vanished}
-    for node in sorted(nodes):
-        at = record.vanished[node]
-        for change in record.trace.changes:
-            is_soon = at < change.at < at + BLIND
-            if is_soon and any(at - BLIND < kill < change.at for kill in record.kills):
-                yield replace(record, noticed={node: change.at})
+    nodes = sorted({pod.node for pod in record.trace.pods.values() if pod.node in record.vanished})
+    for change in record.trace.changes:
+        missed = [node for node in nodes if _is_missed(record, record.vanished[node], change.at)]
+        for several in ([missed] if len(missed) > 1 else []) + [[node] for node in missed]:
+            for looked_at in (change.at, change.at + record.lag):
+                yield replace(record, noticed=dict.fromkeys(several, looked_at))
+
+
+def _is_missed(record: Record, vanished_at: datetime, at: datetime) -> bool:
+    """Whether somebody who was dead may not have missed a node until then."""
+    is_soon = vanished_at < at < vanished_at + BLIND
+    return is_soon and any(vanished_at - BLIND < kill < at for kill in record.kills)
 
 
 def _deviations(record: Record, policy: Policy) -> list[str]:
@@ -66,6 +71,7 @@ def _moments(record: Record) -> Iterator[tuple[datetime, JobChange]]:
     for pod in trace.pods.values():
         times |= {at for at in (pod.born_at, pod.bound_at, pod.leaving_at, pod.ended_at, pod.lost_at) if at}
     times |= {loss.at for loss in losses_by(record, record.until)}
+    times |= {at for pod in trace.pods.values() if (at := record.vanished.get(pod.node)) and pod.is_alive(at)}
     changes = iter(trace.changes)
     change, following = None, next(changes, None)
     for at in sorted(times):

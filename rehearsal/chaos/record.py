@@ -35,7 +35,8 @@ def losses_by(record: Record, at: datetime) -> Iterator[Loss]:
 
 
 def _lost_with_node(pod: PodTrace, record: Record) -> datetime | None:
-    at = record.vanished.get(pod.node)
-    if at is None or not pod.is_alive(at) or (pod.leaving_at is not None and pod.leaving_at <= at):
+    vanished_at = record.vanished.get(pod.node)
+    if vanished_at is None or not pod.is_alive(vanished_at):
         return None
-    return record.noticed.get(pod.node, at)
+    at = record.noticed.get(pod.node, vanished_at)
+    return None if pod.leaving_at is not None and pod.leaving_at <= at else at

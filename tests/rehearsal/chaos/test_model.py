@@ -174,3 +174,33 @@ def test_a_wait_begins_for_the_dead_when_they_learn_of_it() -> None:
     seen = record(watched)
     assert deviations(replace(seen, kills=(after(0.5),)), POLICY) == [], "its wait began when it was back"
     assert deviations(seen, POLICY), "whoever was there all the time would have gone on to the next tier"
+
+
+def test_who_learns_of_a_loss_first_may_act_before_it_is_seen() -> None:
+    watched = Watched().job(0, phase="Waiting", pool="spot-a").gang(0)
+    watched.job(1.5, phase="Running", pool="spot-a").evicted(100)
+    for uid, pod in watched.trace.pods.items():
+        watched.trace.pods[uid] = replace(pod, ended_at=after(103))
+    watched.job(98, phase="Suspending", pool="spot-b", suspended=True)
+    watched.job(104, phase="Waiting", pool="spot-b", moves=1).gang(104, pool="spot-b", node="n2")
+    watched.job(106, phase="Running", pool="spot-b", moves=1)
+    seen = record(watched)
+    assert deviations(seen, POLICY) == [], "the watch of jobs was 2 s ahead of the watch of pods"
+    assert deviations(replace(seen, lag=timedelta(seconds=1)), POLICY), (
+        "which it may not be by more than its lag"
+    )
+
+
+def test_a_node_whose_pods_have_gone_is_missed_by_nobody_who_was_dead() -> None:
+    watched = late_to_yield()
+    seen = record(watched, {"n1-1": after(12.5)})
+    for uid, pod in watched.trace.pods.items():
+        if pod.attempt == 0:
+            watched.trace.pods[uid] = replace(pod, leaving_at=after(20.5))
+    one = replace(
+        POLICY, tiers=(POLICY.tiers[0], replace(POLICY.tiers[1], max_failures=1), *POLICY.tiers[2:])
+    )
+    assert deviations(seen, one), "whoever saw it go would have gone on to the next tier"
+    assert deviations(replace(seen, kills=(after(12.2),)), one) == [], (
+        "whoever was dead knew of a wait, and yields"
+    )
