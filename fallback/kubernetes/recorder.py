@@ -50,13 +50,23 @@ class Recorder:
                 entry = self._waiting.popleft()
                 try:
                     await self._write(entry)
-                except (ApiError, Unreachable, Deposed) as error:
+                except Deposed as error:
+                    self._drop_all(entry, error)
+                except (ApiError, Unreachable) as error:
                     _log.warning("an Event was not written: %s", error, extra={"reason": entry.said.reason})
                     self._written(False)
                 else:
                     self._written(True)
             self._filled.clear()
             await self._filled.wait()
+
+    def _drop_all(self, entry: Entry, error: Deposed) -> None:
+        """Drop what waits, too: whoever leads now says what is so, and a line for each would hide that it does."""
+        dropped = [entry, *self._waiting]
+        self._waiting.clear()
+        _log.info("Events that are not written: %d: %s", len(dropped), error)
+        for _ in dropped:
+            self._written(False)
 
     async def _write(self, entry: Entry) -> None:
         namespace = entry.said.subject.namespace

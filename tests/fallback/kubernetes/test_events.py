@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from fallback.kubernetes.client import Client
-from fallback.kubernetes.errors import ApiError
+from fallback.kubernetes.errors import ApiError, Deposed
 from fallback.kubernetes.event_log import REPEAT_SECONDS, EventLog, Occurrence, Subject, event_object
 from fallback.kubernetes.kinds import EVENT, JOBSET
 from fallback.kubernetes.recorder import Recorder
 from tests.support.fake_api import FakeApi, Sent
 from tests.support.json_objects import obj
 from tests.support.virtual_time import run_virtually
+
+if TYPE_CHECKING:
+    import pytest
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SAID = Occurrence(
@@ -97,6 +101,37 @@ def test_an_event_that_cannot_be_written_holds_up_nothing() -> None:
         assert written == [False, True], "the first was dropped"
 
     run_virtually(run())
+
+
+def test_a_replica_that_no_longer_leads_drops_what_it_had_to_say_and_tells_of_it_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
+
+    async def run() -> None:
+        api = FakeApi()
+        written: list[bool] = []
+
+        def depose(_: Sent) -> None:
+            if not written:
+                raise Deposed
+
+        api.fail = depose
+        recorder = Recorder(Client(api), instance="me", written=written.append)
+        for number in range(3):
+            recorder.say(replace(SAID, message=f"{number}"))
+        task = asyncio.create_task(recorder.run())
+        await asyncio.sleep(1)
+        assert written == [False] * 3, "all of them are counted as dropped"
+        recorder.say(replace(SAID, message="it leads again"))
+        await asyncio.sleep(1)
+        task.cancel()
+        assert written[3:] == [True], "what it has to say later is written"
+
+    run_virtually(run())
+    assert [each.getMessage() for each in caplog.records] == [
+        "Events that are not written: 3: this replica no longer leads: it writes nothing"
+    ], "a thousand lines would hide what matters"
 
 
 def test_a_repetition_of_an_event_that_has_been_forgotten_is_written_anew() -> None:
