@@ -40,6 +40,10 @@ class StillThere(Exception):  # noqa: N818 - says what is wrong
     """A pod of the job is left after all: nothing was resumed."""
 
 
+class JobChanged(ApiError):  # noqa: N818 - says what is wrong
+    """The job itself is another than the one that was looked at: its watch is about to show it."""
+
+
 class Actor:
     """Writes what was decided. Raises what the client raises; whatever was not done then is decided anew."""
 
@@ -51,7 +55,8 @@ class Actor:
     async def act(self, look: Look, actions: tuple[Action, ...]) -> None:
         """Carry out a decision's actions in their order; stops at the first that fails.
 
-        Raises StillThere where a job was to be resumed and the API server shows a pod of it.
+        Raises StillThere where a job was to be resumed and the API server shows a pod of it, JobChanged where the job is not
+        as it was looked at.
         """
         for action in actions:
             look = replace(look, snapshot=replace(look.snapshot, job=await self._do(look, action)))
@@ -82,7 +87,12 @@ class Actor:
 
     async def _patch(self, look: Look, patch: Json) -> Json:
         key = look.key
-        answer = await self._client.patch(KIND_OF[key.kind], key.namespace, key.name, patch)
+        try:
+            answer = await self._client.patch(KIND_OF[key.kind], key.namespace, key.name, patch)
+        except ApiError as error:
+            if error.is_conflict:
+                raise JobChanged(error.status, error.reason, error.message) from error
+            raise
         # The watch shows it soon; until then nobody is to decide by what was before.
         self._caches.jobs[key.kind].refresh(answer)
         return answer

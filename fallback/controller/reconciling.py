@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Callable
 
-from fallback.controller.acting import Actor, StillThere
+from fallback.controller.acting import Actor, JobChanged, StillThere
 from fallback.controller.metrics import Metrics
 from fallback.controller.observing import Look, Observer
 from fallback.controller.reporting import Reporter
@@ -114,10 +114,11 @@ class Reconciler:
         key = look.key
         self._metrics.refusals.labels(str(error.status)).inc()
         self._queue.retry(key, error.retry_after_seconds)
-        if error.is_conflict:
+        if isinstance(error, JobChanged):
             self._refused_versions[key] = _version(look)
             return
-        if error.is_missing or error.is_overload:
+        # A conflict about a node or a child Job: nothing more may ever be seen of the job itself.
+        if error.is_conflict or error.is_missing or error.is_overload:
             _log.info("%s", error, extra={"job": "/".join(key), "status": error.status})
             return
         report = Report(

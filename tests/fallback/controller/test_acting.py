@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fallback.controller.acting import Actor, StillThere
+from fallback.controller.acting import Actor, JobChanged, StillThere
 from fallback.controller.caches import Caches
 from fallback.controller.holding import Holder
 from fallback.controller.observing import Look
@@ -126,9 +126,8 @@ def test_a_job_that_has_changed_since_is_not_written_to() -> None:
         stage = Stage(jobset())
         look = await stage.look()
         await stage.api.put(JOBSET, {**stage.job(), "spec": {"suspend": True}})
-        with pytest.raises(ApiError) as refused:
+        with pytest.raises(JobChanged):
             await stage.actor.act(look, (Record(state=STATE_NOW), Suspend(state=STATE_NOW, pool="spot-b")))
-        assert refused.value.is_conflict, "somebody else was faster"
         assert stage.writes() == ["PATCH train"], "the rest is decided anew"
 
     asyncio.run(run())
@@ -272,6 +271,27 @@ def test_capacity_is_held_tainted_and_released() -> None:
         assert stage.taints("n") == ["kept", HELD_FOR], "for this job alone"
         await stage.actor.act(look, (Release(),))
         assert stage.taints("n") == ["kept"], "then for everybody"
+
+    asyncio.run(run())
+
+
+def test_a_node_that_somebody_else_has_written_says_nothing_of_the_job() -> None:
+    def somebody_was_faster(sent: Sent) -> None:
+        if (sent.method, sent.path) == ("PATCH", "/api/v1/nodes/n"):
+            raise ApiError(409, "Conflict", "the object has been modified")
+
+    async def run() -> None:
+        stage = Held(jobset())
+        look = await stage.look()
+        await stage.api.put(NODE, {"metadata": {"name": "n"}})
+        await stage.actor.act(look, (Hold(pool="spot-b", shapes=SHAPES),))
+        for pod in stage.api.of(POD):
+            await stage.api.put(POD, {**pod, "spec": {**pod["spec"], "nodeName": "n"}})
+        await stage.see()
+        stage.api.fail = somebody_was_faster
+        with pytest.raises(ApiError) as refused:
+            await stage.actor.act(look, (TaintHeld(),))
+        assert not isinstance(refused.value, JobChanged), "or nobody would look at the job until it changes"
 
     asyncio.run(run())
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fallback.controller.acting import StillThere
+from fallback.controller.acting import JobChanged, StillThere
 from fallback.controller.metrics import Metrics
 from fallback.controller.observing import Look
 from fallback.controller.reconciling import Reconciler
@@ -128,6 +128,7 @@ def test_nothing_is_said_of_what_was_not_done() -> None:
             Unreachable("server", "gone"),
             StillThere("2 pods are left"),
             ApiError(404, "NotFound", "gone"),
+            ApiError(409, "Conflict", "a node or a child Job was modified, and the job itself may never be"),
         ):
             scene = Scene(errors=[error])
             await scene.work(0.01)
@@ -142,7 +143,7 @@ def test_nothing_is_said_of_what_was_not_done() -> None:
 
 def test_a_job_is_not_written_to_again_before_the_watch_has_shown_what_changed() -> None:
     async def run() -> None:
-        scene = Scene(errors=[ApiError(409, "Conflict", "modified")])
+        scene = Scene(errors=[JobChanged(409, "Conflict", "modified")])
         await scene.work(120)
         assert scene.acted == [], "the version that was refused is refused for ever"
         assert scene.counted('holdfast_fallback_refused_writes_total{why="409"} 1.0'), "it was asked once"
