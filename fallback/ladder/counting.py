@@ -32,9 +32,12 @@ def failures(state: JobState, mode: Failures) -> int:
 
 def counted(state: JobState, seen: Observation, policy: Policy) -> JobState:
     """Return the state with everything counted that has been lost since the last look."""
+    after = state
     for loss in sorted(_losses(state, seen), key=lambda loss: loss.at):
-        state = _with_loss(state, loss, seen.now, policy.outage_window)
-    return _with_restarts(state, seen, policy.outage_window)
+        after = _with_loss(after, loss, seen.now, policy.outage_window)
+    # The restart of an outage before may come to be seen at the look at which another begins, and is not that one's.
+    due = int(state.restart_due) + int(after.outage_seen_at != state.outage_seen_at)
+    return _with_restarts(after, seen, policy.outage_window, due)
 
 
 def unreachable_until(state: JobState, seen: Observation) -> datetime | None:
@@ -150,20 +153,23 @@ def _added(state: JobState, kind: OutageKind | None, count: int) -> JobState:
             return state
 
 
-def _with_restarts(state: JobState, seen: Observation, window: timedelta) -> JobState:
+def _with_restarts(state: JobState, seen: Observation, window: timedelta, due: int) -> JobState:
     """Account for the operator's own counter: restarts whose losses were shown to nobody.
 
-    A counter that has gone back (a job made anew, an etcd restored) only sets the mark back.
+    `due` restarts are those of outages that were counted by their losses. A counter that has gone back (a job made anew,
+    an etcd restored) only sets the mark back.
     """
     if (seen.restarts, seen.disrupted_restarts) == (state.restarts, state.disrupted_restarts):
         return state
     restarts = seen.restarts - state.restarts
     disrupted = max(0, seen.disrupted_restarts - state.disrupted_restarts)
-    is_due = state.restart_due and restarts <= 0
     known = replace(
-        state, restarts=seen.restarts, disrupted_restarts=seen.disrupted_restarts, restart_due=is_due
+        state,
+        restarts=seen.restarts,
+        disrupted_restarts=seen.disrupted_restarts,
+        restart_due=due > max(0, restarts),
     )
-    unexplained = restarts - 1 if state.restart_due else restarts
+    unexplained = restarts - due
     if unexplained <= 0 or _is_recent(state, seen.now, window):
         return known
     outages = min(unexplained, _windows_since(state, seen.now, window))

@@ -228,3 +228,17 @@ def test_however_looks_fall_between_losses_each_wave_is_counted_once(
         shown = tuple(each for each in losses if each.at <= now)
         state = counted(state, seen(losses=shown, now=now), policy())
     assert state.evictions == waves, "the count must not depend on when the controller looks"
+
+
+def test_two_outages_have_a_restart_each_though_the_first_is_seen_with_the_second() -> None:
+    # Whoever led died between them: the restart of the first is seen at the look at which the second is.
+    first = running(evictions=1, restart_due=True, restarts=2, outage_at=T0 - HOUR, outage_seen_at=T0 - HOUR)
+    second = counted(first, seen(losses=(loss(),), restarts=3), policy())
+    assert (second.evictions, second.unexplained) == (2, 0), "each has cost one"
+    later = seen(losses=(loss(),), restarts=4, disrupted_restarts=2, now=T0 + 2 * WINDOW)
+    third = counted(second, later, policy())
+    assert failures(third, Failures.ANY) == 2, (
+        "the second's own restart came after its window, and is no third outage"
+    )
+    again = seen(losses=(loss(),), restarts=5, disrupted_restarts=3, now=T0 + 4 * WINDOW)
+    assert failures(counted(third, again, policy()), Failures.ANY) == 3, "one more is nobody's that was seen"
