@@ -20,6 +20,7 @@ API_SERVER: Final = "kube-apiserver"
 ETCD: Final = "etcd"
 #: Plays the kubelets.
 _KWOK: Final = "kwok-controller"
+_CONTROLLER_MANAGER: Final = "kube-controller-manager"
 _READY_SECONDS: Final = 120
 _LOOK_SECONDS: Final = 0.2
 
@@ -59,8 +60,9 @@ class Servers:
             self._pause.wait(_LOOK_SECONDS)
 
         # A kubelet tries again for ever. kwok 0.8 gives up on a write whose connection was reset, and the pod that it was
-        # about would end never; begun anew it looks at every pod.
-        self._end({_KWOK})
+        # about would end never; begun anew it looks at every pod. A controller manager that cannot renew its lease ends,
+        # and another begins; this one has none to renew, and saw no node for minutes: all were said to be silent.
+        self._end({_KWOK, _CONTROLLER_MANAGER})
         self._start_missing()
 
     def _end(self, names: Collection[str]) -> None:
