@@ -76,8 +76,12 @@ def run_faults(ground: Ground, plan: Plan, *, say: Callable[[str], None]) -> Out
         settling.wait()
         say("every job runs")
         _give(plan, injector, settling, say)
-        with witness.look():
-            return _outcome(witness, names, injector, _parsed(policy), writes=front.writes)
+        while True:
+            with witness.look():
+                # A job may have set out for a better tier since, which is no end to be judged.
+                if settling.is_settled():
+                    return _outcome(witness, names, injector, _parsed(policy), writes=front.writes)
+            settling.wait()
 
 
 def _give(plan: Plan, injector: Injector, settling: Settling, say: Callable[[str], None]) -> None:

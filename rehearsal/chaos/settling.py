@@ -34,14 +34,16 @@ class Settling:
     def wait(self) -> None:
         """Wait until each job has ended or runs whole, and a controller leads. Raises RehearsalError where some do not."""
         try:
-            self.witness.wait(
-                lambda: not self._unsettled(), "every job runs or has ended", seconds=self.seconds
-            )
+            self.witness.wait(self.is_settled, "every job runs or has ended", seconds=self.seconds)
         except RehearsalError as error:
             with self.witness.look():
                 told = "; ".join(f"{name}: {_told(self.witness.job(name))}" for name in self._unsettled()[:5])
                 raise RehearsalError(f"{error}: {len(self._unsettled())} are not, as {told}") from error
         self._wait_led()
+
+    def is_settled(self) -> bool:
+        """Whether each job has ended or runs whole; to be asked while nothing more is taken in."""
+        return not self._unsettled()
 
     def pause(self) -> None:
         """Let the outages that were counted last be over, so that what comes next is another."""
