@@ -88,11 +88,7 @@ def ending_of(pod: Json, now: datetime, before: Ending) -> Ending:
     # Its kubelet deletes what has ended once more, at once, and the pod then bears the time of that, seconds later.
     deleted_at = min((at for at in (before.deleted_at, deletion_asked_at(pod)) if at), default=None)
     ended_at = _ended_at(pod) or now
-    is_told = deleted_at is not None and (
-        ended_at >= deleted_at - timedelta(seconds=1) or _is_dropped_unseen(pod, before)
-    )
-    is_under_pressure = text(mapping(pod.get("status")).get("reason")) == _PRESSURE
-    failed = phase_of(pod) == "Failed" and (is_under_pressure or not is_told)
+    failed = phase_of(pod) == "Failed" and not _was_ended_by_deletion(pod, ended_at, deleted_at)
     return Ending(
         disrupted_at=_disrupted_at(pod, ended_at, deleted_at, now),
         # It failed before its Job was deleted; what is written of it later tells the two apart less well.
@@ -124,12 +120,17 @@ def _disrupted_at(
     return ended_at if reason in _NODE_ENDS else None
 
 
-def _is_dropped_unseen(pod: Json, before: Ending) -> bool:
-    """Whether a pod is seen for the first time when it is dropped: it may have been told to end, or have failed before.
+def _was_ended_by_deletion(pod: Json, ended_at: datetime, deleted_at: datetime | None) -> bool:
+    """Whether a failed pod was ended by its deletion: the Job that restarts, or a suspension.
 
-    Its operator's own counter tells of a failure, and once; a pod that was told to end is none.
+    One that nobody saw before it was dropped may have failed or been told to end. Its operator's own counter tells of a
+    failure, and once; a pod that was told to end is none.
     """
-    return before.deleted_at is None and count(metadata_of(pod).get("deletionGracePeriodSeconds")) == 0
+    if deleted_at is None or text(mapping(pod.get("status")).get("reason")) == _PRESSURE:
+        return False
+    grace = count(metadata_of(pod).get("deletionGracePeriodSeconds"))
+    is_dropped_unseen = grace == 0 and deletion_asked_at(pod) == deleted_at
+    return is_dropped_unseen or ended_at >= deleted_at - timedelta(seconds=1)
 
 
 def _ended_at(pod: Json) -> datetime | None:

@@ -120,6 +120,8 @@ def test_a_pod_that_is_first_seen_when_its_kubelet_drops_it_is_no_loss() -> None
     assert causes(looked(JobMemory(), dropped, nodes=[node("n1")])) == [], (
         "nobody saw whether it failed or was told to end, and a restart is counted by its operator"
     )
+    twice = note(JobMemory(), dropped, NOW + 9 * SECOND)
+    assert causes(looked(twice, dropped, nodes=[node("n1")], after=10)) == [], "nor does a second look know"
     failed = note(JobMemory(), FAILED, NOW)
     assert causes(looked(failed, dropped, nodes=[node("n1")])) == [Cause.APPLICATION], "somebody saw it fail"
 
