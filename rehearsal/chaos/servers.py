@@ -20,7 +20,6 @@ API_SERVER: Final = "kube-apiserver"
 ETCD: Final = "etcd"
 #: Plays the kubelets.
 _KWOK: Final = "kwok-controller"
-_CONTROLLER_MANAGER: Final = "kube-controller-manager"
 _READY_SECONDS: Final = 120
 _LOOK_SECONDS: Final = 0.2
 
@@ -60,10 +59,8 @@ class Servers:
             self._pause.wait(_LOOK_SECONDS)
 
         # A kubelet tries again for ever. kwok 0.8 gives up on a write whose connection was reset, and the pod that it was
-        # about would end never; begun anew it looks at every pod. A controller manager that cannot renew its lease ends,
-        # and another begins; this one has none to renew. With 200 jobs one that stayed deleted nothing in the foreground for
-        # minutes, and nodes were called silent all at once after 200 s.
-        self._end({_KWOK, _CONTROLLER_MANAGER})
+        # about would end never; begun anew it looks at every pod.
+        self._end({_KWOK})
         self._start_missing()
 
     def _end(self, names: Collection[str]) -> None:
