@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rehearsal.kube.summary import mapping, sequence
+from tests.support.pod_waits import wait_for_pod
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,17 +42,7 @@ class AutoscaledCluster:
 
     def wait_for_pod(self, name: str, condition: Callable[[Json], bool], what: str) -> Json:
         """Wait until something holds of a pod that is there."""
-        found = self.client.wait_for(
-            "v1",
-            "Pod",
-            name,
-            namespace="default",
-            timeout_seconds=120,
-            condition=lambda pod: pod is not None and condition(pod),
-            what=what,
-        )
-        assert found is not None, "the wait saw it"
-        return found
+        return wait_for_pod(self.client, name, condition, what, seconds=120)
 
     def left_pending(self, name: str) -> None:
         """Wait until the scheduler has found no node for a pod."""

@@ -9,6 +9,7 @@ from rehearsal.kube.client import KubeClient
 from rehearsal.kube.summary import mapping
 from scheduling.json import Json, JsonValue
 from tests.support.hosted_charts import OWN_CHARTS, HostedCharts, hosted_charts
+from tests.support.pod_waits import wait_for_pod
 
 NAMESPACE = "karpenter"
 NODE_CLASS = "karpenter.k8s.aws/v1"
@@ -57,17 +58,7 @@ class HostedKarpenter:
         )
 
     def wait_for_pod(self, name: str, condition: Callable[[Json], bool], what: str) -> Json:
-        found = self.client.wait_for(
-            "v1",
-            "Pod",
-            name,
-            namespace="default",
-            timeout_seconds=60,
-            condition=lambda pod: pod is not None and condition(pod),
-            what=what,
-        )
-        assert found is not None, "the wait saw it"
-        return found
+        return wait_for_pod(self.client, name, condition, what)
 
     def wait_for_event(self, reason: str, about: str) -> Json:
         """An event with this reason about an object whose name starts so."""

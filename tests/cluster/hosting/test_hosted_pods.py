@@ -18,6 +18,7 @@ from rehearsal.kube.summary import mapping, sequence
 from scheduling.json import Json
 from tests.support.control_plane import running_control_plane
 from tests.support.fake_controller import running_host
+from tests.support.pod_waits import wait_for_pod
 
 pytestmark = pytest.mark.cluster
 
@@ -36,17 +37,7 @@ class Hosting:
             self.client.apply(obj, field_manager="test", force=True)
 
     def wait_for_pod(self, name: str, condition: Callable[[Json], bool], what: str) -> Json:
-        found = self.client.wait_for(
-            "v1",
-            "Pod",
-            name,
-            namespace=NAMESPACE,
-            timeout_seconds=60,
-            condition=lambda pod: pod is not None and condition(pod),
-            what=what,
-        )
-        assert found is not None, "the wait saw it"
-        return found
+        return wait_for_pod(self.client, name, condition, what, namespace=NAMESPACE)
 
     def processes(self) -> list[psutil.Process]:
         """The controllers that run in the host's folder."""
