@@ -121,13 +121,15 @@ class _Walk:
 
     def _wait_on(self, pool: str, *, moves: int) -> None:
         self.witness.wait(
-            lambda: self.trace.last.moves == moves and self._is_whole_on(pool),
+            lambda: self._is_whole_on(pool) and self.trace.last.moves == moves,
             f"{self.name} runs on {pool}",
             seconds=SECONDS,
         )
         self.platform.say(f"all {self.pods} pods of {self.name} run on {pool}")
 
     def _is_whole_on(self, pool: str) -> bool:
+        if not self.trace.changes:
+            return False  # applied, and the watch has not shown it yet
         last = self.trace.last
         is_there = (last.phase, last.pool, last.suspended) == ("Running", pool, False)
         return is_there and len(self.trace.running_in(pool)) == self.pods
