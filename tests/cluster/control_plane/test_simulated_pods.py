@@ -1,5 +1,6 @@
 """Simulated nodes and pods live and die as real ones do."""
 
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -34,6 +35,34 @@ def test_a_node_keeps_its_gpus_and_a_pod_on_it_runs(watched: Watched) -> None:
     statuses = mapping(run(watched.client, trainer("runs"))["status"])
     sidecar = mapping(sequence(statuses["initContainerStatuses"])[1])
     assert "running" in mapping(sidecar["state"]), "a sidecar stays up beside the training"
+
+
+def test_a_node_that_changes_all_the_time_is_heard_of_nevertheless(watched: Watched) -> None:
+    long_ago = (datetime.now(UTC) - timedelta(seconds=61)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    ready = {"type": "Ready", "status": "True", "lastHeartbeatTime": long_ago}
+    watched.client.merge_patch(
+        "v1", "Node", "node-1", {"status": {"conditions": [ready]}}, subresource="status"
+    )
+    heard = watched.client.wait_for(
+        "v1",
+        "Node",
+        "node-1",
+        timeout_seconds=30,
+        condition=lambda node: last_heartbeat(node) > long_ago,
+        what="the node's next heartbeat",
+    )
+    assert last_heartbeat(heard) > long_ago, (
+        "60 s after the last heartbeat the next is overdue, and that somebody has just changed the node puts nothing off: "
+        "else a node that is tainted and untainted is called silent by the node controller"
+    )
+
+
+def last_heartbeat(node: "Json | None") -> str:
+    """When the Ready condition was last said; empty if it was not."""
+    conditions = map(mapping, sequence(mapping((node or {}).get("status")).get("conditions")))
+    return next(
+        (str(each.get("lastHeartbeatTime")) for each in conditions if each.get("type") == "Ready"), ""
+    )
 
 
 def test_a_deleted_pod_is_seen_to_fail_of_sigterm_before_it_goes(watched: Watched) -> None:
