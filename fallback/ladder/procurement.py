@@ -105,8 +105,8 @@ def unmade(state: JobState, seen: Observation) -> tuple[Report, ...]:
             reason="PodsNotMade",
             message=(
                 f"{seen.pods_unmade} of {seen.pods_expected} pods have not been made for more than "
-                f"{format_duration(MADE_WITHIN)}: look at the events of the job's child Jobs, or of its RayCluster, for "
-                "a ResourceQuota or an admission webhook that refuses them. No capacity is waited for so far."
+                f"{format_duration(MADE_WITHIN)}, so that no machine can come for them: look at the events of the job's "
+                "child Jobs, or of its RayCluster, for a ResourceQuota or an admission webhook that refuses them."
             ),
             is_warning=True,
             is_standing=True,

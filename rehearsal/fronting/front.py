@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable, Generator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -42,23 +43,28 @@ class Front:
 
     @contextmanager
     def serving(self) -> Generator[None]:
-        """Serve for the length of the block."""
-        started, ended = threading.Event(), asyncio.Event()
+        """Serve for the length of the block. Raises what kept it from being begun."""
+        started, ended = Future[None](), asyncio.Event()
 
         def serve() -> None:
-            with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
-                runner.run(self._serve(started, ended))
+            try:
+                with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+                    runner.run(self._serve(started, ended))
+            except BaseException as error:
+                if started.done():
+                    raise
+                started.set_exception(error)
 
         thread = threading.Thread(target=serve, name="front of the API server", daemon=True)
         thread.start()
-        started.wait()
+        started.result()
         try:
             yield
         finally:
             self._loop.call_soon_threadsafe(ended.set)
             thread.join()
 
-    async def _serve(self, started: threading.Event, ended: asyncio.Event) -> None:
+    async def _serve(self, started: Future[None], ended: asyncio.Event) -> None:
         connector = aiohttp.TCPConnector(ssl=self.access.ssl_context(), limit=0)
         async with aiohttp.ClientSession(connector=connector, auto_decompress=False) as session:
             bearer = Bearer(self.access)
@@ -69,12 +75,14 @@ class Front:
             app = web.Application(client_max_size=_LARGEST)
             app.router.add_route("*", "/{path:.*}", answer)
             runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-            await runner.setup()
-            await web.TCPSite(runner, "127.0.0.1", 0).start()
-            self.kubeconfig.write_text(yaml.safe_dump(_document(int(runner.addresses[0][1]))))
-            started.set()
-            await ended.wait()
-            await runner.cleanup()
+            try:
+                await runner.setup()
+                await web.TCPSite(runner, "127.0.0.1", 0).start()
+                self.kubeconfig.write_text(yaml.safe_dump(_document(int(runner.addresses[0][1]))))
+                started.set_result(None)
+                await ended.wait()
+            finally:
+                await runner.cleanup()
 
     async def _answer(
         self, request: web.Request, session: aiohttp.ClientSession, bearer: Bearer

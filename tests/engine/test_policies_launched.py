@@ -52,7 +52,7 @@ def asked(address: str) -> analyzer_pb2.AnalyzerInfo:
     """What the pack at an address says of itself."""
     with grpc.insecure_channel(address) as channel:
         # The stubs name the answer's type in a way that the type checker does not follow.
-        ask = AnalyzerStub(channel).GetAnalyzerInfo  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        ask = AnalyzerStub(channel).GetAnalyzerInfo  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - untyped in the SDK
         return cast("analyzer_pb2.AnalyzerInfo", ask(empty_pb2.Empty(), timeout=30))
 
 
@@ -72,7 +72,7 @@ def test_the_engine_is_answered_by_the_packs_own_servicer(tmp_path: Path) -> Non
     with launched(command, tmp_path) as address, grpc.insecure_channel(address) as channel:
         request = stack_request(with_ladder(A100_SPOT))
         # The stubs name the answer's type in a way that the type checker does not follow.
-        ask = AnalyzerStub(channel).AnalyzeStack  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        ask = AnalyzerStub(channel).AnalyzeStack  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - untyped in the SDK
         answer = cast("analyzer_pb2.AnalyzeResponse", ask(request, timeout=60))
     told = [each.policyName for each in answer.diagnostics]
     assert "training-ladder-ends-on-demand" in told, "the SDK's own servicer would not know how to run a rule"

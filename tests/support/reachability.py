@@ -25,7 +25,7 @@ P4D = MachineRoom(
 def shape(**changed: object) -> Shape:
     """Four pods, each with all GPUs of a machine."""
     requests = Resources(cpu_millis=90_000, memory_mib=1000 * 1024, gpus=8)
-    return replace(Shape(name="gang", pods=4, requests=requests), **changed)  # pyright: ignore[reportArgumentType]
+    return replace(Shape(name="gang", pods=4, requests=requests), **changed)  # pyright: ignore[reportArgumentType] - one change of any field
 
 
 def on_demand(name: str = "a100", **changed: object) -> PoolFacts:
@@ -44,7 +44,7 @@ def on_demand(name: str = "a100", **changed: object) -> PoolFacts:
             AddedToleration(toleration=Toleration.of(SPOT)),
         ),
     )
-    return replace(facts, **changed)  # pyright: ignore[reportArgumentType]
+    return replace(facts, **changed)  # pyright: ignore[reportArgumentType] - one change of any field
 
 
 def spot(name: str = "a100-spot", **changed: object) -> PoolFacts:

@@ -59,7 +59,7 @@ def write_lock(folder: Path, *, pid: int, hostname: str, written: float, name: s
 
 def event(**kind: Any) -> EngineEvent:
     # Its parameter is an untyped dict.
-    return EngineEvent.from_json({"sequence": 1, "timestamp": 1, **kind})  # pyright: ignore[reportUnknownMemberType]
+    return EngineEvent.from_json({"sequence": 1, "timestamp": 1, **kind})  # pyright: ignore[reportUnknownMemberType] - untyped in the SDK
 
 
 def an_error(message: str, *, of: str = "") -> EngineEvent:

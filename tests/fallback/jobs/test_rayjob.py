@@ -95,7 +95,7 @@ def test_each_state_of_a_rayjob_has_its_meaning(status: str, honoured: bool, out
     ],
 )
 def test_what_kuberay_would_call_invalid_is_never_suspended(spec: dict[str, object], word: str) -> None:
-    said = seen(snapshot(rayjob(**spec))).never_suspendable  # type: ignore[arg-type]
+    said = seen(snapshot(rayjob(**spec))).never_suspendable  # type: ignore[arg-type] - of the spec alone
     assert said is not None, "a RayJob found invalid is never looked at again: it would be lost"
     assert word in said, "it says what stands in the way"
 
@@ -111,7 +111,7 @@ def test_what_kuberay_would_call_invalid_is_never_suspended(spec: dict[str, obje
     ],
 )
 def test_a_group_wants_what_kuberay_makes_of_it(fields: dict[str, object], expected: int) -> None:
-    group = worker_group(selector=ON_A, **fields)  # type: ignore[arg-type]
+    group = worker_group(selector=ON_A, **fields)  # type: ignore[arg-type] - of the group alone
     assert seen(snapshot(rayjob(group))).pods_expected == expected, f"of {fields}"
 
 

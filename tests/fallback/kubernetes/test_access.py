@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import pytest
 import yaml
@@ -19,14 +19,23 @@ if TYPE_CHECKING:
 POD = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
 
 
-def kubeconfig(folder: Path, *, cluster: Json | None = None, user: Json | None = None, **top: str) -> Path:
+class Changed(TypedDict, total=False):
+    """What of a kubeconfig is not as usual."""
+
+    cluster: Json
+    user: Json
+    context: str
+
+
+def kubeconfig(folder: Path, **changed: Unpack[Changed]) -> Path:
     """A kubeconfig with a token, with what is given put over it."""
     document: Json = {
-        "current-context": "here",
+        "current-context": changed.get("context", "here"),
         "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}],
-        "clusters": [{"name": "c", "cluster": cluster or {"server": "https://api.example:6443/"}}],
-        "users": [{"name": "u", "user": user or {"token": "secret-token"}}],
-        **top,
+        "clusters": [
+            {"name": "c", "cluster": changed.get("cluster", {"server": "https://api.example:6443/"})}
+        ],
+        "users": [{"name": "u", "user": changed.get("user", {"token": "secret-token"})}],
     }
     path = folder / "kubeconfig"
     path.write_text(yaml.safe_dump(document))
@@ -76,13 +85,13 @@ def test_no_secret_is_in_any_printed_form(tmp_path: Path) -> None:
         ({"cluster": {"insecure": True}}, "https://"),
         ({"user": {"client-certificate-data": "%%%"}}, "client-certificate"),
         ({"user": {"client-certificate": "missing.pem"}}, "missing.pem"),
-        ({"current-context": "elsewhere"}, "elsewhere"),
+        ({"context": "elsewhere"}, "elsewhere"),
     ],
 )
 def test_a_kubeconfig_that_cannot_be_used_is_refused_by_what_is_wrong(
-    tmp_path: Path, mistake: dict[str, Json], named: str
+    tmp_path: Path, mistake: Changed, named: str
 ) -> None:
-    path = kubeconfig(tmp_path, **mistake)  # type: ignore[arg-type]
+    path = kubeconfig(tmp_path, **mistake)
     with pytest.raises(ConfigError, match="allowed") as refused:
         from_kubeconfig(path)
     assert named in str(refused.value), "the text says what was found"

@@ -9,7 +9,7 @@ import pytest
 from fallback.ladder.actions import Record, Recreate
 from fallback.ladder.decide import decide
 from fallback.ladder.ending import MOST_RECREATIONS
-from fallback.ladder.observation import Cause, Outcome
+from fallback.ladder.observation import Cause, Observation, Outcome
 from fallback.ladder.state import Phase
 from fallback.policy.policy import NoPolicy
 from tests.support.ladder import kinds, only, policy, reasons, running, seen, state_of, suspending
@@ -78,8 +78,8 @@ def test_a_job_is_not_made_anew_for_ever() -> None:
     [replace(LOST, follows=False), replace(LOST, queued=True)],
     ids=["does not follow", "Kueue's"],
 )
-def test_a_job_that_is_left_alone_is_not_made_anew(left_alone: object) -> None:
-    assert Recreate not in kinds(decide(running(), left_alone, policy())), "nor touched otherwise"  # type: ignore[arg-type]
+def test_a_job_that_is_left_alone_is_not_made_anew(left_alone: Observation) -> None:
+    assert Recreate not in kinds(decide(running(), left_alone, policy())), "nor touched otherwise"
 
 
 def test_without_a_policy_no_job_is_made_anew() -> None:

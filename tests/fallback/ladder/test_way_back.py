@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -44,6 +45,9 @@ from tests.support.ladder import (
     waiting,
 )
 
+if TYPE_CHECKING:
+    from fallback.ladder.observation import Observation
+
 UP = policy(return_after=HOUR, hold_timeout=10 * MINUTE)
 LOW = running(pool="on-demand", rank=2)
 ON_DEMAND = seen(pool="on-demand")
@@ -84,9 +88,9 @@ def test_on_the_best_tier_there_is_nothing_to_go_back_to() -> None:
     ],
     ids=["it waits for nodes", "it cannot be suspended", "its deadline is near"],
 )
-def test_it_is_not_tried_when(trouble: object) -> None:
+def test_it_is_not_tried_when(trouble: Observation) -> None:
     ladder = replace(UP, deadline=50 * HOUR)
-    decision = decide(LOW, trouble, ladder)  # type: ignore[arg-type]
+    decision = decide(LOW, trouble, ladder)
     assert Hold not in kinds(decision), "the move could not be made, or would not be worth it"
 
 
