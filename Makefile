@@ -97,12 +97,12 @@ workflows: tools ## lint the GitHub workflows
 
 .PHONY: unit
 unit: venv ## tests that need no tool: pure logic and components under mocks
-	@$(PYTEST) -m "not engine and not cluster"
+	@$(PYTEST) -m "not engine and not cluster and not registry"
 
 .PHONY: test
-test: lint unit workflows ## everything: lint, types, unit, component, engine and cluster tests
+test: lint unit workflows ## everything: lint, types, unit, component, engine, cluster and registry tests
 	@# One seed for what is drawn, or a change is blamed for the draw of another; SEED=… draws anew.
-	@HOLDFAST_SEED=$(or $(SEED),6) $(PYTEST) -m "engine or cluster"
+	@HOLDFAST_SEED=$(or $(SEED),6) $(PYTEST) -m "engine or cluster or registry"
 
 .PHONY: frameworks
 frameworks: venv ## run the examples' training with Ray and TensorFlow, 2 GB of packages; minutes

@@ -10,6 +10,7 @@ from importlib.metadata import distribution, version
 from pathlib import Path
 
 import pytest
+from uv import find_uv_bin
 
 from components.fallback_controller.image import controller_images
 from infra import versions
@@ -76,6 +77,29 @@ def test_its_packages_are_enough_to_run_it(tmp_path: Path) -> None:
     )
     assert answer.returncode == 0, f"something is missing: {answer.stderr}"
     assert "--placeholder-image" in answer.stdout, "it is the controller"
+
+
+@pytest.mark.registry
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_there_are_wheels_for_the_images_python_on_every_machine(machine: str, tmp_path: Path) -> None:
+    python = re.search(r"library/python:(\d\.\d+)-", DOCKERFILE)
+    assert python, "the base says its Python"
+    installed = subprocess.run(
+        [
+            *(find_uv_bin(), "pip", "install", "--no-config", "--no-deps", "--require-hashes"),
+            *("--only-binary", ":all:", "--target", str(tmp_path)),
+            *("--python-version", python[1], "--python-platform", f"{machine}-manylinux_2_28"),
+            *("--requirements", str(ROOT / "fallback" / "requirements.lock")),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert installed.returncode == 0, f"the image cannot be built: {installed.stderr}"
+    compiled = {"".join(each.suffixes) for each in tmp_path.rglob("*.so")}
+    assert compiled == {f".cpython-{python[1].replace('.', '')}-{machine}-linux-gnu.so"}, (
+        "what is compiled is for the image's Python and no other"
+    )
 
 
 def link_distribution(package: str, folder: Path) -> None:
