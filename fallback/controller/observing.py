@@ -75,7 +75,8 @@ class Observer:
         seen = replace(
             seen,
             clock_jump=self.clocks.jump(key, snapshot.now, self._going()),
-            rivals=self._gangs.see(key, seen),
+            rival=self._gangs.see(key, seen),
+            gave_way_at=self._gangs.gave_way_at(seen.pool),
             pools=pools_seen(policy, self._caches, self._used) if isinstance(policy, Policy) else {},
             held=self._held(seen.uid),
         )

@@ -39,7 +39,7 @@ class JobKind(Protocol):
     def observe(self, seen: Snapshot, memory: JobMemory) -> tuple[Observation, JobMemory]:
         """Return what the ladder decides by, and what is to be remembered until the next look.
 
-        Whoever asks adds what no single job's objects tell: `clock_jump`, `rivals`, `pools` and `held`.
+        Whoever asks adds what no single job's objects tell: `clock_jump`, `rival`, `gave_way_at`, `pools` and `held`.
         """
         ...
 

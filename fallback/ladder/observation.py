@@ -76,12 +76,12 @@ class HeldCapacity:
     nodes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, order=True)
 class Rival:
-    """Another job's gang that waits in the same pool with some of its pods placed and some not."""
+    """Another job's gang that waits in the same pool with some of its pods placed and some not; the younger is greater."""
 
-    uid: str
     created: datetime
+    uid: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +126,7 @@ class Observation:
         therefore will never finish terminating. `outdated_children`: child Jobs made from another pod template
         (selectors, tolerations) than the job has now. `shapes`: what the gang asks for.
     Around it
-        `rivals`: see Rival. `pools`: by name; one that is absent is not judged. `held`: see HeldCapacity; None for
+        `rival`: the youngest of all, see Rival. `gave_way_at`: when a gang was last seen to have let go of its nodes there. `pools`: by name; one that is absent is not judged. `held`: see HeldCapacity; None for
         nothing. `listens`: the job says that it answers a request to checkpoint; `checkpoint_asked_at`: the request
         that it has been sent; `checkpointed_at`: its last answer.
         `notices`: standing reports of the adapter (a script that ends 0 on SIGTERM), passed on.
@@ -163,7 +163,8 @@ class Observation:
     outdated_children: int = 0
     shapes: tuple[PodShape, ...] = ()
 
-    rivals: tuple[Rival, ...] = ()
+    rival: Rival | None = None
+    gave_way_at: datetime | None = None
     pools: Mapping[str, PoolSeen] = field(default_factory=dict[str, PoolSeen])
     held: HeldCapacity | None = None
     listens: bool = False

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
+from fallback.ladder.observation import Rival
 from fallback.ladder.report import Report
 from fallback.ladder.state import Phase
 from fallback.ladder.stay import NOTHING_WAITED
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 # machines need to boot, so that two gangs which are only slow are not told apart.
 YIELD_SHARE: Final = 2
 YIELD_WITHOUT_LIMIT: Final = timedelta(minutes=5)
+
+# In which pods end and the scheduler gives their nodes to another gang: what one lets go may be enough, and without it all
+# gangs but the eldest let go one right after the other.
+YIELDS_APART: Final = timedelta(seconds=15)
 
 # What the other gang needs to take the nodes that were given up.
 SHORTEST_PAUSE: Final = timedelta(minutes=1)
@@ -114,12 +119,15 @@ def unmade(state: JobState, seen: Observation) -> tuple[Report, ...]:
     )
 
 
-def yields_at(state: JobState, tier: PolicyTier | None) -> datetime | None:
-    """When a gang that blocks another may be told to let go."""
-    if state.waiting_since is None:
+def yields_at(state: JobState, seen: Observation, tier: PolicyTier | None) -> datetime | None:
+    """When a gang that blocks another may be told to let go; None while it blocks none."""
+    if state.waiting_since is None or seen.rival is None:
         return None
     limit = tier.procurement_timeout if tier else None
-    return state.waiting_since + (limit / YIELD_SHARE if limit else YIELD_WITHOUT_LIMIT)
+    own = state.waiting_since + (limit / YIELD_SHARE if limit else YIELD_WITHOUT_LIMIT)
+    if seen.gave_way_at is None or seen.gave_way_at > seen.now:
+        return own
+    return max(own, seen.gave_way_at + YIELDS_APART)
 
 
 def must_yield(state: JobState, seen: Observation, tier: PolicyTier | None) -> bool:
@@ -127,9 +135,9 @@ def must_yield(state: JobState, seen: Observation, tier: PolicyTier | None) -> b
 
     Each gang decides for itself, by an order that is the same for all of them; the oldest never yields.
     """
-    if not seen.is_half_placed or not seen.rivals or not is_over(yields_at(state, tier), seen.now):
+    if not seen.is_half_placed or seen.rival is None or not is_over(yields_at(state, seen, tier), seen.now):
         return False
-    return (seen.created, seen.uid) > max((rival.created, rival.uid) for rival in seen.rivals)
+    return Rival(created=seen.created, uid=seen.uid) > seen.rival
 
 
 def pause(state: JobState) -> timedelta:

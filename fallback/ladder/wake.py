@@ -41,7 +41,7 @@ def _times(state: JobState, seen: Observation, policy: Policy | NoPolicy) -> tup
 
 def _running_times(state: JobState, seen: Observation, policy: Policy) -> tuple[datetime | None, ...]:
     starts_late = None if seen.starting_since is None else seen.starting_since + policy.start_timeout
-    yields = yields_at(state, current_tier(state, policy)) if seen.rivals else None
+    yields = yields_at(state, seen, current_tier(state, policy))
     return (
         unreachable_until(state, seen),
         starts_late,

@@ -33,10 +33,13 @@ def observed(job: SimulatedJob, jobs: Sequence[SimulatedJob], now: datetime) -> 
         pods_left=job.plan.pods if is_terminating or not job.suspended else 0,
         shapes=job.shapes,
         held=_held(job),
-        rivals=tuple(
-            Rival(uid=other.plan.uid, created=other.plan.created)
-            for other in jobs
-            if other is not job and _is_rival(other, job)
+        rival=max(
+            (
+                Rival(uid=other.plan.uid, created=other.plan.created)
+                for other in jobs
+                if other is not job and _is_rival(other, job)
+            ),
+            default=None,
         ),
     )
 

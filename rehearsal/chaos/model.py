@@ -131,7 +131,7 @@ class _Model:
             return
         for then, kept in self.knowledge.possible(at, state):
             seen = replace(self._seen(before, then), now=at + _SLACK)
-            for attempt in (seen, replace(seen, rivals=(_ELDER,))):
+            for attempt in (seen, replace(seen, rival=_ELDER)):
                 decision = decide(kept, attempt, self.policy)
                 leaving = _suspension(decision.actions)
                 if leaving is not None and leaving.pool == change.pool:

@@ -116,7 +116,8 @@ class SeenFields(TypedDict, total=False):
     dead_pods: tuple[str, ...]
     outdated_children: int
     shapes: tuple[PodShape, ...]
-    rivals: tuple[Rival, ...]
+    rival: Rival | None
+    gave_way_at: datetime | None
     pools: Mapping[str, PoolSeen]
     held: HeldCapacity | None
     listens: bool

@@ -155,7 +155,8 @@ observations = st.builds(
     dead_pods=st.lists(st.text(max_size=3), max_size=2).map(tuple),
     outdated_children=st.sampled_from((0, 0, 2)),
     shapes=st.lists(shapes, max_size=2).map(tuple),
-    rivals=st.lists(st.builds(Rival, uid=st.text(max_size=3), created=times), max_size=2).map(tuple),
+    gave_way_at=st.none() | times,
+    rival=st.none() | st.builds(Rival, uid=st.text(max_size=3), created=times),
     pools=st.dictionaries(
         pools, st.builds(PoolSeen, is_there=st.booleans(), nodes_in_use=counts, max_nodes=maybe(counts))
     ),

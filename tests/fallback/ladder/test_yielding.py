@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 from hypothesis import given
@@ -11,7 +12,7 @@ from fallback.ladder.actions import Record, Resume, Suspend
 from fallback.ladder.clock import LONGEST_PAUSE
 from fallback.ladder.decide import decide
 from fallback.ladder.observation import Rival
-from fallback.ladder.procurement import SHORTEST_PAUSE, YIELD_WITHOUT_LIMIT, pause
+from fallback.ladder.procurement import SHORTEST_PAUSE, YIELD_WITHOUT_LIMIT, YIELDS_APART, pause
 from fallback.ladder.state import Phase, Purpose
 from fallback.policy.policy import NoPolicy
 from fallback.simulation.availability import Steps
@@ -39,23 +40,33 @@ YOUNGER = Rival(uid="younger", created=T0)
 
 
 def test_the_younger_of_two_half_placed_gangs_lets_go() -> None:
-    decision = decide(waiting(), seen(pods_placed=2, rivals=(ELDER,), now=HALF_OF_THE_WAIT), policy())
+    decision = decide(waiting(), seen(pods_placed=2, rival=ELDER, now=HALF_OF_THE_WAIT), policy())
     suspend = only(decision, Suspend)
     assert (suspend.pool, suspend.state.purpose) == ("a-spot", Purpose.YIELD), "it stays on its tier"
 
 
 def test_the_elder_keeps_its_nodes() -> None:
-    decision = decide(waiting(), seen(pods_placed=2, rivals=(YOUNGER,), now=HALF_OF_THE_WAIT), policy())
+    decision = decide(waiting(), seen(pods_placed=2, rival=YOUNGER, now=HALF_OF_THE_WAIT), policy())
     assert not decision.actions, "or both would let go, again and again"
 
 
-def test_of_several_gangs_the_youngest_lets_go_first() -> None:
-    decision = decide(waiting(), seen(pods_placed=2, rivals=(ELDER, YOUNGER), now=HALF_OF_THE_WAIT), policy())
-    assert not decision.actions, "one at a time: what the youngest lets go may be enough"
+def test_gangs_let_go_one_after_the_other() -> None:
+    gave_way_at = HALF_OF_THE_WAIT - SECOND
+    after = seen(pods_placed=2, rival=ELDER, now=HALF_OF_THE_WAIT, gave_way_at=gave_way_at)
+    decision = decide(waiting(), after, policy())
+    assert not decision.actions, "what a younger one has just let go may be enough for the elder"
+    assert decision.wake_at == gave_way_at + YIELDS_APART, "and if it is not"
+    later = decide(waiting(), replace(after, now=gave_way_at + YIELDS_APART), policy())
+    assert Suspend in kinds(later), "the next lets go"
+
+
+def test_a_gang_that_gave_way_in_the_future_holds_nobody_up() -> None:
+    strange = seen(pods_placed=2, rival=ELDER, now=HALF_OF_THE_WAIT, gave_way_at=HALF_OF_THE_WAIT + HOUR)
+    assert Suspend in kinds(decide(waiting(), strange, policy())), "the clock was set back since"
 
 
 def test_gangs_are_given_time_to_sort_themselves_out() -> None:
-    early = seen(pods_placed=2, rivals=(ELDER,), now=HALF_OF_THE_WAIT - SECOND)
+    early = seen(pods_placed=2, rival=ELDER, now=HALF_OF_THE_WAIT - SECOND)
     decision = decide(waiting(), early, policy())
     assert Suspend not in kinds(decision), "their machines may only be slow to boot"
     assert decision.wake_at == HALF_OF_THE_WAIT, "and it is looked at again in time"
@@ -63,12 +74,12 @@ def test_gangs_are_given_time_to_sort_themselves_out() -> None:
 
 def test_without_a_limit_gangs_are_given_as_long_as_machines_boot() -> None:
     state = waiting(pool="on-demand", rank=2)
-    stuck = seen(pool="on-demand", pods_placed=2, rivals=(ELDER,), now=T0 + YIELD_WITHOUT_LIMIT)
+    stuck = seen(pool="on-demand", pods_placed=2, rival=ELDER, now=T0 + YIELD_WITHOUT_LIMIT)
     assert Suspend in kinds(decide(state, stuck, policy())), "nothing else would ever end it"
 
 
 def test_a_gang_without_any_node_has_none_to_let_go() -> None:
-    decision = decide(waiting(), seen(pods_placed=0, rivals=(ELDER,), now=HALF_OF_THE_WAIT), policy())
+    decision = decide(waiting(), seen(pods_placed=0, rival=ELDER, now=HALF_OF_THE_WAIT), policy())
     assert not decision.actions, "it blocks nobody"
 
 
