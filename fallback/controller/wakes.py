@@ -26,7 +26,8 @@ def wake_on_changes(caches: Caches, wake: Callable[[JobKey], None]) -> None:
     for kind, cache in caches.jobs.items():
         on(cache, lambda change, kind=kind: (JobKey(kind, *change.name),))
     for cache in caches.children.values():
-        on(cache, lambda change: _known(job_of_child, change))
+        # A Job writes down again and again how many of its pods are ready, which nobody here reads.
+        on(cache, lambda change: () if _is_version_alone(change) else _known(job_of_child, change))
     for cache in caches.pods.values():
         on(cache, lambda change: _known(job_of_pod, change))
     on(caches.nodes, lambda change: caches.keys_on(change.name[1]))
@@ -39,6 +40,15 @@ def wake_on_changes(caches: Caches, wake: Callable[[JobKey], None]) -> None:
 
 def _known(parent: Callable[[Json], JobKey | None], change: Change[Json]) -> set[JobKey]:
     return {key for each in _states(change) if (key := parent(each)) is not None}
+
+
+def _is_version_alone(change: Change[Json]) -> bool:
+    """Whether nothing that is kept of a child is another, but which version of it that is."""
+    if change.before is None or change.after is None:
+        return False
+    before, after = metadata_of(change.before), metadata_of(change.after)
+    version = {"resourceVersion": after.get("resourceVersion")}
+    return {**change.before, "metadata": {**before, **version}} == change.after
 
 
 def _on_claimed_node(caches: Caches, change: Change[Json]) -> set[JobKey]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fallback.controller.caches import POD_LABELS, Caches, pod_selectors
+from fallback.controller.caches import OF_JOB, POD_LABELS, Caches, pod_selectors
 from fallback.controller.memories import Memories
 from fallback.controller.pools import pools_seen
 from fallback.controller.used_nodes import UsedNodes
@@ -90,6 +90,26 @@ def test_each_object_wakes_its_job_and_no_other() -> None:
     woken.clear()
     caches.pods[OF_RAY].put(ray_worker("r"))
     assert woken == [RAY], "the RayJob of the same name is another job"
+
+
+def test_a_child_of_which_only_the_version_is_another_wakes_nobody() -> None:
+    caches = training()
+    cache = caches.children[JOB]
+    cache.put(child_at("1"))
+    woken = woken_by(caches)
+    cache.put(child_at("2", ready=2))
+    assert not woken, "how many of its pods are ready is read from the pods"
+    assert obj(cache.find(OF_JOB, "/".join(TRAIN))[0]["metadata"])["resourceVersion"] == "2", (
+        "its deletion is under the version that it has"
+    )
+    cache.put(child_at("3", succeeded=1))
+    assert woken == [TRAIN], "a pod that completed is expected no longer"
+
+
+def child_at(version: str, **status: int) -> Json:
+    """The JobSet's Job in one of its versions."""
+    child = child_job(jobset(), status=status)
+    return {**child, "metadata": {**obj(child["metadata"]), "resourceVersion": version}}
 
 
 def test_the_node_of_a_placeholder_wakes_the_job_that_it_is_held_for() -> None:
