@@ -9,6 +9,7 @@ from typing import TypedDict
 from pulumi.automation import EngineEvent, OnEvent
 from pulumi.automation.errors import CommandError
 
+from rehearsal.engine.channels import connect_anew
 from rehearsal.engine.checkpoint import Checkpoint, read_checkpoint
 from rehearsal.engine.display import Audience, Display, OnLine
 from rehearsal.engine.events import EventRecorder
@@ -89,6 +90,7 @@ class Rehearsal:
         folder = EngineFolder.of(place or stack, workspace)
         folder.prepare(project=subject.project, stack=stack, settings=subject.settings)
         install_pack_launcher(folder.home, os.environ)
+        connect_anew()
         with serving(subject, stand_ins, home=folder.home, user=os.environ) as ports:
             environment = {
                 **engine_environment(os.environ),
