@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from fallback.controller.caches import Caches, held_for
+from fallback.controller.kept import KeptPolicy
 from fallback.jobs.kinds import job_of_child, job_of_pod
 from fallback.jobs.snapshot import JobKey
 from fallback.kubernetes.cache import Cache, Change
@@ -33,7 +34,8 @@ def wake_on_changes(caches: Caches, wake: Callable[[JobKey], None]) -> None:
     on(caches.nodes, lambda change: caches.keys_on(change.name[1]))
     on(caches.claims, lambda change: _on_claimed_node(caches, change))
     on(caches.node_pools, lambda _: caches.all_keys())
-    on(caches.policies, lambda change: caches.keys_in(change.name[0]))
+    # What is written in its status every few seconds is our own summary, and would have all jobs looked at each time.
+    on(caches.policies, lambda change: () if _says_the_same(change) else caches.keys_in(change.name[0]))
     on(caches.workloads, lambda change: _with_workload(caches, change))
     on(caches.placeholders, lambda change: _held_for(caches, change))
 
@@ -49,6 +51,12 @@ def _is_version_alone(change: Change[Json]) -> bool:
     before, after = metadata_of(change.before), metadata_of(change.after)
     version = {"resourceVersion": after.get("resourceVersion")}
     return {**change.before, "metadata": {**before, **version}} == change.after
+
+
+def _says_the_same(change: Change[KeptPolicy]) -> bool:
+    return (
+        change.before is not None and change.after is not None and change.before.policy == change.after.policy
+    )
 
 
 def _on_claimed_node(caches: Caches, change: Change[Json]) -> set[JobKey]:

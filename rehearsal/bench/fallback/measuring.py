@@ -56,15 +56,12 @@ class Yard:
         witness = Witness(self.client, NAMESPACE)
         self._follow(ladder(1, -1))
         with witness.watching():
-            try:
-                _at_once(self._apply, [job(number) for number in range(jobs)])
-                _wait(witness, names, lambda trace: _is_whole(trace, POOLS[0]))
-                move = self._wave(
-                    witness, names, lambda trace, at: move_of(trace, at, PODS, POOLS[1]), POOLS[1]
-                )
-                restart = self._wave(witness, names, lambda trace, at: restart_of(trace, at, PODS), POOLS[1])
-            finally:
-                self._clear(witness, names)
+            _at_once(self._apply, [job(number) for number in range(jobs)])
+            _wait(witness, names, "are placed", lambda trace: _is_whole(trace, POOLS[0]))
+            move = self._wave(witness, names, lambda trace, at: move_of(trace, at, PODS, POOLS[1]), POOLS[1])
+            restart = self._wave(witness, names, lambda trace, at: restart_of(trace, at, PODS), POOLS[1])
+            _at_once(lambda name: self.client.delete(JOBSET, "JobSet", name, namespace=NAMESPACE), names)
+            _wait(witness, names, "are gone", lambda trace: not trace.is_there and not trace.alive())
         return Measured(jobs=jobs, move=move, restart=restart)
 
     def _wave(
@@ -87,6 +84,7 @@ class Yard:
         _wait(
             witness,
             names,
+            "are placed again",
             lambda trace: steps_of(trace, at[trace.name]) is not None and _is_whole(trace, pool),
         )
         after = self.meter.read()
@@ -116,10 +114,6 @@ class Yard:
     def _apply(self, obj: Json) -> None:
         self.client.apply(obj, field_manager=_FIELD_MANAGER, force=True)
 
-    def _clear(self, witness: Witness, names: Sequence[str]) -> None:
-        _at_once(lambda name: self.client.delete(JOBSET, "JobSet", name, namespace=NAMESPACE), names)
-        _wait(witness, names, lambda trace: not trace.is_there and not trace.alive())
-
 
 T = TypeVar("T")
 
@@ -129,7 +123,7 @@ def _at_once(do: Callable[[T], object], each: Sequence[T]) -> None:
         list(pool.map(do, each))
 
 
-def _wait(witness: Witness, names: Sequence[str], condition: Callable[[JobTrace], bool]) -> None:
+def _wait(witness: Witness, names: Sequence[str], what: str, condition: Callable[[JobTrace], bool]) -> None:
     """Wait until something holds of every job; those of which it did are not asked again."""
     left = list(names)
 
@@ -138,9 +132,8 @@ def _wait(witness: Witness, names: Sequence[str], condition: Callable[[JobTrace]
             left.pop()
         return not left
 
-    witness.wait(
-        is_over, f"{len(names)} jobs are placed", seconds=_WAVE_SECONDS + _WAVE_SECONDS_PER_JOB * len(names)
-    )
+    seconds = _WAVE_SECONDS + _WAVE_SECONDS_PER_JOB * len(names)
+    witness.wait(is_over, f"{len(names)} jobs {what}", seconds=seconds)
 
 
 def _is_whole(trace: JobTrace, pool: str) -> bool:

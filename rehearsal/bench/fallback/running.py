@@ -1,7 +1,6 @@
 """The part of the benchmark that moves jobs."""
 
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import psutil
@@ -13,10 +12,9 @@ from rehearsal.bench.fallback.yard import NAMESPACE, ladder, nodes
 from rehearsal.errors import RehearsalError
 from rehearsal.hosting.layout import HostLayout
 from rehearsal.kube.client import KubeClient
-from rehearsal.scenes.placement import name_of
 from rehearsal.scenes.platform import FIELD_MANAGER
 from rehearsal.scenes.table import render_table
-from rehearsal.scenes.training_twin import twin_namespace
+from rehearsal.scenes.training_twin import make_twin
 from rehearsal.stacks import Stack
 
 SIZES: Final = (1, 100, 1000)
@@ -33,21 +31,24 @@ def measure_moves(stack: Stack, sizes: Sequence[int], *, say: Callable[[str], No
     client = KubeClient.from_kubeconfig(stack.workspace.kubeconfig(stack.place))
     meter = Meter.of(HostLayout.of(stack.place, stack.workspace))
     found: list[Measured] = []
-    with _yard(client):
-        for size in sizes:
-            say(f"moves and restarts of {size} jobs")
-            if psutil.virtual_memory().available < size * _BYTES_PER_JOB:
-                say(
-                    f"  left out, as anything larger: {size * _BYTES_PER_JOB / _GIB:.0f} GiB of memory are not free"
-                )
-                break
-            try:
-                found.append(Yard(client=client, meter=meter).measure(size))
-            except RehearsalError as error:
-                say(f"  given up, as anything larger: {error}")
-                break
-            for row in time_rows(found[-1]):
-                say(f"  {row[1]}: {row[5]}")
+    # None of it is removed: the control plane is the bench's own, and goes as a whole.
+    for node in nodes():
+        client.apply(node, field_manager=FIELD_MANAGER, force=True)
+    make_twin(client, NAMESPACE, ladder(1, -1))
+    for size in sizes:
+        say(f"moves and restarts of {size} jobs")
+        if psutil.virtual_memory().available < size * _BYTES_PER_JOB:
+            say(
+                f"  left out, as anything larger: {size * _BYTES_PER_JOB / _GIB:.0f} GiB of memory are not free"
+            )
+            break
+        try:
+            found.append(Yard(client=client, meter=meter).measure(size))
+        except RehearsalError as error:
+            say(f"  given up, as anything larger: {error}")
+            break
+        for row in time_rows(found[-1]):
+            say(f"  {row[1]}: {row[5]}")
     _tell(found, say)
 
 
@@ -61,16 +62,3 @@ def _tell(found: Sequence[Measured], say: Callable[[str], None]) -> None:
         "already. A move is to the next tier, a restart JobSet's own on the same. Pods die of SIGTERM at once: a "
         "grace period adds to `pods gone`, and so to both. CPU is what all jobs together cost."
     )
-
-
-@contextmanager
-def _yard(client: KubeClient) -> Generator[None]:
-    try:
-        for node in nodes():
-            client.apply(node, field_manager=FIELD_MANAGER, force=True)
-        with twin_namespace(client, NAMESPACE, ladder(1, -1)):
-            yield
-    finally:
-        for node in nodes():
-            with suppress(RehearsalError):
-                client.delete("v1", "Node", name_of(node))

@@ -133,6 +133,20 @@ def test_a_ladder_or_a_pool_that_changes_wakes_every_job_it_concerns() -> None:
     assert sorted(woken) == [TRAIN, RAY], "one may be on a ladder that waits for it"
 
 
+def test_what_is_reported_in_a_ladder_wakes_nobody() -> None:
+    caches = training()
+    spec: Json = {"tiers": [{"pool": "spot-a"}, {"pool": "reserved"}]}
+    ladder: Json = {"metadata": {"name": "ladder", "namespace": NAMESPACE}, "spec": spec}
+    caches.policies.put(ladder)
+    woken = woken_by(caches)
+    caches.policies.put({**ladder, "status": {"jobs": 7}})
+    assert not woken, (
+        "it is our own summary: with a thousand jobs, a thousand looks for each time it is written"
+    )
+    caches.policies.put({**ladder, "spec": {**spec, "returnAfter": "1h"}})
+    assert sorted(woken) == [TRAIN, RAY], "another ladder may move any of them"
+
+
 def test_a_pod_that_went_between_two_looks_is_remembered() -> None:
     caches = training()
     memories = Memories(caches, now=lambda: NOW)
