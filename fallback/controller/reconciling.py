@@ -59,8 +59,7 @@ class Reconciler:
         """Look at one job and do what follows. Raises nothing: what fails is tried again later."""
         try:
             await self._reconcile(key)
-        except Exception:  # noqa: BLE001
-            # One job that we cannot make sense of must not take the others down with it.
+        except Exception:  # noqa: BLE001  # one job that we cannot make sense of must not take the others down
             _log.exception("looking at a job failed", extra={"job": "/".join(key)})
             self._metrics.failures.inc()
             self._queue.retry(key)

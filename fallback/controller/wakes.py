@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from fallback.controller.caches import Caches, held_for
-from fallback.controller.kept import KeptPolicy
 from fallback.jobs.kinds import job_of_child, job_of_pod
 from fallback.jobs.snapshot import JobKey
 from fallback.kubernetes.cache import Cache, Change
@@ -17,8 +16,17 @@ T = TypeVar("T")
 def wake_on_changes(caches: Caches, wake: Callable[[JobKey], None]) -> None:
     """Have `wake` called with each job that a change may mean something to, after each change."""
 
-    def on(cache: Cache[T], concerned: Callable[[Change[T]], Iterable[JobKey]]) -> None:
+    def on(
+        cache: Cache[T],
+        concerned: Callable[[Change[T]], Iterable[JobKey]],
+        read: Callable[[T], object] | None = None,
+    ) -> None:
+        """Wake whom a change concerns; where `read` is given, only if what it returns of the object is another."""
+
         def wake_all(change: Change[T]) -> None:
+            before, after = change.before, change.after
+            if read is not None and before is not None and after is not None and read(before) == read(after):
+                return
             for key in concerned(change):
                 wake(key)
 
@@ -28,14 +36,14 @@ def wake_on_changes(caches: Caches, wake: Callable[[JobKey], None]) -> None:
         on(cache, lambda change, kind=kind: (JobKey(kind, *change.name),))
     for cache in caches.children.values():
         # A Job writes down again and again how many of its pods are ready, which nobody here reads.
-        on(cache, lambda change: () if _is_version_alone(change) else _known(job_of_child, change))
+        on(cache, lambda change: _known(job_of_child, change), read=_without_version)
     for cache in caches.pods.values():
         on(cache, lambda change: _known(job_of_pod, change))
     on(caches.nodes, lambda change: caches.keys_on(change.name[1]))
     on(caches.claims, lambda change: _on_claimed_node(caches, change))
     on(caches.node_pools, lambda _: caches.all_keys())
     # What is written in its status every few seconds is our own summary, and would have all jobs looked at each time.
-    on(caches.policies, lambda change: () if _says_the_same(change) else caches.keys_in(change.name[0]))
+    on(caches.policies, lambda change: caches.keys_in(change.name[0]), read=lambda kept: kept.policy)
     on(caches.workloads, lambda change: _with_workload(caches, change))
     on(caches.placeholders, lambda change: _held_for(caches, change))
 
@@ -44,19 +52,8 @@ def _known(parent: Callable[[Json], JobKey | None], change: Change[Json]) -> set
     return {key for each in _states(change) if (key := parent(each)) is not None}
 
 
-def _is_version_alone(change: Change[Json]) -> bool:
-    """Whether nothing that is kept of a child is another, but which version of it that is."""
-    if change.before is None or change.after is None:
-        return False
-    before, after = metadata_of(change.before), metadata_of(change.after)
-    version = {"resourceVersion": after.get("resourceVersion")}
-    return {**change.before, "metadata": {**before, **version}} == change.after
-
-
-def _says_the_same(change: Change[KeptPolicy]) -> bool:
-    return (
-        change.before is not None and change.after is not None and change.before.policy == change.after.policy
-    )
+def _without_version(child: Json) -> Json:
+    return {**child, "metadata": {**metadata_of(child), "resourceVersion": None}}
 
 
 def _on_claimed_node(caches: Caches, change: Change[Json]) -> set[JobKey]:

@@ -86,7 +86,7 @@ def _object(value: JsonValue) -> Json:
 
 def _time(value: JsonValue) -> datetime:
     if not isinstance(value, str):
-        raise ValueError("it is no time")  # noqa: TRY004
+        raise ValueError("it is no time")  # noqa: TRY004  # as above: one kind of error
     time = datetime.fromisoformat(value)
     if time.tzinfo is None or not _EARLIEST <= time <= _LATEST:
         raise ValueError(f"{value} is no time between {_EARLIEST:%Y} and {_LATEST:%Y} with its zone")
@@ -107,7 +107,7 @@ def _count(value: JsonValue) -> int:
 
 def _flag(value: JsonValue) -> bool:
     if not isinstance(value, bool):
-        raise ValueError("it is neither true nor false")  # noqa: TRY004
+        raise ValueError("it is neither true nor false")  # noqa: TRY004  # as above: one kind of error
     return value
 
 

@@ -59,7 +59,7 @@ class Fields:
     def entries(self, name: str) -> tuple[tuple[str, str], ...]:
         """The texts of an object, by their keys."""
         fields = self.section(name)
-        read = ((key, fields.text(key)) for key in fields._document)  # noqa: SLF001
+        read = ((key, fields.text(key)) for key in fields._document)  # noqa: SLF001  # of its own class
         return tuple((key, text) for key, text in read if text is not None)
 
     def text(self, name: str) -> str | None:
