@@ -13,13 +13,14 @@ FROM ${PYTHON}
 LABEL org.opencontainers.image.source="https://github.com/holdfast-dev/holdfast" \
       org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=packages /packages /packages
-COPY LICENSE /holdfast/LICENSE
-COPY scheduling /holdfast/scheduling
-COPY fallback /holdfast/fallback
-ENV PYTHONPATH=/holdfast:/packages PYTHONUNBUFFERED=1
+COPY LICENSE /app/LICENSE
+COPY holdfast/__init__.py /app/holdfast/__init__.py
+COPY scheduling /app/holdfast/scheduling
+COPY fallback /app/holdfast/fallback
+ENV PYTHONPATH=/app:/packages PYTHONUNBUFFERED=1
 # Its file system is read-only where it runs.
-RUN python -m compileall -q -j 0 /holdfast /packages
+RUN python -m compileall -q -j 0 /app /packages
 USER 65532:65532
-WORKDIR /holdfast
+WORKDIR /app
 EXPOSE 8080
-ENTRYPOINT ["python", "-m", "fallback"]
+ENTRYPOINT ["python", "-m", "holdfast.fallback"]

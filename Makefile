@@ -10,7 +10,7 @@ SEED   ?=
 JOBS   ?=
 ROUNDS ?=
 BIN    := .venv/bin
-RUN    := $(BIN)/python -m rehearsal
+RUN    := $(BIN)/python -m holdfast.rehearsal
 UV     := $(BIN)/uv
 # Two at a time, by file: one after the other they would take CI's hour and a half.
 PYTEST := $(BIN)/pytest -n 2 --dist loadfile
@@ -39,7 +39,7 @@ venv: .venv/.installed ## Python packages, pinned by hash, in .venv
 
 .PHONY: tools
 tools: venv ## build what is not on PATH into .tools/bin
-	@$(BIN)/python -m rehearsal.tools
+	@$(BIN)/python -m holdfast.simulator.tools
 
 # --- the local platform ---------------------------------------------------------------------------
 
@@ -92,7 +92,7 @@ lint: venv ## format, lint and types
 
 .PHONY: workflows
 workflows: tools ## lint the GitHub workflows
-	@$$($(BIN)/python -m rehearsal.tools which actionlint)
+	@$$($(BIN)/python -m holdfast.simulator.tools which actionlint)
 	@$(BIN)/zizmor --offline --quiet .github/workflows
 
 .PHONY: unit
@@ -107,8 +107,8 @@ test: lint unit workflows ## everything: lint, types, unit, component, engine, c
 .PHONY: frameworks
 frameworks: venv ## run the examples' training with Ray and TensorFlow, 2 GB of packages; minutes
 	@$(UV) venv --quiet --allow-existing --python $(BIN)/python .tools/frameworks
-	@$(UV) pip install --quiet --python .tools/frameworks -r tests/frameworks/requirements.txt
-	@$(BIN)/pytest tests/frameworks/resume.py
+	@$(UV) pip install --quiet --python .tools/frameworks -r tests/soak/frameworks/requirements.txt
+	@$(BIN)/pytest tests/soak/frameworks/resume.py
 
 # --- generated files ------------------------------------------------------------------------------
 
@@ -123,8 +123,8 @@ lock: venv ## pin every Python package with its hashes
 
 .PHONY: crds
 crds: tools ## regenerate the CRD charts from the pinned modules
-	@$(BIN)/python -m rehearsal.tools crd-charts
+	@$(BIN)/python -m holdfast.simulator.tools crd-charts
 
 .PHONY: machines
 machines: venv ## regenerate the machine tables of AWS and Azure from their pinned sources
-	@$(BIN)/python -m rehearsal.tools.machine_table
+	@$(BIN)/python -m holdfast.simulator.tools.machine_table

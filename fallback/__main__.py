@@ -1,13 +1,13 @@
-"""`python -m fallback`: the controller."""
+"""`python -m holdfast.fallback`: the controller."""
 
 import asyncio
 import os
 import sys
 
-from fallback.controller.application import run
-from fallback.controller.json_log import log_to_stderr
-from fallback.controller.settings import parse_settings
-from scheduling.errors import ConfigError
+from holdfast.fallback.reconciler.application import run
+from holdfast.fallback.reconciler.json_log import log_to_stderr
+from holdfast.fallback.reconciler.settings import parse_settings
+from holdfast.scheduling.errors import ConfigError
 
 
 def main() -> int:

@@ -1,5 +1,5 @@
 """What `pulumi up` runs."""
 
-from infra.program import run
+from holdfast.infra.program import run
 
 run(needs_way_in=True)

@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from infra.config.problems import shown
-from infra.config.reading import PLATFORM
-from scheduling.errors import ConfigError, Problem
+from holdfast.infra.config.problems import shown
+from holdfast.infra.config.reading import PLATFORM
+from holdfast.scheduling.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from infra.config.aws import AwsPlatform
-    from infra.config.azure import AzurePlatform
-    from infra.config.gcp import GcpPlatform
-    from infra.config.local import LocalPlatform
-    from scheduling.json import Json, JsonValue
+    from holdfast.infra.aws.config.stack import AwsPlatform
+    from holdfast.infra.azure.config.stack import AzurePlatform
+    from holdfast.infra.gcp.config.stack import GcpPlatform
+    from holdfast.infra.local.config.stack import LocalPlatform
+    from holdfast.scheduling.json import Json, JsonValue
 
     #: The parsed configuration of any stack.
     Platform: TypeAlias = LocalPlatform | AwsPlatform | AzurePlatform | GcpPlatform
@@ -52,16 +52,16 @@ class Cloud:
 
 
 def _read_local(document: Json, _: Settings) -> LocalPlatform:
-    from infra.config.local_rules import read_local_platform
+    from holdfast.infra.local.config.rules import read_local_platform
 
     return read_local_platform(document)
 
 
 def _build_local(document: Json, settings: Settings, stack: str) -> None:
     platform = _read_local(document, settings)
-    from infra import local
+    from holdfast.infra.local.stack import compose
 
-    local.compose(platform, stack)
+    compose(platform, stack)
 
 
 _AWS_REGION: Final = "aws:region"
@@ -69,21 +69,21 @@ _AWS_PROFILE: Final = "aws:profile"
 
 
 def _read_aws(document: Json, settings: Settings) -> AwsPlatform:
-    from infra.config.aws_rules import read_aws_platform
+    from holdfast.infra.aws.config.rules import read_aws_platform
 
     return read_aws_platform(document, settings.get(_AWS_REGION))
 
 
 def _build_aws(document: Json, settings: Settings, stack: str) -> None:
     platform = _read_aws(document, settings)
-    from infra import aws
+    from holdfast.infra.aws.stack import compose
 
     # Of a profile without a name the AWS CLI says only that it could not be found.
-    aws.compose(platform, stack, settings.get(_AWS_PROFILE) or None)
+    compose(platform, stack, settings.get(_AWS_PROFILE) or None)
 
 
 def _missing_aws_command() -> Problem | None:
-    from infra.account import cli_problem
+    from holdfast.infra.aws.preflight import cli_problem
 
     return cli_problem()
 
@@ -94,7 +94,7 @@ _AZURE_TENANT: Final = "azure-native:tenantId"
 
 
 def _read_azure(document: Json, settings: Settings) -> AzurePlatform:
-    from infra.config.azure_rules import read_azure_platform
+    from holdfast.infra.azure.config.rules import read_azure_platform
 
     return read_azure_platform(
         document,
@@ -106,19 +106,19 @@ def _read_azure(document: Json, settings: Settings) -> AzurePlatform:
 
 def _build_azure(document: Json, settings: Settings, stack: str) -> None:
     platform = _read_azure(document, settings)
-    from infra import azure
+    from holdfast.infra.azure.stack import compose
 
-    azure.compose(platform, stack)
+    compose(platform, stack)
 
 
 def _missing_azure_command() -> Problem | None:
-    from infra.subscription import kubelogin_problem
+    from holdfast.infra.azure.preflight import kubelogin_problem
 
     return kubelogin_problem()
 
 
 def _azure_out_of_reach(document: Json, settings: Settings, stack: str) -> Problem | None:
-    from infra.subscription import reach_problem
+    from holdfast.infra.azure.preflight import reach_problem
 
     return reach_problem(_read_azure(document, settings), stack)
 
@@ -128,20 +128,20 @@ _GCP_REGION: Final = "gcp:region"
 
 
 def _read_gcp(document: Json, settings: Settings) -> GcpPlatform:
-    from infra.config.gcp_rules import read_gcp_platform
+    from holdfast.infra.gcp.config.rules import read_gcp_platform
 
     return read_gcp_platform(document, project=settings.get(_GCP_PROJECT), region=settings.get(_GCP_REGION))
 
 
 def _build_gcp(document: Json, settings: Settings, stack: str) -> None:
     platform = _read_gcp(document, settings)
-    from infra import gcp
+    from holdfast.infra.gcp.stack import compose
 
-    gcp.compose(platform, stack)
+    compose(platform, stack)
 
 
 def _missing_gcp_command() -> Problem | None:
-    from infra.project import plugin_problem
+    from holdfast.infra.gcp.preflight import plugin_problem
 
     return plugin_problem()
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from components.admission.job_component import JobAdmission, JobAdmissionArgs, capacity_selections
-from components.admission.job_validation_component import JobValidation, JobValidationArgs
-from components.fallback_controller.component import FallbackController, FallbackControllerArgs
-from components.fallback_controller.image import controller_images
-from components.fallback_policy.component import FallbackPolicyDefinition
-from infra import versions
+from holdfast.components.admission.job_component import JobAdmission, JobAdmissionArgs, capacity_selections
+from holdfast.components.admission.job_validation_component import JobValidation, JobValidationArgs
+from holdfast.components.fallback_controller.component import FallbackController, FallbackControllerArgs
+from holdfast.components.fallback_controller.image import controller_images
+from holdfast.components.fallback_policy.component import FallbackPolicyDefinition
+from holdfast.infra import versions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import pulumi
 
-    from components.admission.rules import AdmissionRule, NodeSelection
-    from infra.config.fallback import ControllerSection
+    from holdfast.components.admission.rules import AdmissionRule, NodeSelection
+    from holdfast.infra.config.fallback import ControllerSection
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, cast
 import pulumi
 import yaml
 
-from infra.clouds import cloud_of
-from infra.config.problems import shown
-from infra.config.reading import PLATFORM
-from infra.config.stack_yaml import load_yaml
-from scheduling.errors import ConfigError, Problem
+from holdfast.infra.clouds import cloud_of
+from holdfast.infra.config.problems import shown
+from holdfast.infra.config.reading import PLATFORM
+from holdfast.infra.config.stack_yaml import load_yaml
+from holdfast.scheduling.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from infra.clouds import Cloud, Platform, Settings
-    from scheduling.json import Json, JsonValue
+    from holdfast.infra.clouds import Cloud, Platform, Settings
+    from holdfast.scheduling.json import Json, JsonValue
 
 
 def run(*, needs_way_in: bool = False) -> None:

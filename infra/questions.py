@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from scheduling.errors import ConfigError, Problem
+from holdfast.scheduling.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable

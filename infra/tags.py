@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import pulumi
 
-from infra import naming
+from holdfast.infra import naming
 
 if TYPE_CHECKING:
     from pulumi import Input

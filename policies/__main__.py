@@ -6,7 +6,7 @@ from pathlib import Path
 # From a checkout that is not installed, only this folder is on the import path.
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from policies.pack import policies
-from policies.serving import serve
+from holdfast.policies.pack import policies
+from holdfast.policies.serving import serve
 
 serve(policies())

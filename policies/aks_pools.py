@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from policies.known_values import UNKNOWN, at, items_at, text_at
-from policies.pools import Pool
-from scheduling.labels import ON_DEMAND, POOL, SPOT
+from holdfast.policies.known_values import UNKNOWN, at, items_at, text_at
+from holdfast.policies.pools import Pool
+from holdfast.scheduling.labels import ON_DEMAND, POOL, SPOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from policies.findings import StackResource
-    from policies.known_values import Value
+    from holdfast.policies.findings import StackResource
+    from holdfast.policies.known_values import Value
 
 # With or without a version of the API between the module and the type.
 _AGENT_POOL: Final = re.compile(r"azure-native:containerservice(/v\w+)?:AgentPool")

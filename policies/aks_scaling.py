@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from policies.aks_pools import is_agent_pool, is_cluster
-from policies.findings import Finding
-from policies.karpenter_pools import is_node_pool
-from policies.known_values import UNKNOWN, at, items_at, text_at
+from holdfast.policies.aks_pools import is_agent_pool, is_cluster
+from holdfast.policies.findings import Finding
+from holdfast.policies.karpenter_pools import is_node_pool
+from holdfast.policies.known_values import UNKNOWN, at, items_at, text_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from policies.findings import StackResource
+    from holdfast.policies.findings import StackResource
 
 AKS_NODE_CLASS: Final = "AKSNodeClass"
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from policies.findings import Finding
-from policies.gke_pools import gke_pools
-from policies.known_values import at, is_list, is_object, items_at
-from scheduling.labels import COMPUTE_CLASS, GKE_PROVISIONING, GKE_SPOT, ON_DEMAND, SPOT
+from holdfast.policies.findings import Finding
+from holdfast.policies.gke_pools import gke_pools
+from holdfast.policies.known_values import at, is_list, is_object, items_at
+from holdfast.scheduling.labels import COMPUTE_CLASS, GKE_PROVISIONING, GKE_SPOT, ON_DEMAND, SPOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from policies.findings import StackResource
-    from policies.known_values import Value
+    from holdfast.policies.findings import StackResource
+    from holdfast.policies.known_values import Value
 
 SPOT_LABELS = (GKE_SPOT, GKE_PROVISIONING)
 

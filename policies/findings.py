@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from policies.known_values import Value
+    from holdfast.policies.known_values import Value
 
 
 @dataclass(frozen=True, kw_only=True)

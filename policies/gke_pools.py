@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from policies.known_values import UNKNOWN, at, text_at
-from policies.pools import Pool
-from scheduling.labels import ON_DEMAND, POOL, SPOT
+from holdfast.policies.known_values import UNKNOWN, at, text_at
+from holdfast.policies.pools import Pool
+from holdfast.scheduling.labels import ON_DEMAND, POOL, SPOT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from policies.findings import StackResource
+    from holdfast.policies.findings import StackResource
 
 NODE_POOL: Final = "gcp:container/nodePool:NodePool"
 

@@ -6,14 +6,14 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from policies.findings import Finding
-from policies.tables.reading import READING
+from holdfast.policies.findings import Finding
+from holdfast.policies.tables.reading import READING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from policies.rule import Rule, Settings
-    from policies.stack import Stack
+    from holdfast.policies.rule import Rule, Settings
+    from holdfast.policies.stack import Stack
 
 
 def judge(

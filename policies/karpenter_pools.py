@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from policies.known_values import UNKNOWN, Unknown, Value, at, items_at, text_at
-from policies.pools import Pool
-from scheduling.labels import CAPACITY_TYPE, ON_DEMAND, POOL, SPOT
+from holdfast.policies.known_values import UNKNOWN, Unknown, Value, at, items_at, text_at
+from holdfast.policies.pools import Pool
+from holdfast.scheduling.labels import CAPACITY_TYPE, ON_DEMAND, POOL, SPOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from policies.findings import StackResource
+    from holdfast.policies.findings import StackResource
 
 #: Karpenter launches any of these when a NodePool asks for none: a NodePool without a capacity type is no on-demand pool.
 CAPACITY_TYPES = frozenset({ON_DEMAND, SPOT, "reserved"})

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from policies.known_values import UNKNOWN
+from holdfast.policies.known_values import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from policies.pools import Pool
+    from holdfast.policies.pools import Pool
 
 
 @dataclass(frozen=True, kw_only=True)

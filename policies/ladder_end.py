@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from policies.aks_pools import aks_pools
-from policies.findings import Finding
-from policies.gke_pools import gke_pools
-from policies.karpenter_pools import karpenter_pools
-from policies.known_pools import KnownPools
-from policies.known_values import at
-from policies.last_tier import KNOWN_LATER, fault_at_end
-from policies.training_ladders import candidates, training_namespaces
-from scheduling.labels import LADDER, TRAINING, TRAINING_VALUE
+from holdfast.policies.aks_pools import aks_pools
+from holdfast.policies.findings import Finding
+from holdfast.policies.gke_pools import gke_pools
+from holdfast.policies.karpenter_pools import karpenter_pools
+from holdfast.policies.known_pools import KnownPools
+from holdfast.policies.known_values import at
+from holdfast.policies.last_tier import KNOWN_LATER, fault_at_end
+from holdfast.policies.training_ladders import candidates, training_namespaces
+from holdfast.scheduling.labels import LADDER, TRAINING, TRAINING_VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from policies.findings import StackResource
-    from policies.training_ladders import LadderCandidates, TrainingNamespace
+    from holdfast.policies.findings import StackResource
+    from holdfast.policies.training_ladders import LadderCandidates, TrainingNamespace
 
 
 def ladder_end_findings(

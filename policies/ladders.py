@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from policies.known_values import UNKNOWN, Unknown, at, items_at, text_at, whole_number
-from policies.stack import once
-from policies.training_ladders import fallback_policies
+from holdfast.policies.known_values import UNKNOWN, Unknown, at, items_at, text_at, whole_number
+from holdfast.policies.stack import once
+from holdfast.policies.training_ladders import fallback_policies
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from policies.findings import StackResource
+    from holdfast.policies.findings import StackResource
 
 
 @dataclass(frozen=True, kw_only=True)

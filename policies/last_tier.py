@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from policies.known_values import UNKNOWN, at, is_list, is_object, whole_number
-from scheduling.labels import POOL
-from scheduling.ladder import FOREVER
+from holdfast.policies.known_values import UNKNOWN, at, is_list, is_object, whole_number
+from holdfast.scheduling.labels import POOL
+from holdfast.scheduling.ladder import FOREVER
 
 if TYPE_CHECKING:
-    from policies.findings import StackResource
-    from policies.known_pools import KnownPools
-    from policies.known_values import Value
+    from holdfast.policies.findings import StackResource
+    from holdfast.policies.known_pools import KnownPools
+    from holdfast.policies.known_values import Value
 
 KNOWN_LATER = "is known only after the update, which checks it again"
 

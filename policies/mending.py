@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Final
 from google.protobuf import json_format
 from pulumi_policy import EnforcementLevel, ResourceValidationPolicy, Severity
 
-from policies.declared import declared_pools
-from policies.known_values import UNKNOWN, at, is_list, is_object
-from scheduling.labels import POOL, SPOT, SYSTEM
-from scheduling.reachability.allocatable import Provisioner
-from scheduling.taints import GKE_SPOT_TAINT, Taint
-from scheduling.taints import SPOT as SPOT_TAINT
-from scheduling.tolerations import REPELLING
+from holdfast.policies.declared import declared_pools
+from holdfast.policies.known_values import UNKNOWN, at, is_list, is_object
+from holdfast.scheduling.labels import POOL, SPOT, SYSTEM
+from holdfast.scheduling.reachability.allocatable import Provisioner
+from holdfast.scheduling.taints import GKE_SPOT_TAINT, Taint
+from holdfast.scheduling.taints import SPOT as SPOT_TAINT
+from holdfast.scheduling.tolerations import REPELLING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from google.protobuf.struct_pb2 import Struct
 
-    from policies.declared import DeclaredPool
-    from policies.findings import StackResource
-    from scheduling.json import Json
+    from holdfast.policies.declared import DeclaredPool
+    from holdfast.policies.findings import StackResource
+    from holdfast.scheduling.json import Json
 
 _SPOT_TAINTS: Final = {
     Provisioner.EKS: SPOT_TAINT.as_taint(),

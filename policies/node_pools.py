@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from policies.karpenter_pools import capacity, is_node_pool, requirements
-from policies.known_values import UNKNOWN, at, items_at, text_at
-from policies.stack import once
-from scheduling.labels import ON_DEMAND, SPOT
-from scheduling.taints import Taint
+from holdfast.policies.karpenter_pools import capacity, is_node_pool, requirements
+from holdfast.policies.known_values import UNKNOWN, at, items_at, text_at
+from holdfast.policies.stack import once
+from holdfast.scheduling.labels import ON_DEMAND, SPOT
+from holdfast.scheduling.taints import Taint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from policies.findings import StackResource
-    from policies.known_values import Value
-    from scheduling.unknown import Unknown
+    from holdfast.policies.findings import StackResource
+    from holdfast.policies.known_values import Value
+    from holdfast.scheduling.unknown import Unknown
 
 
 @once

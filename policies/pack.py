@@ -12,15 +12,15 @@ from pulumi_policy import (
     StackValidationPolicy,
 )
 
-from policies.findings import Finding
-from policies.mending import remediations
-from policies.tables import RULES
+from holdfast.policies.findings import Finding
+from holdfast.policies.mending import remediations
+from holdfast.policies.tables import RULES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from policies.rule import Rule, Settings
-    from scheduling.json import JsonValue
+    from holdfast.policies.rule import Rule, Settings
+    from holdfast.scheduling.json import JsonValue
 
 
 #: What a configuration calls all policies by.

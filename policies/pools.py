@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from policies.known_values import UNKNOWN
-from scheduling.labels import ON_DEMAND, SPOT
+from holdfast.policies.known_values import UNKNOWN
+from holdfast.scheduling.labels import ON_DEMAND, SPOT
 
 if TYPE_CHECKING:
-    from policies.known_values import Unknown
+    from holdfast.policies.known_values import Unknown
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
-from scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue
 
 if TYPE_CHECKING:
-    from policies.findings import Finding, StackResource
+    from holdfast.policies.findings import Finding, StackResource
 
 #: What a rule's settings are, by name, defaults filled in.
 Settings: TypeAlias = Mapping[str, JsonValue]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from policies.stack import Stack
-from policies.wire import stack_resources
+from holdfast.policies.stack import Stack
+from holdfast.policies.wire import stack_resources
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

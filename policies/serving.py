@@ -15,12 +15,12 @@ from pulumi.runtime.proto import analyzer_pb2
 from pulumi_policy import EnforcementLevel, Policy, PolicyPack
 from pulumi_policy import policy as sdk
 
-from policies.findings import StackResource
-from policies.judging import judge
-from policies.mending import Remediation
-from policies.pack import RulePolicy, misspelt, settings
-from policies.run import Run
-from policies.wire import known_props
+from holdfast.policies.findings import StackResource
+from holdfast.policies.judging import judge
+from holdfast.policies.mending import Remediation
+from holdfast.policies.pack import RulePolicy, misspelt, settings
+from holdfast.policies.run import Run
+from holdfast.policies.wire import known_props
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import grpc
     from google.protobuf import empty_pb2
 
-    from policies.findings import Finding
+    from holdfast.policies.findings import Finding
 
 _NAME = "holdfast"
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from policies.declared.amounts import cpu_millis, memory_mib, whole
-from policies.known_values import UNKNOWN, Unknown, at, items_at, text_at
-from scheduling.reachability.shape import DEFAULT_SHAPE, Resources, Shape
-from scheduling.shapes import LEAST
+from holdfast.policies.declared.amounts import cpu_millis, memory_mib, whole
+from holdfast.policies.known_values import UNKNOWN, Unknown, at, items_at, text_at
+from holdfast.scheduling.reachability.shape import DEFAULT_SHAPE, Resources, Shape
+from holdfast.scheduling.shapes import LEAST
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from policies.declared import DeclaredPool
-    from policies.findings import StackResource
-    from policies.known_values import Value
-    from policies.ladders import DeclaredLadder
+    from holdfast.policies.declared import DeclaredPool
+    from holdfast.policies.findings import StackResource
+    from holdfast.policies.known_values import Value
+    from holdfast.policies.ladders import DeclaredLadder
 
 
 def shapes_of(ladder: DeclaredLadder, pools: Sequence[DeclaredPool]) -> tuple[Shape, ...] | Unknown:

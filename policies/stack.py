@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import wraps
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from policies.findings import StackResource
+from holdfast.policies.findings import StackResource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from policies.known_values import UNKNOWN, Unknown, at, text_at
-from policies.stack import once
-from scheduling.labels import LADDER, TRAINING, TRAINING_VALUE
+from holdfast.policies.known_values import UNKNOWN, Unknown, at, text_at
+from holdfast.policies.stack import once
+from holdfast.scheduling.labels import LADDER, TRAINING, TRAINING_VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from policies.findings import StackResource
+    from holdfast.policies.findings import StackResource
 
 #: A patch that labels a namespace made elsewhere makes it a training namespace all the same.
 NAMESPACE_TYPES = frozenset({"kubernetes:core/v1:Namespace", "kubernetes:core/v1:NamespacePatch"})

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 from pulumi_policy import proxy
 from pulumi_policy.deserialize import SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY
 
-from policies.findings import StackResource
-from policies.known_values import UNKNOWN, Value
+from holdfast.policies.findings import StackResource
+from holdfast.policies.known_values import UNKNOWN, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Runs a command of the rehearsal: `python -m rehearsal up local`."""
+"""Runs a command of the rehearsal: `python -m holdfast.rehearsal up local`."""
 
 import os
 import signal
@@ -6,12 +6,12 @@ import sys
 from types import FrameType
 from typing import NoReturn
 
-from rehearsal.cli.arguments import IN_ITS_OWN_PLACE, parse
-from rehearsal.cli.dispatch import run
-from rehearsal.cli.output import hush_libraries
-from rehearsal.errors import RehearsalError
-from rehearsal.paths import Workspace
-from scheduling.errors import ConfigError
+from holdfast.rehearsal.cli.arguments import IN_ITS_OWN_PLACE, parse
+from holdfast.rehearsal.cli.dispatch import run
+from holdfast.rehearsal.cli.output import hush_libraries
+from holdfast.scheduling.errors import ConfigError
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.paths import Workspace
 
 # What a shell reports for a command ended by Ctrl-C.
 _INTERRUPTED = 128 + signal.SIGINT

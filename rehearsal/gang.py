@@ -1,7 +1,7 @@
 """A JobSet of one gang that follows a ladder, as admission would have made it. Pure."""
 
-from scheduling.json import Json
-from scheduling.labels import FOLLOWS, FOLLOWS_VALUE, POOL
+from holdfast.scheduling.json import Json
+from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, POOL
 
 _DISRUPTED: Json = {
     "action": "FailJob",

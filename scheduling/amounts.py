@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from scheduling.quantities import parse_quantity
+from holdfast.scheduling.quantities import parse_quantity
 
 #: What each reads, and what the FallbackPolicy's schema holds an amount to.
 CPU_PATTERN: Final = r"^([0-9]{1,8}m|[0-9]{1,5}(\.[0-9]{1,3})?)$"

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from scheduling.durations import format_duration
-from scheduling.errors import Problem
-from scheduling.ladder import Ladder
+from holdfast.scheduling.durations import format_duration
+from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.ladder import Ladder
 
 
 def conduct_problems(ladder: Ladder, at: str) -> Iterator[Problem]:

@@ -7,9 +7,9 @@ from difflib import get_close_matches
 from enum import StrEnum
 from typing import Final
 
-from scheduling.errors import Problem
-from scheduling.labels import CapacityType
-from scheduling.pools import Pool
+from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.labels import CapacityType
+from holdfast.scheduling.pools import Pool
 
 #: `maxFailures` of a tier that is never left for its failures.
 FOREVER: Final = -1

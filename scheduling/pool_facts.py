@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from scheduling.labels import POOL, CapacityType
-from scheduling.machines import Machine
-from scheduling.pools import Pool
-from scheduling.reachability.allocatable import Provisioner, room_of
-from scheduling.reachability.facts import MachineRoom
-from scheduling.reachability.rooms import telling_rooms
-from scheduling.taints import Taint
+from holdfast.scheduling.labels import POOL, CapacityType
+from holdfast.scheduling.machines import Machine
+from holdfast.scheduling.pools import Pool
+from holdfast.scheduling.reachability.allocatable import Provisioner, room_of
+from holdfast.scheduling.reachability.facts import MachineRoom
+from holdfast.scheduling.reachability.rooms import telling_rooms
+from holdfast.scheduling.taints import Taint
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from scheduling.labels import CapacityType
-from scheduling.taints import Taint, pool_taints
+from holdfast.scheduling.labels import CapacityType
+from holdfast.scheduling.taints import Taint, pool_taints
 
 #: Karpenter tries the NodePools a pod fits in from the highest weight, 100, down to the lowest, 1.
 DEFAULT_WEIGHT: Final = 100

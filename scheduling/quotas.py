@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from scheduling.errors import Problem
-from scheduling.pool_facts import PoolFacts
-from scheduling.reachability.shape import MOST_PODS, Shape
+from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.pool_facts import PoolFacts
+from holdfast.scheduling.reachability.shape import MOST_PODS, Shape
 
 #: Pods that may run beside those of the ladder's pools: Ray heads, submitters and helpers, on the default pool.
 BESIDE: Final = 50

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from scheduling.errors import Problem
-from scheduling.reachability.shape import Resources, Shape
+from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.reachability.shape import Resources, Shape
 
 #: What a pod of a training job asks for at least, beside its GPUs: of what a shape does not say.
 LEAST: Final = Resources(cpu_millis=1000, memory_mib=2048)

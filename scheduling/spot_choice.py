@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
-from scheduling.labels import CapacityType
-from scheduling.machines import Machine
-from scheduling.pools import Pool
+from holdfast.scheduling.labels import CapacityType
+from holdfast.scheduling.machines import Machine
+from holdfast.scheduling.pools import Pool
 
 #: Each type is a spot market of its own; with fewer than this many, the pool is as good as its worst day on one.
 ENOUGH_TYPES: Final = 3

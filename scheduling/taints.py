@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
-from scheduling.json import Json
-from scheduling.labels import (
+from holdfast.scheduling.json import Json
+from holdfast.scheduling.labels import (
     AKS_SCALE_SET_PRIORITY,
     AKS_SPOT_VALUE,
     CAPACITY_TYPE,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from scheduling.taints import Taint
+from holdfast.scheduling.taints import Taint
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from components.admission.gke_rules import SAFE_TO_EVICT
-from components.admission.karpenter_rules import karpenter_rules
-from components.admission.rules import AnnotationRule, NodeSelection
-from scheduling import taints
-from scheduling.labels import AKS_PRIORITY, AKS_SCALE_SET_PRIORITY, AKS_SPOT_VALUE
+from holdfast.components.admission.gke_rules import SAFE_TO_EVICT
+from holdfast.components.admission.karpenter_rules import karpenter_rules
+from holdfast.components.admission.rules import AnnotationRule, NodeSelection
+from holdfast.scheduling import taints
+from holdfast.scheduling.labels import AKS_PRIORITY, AKS_SCALE_SET_PRIORITY, AKS_SPOT_VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from components.admission.rules import AdmissionRule
-    from scheduling.pools import Pool
+    from holdfast.components.admission.rules import AdmissionRule
+    from holdfast.scheduling.pools import Pool
 
 #: How AKS's own pages tell users to select spot.
 _AKS_SELECTIONS = tuple(

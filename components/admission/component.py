@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, cast
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.admissionregistration.v1 import MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding
 
-from components.admission.manifests import annotations_of, binding_spec, policy_name, policy_spec
-from components.admission.rules import TolerationRule
-from components.admission.supported_version import version_problem
-from scheduling.errors import ConfigError
+from holdfast.components.admission.manifests import annotations_of, binding_spec, policy_name, policy_spec
+from holdfast.components.admission.rules import TolerationRule
+from holdfast.components.admission.supported_version import version_problem
+from holdfast.scheduling.errors import ConfigError
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.admissionregistration.v1 import (
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         MutatingAdmissionPolicySpecArgsDict,
     )
 
-    from components.admission.rules import AdmissionRule
+    from holdfast.components.admission.rules import AdmissionRule
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from components.admission.rules import NodeSelection, TolerationRule
-    from scheduling.taints import Taint
+    from holdfast.components.admission.rules import NodeSelection, TolerationRule
+    from holdfast.scheduling.taints import Taint
 
 _Marks: TypeAlias = Literal["labels", "annotations"]
 

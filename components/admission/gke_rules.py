@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.admission.rules import AnnotationRule, NodeSelection, TolerationRule
-from scheduling import taints
-from scheduling.labels import (
+from holdfast.components.admission.rules import AnnotationRule, NodeSelection, TolerationRule
+from holdfast.scheduling import taints
+from holdfast.scheduling.labels import (
     COMPUTE_CLASS,
     GKE_PROVISIONING,
     GKE_SPOT,
@@ -19,8 +19,8 @@ from scheduling.labels import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from components.admission.rules import AdmissionRule
-    from scheduling.pools import Pool
+    from holdfast.components.admission.rules import AdmissionRule
+    from holdfast.scheduling.pools import Pool
 
 #: GKE's autoscaler moves what runs on a half-empty node elsewhere and takes the node away. A pod that says no keeps its
 #: node, but not from a preemption.

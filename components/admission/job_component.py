@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, cast
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.admissionregistration.v1 import MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding
 
-from components.admission.job_manifests import job_manifests
-from components.admission.rules import TolerationRule
-from scheduling.labels import POOL
+from holdfast.components.admission.job_manifests import job_manifests
+from holdfast.components.admission.rules import TolerationRule
+from holdfast.scheduling.labels import POOL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         MutatingAdmissionPolicySpecArgsDict,
     )
 
-    from components.admission.rules import AdmissionRule, NodeSelection
+    from holdfast.components.admission.rules import AdmissionRule, NodeSelection
 
 
 def capacity_selections(rules: Iterable[AdmissionRule]) -> tuple[NodeSelection, ...]:

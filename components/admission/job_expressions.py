@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from components.admission.expressions import limits, names_in_affinity, selects, text, texts
-from scheduling.labels import FOLLOWS, FOLLOWS_VALUE, GPU_RESOURCE, ON_DEMAND, ORIGINAL, POOL, SPOT
-from scheduling.ladder import FOREVER
+from holdfast.components.admission.expressions import limits, names_in_affinity, selects, text, texts
+from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, GPU_RESOURCE, ON_DEMAND, ORIGINAL, POOL, SPOT
+from holdfast.scheduling.ladder import FOREVER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from components.admission.rules import NodeSelection
+    from holdfast.components.admission.rules import NodeSelection
 
 #: By which a job is Kueue's, who gives its templates the selectors of the flavour they were admitted to.
 QUEUE_NAME: Final = "kueue.x-k8s.io/queue-name"

@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from components.admission.job_expressions import JobKind, variables
-from components.admission.job_patches import as_json_patches
-from components.admission.job_reapplication import reapplication_variables
-from components.admission.jobset_rules import JOBSET, jobset_patches, jobset_repairs
-from components.admission.rayjob_rules import RAYJOB, rayjob_patches, rayjob_repairs
-from components.fallback_policy.definition import API_VERSION, KIND
-from scheduling.labels import LADDER, TRAINING, TRAINING_VALUE
+from holdfast.components.admission.job_expressions import JobKind, variables
+from holdfast.components.admission.job_patches import as_json_patches
+from holdfast.components.admission.job_reapplication import reapplication_variables
+from holdfast.components.admission.jobset_rules import JOBSET, jobset_patches, jobset_repairs
+from holdfast.components.admission.rayjob_rules import RAYJOB, rayjob_patches, rayjob_repairs
+from holdfast.components.fallback_policy.definition import API_VERSION, KIND
+from holdfast.scheduling.labels import LADDER, TRAINING, TRAINING_VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from components.admission.rules import NodeSelection
-    from scheduling.json import Json
+    from holdfast.components.admission.rules import NodeSelection
+    from holdfast.scheduling.json import Json
 
 
 _PATCHES: Final = "patches"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.admission.expressions import text
+from holdfast.components.admission.expressions import text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

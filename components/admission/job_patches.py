@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.admission.expressions import affinity_terms, names, text, texts
-from scheduling.labels import FOLLOWS, FOLLOWS_VALUE, ORIGINAL, POOL
+from holdfast.components.admission.expressions import affinity_terms, names, text, texts
+from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, ORIGINAL, POOL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from components.admission.job_expressions import JobKind
-    from components.admission.rules import NodeSelection
+    from holdfast.components.admission.job_expressions import JobKind
+    from holdfast.components.admission.rules import NodeSelection
 
 
 def below(path: str, steps: str) -> str:

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from components.admission.expressions import text
-from components.admission.job_expressions import QUEUE_NAME
-from components.admission.job_patches import below, labelled, only_if, put, selecting, step
-from scheduling.labels import FOLLOWS, FOLLOWS_VALUE, HELD_FOR, ORIGINAL, POOL, STATE
+from holdfast.components.admission.expressions import text
+from holdfast.components.admission.job_expressions import QUEUE_NAME
+from holdfast.components.admission.job_patches import below, labelled, only_if, put, selecting, step
+from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, HELD_FOR, ORIGINAL, POOL, STATE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from components.admission.job_expressions import JobKind
-    from components.admission.rules import NodeSelection
+    from holdfast.components.admission.job_expressions import JobKind
+    from holdfast.components.admission.rules import NodeSelection
 
 #: The specification of the pods of the template at `i`, as it was.
 _BEFORE: Final = "variables.before[i]"

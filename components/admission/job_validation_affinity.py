@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from components.admission.expressions import affinity_terms, text, texts
-from components.admission.job_validation_text import sentence
-from scheduling.labels import GIVEN_LABEL_PATTERN
-from scheduling.reachability import words
+from holdfast.components.admission.expressions import affinity_terms, text, texts
+from holdfast.components.admission.job_validation_text import sentence
+from holdfast.scheduling.labels import GIVEN_LABEL_PATTERN
+from holdfast.scheduling.reachability import words
 
 LABELS: Final = "variables.labels[i]"
 #: Nothing is known of the labels.

@@ -11,7 +11,7 @@ from pulumi_kubernetes.admissionregistration.v1 import (
     ValidatingAdmissionPolicyBinding,
 )
 
-from components.admission.job_validations import job_validations
+from holdfast.components.admission.job_validations import job_validations
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.admissionregistration.v1 import (
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         ValidatingAdmissionPolicySpecArgsDict,
     )
 
-    from components.admission.rules import AdmissionRule, NodeSelection
+    from holdfast.components.admission.rules import AdmissionRule, NodeSelection
 
 
 @dataclass(frozen=True, kw_only=True)

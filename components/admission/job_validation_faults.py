@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from components.admission.expressions import affinity_terms, text, texts
-from components.admission.job_validation_text import sentence
-from scheduling.labels import CAPACITY_KEYS, POOL, VOLUME_CLAIMS
-from scheduling.reachability import words
+from holdfast.components.admission.expressions import affinity_terms, text, texts
+from holdfast.components.admission.job_validation_text import sentence
+from holdfast.scheduling.labels import CAPACITY_KEYS, POOL, VOLUME_CLAIMS
+from holdfast.scheduling.reachability import words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from components.admission.job_expressions import JobKind
-    from components.admission.rules import NodeSelection
+    from holdfast.components.admission.job_expressions import JobKind
+    from holdfast.components.admission.rules import NodeSelection
 
 _POOLS: Final = f"variables.pools.join({text(', ')})"
 _SPEC: Final = "variables.specs[i]"

@@ -7,21 +7,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from components.admission.expressions import text, texts
-from components.admission.job_validation_affinity import LABELS, UNLABELLED, affinity, is_given
-from components.admission.job_validation_text import amounts, number, said, sentence
-from components.admission.rules import TolerationRule
-from scheduling.labels import GPU_RESOURCE, POOL, SPOT
-from scheduling.ladder import FOREVER
-from scheduling.reachability import words
-from scheduling.reachability.shape import MOST_PODS
-from scheduling.tolerations import REPELLING
+from holdfast.components.admission.expressions import text, texts
+from holdfast.components.admission.job_validation_affinity import LABELS, UNLABELLED, affinity, is_given
+from holdfast.components.admission.job_validation_text import amounts, number, said, sentence
+from holdfast.components.admission.rules import TolerationRule
+from holdfast.scheduling.labels import GPU_RESOURCE, POOL, SPOT
+from holdfast.scheduling.ladder import FOREVER
+from holdfast.scheduling.reachability import words
+from holdfast.scheduling.reachability.shape import MOST_PODS
+from holdfast.scheduling.tolerations import REPELLING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from components.admission.rules import AdmissionRule
-    from scheduling.taints import Taint
+    from holdfast.components.admission.rules import AdmissionRule
+    from holdfast.scheduling.taints import Taint
 
 _TIER: Final = "variables.tiers[i]"
 _FACTS: Final = f"{_TIER}.?facts"

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from components.admission.expressions import text
-from components.admission.job_validation_links import untolerated
-from components.admission.job_validation_text import amounts, number, said
-from scheduling.labels import GPU_RESOURCE
-from scheduling.reachability import words
+from holdfast.components.admission.expressions import text
+from holdfast.components.admission.job_validation_links import untolerated
+from holdfast.components.admission.job_validation_text import amounts, number, said
+from holdfast.scheduling.labels import GPU_RESOURCE
+from holdfast.scheduling.reachability import words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from components.admission.job_expressions import JobKind
+    from holdfast.components.admission.job_expressions import JobKind
 
 _CPU: Final = "cpu"
 _MEMORY: Final = "memory"

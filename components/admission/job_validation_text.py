@@ -7,7 +7,7 @@ from string import Formatter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from scheduling.reachability.words import Words
+    from holdfast.scheduling.reachability.words import Words
 
 
 def said(template: str, **values: str) -> str:

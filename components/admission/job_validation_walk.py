@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from components.admission.expressions import text
-from components.admission.job_validation_links import IS_LAST, capacity, links, together
-from components.admission.job_validation_shapes import title
-from components.admission.job_validation_text import number, said
-from scheduling.labels import ON_DEMAND, SPOT
-from scheduling.ladder import FOREVER
-from scheduling.reachability import words
+from holdfast.components.admission.expressions import text
+from holdfast.components.admission.job_validation_links import IS_LAST, capacity, links, together
+from holdfast.components.admission.job_validation_shapes import title
+from holdfast.components.admission.job_validation_text import number, said
+from holdfast.scheduling.labels import ON_DEMAND, SPOT
+from holdfast.scheduling.ladder import FOREVER
+from holdfast.scheduling.reachability import words
 
 _TIER: Final = "variables.tiers[i]"
 

@@ -8,25 +8,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from components.admission import job_validation_faults as faults
-from components.admission import job_validation_links as links
-from components.admission import job_validation_walk as walk
-from components.admission.expressions import text
-from components.admission.job_expressions import QUEUE_NAME, variables
-from components.admission.job_manifests import Manifest
-from components.admission.job_validation_shapes import jobset_pods, rayjob_pods, shapes
-from components.admission.jobset_rules import JOBSET
-from components.admission.rayjob_rules import RAYJOB
-from components.fallback_policy.definition import API_VERSION, KIND
-from scheduling.holding import CONTROLLER, CONTROLLER_NAMESPACE
-from scheduling.labels import FOLLOWS, FOLLOWS_VALUE, LADDER, RECREATE, TRAINING, TRAINING_VALUE
+from holdfast.components.admission import job_validation_faults as faults
+from holdfast.components.admission import job_validation_links as links
+from holdfast.components.admission import job_validation_walk as walk
+from holdfast.components.admission.expressions import text
+from holdfast.components.admission.job_expressions import QUEUE_NAME, variables
+from holdfast.components.admission.job_manifests import Manifest
+from holdfast.components.admission.job_validation_shapes import jobset_pods, rayjob_pods, shapes
+from holdfast.components.admission.jobset_rules import JOBSET
+from holdfast.components.admission.rayjob_rules import RAYJOB
+from holdfast.components.fallback_policy.definition import API_VERSION, KIND
+from holdfast.scheduling.holding import CONTROLLER, CONTROLLER_NAMESPACE
+from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, LADDER, RECREATE, TRAINING, TRAINING_VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from components.admission.job_expressions import JobKind
-    from components.admission.rules import AdmissionRule, NodeSelection
-    from scheduling.json import Json
+    from holdfast.components.admission.job_expressions import JobKind
+    from holdfast.components.admission.rules import AdmissionRule, NodeSelection
+    from holdfast.scheduling.json import Json
 
 #: What the API server says where a message would be longer than it takes, or could not be made.
 CANNOT: Final = "the job cannot follow the ladder of its namespace"

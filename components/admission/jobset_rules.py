@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from components.admission.expressions import text, texts
-from components.admission.job_expressions import JobKind
-from components.admission.job_originals import json_object, json_of_each, json_plain, json_text, json_texts
-from components.admission.job_patches import (
+from holdfast.components.admission.expressions import text, texts
+from holdfast.components.admission.job_expressions import JobKind
+from holdfast.components.admission.job_originals import (
+    json_object,
+    json_of_each,
+    json_plain,
+    json_text,
+    json_texts,
+)
+from holdfast.components.admission.job_patches import (
     annotated,
     below,
     first_tier,
@@ -17,13 +23,13 @@ from components.admission.job_patches import (
     put,
     selecting,
 )
-from components.admission.job_reapplication import restored, restored_annotations
-from scheduling.ladder import Failures
+from holdfast.components.admission.job_reapplication import restored, restored_annotations
+from holdfast.scheduling.ladder import Failures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from components.admission.rules import NodeSelection
+    from holdfast.components.admission.rules import NodeSelection
 
 JOBSET: Final = JobKind(
     group="jobset.x-k8s.io",

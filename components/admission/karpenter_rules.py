@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.admission.rules import NodeSelection, TolerationRule
-from scheduling import taints
-from scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, POOL, SPOT, CapacityType
+from holdfast.components.admission.rules import NodeSelection, TolerationRule
+from holdfast.scheduling import taints
+from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, POOL, SPOT, CapacityType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from scheduling.pools import Pool
+    from holdfast.scheduling.pools import Pool
 
 #: Karpenter leaves a pod that carries it out of the drain on a spot interruption notice: it would get neither SIGTERM
 #: nor the DisruptionTarget condition, and lose what it trained since its last checkpoint.

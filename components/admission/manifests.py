@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from components.admission.expressions import (
+from holdfast.components.admission.expressions import (
     ASKS_VARIABLE,
     annotation_patch,
     asks,
@@ -13,14 +13,14 @@ from components.admission.expressions import (
     removal_patch,
     toleration_patch,
 )
-from components.admission.rules import AnnotationRule, LabelRule, TolerationRule
-from scheduling.labels import TOLERATES, TRAINING, TRAINING_VALUE
+from holdfast.components.admission.rules import AnnotationRule, LabelRule, TolerationRule
+from holdfast.scheduling.labels import TOLERATES, TRAINING, TRAINING_VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from components.admission.rules import AdmissionRule
-    from scheduling.json import Json, JsonValue
+    from holdfast.components.admission.rules import AdmissionRule
+    from holdfast.scheduling.json import Json, JsonValue
 
 
 def policy_name(rule: AdmissionRule) -> str:

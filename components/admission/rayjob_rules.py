@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from components.admission.expressions import text
-from components.admission.job_expressions import JobKind
-from components.admission.job_originals import json_object, json_of_each, json_plain, json_texts
-from components.admission.job_patches import (
+from holdfast.components.admission.expressions import text
+from holdfast.components.admission.job_expressions import JobKind
+from holdfast.components.admission.job_originals import json_object, json_of_each, json_plain, json_texts
+from holdfast.components.admission.job_patches import (
     annotated,
     below,
     first_tier,
@@ -18,14 +18,14 @@ from components.admission.job_patches import (
     selecting,
     stripped,
 )
-from components.admission.job_reapplication import restored, restored_annotations
-from scheduling.labels import POOL
-from scheduling.ladder import Failures
+from holdfast.components.admission.job_reapplication import restored, restored_annotations
+from holdfast.scheduling.labels import POOL
+from holdfast.scheduling.ladder import Failures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from components.admission.rules import NodeSelection
+    from holdfast.components.admission.rules import NodeSelection
 
 RAYJOB: Final = JobKind(
     group="ray.io",

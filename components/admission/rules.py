@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from scheduling.taints import Taint
+    from holdfast.scheduling.taints import Taint
 
 
 @dataclass(frozen=True, kw_only=True)

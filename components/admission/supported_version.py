@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from scheduling.errors import Problem
+from holdfast.scheduling.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from scheduling.taints import Taint
+    from holdfast.scheduling.taints import Taint
 
 #: The first Kubernetes version that serves MutatingAdmissionPolicy as admissionregistration.k8s.io/v1.
 OLDEST = (1, 36)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from components.admission.rules import LabelRule
+from holdfast.components.admission.rules import LabelRule
 
 #: What AKS's webhook heeds a pod by: it gives no other the token, and tells no other whose identity it has.
 USES_IDENTITY: Final = "azure.workload.identity/use"

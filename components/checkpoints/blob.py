@@ -15,8 +15,8 @@ from pulumi_azure_native.storage import (
     StorageAccount,
 )
 
-from components.checkpoints.blob_names import is_container_name
-from components.network.ordering import tied_to
+from holdfast.components.checkpoints.blob_names import is_container_name
+from holdfast.components.network.ordering import tied_to
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_azure_native.managedidentity import FederatedIdentityCredential, UserAssignedIdentity
 
-from components.iam.azure_assignment import Assignment, AssignmentArgs
-from components.iam.azure_roles import STORAGE_BLOB_DATA_CONTRIBUTOR
-from components.network.ordering import tied_to
+from holdfast.components.iam.azure_assignment import Assignment, AssignmentArgs
+from holdfast.components.iam.azure_roles import STORAGE_BLOB_DATA_CONTRIBUTOR
+from holdfast.components.network.ordering import tied_to
 
 if TYPE_CHECKING:
     from pulumi import Input

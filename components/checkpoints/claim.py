@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.core.v1 import PersistentVolumeClaim
 
-from components.checkpoints.directory import CLAIM, NOMINAL_SIZE, volume_name
+from holdfast.components.checkpoints.directory import CLAIM, NOMINAL_SIZE, volume_name
 
 
 @dataclass(frozen=True, kw_only=True)

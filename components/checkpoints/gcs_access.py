@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_gcp.storage import ManagedFolder, ManagedFolderIamMember
 
-from components.iam.principals import ProjectIdentities
+from holdfast.components.iam.principals import ProjectIdentities
 
 if TYPE_CHECKING:
     from pulumi import Input

@@ -16,7 +16,7 @@ from pulumi_aws.s3 import (
     BucketVersioning,
 )
 
-from components.checkpoints.s3_policies import bucket_policy
+from holdfast.components.checkpoints.s3_policies import bucket_policy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

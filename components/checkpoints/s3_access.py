@@ -9,8 +9,8 @@ from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_aws.eks import PodIdentityAssociation
 from pulumi_aws.iam import Role, RolePolicy
 
-from components.checkpoints.s3_policies import prefix_access
-from components.iam.document import Workload, pod_identity_trust
+from holdfast.components.checkpoints.s3_policies import prefix_access
+from holdfast.components.iam.document import Workload, pod_identity_trust
 
 if TYPE_CHECKING:
     from pulumi import Input

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from components.iam.document import Statement, document
+from holdfast.components.iam.document import Statement, document
 
 
 def bucket_policy(bucket_arn: str) -> str:

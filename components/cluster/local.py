@@ -9,9 +9,9 @@ from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_kubernetes import Provider
 from pulumi_kubernetes.core.v1 import Node
 
-from scheduling.labels import ARCH, CAPACITY_TYPE, ON_DEMAND, OS, SYSTEM, SYSTEM_VALUE, ZONE
-from scheduling.machines import LOCAL_ZONES
-from scheduling.taints import SYSTEM as SYSTEM_TAINT
+from holdfast.scheduling.labels import ARCH, CAPACITY_TYPE, ON_DEMAND, OS, SYSTEM, SYSTEM_VALUE, ZONE
+from holdfast.scheduling.machines import LOCAL_ZONES
+from holdfast.scheduling.taints import SYSTEM as SYSTEM_TAINT
 
 #: kube-apiserver's own default, which no cloud has replaced here by a public address.
 _ISSUER: Final = "https://kubernetes.default.svc.cluster.local"

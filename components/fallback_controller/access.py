@@ -8,7 +8,7 @@ from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.core.v1 import ServiceAccount
 from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 
-from components.fallback_controller.rights import (
+from holdfast.components.fallback_controller.rights import (
     CLUSTER_RULES,
     HOLDING_RULES,
     JOB_RULES,
@@ -17,7 +17,7 @@ from components.fallback_controller.rights import (
     SUBJECT,
     role_ref,
 )
-from scheduling.holding import CONTROLLER, CONTROLLER_NAMESPACE, HOLDING_NAMESPACE
+from holdfast.scheduling.holding import CONTROLLER, CONTROLLER_NAMESPACE, HOLDING_NAMESPACE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pulumi_kubernetes.meta.v1 import ObjectMetaArgsDict
     from pulumi_kubernetes.rbac.v1 import PolicyRuleArgsDict, RoleRefArgsDict, SubjectArgsDict
 
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 
 class ControllerAccess(ComponentResource):

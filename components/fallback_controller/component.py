@@ -11,14 +11,14 @@ from pulumi_kubernetes.core.v1 import Namespace, Service
 from pulumi_kubernetes.policy.v1 import PodDisruptionBudget
 from pulumi_kubernetes.scheduling.v1 import PriorityClass
 
-from components.fallback_controller.access import ControllerAccess
-from components.fallback_controller.pod import (
+from holdfast.components.fallback_controller.access import ControllerAccess
+from holdfast.components.fallback_controller.pod import (
     LABELS,
     deployment_spec,
     disruption_budget_spec,
     metrics_service_spec,
 )
-from scheduling.holding import (
+from holdfast.scheduling.holding import (
     CONTROLLER,
     CONTROLLER_NAMESPACE,
     HOLDING_NAMESPACE,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pulumi_kubernetes.meta.v1 import ObjectMetaArgsDict
     from pulumi_kubernetes.policy.v1 import PodDisruptionBudgetSpecArgsDict
 
-    from components.fallback_controller.image import ControllerImages
+    from holdfast.components.fallback_controller.image import ControllerImages
 
 _POD_SECURITY = {"pod-security.kubernetes.io/enforce": "restricted"}
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from components.operators.placement import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS, apart
-from scheduling.holding import CONTROLLER, CONTROLLER_NAMESPACE, LEASE
+from holdfast.components.operators.placement import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS, apart
+from holdfast.scheduling.holding import CONTROLLER, CONTROLLER_NAMESPACE, LEASE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from components.fallback_controller.image import ControllerImages
-    from scheduling.json import Json
+    from holdfast.components.fallback_controller.image import ControllerImages
+    from holdfast.scheduling.json import Json
 
 #: By which its pods are found, and its program told from a simulated one.
 LABELS: Final[Mapping[str, str]] = {

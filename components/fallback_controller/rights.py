@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from scheduling.holding import CONTROLLER, CONTROLLER_NAMESPACE, LEASE
+from holdfast.scheduling.holding import CONTROLLER, CONTROLLER_NAMESPACE, LEASE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 #: The cluster role that is bound in each training namespace.
 JOBS_ROLE: Final = f"{CONTROLLER}-jobs"

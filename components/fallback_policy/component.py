@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.apiextensions.v1 import CustomResourceDefinition
 
-from components.fallback_policy.definition import DEFINITION, definition_spec
+from holdfast.components.fallback_policy.definition import DEFINITION, definition_spec
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.apiextensions.v1 import CustomResourceDefinitionSpecArgsDict

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.fallback_policy.schema import policy_schema
+from holdfast.components.fallback_policy.schema import policy_schema
 
 if TYPE_CHECKING:
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 GROUP = "holdfast.dev"
 VERSION = "v1alpha1"

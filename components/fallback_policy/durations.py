@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scheduling.durations import LONGEST, PATTERN, format_duration
+from holdfast.scheduling.durations import LONGEST, PATTERN, format_duration
 
 if TYPE_CHECKING:
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 LONGEST_DURATION = len("999999h999999m999999s")
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scheduling.amounts import format_cpu, format_memory
+from holdfast.scheduling.amounts import format_cpu, format_memory
 
 if TYPE_CHECKING:
-    from scheduling.json import Json
-    from scheduling.pool_facts import PoolFacts
-    from scheduling.reachability.facts import MachineRoom
+    from holdfast.scheduling.json import Json
+    from holdfast.scheduling.pool_facts import PoolFacts
+    from holdfast.scheduling.reachability.facts import MachineRoom
 
 
 def facts_object(facts: PoolFacts) -> Json:

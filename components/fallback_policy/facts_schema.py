@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.fallback_policy.texts import LABEL_KEY, LABEL_VALUE, text
-from scheduling.labels import CapacityType
-from scheduling.reachability.rooms import MOST_ROOMS
+from holdfast.components.fallback_policy.texts import LABEL_KEY, LABEL_VALUE, text
+from holdfast.scheduling.labels import CapacityType
+from holdfast.scheduling.reachability.rooms import MOST_ROOMS
 
 if TYPE_CHECKING:
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 MOST_LABELS = 16
 MOST_TAINTS = 16

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.fallback_policy.facts import facts_object
-from scheduling.amounts import format_cpu, format_memory
-from scheduling.durations import format_duration
+from holdfast.components.fallback_policy.facts import facts_object
+from holdfast.scheduling.amounts import format_cpu, format_memory
+from holdfast.scheduling.durations import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import timedelta
 
-    from scheduling.json import Json, JsonValue
-    from scheduling.ladder import Ladder, Tier
-    from scheduling.pool_facts import PoolFacts
-    from scheduling.reachability.shape import Shape
+    from holdfast.scheduling.json import Json, JsonValue
+    from holdfast.scheduling.ladder import Ladder, Tier
+    from holdfast.scheduling.pool_facts import PoolFacts
+    from holdfast.scheduling.reachability.shape import Shape
 
 
 def ladder_spec(

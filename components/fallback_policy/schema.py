@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.fallback_policy.durations import duration
-from components.fallback_policy.shapes_schema import shapes_schema
-from components.fallback_policy.status_schema import status_schema
-from components.fallback_policy.tier_schema import MOST_TIERS, tier_schema, tiers_rules
-from scheduling.labels import LADDER
-from scheduling.ladder import FOREVER, MOST_FAILURES, Failures
+from holdfast.components.fallback_policy.durations import duration
+from holdfast.components.fallback_policy.shapes_schema import shapes_schema
+from holdfast.components.fallback_policy.status_schema import status_schema
+from holdfast.components.fallback_policy.tier_schema import MOST_TIERS, tier_schema, tiers_rules
+from holdfast.scheduling.labels import LADDER
+from holdfast.scheduling.ladder import FOREVER, MOST_FAILURES, Failures
 
 if TYPE_CHECKING:
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 __all__ = ["MOST_TIERS", "policy_schema"]
 

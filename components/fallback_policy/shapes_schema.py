@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.fallback_policy.texts import DNS_LABEL
-from scheduling.amounts import CPU_PATTERN, MEMORY_PATTERN
-from scheduling.shapes import LONGEST_ACCELERATOR, MOST_GPUS, MOST_SHAPES, WIDEST_GANG
+from holdfast.components.fallback_policy.texts import DNS_LABEL
+from holdfast.scheduling.amounts import CPU_PATTERN, MEMORY_PATTERN
+from holdfast.scheduling.shapes import LONGEST_ACCELERATOR, MOST_GPUS, MOST_SHAPES, WIDEST_GANG
 
 if TYPE_CHECKING:
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 _LONGEST_AMOUNT = 20
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.fallback_policy.texts import DNS_LABEL, text
-from components.fallback_policy.tier_schema import MOST_TIERS
+from holdfast.components.fallback_policy.texts import DNS_LABEL, text
+from holdfast.components.fallback_policy.tier_schema import MOST_TIERS
 
 if TYPE_CHECKING:
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 MOST_PROBLEMS = 16
 

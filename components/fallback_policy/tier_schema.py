@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.fallback_policy.durations import duration
-from components.fallback_policy.facts_schema import facts_schema
-from components.fallback_policy.texts import DNS_LABEL, text
-from scheduling.labels import POOL
-from scheduling.ladder import FOREVER, MOST_FAILURES
+from holdfast.components.fallback_policy.durations import duration
+from holdfast.components.fallback_policy.facts_schema import facts_schema
+from holdfast.components.fallback_policy.texts import DNS_LABEL, text
+from holdfast.scheduling.labels import POOL
+from holdfast.scheduling.ladder import FOREVER, MOST_FAILURES
 
 if TYPE_CHECKING:
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 MOST_TIERS = 16
 _LONGEST_CLUSTER = 253

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_azure_native.authorization import RoleAssignment
 
-from components.iam.azure_roles import assignment_name, role_definition_id
+from holdfast.components.iam.azure_roles import assignment_name, role_definition_id
 
 if TYPE_CHECKING:
     from pulumi import Input

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from scheduling.json import Json, JsonValue
+    from holdfast.scheduling.json import Json, JsonValue
 
 #: Operator → condition key → the value or values it is held against.
 Conditions: TypeAlias = Mapping[str, Mapping[str, "str | Sequence[str]"]]

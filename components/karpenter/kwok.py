@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 from pulumi import ComponentResource, ResourceOptions
 
-from components.karpenter.kwok_values import MARKET, MARKET_FILE, kwok_karpenter_values
-from components.karpenter.simulated_market import fingerprint, instance_types_file
-from components.operators.charted_operator import ChartedOperator, ChartedOperatorArgs
+from holdfast.components.karpenter.kwok_values import MARKET, MARKET_FILE, kwok_karpenter_values
+from holdfast.components.karpenter.simulated_market import fingerprint, instance_types_file
+from holdfast.components.operators.charted_operator import ChartedOperator, ChartedOperatorArgs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from scheduling.machines import Machine
+    from holdfast.scheduling.machines import Machine
 
 NAMESPACE: Final = "karpenter"
 

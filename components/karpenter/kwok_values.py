@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from components.operators.placement import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS
+from holdfast.components.operators.placement import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS
 
 if TYPE_CHECKING:
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 #: The ConfigMap with what is sold, and its file.
 MARKET: Final = "instance-types"

@@ -6,13 +6,13 @@ import json
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-from scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, ZONE, CapacityType
+from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, ZONE, CapacityType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from scheduling.json import Json
-    from scheduling.machines import Machine
+    from holdfast.scheduling.json import Json
+    from holdfast.scheduling.machines import Machine
 
 #: A spot machine's price as a share of the on-demand one, as in the cost model: spot is bought at 10 %.
 SPOT_SHARE: Final = 0.1

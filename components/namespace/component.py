@@ -10,10 +10,10 @@ from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.core.v1 import ConfigMap, Namespace, ResourceQuota, ServiceAccount
 from pulumi_kubernetes.rbac.v1 import RoleBinding
 
-from components.fallback_controller.rights import JOBS_ROLE, SUBJECT, role_ref
-from components.fallback_policy.definition import API_VERSION, KIND
-from components.fallback_policy.ladder import ladder_spec
-from scheduling.labels import GPU_RESOURCE, LADDER, TRAINING, TRAINING_VALUE
+from holdfast.components.fallback_controller.rights import JOBS_ROLE, SUBJECT, role_ref
+from holdfast.components.fallback_policy.definition import API_VERSION, KIND
+from holdfast.components.fallback_policy.ladder import ladder_spec
+from holdfast.scheduling.labels import GPU_RESOURCE, LADDER, TRAINING, TRAINING_VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from pulumi_kubernetes.meta.v1 import ObjectMetaArgsDict
     from pulumi_kubernetes.rbac.v1 import RoleRefArgsDict, SubjectArgsDict
 
-    from scheduling.ladder import Ladder
-    from scheduling.pool_facts import PoolFacts
-    from scheduling.quotas import Quota
-    from scheduling.reachability.shape import Shape
+    from holdfast.scheduling.ladder import Ladder
+    from holdfast.scheduling.pool_facts import PoolFacts
+    from holdfast.scheduling.quotas import Quota
+    from holdfast.scheduling.reachability.shape import Shape
 
 #: The service account that training pods name; each cloud binds it to the namespace's checkpoints alone.
 SERVICE_ACCOUNT = "trainer"

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Literal
 
 from pulumi import ComponentResource, Output, ResourceOptions
 
-from components.network.cidrs import plan_subnets
-from components.network.nat import NatEgress, NatEgressArgs
-from components.network.ordering import tied_to
-from components.network.private_vpc import PrivateVpc, PrivateVpcArgs
+from holdfast.components.network.cidrs import plan_subnets
+from holdfast.components.network.nat import NatEgress, NatEgressArgs
+from holdfast.components.network.ordering import tied_to
+from holdfast.components.network.private_vpc import PrivateVpc, PrivateVpcArgs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_azure_native.network import Subnet, VirtualNetwork
 
-from components.network.azure_nat import AzureNat, AzureNatArgs
-from components.network.ordering import tied_to
+from holdfast.components.network.azure_nat import AzureNat, AzureNatArgs
+from holdfast.components.network.ordering import tied_to
 
 if TYPE_CHECKING:
     from pulumi import Input
 
-    from components.network.azure_contract import Outbound
+    from holdfast.components.network.azure_contract import Outbound
 
 #: The name of the subnet within its network, so it needs no stack's name.
 NODES_SUBNET: Final = "nodes"

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from components.network.azure_contract import Outbound
+from holdfast.components.network.azure_contract import Outbound
 
 
 @dataclass(frozen=True, kw_only=True)

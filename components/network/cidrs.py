@@ -6,7 +6,7 @@ from ipaddress import AddressValueError, IPv4Network, NetmaskValueError
 from itertools import islice
 from typing import Final
 
-from scheduling.errors import Problem
+from holdfast.scheduling.errors import Problem
 
 #: EKS refuses a cluster in one zone; no region has more than six.
 FEWEST_ZONES: Final = 2

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pulumi import ComponentResource, Input, ResourceOptions
 from pulumi_aws import ec2, vpc
 
-from components.network.services import ISOLATED_SERVICES, interface_service
+from holdfast.components.network.services import ISOLATED_SERVICES, interface_service
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_gcp.compute import Network, Subnetwork
 
-from components.network.cloud_nat import CloudNat, CloudNatArgs
-from components.network.ordering import tied_to
+from holdfast.components.network.cloud_nat import CloudNat, CloudNatArgs
+from holdfast.components.network.ordering import tied_to
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

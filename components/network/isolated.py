@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from pulumi import ComponentResource, Output, ResourceOptions
 
-from components.network.endpoints import InterfaceEndpoints, InterfaceEndpointsArgs
-from components.network.ordering import tied_to
-from components.network.private_vpc import PrivateVpc, PrivateVpcArgs
+from holdfast.components.network.endpoints import InterfaceEndpoints, InterfaceEndpointsArgs
+from holdfast.components.network.ordering import tied_to
+from holdfast.components.network.private_vpc import PrivateVpc, PrivateVpcArgs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from pulumi import ComponentResource, Output, Resource, ResourceOptions
 from pulumi_aws import ec2
 
-from components.network.cidrs import plan_subnets
-from components.network.services import s3_service
+from holdfast.components.network.cidrs import plan_subnets
+from holdfast.components.network.services import s3_service
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,11 +10,11 @@ from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.core.v1 import ConfigMap, Namespace
 from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs
 
-from components.operators.chart_source import chart_reference, crd_chart
-from components.operators.repository import repository_opts
+from holdfast.components.operators.chart_source import chart_reference, crd_chart
+from holdfast.components.operators.repository import repository_opts
 
 if TYPE_CHECKING:
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 #: A controller whose image is pulled on a fresh node is up well within this many seconds.
 _TIMEOUT: Final = 600

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from pulumi import ComponentResource, ResourceOptions
 
-from components.operators.charted_operator import ChartedOperator, ChartedOperatorArgs
-from components.operators.jobset import jobset_values
-from components.operators.kuberay import kuberay_values
+from holdfast.components.operators.charted_operator import ChartedOperator, ChartedOperatorArgs
+from holdfast.components.operators.jobset import jobset_values
+from holdfast.components.operators.kuberay import kuberay_values
 
 
 @dataclass(frozen=True, kw_only=True)

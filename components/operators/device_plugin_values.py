@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from components.operators.eks_registry import eks_registry
-from components.operators.images import image
-from scheduling.labels import EFA_NODE, EFA_NODE_VALUE, GPU_NODE, GPU_NODE_VALUE
+from holdfast.components.operators.eks_registry import eks_registry
+from holdfast.components.operators.images import image
+from holdfast.scheduling.labels import EFA_NODE, EFA_NODE_VALUE, GPU_NODE, GPU_NODE_VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 # A node that keeps its plugin out offers no devices: the plugin goes wherever its hardware is.
 _EVERY_TAINT: Final[Sequence[Json]] = ({"operator": "Exists"},)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs
 
-from components.operators.chart_source import chart_reference
-from components.operators.device_plugin_values import efa_values, nvidia_values
-from components.operators.repository import repository_opts
+from holdfast.components.operators.chart_source import chart_reference
+from holdfast.components.operators.device_plugin_values import efa_values, nvidia_values
+from holdfast.components.operators.repository import repository_opts
 
 if TYPE_CHECKING:
-    from components.operators.chart_source import ChartReference
-    from scheduling.json import Json
+    from holdfast.components.operators.chart_source import ChartReference
+    from holdfast.scheduling.json import Json
 
 #: Beside the cluster's own agents of each node, where pods may always have the priority that these have.
 NAMESPACE: Final = "kube-system"

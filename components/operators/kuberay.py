@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from components.operators.images import image
-from components.operators.placement import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS, apart
+from holdfast.components.operators.images import image
+from holdfast.components.operators.placement import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS, apart
 
 if TYPE_CHECKING:
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 # What the chart labels its pods with.
 _PODS: Final = {"app.kubernetes.io/name": "kuberay-operator"}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from scheduling.labels import SYSTEM, SYSTEM_VALUE, ZONE
-from scheduling.taints import SYSTEM as SYSTEM_TAINT
+from holdfast.scheduling.labels import SYSTEM, SYSTEM_VALUE, ZONE
+from holdfast.scheduling.taints import SYSTEM as SYSTEM_TAINT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 SYSTEM_NODE_SELECTOR: Final[Mapping[str, str]] = {SYSTEM: SYSTEM_VALUE}
 

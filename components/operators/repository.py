@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pulumi_kubernetes.helm.v3 import RepositoryOptsArgs
 
 if TYPE_CHECKING:
-    from components.operators.chart_source import ChartReference
+    from holdfast.components.operators.chart_source import ChartReference
 
 
 def repository_opts(reference: ChartReference) -> RepositoryOptsArgs | None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_azure_native.containerservice import AgentPool
 
-from components.pools.aks_names import agent_pool_name
-from components.pools.node_pool import node_labels
-from scheduling.labels import AKS_SCALE_SET_PRIORITY, AKS_SPOT_VALUE, CAPACITY_TYPE, CapacityType
-from scheduling.taints import aks_pool_taints
+from holdfast.components.pools.aks_names import agent_pool_name
+from holdfast.components.pools.node_pool import node_labels
+from holdfast.scheduling.labels import AKS_SCALE_SET_PRIORITY, AKS_SPOT_VALUE, CAPACITY_TYPE, CapacityType
+from holdfast.scheduling.taints import aks_pool_taints
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pulumi import Input
     from pulumi_azure_native.containerservice import AgentPoolUpgradeSettingsArgsDict
 
-    from scheduling.machines import Machine
-    from scheduling.pools import Pool
+    from holdfast.scheduling.machines import Machine
+    from holdfast.scheduling.pools import Pool
 
 #: What AKS takes for no other end than the on-demand price: a machine goes when Azure wants it back, never for its price.
 NO_CAP: Final = -1.0

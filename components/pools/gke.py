@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_gcp.container import NodePool
 
-from components.pools.gke_node_config import node_config
-from scheduling.labels import CapacityType
-from scheduling.machines import can_be_placed_compactly
+from holdfast.components.pools.gke_node_config import node_config
+from holdfast.scheduling.labels import CapacityType
+from holdfast.scheduling.machines import can_be_placed_compactly
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from pulumi import Input
     from pulumi_gcp.container import NodePoolUpgradeSettingsArgsDict
 
-    from scheduling.machines import Machine
-    from scheduling.pools import Pool
+    from holdfast.scheduling.machines import Machine
+    from holdfast.scheduling.pools import Pool
 
 #: `surge`: node by node in place, for machines of which there are no more to be had. `blue-green`: a second set of nodes
 #: is bought first, and all pods move at once.

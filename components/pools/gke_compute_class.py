@@ -11,8 +11,8 @@ from pulumi_kubernetes.apiextensions import CustomResource
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from scheduling.json import Json
-    from scheduling.pools import Pool
+    from holdfast.scheduling.json import Json
+    from holdfast.scheduling.pools import Pool
 
 #: GKE's own classes are called so.
 _RESERVED: Final = ("gke", "autopilot")

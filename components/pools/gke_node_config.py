@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from scheduling.labels import COMPUTE_CLASS, POOL, CapacityType
-from scheduling.machines import boot_disk_of
-from scheduling.taints import gke_pool_taints
+from holdfast.scheduling.labels import COMPUTE_CLASS, POOL, CapacityType
+from holdfast.scheduling.machines import boot_disk_of
+from holdfast.scheduling.taints import gke_pool_taints
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         NodePoolNodeConfigTaintArgsDict,
     )
 
-    from components.pools.gke import GkePoolArgs
+    from holdfast.components.pools.gke import GkePoolArgs
 
 #: What a node may do is decided by its service account's roles alone.
 _SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 from pulumi import ComponentResource, CustomTimeouts, ResourceOptions
 from pulumi_kubernetes.apiextensions import CustomResource
 
-from components.pools.node_pool import node_pool_spec
+from holdfast.components.pools.node_pool import node_pool_spec
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from components.pools.node_class import NodeClass
-    from scheduling.machines import Machine
-    from scheduling.pools import Pool
+    from holdfast.components.pools.node_class import NodeClass
+    from holdfast.scheduling.machines import Machine
+    from holdfast.scheduling.pools import Pool
 
 #: The deletion of a NodePool is that of its last node: its pods have 10 min to leave, and a machine with eight GPUs
 #: takes several more to shut down.

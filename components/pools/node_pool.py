@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from scheduling.labels import (
+from holdfast.scheduling.labels import (
     ARCH,
     CAPACITY_TYPE,
     EFA_NODE,
@@ -21,10 +21,10 @@ from scheduling.labels import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from components.pools.node_class import NodeClass
-    from scheduling.json import Json
-    from scheduling.machines import Machine
-    from scheduling.pools import Pool
+    from holdfast.components.pools.node_class import NodeClass
+    from holdfast.scheduling.json import Json
+    from holdfast.scheduling.machines import Machine
+    from holdfast.scheduling.pools import Pool
 
 #: How long a node's pods have to leave it before they are taken away. Without an end, one disruption budget that
 #: allows no eviction would keep a node, and with it `destroy`, for ever.

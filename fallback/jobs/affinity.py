@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fallback.jobs.values import mapping, objects, text
-from scheduling.labels import CAPACITY_KEYS, POOL
+from holdfast.fallback.jobs.values import mapping, objects, text
+from holdfast.scheduling.labels import CAPACITY_KEYS, POOL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 
 def pinned_by_affinity(pod_specs: Iterable[Json], kind: str) -> str | None:

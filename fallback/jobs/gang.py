@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fallback.jobs.nodes import NodeState, state_of_node
-from fallback.jobs.pods import bound_at, has_ended, has_started, is_terminating, node_of
+from holdfast.fallback.jobs.nodes import NodeState, state_of_node
+from holdfast.fallback.jobs.pods import bound_at, has_ended, has_started, is_terminating, node_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from fallback.jobs.snapshot import Snapshot
-    from scheduling.json import Json
+    from holdfast.fallback.jobs.snapshot import Snapshot
+    from holdfast.scheduling.json import Json
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from fallback.jobs import writes
-from fallback.jobs.affinity import pinned_by_affinity
-from fallback.jobs.gang import placement_of
-from fallback.jobs.jobset_gang import (
+from holdfast.fallback.jobs import writes
+from holdfast.fallback.jobs.affinity import pinned_by_affinity
+from holdfast.fallback.jobs.gang import placement_of
+from holdfast.fallback.jobs.jobset_gang import (
     has_failed,
     is_complete,
     pods_expected,
@@ -16,17 +16,17 @@ from fallback.jobs.jobset_gang import (
     replicated_jobs,
     will_fail,
 )
-from fallback.jobs.jobset_template import placement_of_child, selecting_pool
-from fallback.jobs.memory import settled
-from fallback.jobs.notices import ends_well_when_stopped, standing
-from fallback.jobs.outcomes import cause_of_end
-from fallback.jobs.pods import is_terminating
-from fallback.jobs.selection import placement_of as placement_in
-from fallback.jobs.selection import pool_of
-from fallback.jobs.shapes import shape_of
-from fallback.jobs.sight import first_sight
-from fallback.jobs.snapshot import JobKey
-from fallback.jobs.values import (
+from holdfast.fallback.jobs.jobset_template import placement_of_child, selecting_pool
+from holdfast.fallback.jobs.memory import settled
+from holdfast.fallback.jobs.notices import ends_well_when_stopped, standing
+from holdfast.fallback.jobs.outcomes import cause_of_end
+from holdfast.fallback.jobs.pods import is_terminating
+from holdfast.fallback.jobs.selection import placement_of as placement_in
+from holdfast.fallback.jobs.selection import pool_of
+from holdfast.fallback.jobs.shapes import shape_of
+from holdfast.fallback.jobs.sight import first_sight
+from holdfast.fallback.jobs.snapshot import JobKey
+from holdfast.fallback.jobs.values import (
     condition_of,
     count,
     mapping,
@@ -38,18 +38,18 @@ from fallback.jobs.values import (
     text,
     uid_of,
 )
-from fallback.ladder.observation import Outcome
+from holdfast.fallback.state_machine.observation import Outcome
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from fallback.jobs.memory import JobMemory
-    from fallback.jobs.snapshot import Snapshot
-    from fallback.jobs.succession import Succession
-    from fallback.ladder.actions import Recreate, Resume, Suspend
-    from fallback.ladder.observation import Observation
-    from fallback.ladder.report import Report
-    from scheduling.json import Json
+    from holdfast.fallback.jobs.memory import JobMemory
+    from holdfast.fallback.jobs.snapshot import Snapshot
+    from holdfast.fallback.jobs.succession import Succession
+    from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
+    from holdfast.fallback.state_machine.observation import Observation
+    from holdfast.fallback.state_machine.report import Report
+    from holdfast.scheduling.json import Json
 
 _NAME: Final = "jobset.sigs.k8s.io/jobset-name"
 _UID: Final = "jobset.sigs.k8s.io/jobset-uid"

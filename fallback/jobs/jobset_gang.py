@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fallback.jobs.selection import followers
-from fallback.jobs.values import condition_of, count, mapping, metadata_of, objects, text
+from holdfast.fallback.jobs.selection import followers
+from holdfast.fallback.jobs.values import condition_of, count, mapping, metadata_of, objects, text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 REPLICATED_JOB: Final = "jobset.sigs.k8s.io/replicatedjob-name"
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fallback.jobs.jobset_gang import replicated_jobs
-from fallback.jobs.selection import placement_of, selecting
-from fallback.jobs.values import mapping, uid_of
+from holdfast.fallback.jobs.jobset_gang import replicated_jobs
+from holdfast.fallback.jobs.selection import placement_of, selecting
+from holdfast.fallback.jobs.values import mapping, uid_of
 
 if TYPE_CHECKING:
-    from scheduling.json import Json, JsonValue
+    from holdfast.scheduling.json import Json, JsonValue
 
 
 def selecting_pool(job: Json, pool: str, *, hold: bool) -> Json:

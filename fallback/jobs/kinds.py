@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
-from fallback.jobs.jobset import JobSetKind
-from fallback.jobs.rayjob import RayJobKind
+from holdfast.fallback.jobs.jobset import JobSetKind
+from holdfast.fallback.jobs.rayjob import RayJobKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fallback.jobs.memory import JobMemory
-    from fallback.jobs.snapshot import JobKey, Snapshot
-    from fallback.jobs.succession import Succession
-    from fallback.ladder.actions import Recreate, Resume, Suspend
-    from fallback.ladder.observation import Observation
-    from scheduling.json import Json
+    from holdfast.fallback.jobs.memory import JobMemory
+    from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
+    from holdfast.fallback.jobs.succession import Succession
+    from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
+    from holdfast.fallback.state_machine.observation import Observation
+    from holdfast.scheduling.json import Json
 
 
 class JobKind(Protocol):

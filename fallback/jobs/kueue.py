@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fallback.jobs.values import mapping, metadata_of, objects, text, uid_of
+from holdfast.fallback.jobs.values import mapping, metadata_of, objects, text, uid_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 QUEUE: Final = "kueue.x-k8s.io/queue-name"
 # A job whose reconciliation is handed to another cluster's operator, by Kueue.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fallback.jobs.memory import NOTICE, records
-from fallback.ladder.observation import Cause, Loss
+from holdfast.fallback.jobs.memory import NOTICE, records
+from holdfast.fallback.state_machine.observation import Cause, Loss
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from fallback.jobs.memory import JobMemory, PodRecord
+    from holdfast.fallback.jobs.memory import JobMemory, PodRecord
 
 
 def losses_in(memory: JobMemory) -> tuple[Loss, ...]:

@@ -6,17 +6,17 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from fallback.jobs.nodes import NodeState, state_of_node
-from fallback.jobs.pods import Ending, ending_of, node_of, pool_selected_by
-from fallback.jobs.values import mapping, metadata_of, moment, name_of, text, uid_of
-from fallback.ladder.observation import Part
+from holdfast.fallback.jobs.nodes import NodeState, state_of_node
+from holdfast.fallback.jobs.pods import Ending, ending_of, node_of, pool_selected_by
+from holdfast.fallback.jobs.values import mapping, metadata_of, moment, name_of, text, uid_of
+from holdfast.fallback.state_machine.observation import Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
 
-    from fallback.jobs.snapshot import Snapshot
-    from scheduling.json import Json
+    from holdfast.fallback.jobs.snapshot import Snapshot
+    from holdfast.scheduling.json import Json
 
 # Longer than any outage window that makes sense: what is older has long been counted, and is kept in the job's state.
 KEPT: Final = timedelta(hours=1)

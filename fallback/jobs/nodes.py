@@ -5,12 +5,12 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from fallback.jobs.values import condition_of, mapping, metadata_of, name_of, objects, text
+from holdfast.fallback.jobs.values import condition_of, mapping, metadata_of, name_of, objects, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 
 class NodeState(StrEnum):

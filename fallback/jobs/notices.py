@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fallback.jobs.memory import records
-from fallback.ladder.report import Report
+from holdfast.fallback.jobs.memory import records
+from holdfast.fallback.state_machine.report import Report
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fallback.jobs.memory import JobMemory
+    from holdfast.fallback.jobs.memory import JobMemory
 
 _NAMED: Final = 3
 

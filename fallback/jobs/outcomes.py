@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fallback.jobs.losses import losses_in
-from fallback.jobs.memory import NOTICE
-from fallback.ladder.observation import Cause
+from holdfast.fallback.jobs.losses import losses_in
+from holdfast.fallback.jobs.memory import NOTICE
+from holdfast.fallback.state_machine.observation import Cause
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from fallback.jobs.memory import JobMemory
+    from holdfast.fallback.jobs.memory import JobMemory
 
 
 def cause_of_end(memory: JobMemory, at: datetime | None) -> Cause | None:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from fallback.jobs.values import condition_of, count, mapping, metadata_of, moment, objects, text
-from scheduling.labels import POOL
+from holdfast.fallback.jobs.values import condition_of, count, mapping, metadata_of, moment, objects, text
+from holdfast.scheduling.labels import POOL
 
 if TYPE_CHECKING:
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 # A kubelet that evicts for want of memory or disk says "Evicted"; the program asked for too little, whatever the node.
 _PRESSURE: Final = "Evicted"

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
-from fallback.jobs import writes
-from fallback.jobs.affinity import pinned_by_affinity
-from fallback.jobs.gang import placement_of
-from fallback.jobs.memory import settled
-from fallback.jobs.notices import ends_well_when_stopped, standing
-from fallback.jobs.outcomes import cause_of_end
-from fallback.jobs.rayjob_failures import attempt_notice, failed_attempts_as_losses, recorded
-from fallback.jobs.rayjob_gang import cluster_spec, group_of, head_pod_spec, worker_groups
-from fallback.jobs.rayjob_head import head_silent_since
-from fallback.jobs.rayjob_pods import own_pods, rayjob_of_child, rayjob_of_pod
-from fallback.jobs.rayjob_status import (
+from holdfast.fallback.jobs import writes
+from holdfast.fallback.jobs.affinity import pinned_by_affinity
+from holdfast.fallback.jobs.gang import placement_of
+from holdfast.fallback.jobs.memory import settled
+from holdfast.fallback.jobs.notices import ends_well_when_stopped, standing
+from holdfast.fallback.jobs.outcomes import cause_of_end
+from holdfast.fallback.jobs.rayjob_failures import attempt_notice, failed_attempts_as_losses, recorded
+from holdfast.fallback.jobs.rayjob_gang import cluster_spec, group_of, head_pod_spec, worker_groups
+from holdfast.fallback.jobs.rayjob_head import head_silent_since
+from holdfast.fallback.jobs.rayjob_pods import own_pods, rayjob_of_child, rayjob_of_pod
+from holdfast.fallback.jobs.rayjob_status import (
     SUSPENDED,
     deployment_status,
     ended_at,
@@ -24,22 +24,22 @@ from fallback.jobs.rayjob_status import (
     never_suspendable,
     outcome_of,
 )
-from fallback.jobs.rayjob_successor import can_have_successor, succeeded, successor
-from fallback.jobs.selection import pool_of, selecting, selector_of
-from fallback.jobs.shapes import shape_of
-from fallback.jobs.sight import first_sight
-from fallback.jobs.succession import Succession
-from fallback.jobs.values import mapping, uid_of
-from fallback.ladder.observation import Outcome
-from scheduling.labels import CAPACITY_KEYS
+from holdfast.fallback.jobs.rayjob_successor import can_have_successor, succeeded, successor
+from holdfast.fallback.jobs.selection import pool_of, selecting, selector_of
+from holdfast.fallback.jobs.shapes import shape_of
+from holdfast.fallback.jobs.sight import first_sight
+from holdfast.fallback.jobs.succession import Succession
+from holdfast.fallback.jobs.values import mapping, uid_of
+from holdfast.fallback.state_machine.observation import Outcome
+from holdfast.scheduling.labels import CAPACITY_KEYS
 
 if TYPE_CHECKING:
-    from fallback.jobs.memory import JobMemory
-    from fallback.jobs.snapshot import JobKey, Snapshot
-    from fallback.ladder.actions import Recreate, Resume, Suspend
-    from fallback.ladder.observation import Observation
-    from fallback.ladder.report import Report
-    from scheduling.json import Json
+    from holdfast.fallback.jobs.memory import JobMemory
+    from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
+    from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
+    from holdfast.fallback.state_machine.observation import Observation
+    from holdfast.fallback.state_machine.report import Report
+    from holdfast.scheduling.json import Json
 
 
 class RayJobKind:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from fallback.jobs.memory import KEPT, FailedAttempt
-from fallback.jobs.notices import standing
-from fallback.jobs.rayjob_status import failed_attempts
-from fallback.jobs.values import mapping, text, uid_of
-from fallback.ladder.observation import Cause, Loss, Part
+from holdfast.fallback.jobs.memory import KEPT, FailedAttempt
+from holdfast.fallback.jobs.notices import standing
+from holdfast.fallback.jobs.rayjob_status import failed_attempts
+from holdfast.fallback.jobs.values import mapping, text, uid_of
+from holdfast.fallback.state_machine.observation import Cause, Loss, Part
 
 if TYPE_CHECKING:
-    from fallback.jobs.memory import RayMemory
-    from fallback.jobs.snapshot import Snapshot
-    from fallback.ladder.report import Report
-    from scheduling.json import Json
+    from holdfast.fallback.jobs.memory import RayMemory
+    from holdfast.fallback.jobs.snapshot import Snapshot
+    from holdfast.fallback.state_machine.report import Report
+    from holdfast.scheduling.json import Json
 
 # It did not begin to run in time: for want of nodes or of an image, which other clocks measure. No failure of its own.
 _NOT_BEGUN: Final = "PreRunningDeadlineExceeded"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fallback.jobs.selection import followers
-from fallback.jobs.values import count, mapping, metadata_of, objects, text
+from holdfast.fallback.jobs.selection import followers
+from holdfast.fallback.jobs.values import count, mapping, metadata_of, objects, text
 
 if TYPE_CHECKING:
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 GROUP: Final = "ray.io/group"
 _UNBOUNDED: Final = 2**31 - 1

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fallback.jobs.memory import part_of
-from fallback.jobs.nodes import NodeState, state_of_node
-from fallback.jobs.pods import has_ended, is_ready, is_terminating, node_of
-from fallback.jobs.rayjob_status import RUNNING, deployment_status
-from fallback.ladder.observation import Part
+from holdfast.fallback.jobs.memory import part_of
+from holdfast.fallback.jobs.nodes import NodeState, state_of_node
+from holdfast.fallback.jobs.pods import has_ended, is_ready, is_terminating, node_of
+from holdfast.fallback.jobs.rayjob_status import RUNNING, deployment_status
+from holdfast.fallback.state_machine.observation import Part
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from fallback.jobs.memory import RayMemory
-    from fallback.jobs.snapshot import Snapshot
-    from scheduling.json import Json
+    from holdfast.fallback.jobs.memory import RayMemory
+    from holdfast.fallback.jobs.snapshot import Snapshot
+    from holdfast.scheduling.json import Json
 
 
 def head_silent_since(memory: RayMemory, seen: Snapshot) -> datetime | None:

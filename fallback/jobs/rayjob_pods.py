@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from fallback.jobs.snapshot import JobKey
-from fallback.jobs.values import mapping, metadata_of, name_of, namespace_of, owner_of, text, uid_of
+from holdfast.fallback.jobs.snapshot import JobKey
+from holdfast.fallback.jobs.values import mapping, metadata_of, name_of, namespace_of, owner_of, text, uid_of
 
 if TYPE_CHECKING:
-    from fallback.jobs.snapshot import Snapshot
-    from scheduling.json import Json
+    from holdfast.fallback.jobs.snapshot import Snapshot
+    from holdfast.scheduling.json import Json
 
 _KIND: Final = "RayJob"
 _CLUSTER: Final = "ray.io/cluster"

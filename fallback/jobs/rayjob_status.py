@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fallback.jobs.values import count, mapping, moment, text
-from fallback.ladder.observation import Outcome
+from holdfast.fallback.jobs.values import count, mapping, moment, text
+from holdfast.fallback.state_machine.observation import Outcome
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 RUNNING: Final = "Running"
 SUSPENDED: Final = "Suspended"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fallback.jobs.values import mapping, metadata_of, name_of, namespace_of, owner_of, text, uid_of
-from scheduling.labels import RECREATE, STATE
+from holdfast.fallback.jobs.values import mapping, metadata_of, name_of, namespace_of, owner_of, text, uid_of
+from holdfast.scheduling.labels import RECREATE, STATE
 
 if TYPE_CHECKING:
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 # On one that has a successor: its name. On the successor: the name of the first of the line.
 SUCCESSOR: Final = "fallback.holdfast.dev/successor"

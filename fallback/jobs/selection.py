@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fallback.holding.placeholders import hold_toleration
-from fallback.jobs.values import mapping, metadata_of, objects, text
-from scheduling.labels import CAPACITY_KEYS, FOLLOWS, FOLLOWS_VALUE, HELD_FOR, POOL
+from holdfast.fallback.jobs.values import mapping, metadata_of, objects, text
+from holdfast.fallback.reservations.placeholders import hold_toleration
+from holdfast.scheduling.labels import CAPACITY_KEYS, FOLLOWS, FOLLOWS_VALUE, HELD_FOR, POOL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from scheduling.json import Json, JsonValue
+    from holdfast.scheduling.json import Json, JsonValue
 
 
 def followers(templates: Sequence[Json]) -> tuple[bool, ...]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from fallback.holding.shape import PodShape
-from fallback.jobs.values import mapping, objects
-from scheduling.labels import HELD_FOR
-from scheduling.quantities import format_quantity, parse_quantity
+from holdfast.fallback.jobs.values import mapping, objects
+from holdfast.fallback.reservations.shape import PodShape
+from holdfast.scheduling.labels import HELD_FOR
+from holdfast.scheduling.quantities import format_quantity, parse_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 _Amounts = dict[str, Fraction]
 

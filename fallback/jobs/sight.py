@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fallback.jobs import writes
-from fallback.jobs.gang import left
-from fallback.jobs.kueue import is_queued
-from fallback.jobs.losses import dead_pods_in, losses_in
-from fallback.jobs.values import mapping, metadata_of, moment, uid_of
-from fallback.ladder.observation import Observation
-from scheduling.labels import FOLLOWS, FOLLOWS_VALUE
+from holdfast.fallback.jobs import writes
+from holdfast.fallback.jobs.gang import left
+from holdfast.fallback.jobs.kueue import is_queued
+from holdfast.fallback.jobs.losses import dead_pods_in, losses_in
+from holdfast.fallback.jobs.values import mapping, metadata_of, moment, uid_of
+from holdfast.fallback.state_machine.observation import Observation
+from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE
 
 if TYPE_CHECKING:
-    from fallback.jobs.memory import JobMemory
-    from fallback.jobs.snapshot import Snapshot
-    from scheduling.json import Json
+    from holdfast.fallback.jobs.memory import JobMemory
+    from holdfast.fallback.jobs.snapshot import Snapshot
+    from holdfast.scheduling.json import Json
 
 
 def first_sight(seen: Snapshot, memory: JobMemory) -> Observation:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 
 class JobKey(NamedTuple):

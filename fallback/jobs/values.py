@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from fallback.kubernetes.reading import mapping, metadata_of, sequence, text
+from holdfast.fallback.api.reading import mapping, metadata_of, sequence, text
 
 if TYPE_CHECKING:
-    from scheduling.json import Json, JsonValue
+    from holdfast.scheduling.json import Json, JsonValue
 
 __all__ = [
     "condition_of",

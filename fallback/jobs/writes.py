@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fallback.jobs.values import mapping, metadata_of, moment, objects, stamp
-from scheduling.labels import STATE
+from holdfast.fallback.jobs.values import mapping, metadata_of, moment, objects, stamp
+from holdfast.scheduling.labels import STATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 # On a job: its program answers requests to checkpoint ("true").
 LISTENS: Final = "fallback.holdfast.dev/checkpoints-on-request"

@@ -6,13 +6,13 @@ import math
 import re
 from typing import TYPE_CHECKING, Final
 
-from fallback.policy.policy import Machine, TierFacts
-from scheduling.labels import CapacityType
-from scheduling.quantities import parse_quantity
-from scheduling.taints import Taint
+from holdfast.fallback.policy.policy import Machine, TierFacts
+from holdfast.scheduling.labels import CapacityType
+from holdfast.scheduling.quantities import parse_quantity
+from holdfast.scheduling.taints import Taint
 
 if TYPE_CHECKING:
-    from fallback.policy.reading import Fields
+    from holdfast.fallback.policy.reading import Fields
 
 _MOST: Final = 2**31
 _QUANTITY: Final = re.compile(r"[0-9]{1,18}(m|[kMGTP]|[KMGTP]i)?", re.ASCII)

@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fallback.policy.facts import read_facts
-from fallback.policy.policy import NoPolicy, Policy, PolicyTier
-from fallback.policy.reading import Fields, Problems
-from scheduling.ladder import FOREVER, MOST_FAILURES, Failures
+from holdfast.fallback.policy.facts import read_facts
+from holdfast.fallback.policy.policy import NoPolicy, Policy, PolicyTier
+from holdfast.fallback.policy.reading import Fields, Problems
+from holdfast.scheduling.ladder import FOREVER, MOST_FAILURES, Failures
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 
 def parse_policy(policy: Json | None) -> Policy | NoPolicy:

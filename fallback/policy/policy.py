@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from scheduling.ladder import FOREVER, Failures
+from holdfast.scheduling.ladder import FOREVER, Failures
 
 if TYPE_CHECKING:
-    from scheduling.labels import CapacityType
-    from scheduling.taints import Taint
+    from holdfast.scheduling.labels import CapacityType
+    from holdfast.scheduling.taints import Taint
 
 # A reclaim notice is 30 s (Azure, GCP) to 2 min (AWS), and the pods that survive it need a restart after it.
 DEFAULT_OUTAGE_WINDOW: Final = timedelta(minutes=4)

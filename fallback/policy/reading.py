@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from scheduling.durations import ALLOWED, DurationError, parse_duration
-from scheduling.errors import Problem
+from holdfast.scheduling.durations import ALLOWED, DurationError, parse_duration
+from holdfast.scheduling.errors import Problem
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from scheduling.json import Json, JsonValue
+    from holdfast.scheduling.json import Json, JsonValue
 
 # A value that is quoted in a problem is cut here: what is wrong shows at its beginning.
 _QUOTED: Final = 60

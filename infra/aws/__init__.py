@@ -1,5 +1,1 @@
-"""The AWS stack, composed."""
-
-from infra.aws.composition import compose
-
-__all__ = ["compose"]
+"""What makes a stack on AWS: its configuration, its composition root, and what is checked before an update."""

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.cluster.eks.addon_versions import addon_versions
-from components.cluster.eks.component import EksCluster, EksClusterArgs
-from components.cluster.eks.system_nodes import SystemNodesArgs
-from infra import versions
-from infra.config.aws_network import MadeNetwork
+from holdfast.components.cluster.eks.addon_versions import addon_versions
+from holdfast.components.cluster.eks.component import EksCluster, EksClusterArgs
+from holdfast.components.cluster.eks.system_nodes import SystemNodesArgs
+from holdfast.infra import versions
+from holdfast.infra.aws.config.network import MadeNetwork
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from components.network.contract import Network
-    from infra.account import Account
-    from infra.config.aws import AwsPlatform
+    from holdfast.components.network.contract import Network
+    from holdfast.infra.aws.config.stack import AwsPlatform
+    from holdfast.infra.aws.preflight import Account
 
 
 def cluster_of(

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from components.checkpoints.s3_access import CheckpointAccess, CheckpointAccessArgs
-from components.namespace.component import TrainingNamespace, TrainingNamespaceArgs
-from infra import naming
-from infra.aws.pools import pool_facts_of
+from holdfast.components.checkpoints.s3_access import CheckpointAccess, CheckpointAccessArgs
+from holdfast.components.namespace.component import TrainingNamespace, TrainingNamespaceArgs
+from holdfast.infra import naming
+from holdfast.infra.aws.pools import pool_facts_of
 
 if TYPE_CHECKING:
-    from components.checkpoints.s3 import CheckpointBucket
-    from infra.config.aws import AwsPlatform
+    from holdfast.components.checkpoints.s3 import CheckpointBucket
+    from holdfast.infra.aws.config.stack import AwsPlatform
 
 
 def make_namespaces(

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.network.aws import AwsNetwork, AwsNetworkArgs
-from components.network.existing import ExistingNetwork
-from components.network.isolated import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
-from infra.account.findings import zones_of_network
-from infra.config.aws_network import BroughtNetwork, Nat
-from scheduling.machines import zones_of
+from holdfast.components.network.aws import AwsNetwork, AwsNetworkArgs
+from holdfast.components.network.existing import ExistingNetwork
+from holdfast.components.network.isolated import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
+from holdfast.infra.aws.config.network import BroughtNetwork, Nat
+from holdfast.infra.aws.preflight.findings import zones_of_network
+from holdfast.scheduling.machines import zones_of
 
 if TYPE_CHECKING:
-    from components.network.contract import Network
-    from infra.account import Account
-    from infra.config.aws import AwsPlatform
+    from holdfast.components.network.contract import Network
+    from holdfast.infra.aws.config.stack import AwsPlatform
+    from holdfast.infra.aws.preflight import Account
 
 
 def network_of(platform: AwsPlatform, account: Account, label: str) -> Network:

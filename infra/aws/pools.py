@@ -7,27 +7,27 @@ from typing import TYPE_CHECKING, Final
 
 import pulumi
 
-from components.pools.ec2_node_class import Ec2NodeClassArgs, ec2_node_class
-from components.pools.efa import EfaFabric, EfaFabricArgs
-from components.pools.karpenter import KarpenterPool, KarpenterPoolArgs
-from components.pools.node_pool import node_labels
-from components.pools.placement_group import ClusterPlacement
-from infra import naming, versions
-from scheduling.pool_facts import PoolFacts, pool_facts
-from scheduling.pools import weights
-from scheduling.reachability.allocatable import Provisioner
-from scheduling.spot_choice import spot_pool_warnings
+from holdfast.components.pools.ec2_node_class import Ec2NodeClassArgs, ec2_node_class
+from holdfast.components.pools.efa import EfaFabric, EfaFabricArgs
+from holdfast.components.pools.karpenter import KarpenterPool, KarpenterPoolArgs
+from holdfast.components.pools.node_pool import node_labels
+from holdfast.components.pools.placement_group import ClusterPlacement
+from holdfast.infra import naming, versions
+from holdfast.scheduling.pool_facts import PoolFacts, pool_facts
+from holdfast.scheduling.pools import weights
+from holdfast.scheduling.reachability.allocatable import Provisioner
+from holdfast.scheduling.spot_choice import spot_pool_warnings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pulumi import Input, Output
 
-    from components.karpenter.eks.component import EksKarpenter
-    from components.network.contract import Network
-    from components.pools.node_class import NodeClass
-    from infra.config.aws import AwsPlatform
-    from infra.config.aws_pool import AwsPool
+    from holdfast.components.karpenter.eks.component import EksKarpenter
+    from holdfast.components.network.contract import Network
+    from holdfast.components.pools.node_class import NodeClass
+    from holdfast.infra.aws.config.pool import AwsPool
+    from holdfast.infra.aws.config.stack import AwsPlatform
 
 #: What the policy of EKS's own block storage driver looks for on the machines it may attach a volume to.
 _VOLUMES: Final = "ebs.csi.aws.com/cluster-name"

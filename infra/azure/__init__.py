@@ -1,5 +1,1 @@
-"""The Azure stack, composed."""
-
-from infra.azure.composition import compose
-
-__all__ = ["compose"]
+"""What makes a stack on Azure: its configuration, its composition root, and what is checked before an update."""

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from components.cluster.aks.access import PrivateAccess, PublicAccess
-from components.cluster.aks.component import AksCluster, AksClusterArgs
-from components.cluster.aks.maintenance import Maintenance, NoUpgrades
-from components.cluster.aks.system_pool import SystemNodesArgs
-from components.cluster.aks.upgrades import Upgrades
+from holdfast.components.cluster.aks.access import PrivateAccess, PublicAccess
+from holdfast.components.cluster.aks.component import AksCluster, AksClusterArgs
+from holdfast.components.cluster.aks.maintenance import Maintenance, NoUpgrades
+from holdfast.components.cluster.aks.system_pool import SystemNodesArgs
+from holdfast.components.cluster.aks.upgrades import Upgrades
 
 if TYPE_CHECKING:
     from pulumi import Input
 
-    from components.cluster.aks.access import ApiServerAccess
-    from components.cluster.aks.maintenance import Day
-    from components.network.azure_contract import NodeSubnet
-    from infra.config.azure import AzurePlatform
-    from infra.config.azure_cluster import AzureAccess
-    from infra.config.azure_maintenance import AzureMaintenance
-    from infra.subscription import Subscription
+    from holdfast.components.cluster.aks.access import ApiServerAccess
+    from holdfast.components.cluster.aks.maintenance import Day
+    from holdfast.components.network.azure_contract import NodeSubnet
+    from holdfast.infra.azure.config.cluster import AzureAccess
+    from holdfast.infra.azure.config.maintenance import AzureMaintenance
+    from holdfast.infra.azure.config.stack import AzurePlatform
+    from holdfast.infra.azure.preflight import Subscription
 
 
 def cluster_of(

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from components.checkpoints.blob_access import CLIENT_ID, CheckpointAccess, CheckpointAccessArgs
-from components.namespace.component import TrainingNamespace, TrainingNamespaceArgs
-from infra import naming
-from infra.azure.pools import pool_facts_of
+from holdfast.components.checkpoints.blob_access import CLIENT_ID, CheckpointAccess, CheckpointAccessArgs
+from holdfast.components.namespace.component import TrainingNamespace, TrainingNamespaceArgs
+from holdfast.infra import naming
+from holdfast.infra.azure.pools import pool_facts_of
 
 if TYPE_CHECKING:
-    from components.checkpoints.blob import CheckpointBucket
-    from components.cluster.aks.component import AksCluster
-    from infra.config.azure import AzurePlatform
-    from infra.subscription import Subscription
+    from holdfast.components.checkpoints.blob import CheckpointBucket
+    from holdfast.components.cluster.aks.component import AksCluster
+    from holdfast.infra.azure.config.stack import AzurePlatform
+    from holdfast.infra.azure.preflight import Subscription
 
 
 def make_namespaces(

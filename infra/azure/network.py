@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.network.azure import AzureNetwork, AzureNetworkArgs
-from components.network.azure_existing import ExistingAzureNetwork
-from infra.config.azure_network import BroughtAzureNetwork
+from holdfast.components.network.azure import AzureNetwork, AzureNetworkArgs
+from holdfast.components.network.azure_existing import ExistingAzureNetwork
+from holdfast.infra.azure.config.network import BroughtAzureNetwork
 
 if TYPE_CHECKING:
     from pulumi import Input
 
-    from components.network.azure_contract import NodeSubnet
-    from infra.config.azure import AzurePlatform
+    from holdfast.components.network.azure_contract import NodeSubnet
+    from holdfast.infra.azure.config.stack import AzurePlatform
 
 
 def network_of(platform: AzurePlatform, resource_group: Input[str], label: str) -> NodeSubnet:

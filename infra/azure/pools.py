@@ -7,25 +7,25 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from components.pools.aks import AksPool, AksPoolArgs
-from components.pools.aks_node_class import AksNodeClassArgs, aks_node_class
-from components.pools.karpenter import KarpenterPool, KarpenterPoolArgs
-from components.pools.node_pool import node_labels
-from infra import naming
-from infra.config.azure import NapPlatform
-from scheduling.labels import CAPACITY_TYPE
-from scheduling.pool_facts import PoolFacts, pool_facts
-from scheduling.pools import weights
-from scheduling.reachability.allocatable import Provisioner
-from scheduling.spot_choice import spot_pool_warnings
-from scheduling.taints import aks_pool_taints
+from holdfast.components.pools.aks import AksPool, AksPoolArgs
+from holdfast.components.pools.aks_node_class import AksNodeClassArgs, aks_node_class
+from holdfast.components.pools.karpenter import KarpenterPool, KarpenterPoolArgs
+from holdfast.components.pools.node_pool import node_labels
+from holdfast.infra import naming
+from holdfast.infra.azure.config.stack import NapPlatform
+from holdfast.scheduling.labels import CAPACITY_TYPE
+from holdfast.scheduling.pool_facts import PoolFacts, pool_facts
+from holdfast.scheduling.pools import weights
+from holdfast.scheduling.reachability.allocatable import Provisioner
+from holdfast.scheduling.spot_choice import spot_pool_warnings
+from holdfast.scheduling.taints import aks_pool_taints
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from components.cluster.aks.component import AksCluster
-    from infra.config.azure import AzurePlatform, FixedPlatform
-    from infra.config.azure_pool import FixedPool, NapPool
+    from holdfast.components.cluster.aks.component import AksCluster
+    from holdfast.infra.azure.config.pool import FixedPool, NapPool
+    from holdfast.infra.azure.config.stack import AzurePlatform, FixedPlatform
 
 
 @dataclass(frozen=True, kw_only=True)

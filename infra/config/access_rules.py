@@ -5,8 +5,8 @@ from __future__ import annotations
 from ipaddress import IPv4Network, collapse_addresses
 from typing import TYPE_CHECKING, Final
 
-from infra.config.problems import shown
-from scheduling.errors import Problem
+from holdfast.infra.config.problems import shown
+from holdfast.scheduling.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

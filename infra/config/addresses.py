@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
 
-from infra.config.fields import refusal
+from holdfast.infra.config.fields import refusal
 
 CIDR_ALLOWED: Final = "a block of IPv4 addresses, such as 203.0.113.0/24"
 

@@ -2,11 +2,11 @@
 
 from pydantic import Field
 
-from infra.config.addresses import ImageSource
-from infra.config.fallback import ControllerSection
-from infra.config.fields import ChartSource
-from infra.config.platform import NamespaceSection
-from infra.config.section import Section
+from holdfast.infra.config.addresses import ImageSource
+from holdfast.infra.config.fallback import ControllerSection
+from holdfast.infra.config.fields import ChartSource
+from holdfast.infra.config.platform import NamespaceSection
+from holdfast.infra.config.section import Section
 
 
 class CloudMirror(Section):

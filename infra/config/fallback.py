@@ -6,10 +6,10 @@ from typing import Annotated, ClassVar, Final
 
 from pydantic import AfterValidator, Field
 
-from infra.config.fields import Duration, refusal
-from infra.config.section import Section
-from scheduling.durations import ALLOWED as DURATION_ALLOWED
-from scheduling.ladder import FOREVER, MOST_FAILURES, Failures
+from holdfast.infra.config.fields import Duration, refusal
+from holdfast.infra.config.section import Section
+from holdfast.scheduling.durations import ALLOWED as DURATION_ALLOWED
+from holdfast.scheduling.ladder import FOREVER, MOST_FAILURES, Failures
 
 #: A host, a path, and a tag, a digest or both: what a container runtime takes without guessing.
 _IMAGE: Final = re.compile(

@@ -7,8 +7,8 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator
 from pydantic_core import PydanticCustomError
 
-from infra import naming
-from scheduling.durations import DurationError, format_duration, parse_duration
+from holdfast.infra import naming
+from holdfast.scheduling.durations import DurationError, format_duration, parse_duration
 
 #: The error type of refusals that bring their own mend.
 MENDED: Final = "mended"

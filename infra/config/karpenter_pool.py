@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from infra.config.pool_section import PoolSection
+from holdfast.infra.config.pool_section import PoolSection
 
 _NO_PRICE_CAP = (
     "Leave it out: Karpenter has no field that holds a price cap. Spot costs at most the on-demand price; "

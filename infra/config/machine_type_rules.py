@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from infra.config.problems import shown
-from scheduling.errors import Problem
+from holdfast.infra.config.problems import shown
+from holdfast.scheduling.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from scheduling.machines import Machine
+    from holdfast.scheduling.machines import Machine
 
 
 @dataclass(frozen=True, kw_only=True)

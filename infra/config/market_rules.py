@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
-from infra.config import machine_type_rules
-from infra.config.problems import shown
-from scheduling.errors import Problem
-from scheduling.machines import is_sold_in, machine_catalogue, regions_of
+from holdfast.infra.config import machine_type_rules
+from holdfast.infra.config.problems import shown
+from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.machines import is_sold_in, machine_catalogue, regions_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

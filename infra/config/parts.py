@@ -10,9 +10,9 @@ from typing import Generic, TypeVar
 
 from pydantic import ValidationError
 
-from infra import naming
-from infra.config.section import Section
-from scheduling.json import Json, JsonValue
+from holdfast.infra import naming
+from holdfast.infra.config.section import Section
+from holdfast.scheduling.json import Json, JsonValue
 
 S = TypeVar("S", bound=Section)
 

@@ -5,17 +5,17 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from infra.config.fallback import ConductSection
-from infra.config.fields import NAME_ALLOWED, ChartSource, DnsLabel, Duration
-from infra.config.quota import QuotaSection
-from infra.config.section import Section
-from infra.config.shapes import ShapeSection
-from scheduling.durations import ALLOWED as DURATION_ALLOWED
-from scheduling.ladder import FOREVER, MOST_FAILURES, Ladder, Tier
-from scheduling.pool_facts import PoolFacts
-from scheduling.quotas import Quota, quota_of
-from scheduling.reachability.shape import Shape
-from scheduling.shapes import MOST_SHAPES
+from holdfast.infra.config.fallback import ConductSection
+from holdfast.infra.config.fields import NAME_ALLOWED, ChartSource, DnsLabel, Duration
+from holdfast.infra.config.quota import QuotaSection
+from holdfast.infra.config.section import Section
+from holdfast.infra.config.shapes import ShapeSection
+from holdfast.scheduling.durations import ALLOWED as DURATION_ALLOWED
+from holdfast.scheduling.ladder import FOREVER, MOST_FAILURES, Ladder, Tier
+from holdfast.scheduling.pool_facts import PoolFacts
+from holdfast.scheduling.quotas import Quota, quota_of
+from holdfast.scheduling.reachability.shape import Shape
+from holdfast.scheduling.shapes import MOST_SHAPES
 
 
 class TierSection(Section):

@@ -5,9 +5,9 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from infra.config.fields import NAME_ALLOWED, DnsLabel
-from infra.config.section import Section
-from scheduling.labels import CapacityType
+from holdfast.infra.config.fields import NAME_ALLOWED, DnsLabel
+from holdfast.infra.config.section import Section
+from holdfast.scheduling.labels import CapacityType
 
 
 class PoolSection(Section):

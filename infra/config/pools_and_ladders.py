@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from infra.config import rules
-from infra.config.parts import read_parts
-from infra.config.platform import NamespaceSection
-from infra.config.reading import PLATFORM
-from infra.config.section import Section
-from scheduling.conduct import conduct_problems
-from scheduling.quotas import quota_problems
-from scheduling.shapes import shape_problems
+from holdfast.infra.config import rules
+from holdfast.infra.config.parts import read_parts
+from holdfast.infra.config.platform import NamespaceSection
+from holdfast.infra.config.reading import PLATFORM
+from holdfast.infra.config.section import Section
+from holdfast.scheduling.conduct import conduct_problems
+from holdfast.scheduling.quotas import quota_problems
+from holdfast.scheduling.shapes import shape_problems
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from infra.config.parts import Parts
-    from scheduling.errors import Problem
-    from scheduling.json import Json
-    from scheduling.pools import Pool
+    from holdfast.infra.config.parts import Parts
+    from holdfast.scheduling.errors import Problem
+    from holdfast.scheduling.json import Json
+    from holdfast.scheduling.pools import Pool
 
 POOLS = f"{PLATFORM}.pools"
 NAMESPACES = f"{PLATFORM}.namespaces"

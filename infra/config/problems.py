@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final, cast, get_args
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
-from infra.config.fields import MENDED
-from infra.config.section import Section
-from scheduling.errors import Problem
+from holdfast.infra.config.fields import MENDED
+from holdfast.infra.config.section import Section
+from holdfast.scheduling.errors import Problem
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

@@ -5,8 +5,8 @@ from typing import ClassVar, Final
 
 from pydantic import Field
 
-from infra.config.section import Section
-from scheduling.quotas import AskedQuota
+from holdfast.infra.config.section import Section
+from holdfast.scheduling.quotas import AskedQuota
 
 _MOST: Final = 100_000
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
-from components.network.cidrs import PRIVATE
-from infra.config.problems import shown
-from scheduling.errors import Problem
+from holdfast.components.network.cidrs import PRIVATE
+from holdfast.infra.config.problems import shown
+from holdfast.scheduling.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -6,10 +6,10 @@ from typing import Final, TypeVar
 
 from pydantic import ValidationError
 
-from infra.config.problems import shape_problems
-from infra.config.section import Section
-from scheduling.errors import ConfigError, Problem
-from scheduling.json import Json
+from holdfast.infra.config.problems import shape_problems
+from holdfast.infra.config.section import Section
+from holdfast.scheduling.errors import ConfigError, Problem
+from holdfast.scheduling.json import Json
 
 #: The key of the one structured value in a stack file; the root of every path in a refusal.
 PLATFORM: Final = "holdfast:platform"

@@ -3,17 +3,17 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-from components.admission.supported_version import version_problem
-from infra.config.parts import Parts, read_parts
-from infra.config.platform import TierSection
-from infra.config.problems import shown
-from scheduling.errors import Problem
-from scheduling.holding import CONTROLLER_NAMESPACE, HOLDING_NAMESPACE
-from scheduling.json import JsonValue
-from scheduling.labels import CapacityType
-from scheduling.ladder import tier_problems
-from scheduling.pools import Pool
-from scheduling.taints import GPU, SPOT
+from holdfast.components.admission.supported_version import version_problem
+from holdfast.infra.config.parts import Parts, read_parts
+from holdfast.infra.config.platform import TierSection
+from holdfast.infra.config.problems import shown
+from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.holding import CONTROLLER_NAMESPACE, HOLDING_NAMESPACE
+from holdfast.scheduling.json import JsonValue
+from holdfast.scheduling.labels import CapacityType
+from holdfast.scheduling.ladder import tier_problems
+from holdfast.scheduling.pools import Pool
+from holdfast.scheduling.taints import GPU, SPOT
 
 A_DEFAULT_POOL: Final = (
     "`{name: cpu, capacity: on-demand, instanceTypes: [m7i.xlarge], maxNodes: 20, default: true}`"

@@ -5,9 +5,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, PlainSerializer, PlainValidator
 
-from infra.config.fields import NAME_ALLOWED, DnsLabel, refusal
-from infra.config.section import Section
-from scheduling.amounts import (
+from holdfast.infra.config.fields import NAME_ALLOWED, DnsLabel, refusal
+from holdfast.infra.config.section import Section
+from holdfast.scheduling.amounts import (
     CPU_ALLOWED,
     MEMORY_ALLOWED,
     AmountError,
@@ -16,8 +16,8 @@ from scheduling.amounts import (
     parse_cpu,
     parse_memory,
 )
-from scheduling.reachability.shape import Resources, Shape
-from scheduling.shapes import LEAST, LONGEST_ACCELERATOR, MOST_GPUS, WIDEST_GANG
+from holdfast.scheduling.reachability.shape import Resources, Shape
+from holdfast.scheduling.shapes import LEAST, LONGEST_ACCELERATOR, MOST_GPUS, WIDEST_GANG
 
 
 def _amount(value: object, parse: Callable[[str], int]) -> int:

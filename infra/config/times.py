@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from pydantic import BeforeValidator, PlainValidator
 
-from infra.config.fields import refusal
+from holdfast.infra.config.fields import refusal
 
 TIME_ALLOWED: Final = "a time of day in UTC, in quotes, from 00:00 to 23:59"
 DATE_ALLOWED: Final = "a day, year first, in quotes"

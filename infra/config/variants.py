@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from pydantic import Discriminator
 
-from infra.config.section import Section
+from holdfast.infra.config.section import Section
 
 
 def told_by(variant_of: Callable[[object], type[Section]]) -> Discriminator:

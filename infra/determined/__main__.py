@@ -1,18 +1,18 @@
-"""`python -m infra.determined FILE` prints the pools of Determined's master configuration as a stack's own."""
+"""`python -m holdfast.infra.determined FILE` prints the pools of Determined's master configuration as a stack's own."""
 
 import argparse
 import sys
 from pathlib import Path
 
-from infra.determined.conversion import convert
-from infra.determined.master_file import read_master_file
-from infra.determined.writing import as_yaml
-from scheduling.errors import ConfigError
+from holdfast.infra.determined.conversion import convert
+from holdfast.infra.determined.master_file import read_master_file
+from holdfast.infra.determined.writing import as_yaml
+from holdfast.scheduling.errors import ConfigError
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Print `pools:` as YAML; 1 where something in the file has no equivalent, with a line for each such thing."""
-    parser = argparse.ArgumentParser(prog="python -m infra.determined", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m holdfast.infra.determined", description=__doc__)
     parser.add_argument("file", type=Path, help="master.yaml, or a file that holds its resource_pools")
     file: Path = parser.parse_args(arguments).file
     try:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from infra.determined.master_file import POOLS
-from infra.determined.pool import ConvertedPool, read_pool
-from infra.determined.report import Report
-from scheduling.errors import ConfigError, Problem
-from scheduling.labels import CapacityType
-from scheduling.machines import machine_catalogue
+from holdfast.infra.determined.master_file import POOLS
+from holdfast.infra.determined.pool import ConvertedPool, read_pool
+from holdfast.infra.determined.report import Report
+from holdfast.scheduling.errors import ConfigError, Problem
+from holdfast.scheduling.labels import CapacityType
+from holdfast.scheduling.machines import machine_catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from infra.determined.master_file import MasterFile
+    from holdfast.infra.determined.master_file import MasterFile
 
 #: The default pool that is added where Determined's pools have none that could be it.
 _DEFAULT_NAME: Final = "cpu"

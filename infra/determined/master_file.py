@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Final
 
 import yaml
 
-from infra.config.problems import shown
-from scheduling.errors import ConfigError, Problem
+from holdfast.infra.config.problems import shown
+from holdfast.scheduling.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from scheduling.json import Json, JsonValue
+    from holdfast.scheduling.json import Json, JsonValue
 
 POOLS: Final = "resource_pools"
 

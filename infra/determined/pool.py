@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
-from infra import naming
-from infra.config.problems import shown
-from infra.determined import fields
-from infra.determined.values import Values
-from scheduling.errors import Problem
-from scheduling.labels import CapacityType
-from scheduling.machines import Machine, machine_catalogue
+from holdfast.infra import naming
+from holdfast.infra.config.problems import shown
+from holdfast.infra.determined import fields
+from holdfast.infra.determined.values import Values
+from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.labels import CapacityType
+from holdfast.scheduling.machines import Machine, machine_catalogue
 
 if TYPE_CHECKING:
-    from infra.determined.report import Report
-    from scheduling.json import Json, JsonValue
+    from holdfast.infra.determined.report import Report
+    from holdfast.scheduling.json import Json, JsonValue
 
 #: What Determined takes for what is left out.
 _INSTANCE_TYPE: Final = "g4dn.metal"

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from scheduling.errors import Problem
+from holdfast.scheduling.errors import Problem
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from infra.config.problems import shown
-from scheduling.errors import Problem
+from holdfast.infra.config.problems import shown
+from holdfast.scheduling.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from infra.determined.report import Report
-    from scheduling.json import Json, JsonValue
+    from holdfast.infra.determined.report import Report
+    from holdfast.scheduling.json import Json, JsonValue
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 if TYPE_CHECKING:
-    from infra.determined.conversion import Conversion
+    from holdfast.infra.determined.conversion import Conversion
 
 _ONE_LINE = 10_000
 

@@ -1,5 +1,1 @@
-"""The GCP stack, composed."""
-
-from infra.gcp.composition import compose
-
-__all__ = ["compose"]
+"""What makes a stack on Google Cloud: its configuration, its composition root, and what is checked before an update."""

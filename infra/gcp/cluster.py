@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, cast
 
-from components.cluster.gke.access import AuthorizedNetworks, DnsEndpoint
-from components.cluster.gke.component import GkeCluster, GkeClusterArgs
-from components.cluster.gke.database_key import DatabaseKey
-from components.cluster.gke.maintenance import Maintenance, MaintenanceExclusion
-from components.cluster.gke.system_pool import SystemNodesArgs
+from holdfast.components.cluster.gke.access import AuthorizedNetworks, DnsEndpoint
+from holdfast.components.cluster.gke.component import GkeCluster, GkeClusterArgs
+from holdfast.components.cluster.gke.database_key import DatabaseKey
+from holdfast.components.cluster.gke.maintenance import Maintenance, MaintenanceExclusion
+from holdfast.components.cluster.gke.system_pool import SystemNodesArgs
 
 if TYPE_CHECKING:
-    from components.cluster.gke.access import ControlPlaneAccess
-    from components.network.gcp_contract import VpcNativeNetwork
-    from infra.config.gcp import GcpPlatform
-    from infra.config.gcp_cluster import GcpAccess
-    from infra.config.gcp_maintenance import GcpMaintenance
-    from infra.project import Project
+    from holdfast.components.cluster.gke.access import ControlPlaneAccess
+    from holdfast.components.network.gcp_contract import VpcNativeNetwork
+    from holdfast.infra.gcp.config.cluster import GcpAccess
+    from holdfast.infra.gcp.config.maintenance import GcpMaintenance
+    from holdfast.infra.gcp.config.stack import GcpPlatform
+    from holdfast.infra.gcp.preflight import Project
 
 
 def cluster_of(platform: GcpPlatform, project: Project, network: VpcNativeNetwork, name: str) -> GkeCluster:

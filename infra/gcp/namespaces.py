@@ -6,15 +6,19 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from components.checkpoints.gcs_access import CheckpointAccess, CheckpointAccessArgs
-from components.namespace.component import TrainingNamespace, TrainingNamespaceArgs, service_account_of
-from infra import naming
-from infra.gcp.pools import pool_facts_of
+from holdfast.components.checkpoints.gcs_access import CheckpointAccess, CheckpointAccessArgs
+from holdfast.components.namespace.component import (
+    TrainingNamespace,
+    TrainingNamespaceArgs,
+    service_account_of,
+)
+from holdfast.infra import naming
+from holdfast.infra.gcp.pools import pool_facts_of
 
 if TYPE_CHECKING:
-    from components.checkpoints.gcs import CheckpointBucket
-    from infra.config.gcp import GcpPlatform
-    from infra.project import Project
+    from holdfast.components.checkpoints.gcs import CheckpointBucket
+    from holdfast.infra.gcp.config.stack import GcpPlatform
+    from holdfast.infra.gcp.preflight import Project
 
 
 def make_namespaces(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.network.gcp import GcpNetwork, GcpNetworkArgs
-from components.network.gcp_existing import ExistingGcpNetwork
-from infra.config.gcp_network import BroughtGcpNetwork
+from holdfast.components.network.gcp import GcpNetwork, GcpNetworkArgs
+from holdfast.components.network.gcp_existing import ExistingGcpNetwork
+from holdfast.infra.gcp.config.network import BroughtGcpNetwork
 
 if TYPE_CHECKING:
-    from components.network.gcp_contract import VpcNativeNetwork
-    from infra.config.gcp import GcpPlatform
+    from holdfast.components.network.gcp_contract import VpcNativeNetwork
+    from holdfast.infra.gcp.config.stack import GcpPlatform
 
 
 def network_of(platform: GcpPlatform, label: str) -> VpcNativeNetwork:

@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from components.pools.gke import GkePool, GkePoolArgs
-from components.pools.gke_compute_class import GkeComputeClass, GkeComputeClassArgs
-from infra import naming
-from scheduling.labels import COMPUTE_CLASS
-from scheduling.pool_facts import PoolFacts, pool_facts
-from scheduling.reachability.allocatable import Provisioner
-from scheduling.taints import GPU, gke_pool_taints
+from holdfast.components.pools.gke import GkePool, GkePoolArgs
+from holdfast.components.pools.gke_compute_class import GkeComputeClass, GkeComputeClassArgs
+from holdfast.infra import naming
+from holdfast.scheduling.labels import COMPUTE_CLASS
+from holdfast.scheduling.pool_facts import PoolFacts, pool_facts
+from holdfast.scheduling.reachability.allocatable import Provisioner
+from holdfast.scheduling.taints import GPU, gke_pool_taints
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from components.cluster.gke.component import GkeCluster
-    from infra.config.gcp import GcpPlatform
-    from infra.config.gcp_pool import GcpPool
-    from infra.project import Project
+    from holdfast.components.cluster.gke.component import GkeCluster
+    from holdfast.infra.gcp.config.pool import GcpPool
+    from holdfast.infra.gcp.config.stack import GcpPlatform
+    from holdfast.infra.gcp.preflight import Project
 
 
 def make_pools(platform: GcpPlatform, project: Project, cluster: GkeCluster) -> Sequence[GkePool]:

@@ -8,19 +8,19 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final, cast
 
-from policies.known_values import UNKNOWN, Unknown, at, is_list, items_at, text_at
-from policies.node_pools import taint_of
-from policies.stack import once
-from scheduling.labels import GPU_RESOURCE, POOL, TOLERATES
-from scheduling.reachability.facts import AddedToleration
-from scheduling.taints import Taint
-from scheduling.tolerations import Toleration
+from holdfast.policies.known_values import UNKNOWN, Unknown, at, is_list, items_at, text_at
+from holdfast.policies.node_pools import taint_of
+from holdfast.policies.stack import once
+from holdfast.scheduling.labels import GPU_RESOURCE, POOL, TOLERATES
+from holdfast.scheduling.reachability.facts import AddedToleration
+from holdfast.scheduling.taints import Taint
+from holdfast.scheduling.tolerations import Toleration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from policies.findings import StackResource
-    from policies.known_values import Value
+    from holdfast.policies.findings import StackResource
+    from holdfast.policies.known_values import Value
 
 _GROUP: Final = "kubernetes:admissionregistration.k8s.io/"
 _POLICY: Final = ":MutatingAdmissionPolicy"

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from policies.declared.admission import tolerations_for
-from policies.declared.amounts import whole
-from policies.declared.label_values import label_values
-from policies.declared.machines import machines_named
-from policies.declared.pool import DeclaredPool
-from policies.known_values import UNKNOWN, Unknown, Value, at, is_list, text_at
-from scheduling.labels import AKS_SCALE_SET_PRIORITY, AKS_SPOT_VALUE, ON_DEMAND, POOL, SPOT
-from scheduling.reachability.allocatable import Provisioner
-from scheduling.reachability.facts import Limits, PoolFacts
-from scheduling.taints import Taint
+from holdfast.policies.declared.admission import tolerations_for
+from holdfast.policies.declared.amounts import whole
+from holdfast.policies.declared.label_values import label_values
+from holdfast.policies.declared.machines import machines_named
+from holdfast.policies.declared.pool import DeclaredPool
+from holdfast.policies.known_values import UNKNOWN, Unknown, Value, at, is_list, text_at
+from holdfast.scheduling.labels import AKS_SCALE_SET_PRIORITY, AKS_SPOT_VALUE, ON_DEMAND, POOL, SPOT
+from holdfast.scheduling.reachability.allocatable import Provisioner
+from holdfast.scheduling.reachability.facts import Limits, PoolFacts
+from holdfast.scheduling.taints import Taint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from policies.findings import StackResource
-    from scheduling.reachability.facts import LabelValue
+    from holdfast.policies.findings import StackResource
+    from holdfast.scheduling.reachability.facts import LabelValue
 
 AGENT_POOL: Final = ":AgentPool"
 _PACKAGE: Final = "azure-native:containerservice"

@@ -7,11 +7,11 @@ from fractions import Fraction
 from math import isfinite
 from typing import TYPE_CHECKING, Final
 
-from scheduling.quantities import parse_quantity
-from scheduling.unknown import UNKNOWN, Unknown
+from holdfast.scheduling.quantities import parse_quantity
+from holdfast.scheduling.unknown import UNKNOWN, Unknown
 
 if TYPE_CHECKING:
-    from policies.known_values import Value
+    from holdfast.policies.known_values import Value
 
 _AMOUNT: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:m|k|[MGTP]|[KMGTP]i)?")
 _MIB: Final = 1024**2

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from policies.declared.admission import tolerations_for
-from policies.declared.amounts import whole
-from policies.declared.label_values import label_values
-from policies.declared.machines import Machines, machines_named
-from policies.declared.pool import DeclaredPool
-from policies.gke_pools import NODE_POOL, capacity
-from policies.known_values import UNKNOWN, Unknown, Value, at, is_list, items_at, text_at
-from scheduling.labels import (
+from holdfast.policies.declared.admission import tolerations_for
+from holdfast.policies.declared.amounts import whole
+from holdfast.policies.declared.label_values import label_values
+from holdfast.policies.declared.machines import Machines, machines_named
+from holdfast.policies.declared.pool import DeclaredPool
+from holdfast.policies.gke_pools import NODE_POOL, capacity
+from holdfast.policies.known_values import UNKNOWN, Unknown, Value, at, is_list, items_at, text_at
+from holdfast.scheduling.labels import (
     COMPUTE_CLASS,
     GKE_PROVISIONING,
     GKE_SPOT,
@@ -20,17 +20,17 @@ from scheduling.labels import (
     POOL,
     SPOT,
 )
-from scheduling.machines import machine_catalogue, with_attached
-from scheduling.reachability.allocatable import Provisioner, room_of
-from scheduling.reachability.facts import AddedToleration, Limits, PoolFacts
-from scheduling.taints import GPU, Taint
-from scheduling.tolerations import Toleration
+from holdfast.scheduling.machines import machine_catalogue, with_attached
+from holdfast.scheduling.reachability.allocatable import Provisioner, room_of
+from holdfast.scheduling.reachability.facts import AddedToleration, Limits, PoolFacts
+from holdfast.scheduling.taints import GPU, Taint
+from holdfast.scheduling.tolerations import Toleration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from policies.findings import StackResource
-    from scheduling.reachability.facts import LabelValue
+    from holdfast.policies.findings import StackResource
+    from holdfast.scheduling.reachability.facts import LabelValue
 
 _EFFECTS: Final = {
     "NO_SCHEDULE": "NoSchedule",

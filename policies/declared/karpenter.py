@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from policies.declared.admission import tolerations_for
-from policies.declared.amounts import cpu_millis, memory_mib, whole
-from policies.declared.label_values import label_values
-from policies.declared.machines import Machines, machines_named
-from policies.declared.pool import DeclaredPool
-from policies.karpenter_pools import capacity, pool_label, requirements
-from policies.known_values import UNKNOWN, Unknown, Value, at, is_list, items_at, text_at
-from policies.node_pools import name_of, node_pools, required, taints_of
-from scheduling.labels import GPU_RESOURCE, INSTANCE_TYPE, ZONE
-from scheduling.reachability.allocatable import Provisioner
-from scheduling.reachability.facts import Limits, PoolFacts
+from holdfast.policies.declared.admission import tolerations_for
+from holdfast.policies.declared.amounts import cpu_millis, memory_mib, whole
+from holdfast.policies.declared.label_values import label_values
+from holdfast.policies.declared.machines import Machines, machines_named
+from holdfast.policies.declared.pool import DeclaredPool
+from holdfast.policies.karpenter_pools import capacity, pool_label, requirements
+from holdfast.policies.known_values import UNKNOWN, Unknown, Value, at, is_list, items_at, text_at
+from holdfast.policies.node_pools import name_of, node_pools, required, taints_of
+from holdfast.scheduling.labels import GPU_RESOURCE, INSTANCE_TYPE, ZONE
+from holdfast.scheduling.reachability.allocatable import Provisioner
+from holdfast.scheduling.reachability.facts import Limits, PoolFacts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from policies.findings import StackResource
-    from scheduling.reachability.facts import LabelValue
+    from holdfast.policies.findings import StackResource
+    from holdfast.scheduling.reachability.facts import LabelValue
 
 #: The group of a NodePool's node class → who makes its nodes, and on which cloud.
 _CLASSES: Final = {

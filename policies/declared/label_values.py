@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from policies.known_values import UNKNOWN, Unknown, is_object
+from holdfast.policies.known_values import UNKNOWN, Unknown, is_object
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from policies.known_values import Value
-    from scheduling.reachability.facts import LabelValue
+    from holdfast.policies.known_values import Value
+    from holdfast.scheduling.reachability.facts import LabelValue
 
 
 def label_values(declared: Value) -> Mapping[str, LabelValue] | Unknown:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from scheduling.machines import machine_catalogue
-from scheduling.reachability.allocatable import room_of
-from scheduling.unknown import UNKNOWN, Unknown
+from holdfast.scheduling.machines import machine_catalogue
+from holdfast.scheduling.reachability.allocatable import room_of
+from holdfast.scheduling.unknown import UNKNOWN, Unknown
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from scheduling.reachability.allocatable import Provisioner
-    from scheduling.reachability.facts import MachineRoom
+    from holdfast.scheduling.reachability.allocatable import Provisioner
+    from holdfast.scheduling.reachability.facts import MachineRoom
 
 
 @dataclass(frozen=True, kw_only=True)

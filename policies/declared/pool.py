@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from policies.pools import Pool
+from holdfast.policies.pools import Pool
 
 if TYPE_CHECKING:
-    from policies.findings import StackResource
-    from scheduling.reachability.allocatable import Provisioner
-    from scheduling.reachability.facts import PoolFacts
-    from scheduling.unknown import Unknown
+    from holdfast.policies.findings import StackResource
+    from holdfast.scheduling.reachability.allocatable import Provisioner
+    from holdfast.scheduling.reachability.facts import PoolFacts
+    from holdfast.scheduling.unknown import Unknown
 
 
 @dataclass(frozen=True, kw_only=True)

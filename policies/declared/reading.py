@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from policies.declared.aks import aks_declared
-from policies.declared.gke import gke_declared
-from policies.declared.karpenter import karpenter_declared
-from policies.stack import once
+from holdfast.policies.declared.aks import aks_declared
+from holdfast.policies.declared.gke import gke_declared
+from holdfast.policies.declared.karpenter import karpenter_declared
+from holdfast.policies.stack import once
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from policies.declared.pool import DeclaredPool
-    from policies.findings import StackResource
+    from holdfast.policies.declared.pool import DeclaredPool
+    from holdfast.policies.findings import StackResource
 
 
 @once

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from policies.known_values import UNKNOWN, text_at
+from holdfast.policies.known_values import UNKNOWN, text_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from policies.findings import StackResource
+    from holdfast.policies.findings import StackResource
 
 
 def attached_to(

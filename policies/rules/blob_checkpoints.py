@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from policies.known_values import UNKNOWN, at, is_list, is_object, items_at
-from policies.rules.attached import attached_to
+from holdfast.policies.known_values import UNKNOWN, at, is_list, is_object, items_at
+from holdfast.policies.rules.attached import attached_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from policies.findings import StackResource
-    from policies.known_values import Value
+    from holdfast.policies.findings import StackResource
+    from holdfast.policies.known_values import Value
 
 _PACKAGE: Final = "azure-native:storage"
 

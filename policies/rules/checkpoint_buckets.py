@@ -8,18 +8,18 @@ from __future__ import annotations
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING, Final
 
-from policies.findings import Finding
-from policies.known_values import text_at
-from policies.rule import names
-from policies.rules.blob_checkpoints import blob_problems, is_storage_account
-from policies.rules.gcs_checkpoints import gcs_problems, is_gcs_bucket
-from policies.rules.s3_checkpoints import is_s3_bucket, s3_problems
+from holdfast.policies.findings import Finding
+from holdfast.policies.known_values import text_at
+from holdfast.policies.rule import names
+from holdfast.policies.rules.blob_checkpoints import blob_problems, is_storage_account
+from holdfast.policies.rules.gcs_checkpoints import gcs_problems, is_gcs_bucket
+from holdfast.policies.rules.s3_checkpoints import is_s3_bucket, s3_problems
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from policies.findings import StackResource
-    from policies.rule import Settings
+    from holdfast.policies.findings import StackResource
+    from holdfast.policies.rule import Settings
 
 BUCKETS: Final = "buckets"
 PROTECTED: Final = "protectedStacks"

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from policies.declared import declared_pools
-from policies.findings import Finding
-from policies.known_values import UNKNOWN
-from policies.training_ladders import training_namespaces
-from scheduling.tolerations import REPELLING
+from holdfast.policies.declared import declared_pools
+from holdfast.policies.findings import Finding
+from holdfast.policies.known_values import UNKNOWN
+from holdfast.policies.training_ladders import training_namespaces
+from holdfast.scheduling.tolerations import REPELLING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from policies.declared import DeclaredPool
-    from policies.findings import StackResource
-    from policies.rule import Settings
+    from holdfast.policies.declared import DeclaredPool
+    from holdfast.policies.findings import StackResource
+    from holdfast.policies.rule import Settings
 
 
 def find(resources: Sequence[StackResource], _: Settings) -> tuple[Finding, ...]:

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from policies.findings import Finding
-from policies.karpenter_pools import pool_label
-from policies.known_values import UNKNOWN, at, is_list, is_object, items_at, text_at
-from policies.ladders import ladders_of
-from policies.node_pools import name_of, node_pools
-from scheduling.labels import CAPACITY_TYPE, SPOT
+from holdfast.policies.findings import Finding
+from holdfast.policies.karpenter_pools import pool_label
+from holdfast.policies.known_values import UNKNOWN, at, is_list, is_object, items_at, text_at
+from holdfast.policies.ladders import ladders_of
+from holdfast.policies.node_pools import name_of, node_pools
+from holdfast.scheduling.labels import CAPACITY_TYPE, SPOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from policies.findings import StackResource
-    from policies.known_values import Value
-    from policies.rule import Settings
+    from holdfast.policies.findings import StackResource
+    from holdfast.policies.known_values import Value
+    from holdfast.policies.rule import Settings
 
 DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
 

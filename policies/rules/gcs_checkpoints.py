@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from policies.declared.amounts import amount
-from policies.known_values import UNKNOWN, at, is_list, is_object, items_at
+from holdfast.policies.declared.amounts import amount
+from holdfast.policies.known_values import UNKNOWN, at, is_list, is_object, items_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from policies.findings import StackResource
-    from policies.known_values import Value
+    from holdfast.policies.findings import StackResource
+    from holdfast.policies.known_values import Value
 
 #: A condition with one of these holds for objects alone that a newer version has replaced.
 _OF_OLD_VERSIONS: Final = ("daysSinceNoncurrentTime", "noncurrentTimeBefore", "numNewerVersions")

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from policies.findings import Finding
-from policies.known_values import UNKNOWN, at, text_at
-from policies.node_pools import may_buy_spot, node_pools
+from holdfast.policies.findings import Finding
+from holdfast.policies.known_values import UNKNOWN, at, text_at
+from holdfast.policies.node_pools import may_buy_spot, node_pools
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from policies.findings import StackResource
-    from policies.rule import Settings
+    from holdfast.policies.findings import StackResource
+    from holdfast.policies.rule import Settings
 
 RELEASES: Final = (
     "kubernetes:helm.sh/v3:Release",

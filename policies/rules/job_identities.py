@@ -8,15 +8,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final, cast
 
-from policies.findings import Finding
-from policies.known_values import at, is_list, is_object, text_at
+from holdfast.policies.findings import Finding
+from holdfast.policies.known_values import at, is_list, is_object, text_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from policies.findings import StackResource
-    from policies.known_values import Value
-    from policies.rule import Settings
+    from holdfast.policies.findings import StackResource
+    from holdfast.policies.known_values import Value
+    from holdfast.policies.rule import Settings
 
 _S3_OBJECTS: Final = (
     "s3:*",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from policies.findings import Finding
-from policies.known_values import UNKNOWN, at, is_list, is_object, items_at
+from holdfast.policies.findings import Finding
+from holdfast.policies.known_values import UNKNOWN, at, is_list, is_object, items_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from policies.findings import StackResource
-    from policies.rule import Settings
+    from holdfast.policies.findings import StackResource
+    from holdfast.policies.rule import Settings
 
 _EVERYBODY: Final = ("0.0.0.0/0", "::/0")
 _MEND: Final = (

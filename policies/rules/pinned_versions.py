@@ -10,17 +10,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from policies.findings import Finding
-from policies.known_values import UNKNOWN, at, is_list, is_object, text_at
-from policies.rules.evictions import templates
-from policies.rules.interruption_queue import RELEASES
+from holdfast.policies.findings import Finding
+from holdfast.policies.known_values import UNKNOWN, at, is_list, is_object, text_at
+from holdfast.policies.rules.evictions import templates
+from holdfast.policies.rules.interruption_queue import RELEASES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from policies.findings import StackResource
-    from policies.known_values import Value
-    from policies.rule import Settings
+    from holdfast.policies.findings import StackResource
+    from holdfast.policies.known_values import Value
+    from holdfast.policies.rule import Settings
 
 _EXACT: Final = re.compile(r"v?[0-9]+\.[0-9]+(\.[0-9]+)?([-+][0-9A-Za-z.+-]+)?")
 _CONTAINERS: Final = ("containers", "initContainers")

@@ -8,21 +8,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from policies.declared.amounts import cpu_millis, memory_mib, whole
-from policies.findings import Finding
-from policies.known_values import UNKNOWN, Unknown, at, is_object, text_at
-from policies.shapes import declared_shapes
-from policies.training_ladders import candidates, training_namespaces
-from scheduling.labels import GPU_RESOURCE
+from holdfast.policies.declared.amounts import cpu_millis, memory_mib, whole
+from holdfast.policies.findings import Finding
+from holdfast.policies.known_values import UNKNOWN, Unknown, at, is_object, text_at
+from holdfast.policies.shapes import declared_shapes
+from holdfast.policies.training_ladders import candidates, training_namespaces
+from holdfast.scheduling.labels import GPU_RESOURCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from policies.findings import StackResource
-    from policies.known_values import Value
-    from policies.rule import Settings
-    from policies.training_ladders import TrainingNamespace
-    from scheduling.reachability.shape import Shape
+    from holdfast.policies.findings import StackResource
+    from holdfast.policies.known_values import Value
+    from holdfast.policies.rule import Settings
+    from holdfast.policies.training_ladders import TrainingNamespace
+    from holdfast.scheduling.reachability.shape import Shape
 
 _QUOTAS: Final = frozenset({"kubernetes:core/v1:ResourceQuota", "kubernetes:core/v1:ResourceQuotaPatch"})
 

@@ -8,26 +8,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from policies.declared import declared_pools
-from policies.findings import Finding
-from policies.known_pools import KnownPools
-from policies.known_values import UNKNOWN
-from policies.ladders import DeclaredLadder, ladder_of
-from policies.last_tier import fault_at_end
-from policies.rule import names
-from policies.shapes import shapes_of
-from policies.training_ladders import candidates, training_namespaces
-from scheduling.reachability import words
-from scheduling.reachability.facts import TierFacts
-from scheduling.reachability.links import Broken
-from scheduling.reachability.walk import Outcome, Step, Walk, walk
+from holdfast.policies.declared import declared_pools
+from holdfast.policies.findings import Finding
+from holdfast.policies.known_pools import KnownPools
+from holdfast.policies.known_values import UNKNOWN
+from holdfast.policies.ladders import DeclaredLadder, ladder_of
+from holdfast.policies.last_tier import fault_at_end
+from holdfast.policies.rule import names
+from holdfast.policies.shapes import shapes_of
+from holdfast.policies.training_ladders import candidates, training_namespaces
+from holdfast.scheduling.reachability import words
+from holdfast.scheduling.reachability.facts import TierFacts
+from holdfast.scheduling.reachability.links import Broken
+from holdfast.scheduling.reachability.walk import Outcome, Step, Walk, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from policies.declared import DeclaredPool
-    from policies.findings import StackResource
-    from policies.rule import Settings
+    from holdfast.policies.declared import DeclaredPool
+    from holdfast.policies.findings import StackResource
+    from holdfast.policies.rule import Settings
 
 ELSEWHERE: Final = "onDemandPools"
 

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from policies.declared.admission import is_admission, unreadable_tolerates
-from policies.declared.aks import is_agent_pool
-from policies.findings import Finding
-from policies.gke_pools import NODE_POOL
-from policies.karpenter_pools import is_node_pool
-from policies.rules.readable_ladders import ladder_problems
-from policies.rules.readable_pools import agent_pool_problems, gke_problems, node_pool_problems
-from policies.training_ladders import is_fallback_policy
+from holdfast.policies.declared.admission import is_admission, unreadable_tolerates
+from holdfast.policies.declared.aks import is_agent_pool
+from holdfast.policies.findings import Finding
+from holdfast.policies.gke_pools import NODE_POOL
+from holdfast.policies.karpenter_pools import is_node_pool
+from holdfast.policies.rules.readable_ladders import ladder_problems
+from holdfast.policies.rules.readable_pools import agent_pool_problems, gke_problems, node_pool_problems
+from holdfast.policies.training_ladders import is_fallback_policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from policies.findings import StackResource
-    from policies.rule import Settings
+    from holdfast.policies.findings import StackResource
+    from holdfast.policies.rule import Settings
 
 
 def find(resources: Sequence[StackResource], _: Settings) -> tuple[Finding, ...]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from policies.declared.amounts import amount
-from policies.known_values import UNKNOWN, at, is_list, is_object
-from policies.rules.versions import version_problems
+from holdfast.policies.declared.amounts import amount
+from holdfast.policies.known_values import UNKNOWN, at, is_list, is_object
+from holdfast.policies.rules.versions import version_problems
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from policies.findings import StackResource
-    from policies.known_values import Value
+    from holdfast.policies.findings import StackResource
+    from holdfast.policies.known_values import Value
 
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Gte", "Lte")
 _LIMITS: Final = ("nodes", "cpu", "memory", "nvidia.com/gpu")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from policies.findings import StackResource
+    from holdfast.policies.findings import StackResource
 
 
 def version_problems(resource: StackResource, known: str) -> Iterator[str]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from policies.ladder_end import ladder_end_findings
-from policies.rule import NAMES_SCHEMA, Level, Rule, Setting, Weight, names
-from policies.rules import accelerators, reachability
+from holdfast.policies.ladder_end import ladder_end_findings
+from holdfast.policies.rule import NAMES_SCHEMA, Level, Rule, Setting, Weight, names
+from holdfast.policies.rules import accelerators, reachability
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from policies.findings import Finding, StackResource
-    from policies.rule import Settings
+    from holdfast.policies.findings import Finding, StackResource
+    from holdfast.policies.rule import Settings
 
 ON_DEMAND_POOLS: Final = Setting(
     schema={

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from policies.aks_scaling import aks_scaling_findings
-from policies.compute_classes import compute_class_findings
-from policies.rule import Level, Rule, Setting, Weight
-from policies.rules import (
+from holdfast.policies.aks_scaling import aks_scaling_findings
+from holdfast.policies.compute_classes import compute_class_findings
+from holdfast.policies.rule import Level, Rule, Setting, Weight
+from holdfast.policies.rules import (
     default_pool,
     evictions,
     interruption_queue,
@@ -19,8 +19,8 @@ from policies.rules import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from policies.findings import Finding, StackResource
-    from policies.rule import Settings
+    from holdfast.policies.findings import Finding, StackResource
+    from holdfast.policies.rule import Settings
 
 
 def _without_settings(

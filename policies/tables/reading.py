@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from policies.rule import Level, Rule, Weight
-from policies.rules import readable
+from holdfast.policies.rule import Level, Rule, Weight
+from holdfast.policies.rules import readable
 
 READING: Final = Rule(
     name="what-rules-go-by-can-be-read",

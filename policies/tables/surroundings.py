@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from policies.rule import NAMES_SCHEMA, Level, Rule, Setting, Weight
-from policies.rules import (
+from holdfast.policies.rule import NAMES_SCHEMA, Level, Rule, Setting, Weight
+from holdfast.policies.rules import (
     checkpoint_buckets,
     job_identities,
     open_endpoints,

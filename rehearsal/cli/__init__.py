@@ -1,1 +1,1 @@
-"""The commands of `python -m rehearsal`."""
+"""The commands of `python -m holdfast.rehearsal`."""

@@ -1,4 +1,4 @@
-"""The command line of `python -m rehearsal`."""
+"""The command line of `python -m holdfast.rehearsal`."""
 
 import argparse
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class Arguments:
 def parse(argv: list[str]) -> Arguments:
     """Read the command line. Exits with a message, code 2, where it is not understood."""
     parser = argparse.ArgumentParser(
-        prog="python -m rehearsal",
+        prog="python -m holdfast.rehearsal",
         description="Run a stack through the real Pulumi engine on this machine: no account, no cloud.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from rehearsal.cli.output import say
-from rehearsal.cli.summary import summary, verdict_lines
-from rehearsal.engine import EngineFailure, Outcome
-from rehearsal.stacks import Stack
+from holdfast.rehearsal.cli.output import say
+from holdfast.rehearsal.cli.summary import summary, verdict_lines
+from holdfast.simulator.pulumi import EngineFailure, Outcome
+from holdfast.simulator.stacks import Stack
 
 
 def preview(stack: Stack) -> None:

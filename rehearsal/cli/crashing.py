@@ -5,14 +5,14 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rehearsal.cli.arguments import Arguments
-from rehearsal.cli.output import say
-from rehearsal.course.protection import unprotected
-from rehearsal.crash import Proof, pivotal, prove, run_undisturbed, sample
-from rehearsal.crash.stack_stage import StackStage
-from rehearsal.errors import RehearsalError
-from rehearsal.paths import Workspace
-from rehearsal.stacks import Stack
+from holdfast.rehearsal.cli.arguments import Arguments
+from holdfast.rehearsal.cli.output import say
+from holdfast.rehearsal.lifecycle.protection import unprotected
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.paths import Workspace
+from holdfast.simulator.stacks import Stack
+from tests.soak.crash import Proof, pivotal, prove, run_undisturbed, sample
+from tests.soak.crash.stack_stage import StackStage
 
 SEED_VARIABLE = "HOLDFAST_SEED"
 

@@ -1,34 +1,34 @@
 """Finds what a command runs; what only one command needs is imported for it alone."""
 
-from rehearsal.cli.arguments import Arguments
-from rehearsal.paths import Workspace
+from holdfast.rehearsal.cli.arguments import Arguments
+from holdfast.simulator.paths import Workspace
 
 
 def run(arguments: Arguments, workspace: Workspace) -> None:
     """Run a command. Raises RehearsalError or ConfigError for the user."""
     if arguments.command == "down" and arguments.force:
-        from rehearsal.cli.taking_down import drop
+        from holdfast.rehearsal.cli.taking_down import drop
 
         drop(arguments.stack, workspace)
     elif arguments.command == "demo":
-        from rehearsal.cli.output import say
-        from rehearsal.scenes import demo
+        from holdfast.rehearsal.cli.output import say
+        from holdfast.rehearsal.scenarios import demo
 
         demo(workspace, arguments.stack, say=say)
     elif arguments.command == "rehearse":
-        from rehearsal.cli.rehearsing import rehearse
+        from holdfast.rehearsal.cli.rehearsing import rehearse
 
         rehearse(arguments.stack, workspace)
     elif arguments.command == "crash":
-        from rehearsal.cli.crashing import crash
+        from holdfast.rehearsal.cli.crashing import crash
 
         crash(arguments, workspace)
     elif arguments.command == "chaos":
-        from rehearsal.cli.faulting import chaos
+        from holdfast.rehearsal.cli.faulting import chaos
 
         chaos(arguments, workspace)
     elif arguments.command == "bench":
-        from rehearsal.bench.measuring import bench
+        from tests.soak.bench.measuring import bench
 
         bench(arguments, workspace)
     else:
@@ -36,11 +36,11 @@ def run(arguments: Arguments, workspace: Workspace) -> None:
 
 
 def _on_a_stack(arguments: Arguments, workspace: Workspace) -> None:
-    from rehearsal.cli import commands
-    from rehearsal.cli.output import color, say
-    from rehearsal.cli.taking_down import down
-    from rehearsal.engine import Audience
-    from rehearsal.stacks import Stack
+    from holdfast.rehearsal.cli import commands
+    from holdfast.rehearsal.cli.output import color, say
+    from holdfast.rehearsal.cli.taking_down import down
+    from holdfast.simulator.pulumi import Audience
+    from holdfast.simulator.stacks import Stack
 
     does = {
         "preview": commands.preview,

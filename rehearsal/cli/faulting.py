@@ -3,19 +3,19 @@
 import os
 from pathlib import Path
 
-from rehearsal.chaos.ground import Ground
-from rehearsal.chaos.outcome import Outcome
-from rehearsal.chaos.plan import draw_plan
-from rehearsal.chaos.running import run_faults
-from rehearsal.cli.arguments import Arguments
-from rehearsal.cli.crashing import SEED_VARIABLE, seed_of
-from rehearsal.cli.output import say
-from rehearsal.cli.own_place import own_place
-from rehearsal.controlplane.layout import Layout
-from rehearsal.errors import RehearsalError
-from rehearsal.kube.client import KubeClient
-from rehearsal.paths import Workspace
-from rehearsal.stacks import Stack
+from holdfast.rehearsal.cli.arguments import Arguments
+from holdfast.rehearsal.cli.crashing import SEED_VARIABLE, seed_of
+from holdfast.rehearsal.cli.output import say
+from holdfast.rehearsal.cli.own_place import own_place
+from holdfast.simulator.control_plane.layout import Layout
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.paths import Workspace
+from holdfast.simulator.stacks import Stack
+from tests.soak.faults.ground import Ground
+from tests.soak.faults.outcome import Outcome
+from tests.soak.faults.plan import draw_plan
+from tests.soak.faults.running import run_faults
 
 
 def chaos(arguments: Arguments, workspace: Workspace) -> None:

@@ -4,9 +4,9 @@ import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from rehearsal.cli.output import say
-from rehearsal.controlplane.lock import held
-from rehearsal.stacks import Stack
+from holdfast.rehearsal.cli.output import say
+from holdfast.simulator.control_plane.lock import held
+from holdfast.simulator.stacks import Stack
 
 
 @contextmanager

@@ -1,13 +1,13 @@
 """The command that plays the whole life of a stack on a control plane of its own, and leaves nothing."""
 
-from rehearsal.cli.commands import say_verdicts
-from rehearsal.cli.output import color, say
-from rehearsal.cli.own_place import own_place
-from rehearsal.course import Course
-from rehearsal.course.acts import Programme
-from rehearsal.engine import Audience
-from rehearsal.paths import Workspace
-from rehearsal.stacks import Stack
+from holdfast.rehearsal.cli.commands import say_verdicts
+from holdfast.rehearsal.cli.output import color, say
+from holdfast.rehearsal.cli.own_place import own_place
+from holdfast.rehearsal.lifecycle import Course
+from holdfast.rehearsal.lifecycle.acts import Programme
+from holdfast.simulator.paths import Workspace
+from holdfast.simulator.pulumi import Audience
+from holdfast.simulator.stacks import Stack
 
 
 def rehearse(name: str, workspace: Workspace) -> None:

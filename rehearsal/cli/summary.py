@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from rehearsal.engine import Outcome, Verdict
-from scheduling.json import Json
+from holdfast.scheduling.json import Json
+from holdfast.simulator.pulumi import Outcome, Verdict
 
 # The engine's operations, as one says them of the past and of a plan.
 _WORDS: Mapping[str, tuple[str, str]] = {

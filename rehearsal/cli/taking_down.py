@@ -2,12 +2,12 @@
 
 import shutil
 
-from rehearsal.cli.commands import destroy
-from rehearsal.cli.output import say
-from rehearsal.engine.folder import EngineFolder
-from rehearsal.errors import RehearsalError
-from rehearsal.paths import Workspace
-from rehearsal.stacks import Stack, Surroundings
+from holdfast.rehearsal.cli.commands import destroy
+from holdfast.rehearsal.cli.output import say
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.paths import Workspace
+from holdfast.simulator.pulumi.folder import EngineFolder
+from holdfast.simulator.stacks import Stack, Surroundings
 
 
 def down(stack: Stack) -> None:
@@ -44,5 +44,7 @@ def _destroy(stack: Stack) -> None:
     try:
         destroy(stack)
     except RehearsalError:
-        say(f"{stack.name} is still up. `python -m rehearsal down {stack.name} --force` drops it as it is.")
+        say(
+            f"{stack.name} is still up. `python -m holdfast.rehearsal down {stack.name} --force` drops it as it is."
+        )
         raise

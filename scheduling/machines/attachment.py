@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from scheduling.machines.machine import Machine
-from scheduling.machines.tables import gcp_table
+from holdfast.scheduling.machines.machine import Machine
+from holdfast.scheduling.machines.tables import gcp_table
 
 _FAMILY: Final = "n1-"
 

@@ -5,9 +5,9 @@ from functools import cache
 from types import MappingProxyType
 from typing import Final
 
-from scheduling.labels import ON_DEMAND, SPOT
-from scheduling.machines.machine import Machine
-from scheduling.machines.tables import aws_table, azure_table, gcp_table, local_table
+from holdfast.scheduling.labels import ON_DEMAND, SPOT
+from holdfast.scheduling.machines.machine import Machine
+from holdfast.scheduling.machines.tables import aws_table, azure_table, gcp_table, local_table
 
 _MIB_IN_GIB: Final = 1024
 

@@ -1,7 +1,7 @@
 """What Compute Engine lets machines of a family do."""
 
-from scheduling.machines.machine import Machine
-from scheduling.machines.tables import gcp_table
+from holdfast.scheduling.machines.machine import Machine
+from holdfast.scheduling.machines.tables import gcp_table
 
 
 def boot_disk_of(machine: Machine) -> str:

@@ -5,7 +5,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Final
 
-from scheduling.machines.tables import aws_table, azure_table, gcp_table
+from holdfast.scheduling.machines.tables import aws_table, azure_table, gcp_table
 
 #: The zones of the simulated cloud.
 LOCAL_ZONES: Final = ("local-a", "local-b", "local-c")

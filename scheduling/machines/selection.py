@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Mapping
 
-from scheduling.machines.machine import Machine
-from scheduling.machines.market import is_sold_in
+from holdfast.scheduling.machines.machine import Machine
+from holdfast.scheduling.machines.market import is_sold_in
 
 
 def select_machines(

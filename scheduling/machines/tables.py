@@ -6,7 +6,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TypeAlias, TypedDict, cast
 
-from scheduling.machines.machine import Architecture
+from holdfast.scheduling.machines.machine import Architecture
 
 # Name, architecture, vCPUs, memory in MiB, GPUs, accelerator, EFA interfaces, spot, price, letters of regions.
 AwsRow: TypeAlias = tuple[str, Architecture, int, int, int, str | None, int, bool, float | None, str]
@@ -99,4 +99,4 @@ def local_table() -> Sequence[LocalRow]:
 
 
 def _read(name: str) -> object:
-    return json.loads(files("scheduling.machines").joinpath(name).read_text(encoding="utf-8"))
+    return json.loads(files("holdfast.scheduling.machines").joinpath(name).read_text(encoding="utf-8"))

@@ -4,9 +4,9 @@ import re
 from collections.abc import Collection
 from typing import Final
 
-from scheduling.machines.catalogue import machine_catalogue
-from scheduling.machines.machine import Machine
-from scheduling.machines.market import is_sold_in
+from holdfast.scheduling.machines.catalogue import machine_catalogue
+from holdfast.scheduling.machines.machine import Machine
+from holdfast.scheduling.machines.market import is_sold_in
 
 # Standard_NC24ads_A100_v4: the vCPUs stand between the capitals of a family and what it adds.
 _SIZE: Final = re.compile(r"Standard_(?P<capitals>[A-Z]+)\d+(?P<rest>\w*)", re.ASCII)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from scheduling.machines import Machine
-from scheduling.reachability.facts import MachineRoom
-from scheduling.reachability.shape import Resources
+from holdfast.scheduling.machines import Machine
+from holdfast.scheduling.reachability.facts import MachineRoom
+from holdfast.scheduling.reachability.shape import Resources
 
 
 class Provisioner(StrEnum):

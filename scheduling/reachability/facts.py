@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from scheduling.labels import ON_DEMAND, SPOT
-from scheduling.reachability.shape import MOST_PODS, Resources
-from scheduling.taints import Taint
-from scheduling.tolerations import Toleration
-from scheduling.unknown import UNKNOWN, Unknown
+from holdfast.scheduling.labels import ON_DEMAND, SPOT
+from holdfast.scheduling.reachability.shape import MOST_PODS, Resources
+from holdfast.scheduling.taints import Taint
+from holdfast.scheduling.tolerations import Toleration
+from holdfast.scheduling.unknown import UNKNOWN, Unknown
 
 #: A label's value as far as it is known.
 LabelValue: TypeAlias = "str | Unknown"

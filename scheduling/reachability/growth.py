@@ -10,9 +10,9 @@ than what was counted, and the next plan has the difference.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scheduling.reachability.facts import Limits, MachineRoom
-from scheduling.reachability.shape import Resources
-from scheduling.unknown import UNKNOWN, Unknown
+from holdfast.scheduling.reachability.facts import Limits, MachineRoom
+from holdfast.scheduling.reachability.shape import Resources
+from holdfast.scheduling.unknown import UNKNOWN, Unknown
 
 
 @dataclass(frozen=True, kw_only=True)

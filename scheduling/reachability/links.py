@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from scheduling.reachability import words
-from scheduling.reachability.affinity import any_holds, keys_of, label_of
-from scheduling.reachability.facts import MachineRoom, PoolFacts
-from scheduling.reachability.growth import places
-from scheduling.reachability.shape import Shape, total, widest
-from scheduling.tolerations import untolerated
-from scheduling.unknown import UNKNOWN
+from holdfast.scheduling.reachability import words
+from holdfast.scheduling.reachability.affinity import any_holds, keys_of, label_of
+from holdfast.scheduling.reachability.facts import MachineRoom, PoolFacts
+from holdfast.scheduling.reachability.growth import places
+from holdfast.scheduling.reachability.shape import Shape, total, widest
+from holdfast.scheduling.tolerations import untolerated
+from holdfast.scheduling.unknown import UNKNOWN
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
-from scheduling.reachability.facts import MachineRoom
-from scheduling.reachability.shape import Resources, widest
+from holdfast.scheduling.reachability.facts import MachineRoom
+from holdfast.scheduling.reachability.shape import Resources, widest
 
 MOST_ROOMS: Final = 8
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from scheduling.reachability import words
-from scheduling.reachability.affinity import Term
-from scheduling.tolerations import Toleration
+from holdfast.scheduling.reachability import words
+from holdfast.scheduling.reachability.affinity import Term
+from holdfast.scheduling.tolerations import Toleration
 
 
 @dataclass(frozen=True, kw_only=True)

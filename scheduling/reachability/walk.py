@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from scheduling.ladder import FOREVER
-from scheduling.reachability import words
-from scheduling.reachability.facts import PoolFacts, TierFacts
-from scheduling.reachability.links import Broken, Doubt, Untold, capacity, doubts, together
-from scheduling.reachability.shape import Shape
-from scheduling.unknown import UNKNOWN, Unknown
+from holdfast.scheduling.ladder import FOREVER
+from holdfast.scheduling.reachability import words
+from holdfast.scheduling.reachability.facts import PoolFacts, TierFacts
+from holdfast.scheduling.reachability.links import Broken, Doubt, Untold, capacity, doubts, together
+from holdfast.scheduling.reachability.shape import Shape
+from holdfast.scheduling.unknown import UNKNOWN, Unknown
 
 
 class Outcome(StrEnum):

@@ -6,7 +6,7 @@ Templates: `{name}` stands for a value that Python fills in by `str.format`, and
 from dataclasses import dataclass
 from typing import Final
 
-from scheduling.labels import POOL, VOLUME_CLAIMS
+from holdfast.scheduling.labels import POOL, VOLUME_CLAIMS
 
 
 @dataclass(frozen=True, kw_only=True)

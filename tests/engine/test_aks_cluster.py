@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pulumi
 import pytest
 
-from components.cluster.aks.access import PrivateAccess, PublicAccess
-from components.cluster.aks.component import AksCluster
-from components.network.azure import AzureNetwork, AzureNetworkArgs
-from components.resource_group.component import StackResourceGroup, StackResourceGroupArgs
-from rehearsal.engine import EngineFailure
-from rehearsal.providers.cloud.azure.names import CALLER
+from holdfast.components.cluster.aks.access import PrivateAccess, PublicAccess
+from holdfast.components.cluster.aks.component import AksCluster
+from holdfast.components.network.azure import AzureNetwork, AzureNetworkArgs
+from holdfast.components.resource_group.component import StackResourceGroup, StackResourceGroupArgs
+from holdfast.simulator.clouds.azure.names import CALLER
+from holdfast.simulator.pulumi import EngineFailure
 from tests.support.aks_component import ADMINS, DISKS, LOCATION, SUBSCRIPTION, TENANT, cluster_args
 from tests.support.cloud_program import CloudProgram
 from tests.support.inputs import mapping, objects, text, value
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from components.cluster.aks.component import AksClusterArgs
-    from rehearsal.providers.cloud.state import CloudObject
+    from holdfast.components.cluster.aks.component import AksClusterArgs
+    from holdfast.simulator.clouds.state import CloudObject
 
 pytestmark = [
     pytest.mark.engine,

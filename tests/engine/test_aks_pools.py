@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import pulumi
 import pytest
 
-from components.cluster.aks.component import AksCluster
-from components.network.azure import AzureNetwork, AzureNetworkArgs
-from components.pools.aks import AksPool
-from components.resource_group.component import StackResourceGroup, StackResourceGroupArgs
-from rehearsal.engine import EngineFailure
-from rehearsal.providers.cloud.azure.names import CALLER
-from scheduling.labels import CapacityType
-from scheduling.machines import machine_catalogue
+from holdfast.components.cluster.aks.component import AksCluster
+from holdfast.components.network.azure import AzureNetwork, AzureNetworkArgs
+from holdfast.components.pools.aks import AksPool
+from holdfast.components.resource_group.component import StackResourceGroup, StackResourceGroupArgs
+from holdfast.scheduling.labels import CapacityType
+from holdfast.scheduling.machines import machine_catalogue
+from holdfast.simulator.clouds.azure.names import CALLER
+from holdfast.simulator.pulumi import EngineFailure
 from tests.support.aks_component import LOCATION, SUBSCRIPTION, TENANT, cluster_args
 from tests.support.aks_pools import A100_SPOT, CPU
 from tests.support.cloud_program import CloudProgram
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from components.cluster.aks.component import Scaling
-    from components.pools.aks import AksPoolArgs
+    from holdfast.components.cluster.aks.component import Scaling
+    from holdfast.components.pools.aks import AksPoolArgs
 
 pytestmark = [
     pytest.mark.engine,

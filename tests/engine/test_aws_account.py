@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pulumi
 import pytest
 
-from infra.account import survey
-from rehearsal.engine import EngineFailure
-from rehearsal.providers.cloud.state import CloudObject
-from scheduling.errors import ConfigError
+from holdfast.infra.aws.preflight import survey
+from holdfast.scheduling.errors import ConfigError
+from holdfast.simulator.clouds.state import CloudObject
+from holdfast.simulator.pulumi import EngineFailure
 from tests.support.aws_documents import REGION, aws_platform
 from tests.support.cloud_program import CloudProgram, bucket
 

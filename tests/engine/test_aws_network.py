@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from rehearsal.engine import Outcome
+    from holdfast.simulator.pulumi import Outcome
 
 pytestmark = pytest.mark.engine
 
@@ -37,7 +37,7 @@ def _network(
     *, nat: Literal["single", "per-zone"] = "single", zones: tuple[str, ...] = _ZONES
 ) -> Callable[[], None]:
     def program() -> None:
-        from components.network.aws import AwsNetwork, AwsNetworkArgs
+        from holdfast.components.network.aws import AwsNetwork, AwsNetworkArgs
 
         args = AwsNetworkArgs(cidr="10.40.0.0/16", zones=zones, region="us-east-1", nat=nat)
         network = AwsNetwork("network", args)
@@ -48,7 +48,7 @@ def _network(
 
 
 def _isolated() -> None:
-    from components.network.isolated import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
+    from holdfast.components.network.isolated import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
 
     args = AwsIsolatedNetworkArgs(cidr="10.40.0.0/16", zones=_ZONES, region="us-east-1")
     _machines(AwsIsolatedNetwork("network", args).private_subnet_ids)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rehearsal.course.leftovers import left_in_cluster
-from rehearsal.engine import Outcome
-from rehearsal.kube.client import KubeClient
-from rehearsal.kube.summary import mapping, sequence
-from rehearsal.providers.cloud.state import CloudObject, CloudState
-from rehearsal.scenes.manifests import load_example
-from rehearsal.scenes.platform import apply, training_platform
-from rehearsal.stacks import Stack
+from holdfast.rehearsal.lifecycle.leftovers import left_in_cluster
+from holdfast.rehearsal.scenarios.manifests import load_example
+from holdfast.rehearsal.scenarios.platform import apply, training_platform
+from holdfast.simulator.clouds.state import CloudObject, CloudState
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.pulumi import Outcome
+from holdfast.simulator.stacks import Stack
 from tests.support.aws_documents import aws_document, section
 from tests.support.aws_stacks import CHARTS, IMAGES
 from tests.support.builders import Document, entry
@@ -25,7 +25,7 @@ from tests.support.spot_role_account import ROLE, somebody_makes_the_role
 from tests.support.stack_files import workspace_of
 
 if TYPE_CHECKING:
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(900)]
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pulumi
 import pytest
 
-from components.checkpoints.blob import CheckpointBucket, CheckpointBucketArgs
-from components.checkpoints.blob_access import CheckpointAccess, CheckpointAccessArgs
-from components.iam.azure_roles import STORAGE_BLOB_DATA_CONTRIBUTOR
-from components.resource_group.component import StackResourceGroup, StackResourceGroupArgs
-from rehearsal.engine import EngineFailure
-from rehearsal.providers.cloud.azure.names import SUBSCRIPTION
+from holdfast.components.checkpoints.blob import CheckpointBucket, CheckpointBucketArgs
+from holdfast.components.checkpoints.blob_access import CheckpointAccess, CheckpointAccessArgs
+from holdfast.components.iam.azure_roles import STORAGE_BLOB_DATA_CONTRIBUTOR
+from holdfast.components.resource_group.component import StackResourceGroup, StackResourceGroupArgs
+from holdfast.simulator.clouds.azure.names import SUBSCRIPTION
+from holdfast.simulator.pulumi import EngineFailure
 from tests.support.cloud_program import CloudProgram
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pulumi
 import pytest
 
-from components.checkpoints.gcs import CheckpointBucket, CheckpointBucketArgs, CustomerKey
-from components.checkpoints.gcs_access import CheckpointAccess, CheckpointAccessArgs
-from components.namespace.component import service_account_of
-from rehearsal.engine import EngineFailure
-from rehearsal.providers.cloud.state import CloudObject
+from holdfast.components.checkpoints.gcs import CheckpointBucket, CheckpointBucketArgs, CustomerKey
+from holdfast.components.checkpoints.gcs_access import CheckpointAccess, CheckpointAccessArgs
+from holdfast.components.namespace.component import service_account_of
+from holdfast.simulator.clouds.state import CloudObject
+from holdfast.simulator.pulumi import EngineFailure
 from tests.support.cloud_program import CloudProgram
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pulumi
 import pytest
 
-from components.checkpoints.s3 import CheckpointBucket, CheckpointBucketArgs
-from components.checkpoints.s3_access import CheckpointAccess, CheckpointAccessArgs
-from rehearsal.engine import EngineFailure
-from rehearsal.providers.cloud.state import CloudObject
+from holdfast.components.checkpoints.s3 import CheckpointBucket, CheckpointBucketArgs
+from holdfast.components.checkpoints.s3_access import CheckpointAccess, CheckpointAccessArgs
+from holdfast.simulator.clouds.state import CloudObject
+from holdfast.simulator.pulumi import EngineFailure
 from tests.support.cloud_program import CloudProgram
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from pathlib import Path
 import pulumi
 import pytest
 
-from rehearsal.engine import EngineFailure
-from rehearsal.providers.cloud.state import CloudObject
-from rehearsal.providers.faults import Faults
+from holdfast.simulator.clouds.state import CloudObject
+from holdfast.simulator.pulumi import EngineFailure
+from holdfast.simulator.pulumi.faults import Faults
 from tests.support.cloud_program import CloudProgram, bucket, network
 
 pytestmark = pytest.mark.engine

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, cast
 import pulumi
 import pytest
 
-from components.cluster.eks.access import NodeAccess, NodeAccessArgs
-from components.cluster.eks.component import EksCluster
-from components.iam.document import service_trust
-from rehearsal.engine import EngineFailure
+from holdfast.components.cluster.eks.access import NodeAccess, NodeAccessArgs
+from holdfast.components.cluster.eks.component import EksCluster
+from holdfast.components.iam.document import service_trust
+from holdfast.simulator.pulumi import EngineFailure
 from tests.support.cloud_program import CloudProgram
 from tests.support.eks_cluster import cluster_args
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from components.cluster.eks.component import EksClusterArgs
+    from holdfast.components.cluster.eks.component import EksClusterArgs
 
 pytestmark = pytest.mark.engine
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pulumi
 import pytest
 
-from components.cluster.eks.access import NodeAccess, NodeAccessArgs
-from components.cluster.eks.component import EksCluster
-from components.karpenter.eks.component import EksKarpenter, EksKarpenterArgs
+from holdfast.components.cluster.eks.access import NodeAccess, NodeAccessArgs
+from holdfast.components.cluster.eks.component import EksCluster
+from holdfast.components.karpenter.eks.component import EksKarpenter, EksKarpenterArgs
 from tests.support.cloud_program import CloudProgram
 from tests.support.eks_cluster import cluster_args
 

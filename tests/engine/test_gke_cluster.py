@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pulumi
 import pytest
 
-from components.cluster.gke.access import AuthorizedNetworks, DnsEndpoint
-from components.cluster.gke.component import GkeCluster
-from components.cluster.gke.database_key import DatabaseKey
-from components.network.gcp import GcpNetwork, GcpNetworkArgs
-from rehearsal.engine import EngineFailure
+from holdfast.components.cluster.gke.access import AuthorizedNetworks, DnsEndpoint
+from holdfast.components.cluster.gke.component import GkeCluster
+from holdfast.components.cluster.gke.database_key import DatabaseKey
+from holdfast.components.network.gcp import GcpNetwork, GcpNetworkArgs
+from holdfast.simulator.pulumi import EngineFailure
 from tests.support.cloud_program import CloudProgram
 from tests.support.gke_component import KEY, PROJECT, REGION, cluster_args
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from components.cluster.gke.component import GkeClusterArgs
+    from holdfast.components.cluster.gke.component import GkeClusterArgs
 
 pytestmark = [
     pytest.mark.engine,

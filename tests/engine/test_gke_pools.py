@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from pulumi import ResourceOptions
 
-from components.cluster.gke.component import GkeCluster
-from components.pools.gke import GkePool
-from scheduling.machines import machine_catalogue
+from holdfast.components.cluster.gke.component import GkeCluster
+from holdfast.components.pools.gke import GkePool
+from holdfast.scheduling.machines import machine_catalogue
 from tests.support.cloud_program import CloudProgram
 from tests.support.gke_component import PROJECT, REGION, cluster_args
 from tests.support.gke_pools import A100_SPOT, CPU, POOL
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from components.pools.gke import GkePoolArgs
+    from holdfast.components.pools.gke import GkePoolArgs
 
 pytestmark = [
     pytest.mark.engine,

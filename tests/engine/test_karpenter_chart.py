@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from components.karpenter.eks.component import NAMESPACE
-from components.karpenter.eks.values import SERVICE_ACCOUNT, ControllerValues, karpenter_values
-from infra import versions
+from holdfast.components.karpenter.eks.component import NAMESPACE
+from holdfast.components.karpenter.eks.values import SERVICE_ACCOUNT, ControllerValues, karpenter_values
+from holdfast.infra import versions
 from tests.support.inputs import mapping, objects, text, value
 from tests.support.official_karpenter import official
 from tests.support.rendered_charts import rendered
@@ -17,7 +17,7 @@ from tests.support.rendered_charts import rendered
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 pytestmark = pytest.mark.engine
 

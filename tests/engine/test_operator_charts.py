@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, cast
 import pytest
 import yaml
 
-from components.operators.device_plugin_values import efa_values, nvidia_values
-from components.operators.jobset import jobset_values
-from components.operators.kuberay import kuberay_values
-from components.pools.node_pool import node_labels
-from rehearsal.paths import Workspace
-from rehearsal.tools.locate import find_tool
+from holdfast.components.operators.device_plugin_values import efa_values, nvidia_values
+from holdfast.components.operators.jobset import jobset_values
+from holdfast.components.operators.kuberay import kuberay_values
+from holdfast.components.pools.node_pool import node_labels
+from holdfast.simulator.paths import Workspace
+from holdfast.simulator.tools.locate import find_tool
 from tests.support.builders import pool
 from tests.support.inputs import mapping, objects, text, value
 from tests.support.tool_workspace import PROJECT
@@ -22,7 +22,7 @@ from tests.support.tool_workspace import PROJECT
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 pytestmark = pytest.mark.engine
 

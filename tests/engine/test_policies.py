@@ -12,10 +12,10 @@ import pytest
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.core.v1 import Namespace
 
-from policies.rule import Level
-from policies.tables import RULES
-from rehearsal.bench.policies.echo import EchoStandIns
-from rehearsal.engine import EngineFailure, Outcome, Rehearsal, Subject
+from holdfast.policies.rule import Level
+from holdfast.policies.tables import RULES
+from holdfast.simulator.pulumi import EngineFailure, Outcome, Rehearsal, Subject
+from tests.soak.bench.policies.echo import EchoStandIns
 from tests.support.control_plane import scratch_workspace
 from tests.support.doc_pages import ROOT, DocPage
 from tests.support.policy_violations import violations
@@ -24,7 +24,7 @@ from tests.support.stack_resources import capacity_requirement
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
     Program = Callable[[], None]
 

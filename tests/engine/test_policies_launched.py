@@ -14,8 +14,8 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import analyzer_pb2
 from pulumi.runtime.proto.analyzer_pb2_grpc import AnalyzerStub
 
-from policies.mending import remediations
-from policies.tables import RULES
+from holdfast.policies.mending import remediations
+from holdfast.policies.tables import RULES
 from tests.support.policy_wire import stack_request
 from tests.support.stack_resources import A100_SPOT, with_ladder
 

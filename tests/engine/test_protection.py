@@ -6,8 +6,8 @@ from pathlib import Path
 import pulumi
 import pytest
 
-from rehearsal.course.protection import names, protected, retained
-from rehearsal.engine import EngineFailure
+from holdfast.rehearsal.lifecycle.protection import names, protected, retained
+from holdfast.simulator.pulumi import EngineFailure
 from tests.support.rehearsed_program import a_stage, run
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(120)]

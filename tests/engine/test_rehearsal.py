@@ -8,10 +8,10 @@ from pathlib import Path
 import pulumi
 import pytest
 
-from rehearsal.engine import EngineFailure
-from rehearsal.engine.folder import EngineFolder
-from rehearsal.errors import RehearsalError
-from scheduling.errors import ConfigError, Problem
+from holdfast.scheduling.errors import ConfigError, Problem
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.pulumi import EngineFailure
+from holdfast.simulator.pulumi.folder import EngineFolder
 from tests.support.keyboard import at_a_terminal, press_ctrl_c
 from tests.support.rehearsals import write_lock
 from tests.support.rehearsed_program import a_pack, a_stage, network, run

@@ -1,4 +1,4 @@
-"""`python -m rehearsal` tells the user what is wrong in one message."""
+"""`python -m holdfast.rehearsal` tells the user what is wrong in one message."""
 
 from pathlib import Path
 

@@ -6,9 +6,9 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rehearsal.kube.client import KubeClient
-from scheduling import taints
-from scheduling.labels import CAPACITY_TYPE, SPOT, TRAINING, TRAINING_VALUE
+from holdfast.scheduling import taints
+from holdfast.scheduling.labels import CAPACITY_TYPE, SPOT, TRAINING, TRAINING_VALUE
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from tests.support.admission_model import tolerations_of
 from tests.support.admission_objects import (
     GIVEN_SPOT,
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping
     from pathlib import Path
 
-    from components.admission.rules import AdmissionRule
-    from scheduling.json import Json
+    from holdfast.components.admission.rules import AdmissionRule
+    from holdfast.scheduling.json import Json
 
 TRAINING_NAMESPACE = "vision"
 OTHER_NAMESPACE = "web"

@@ -9,9 +9,9 @@ from tests.support.json_objects import obj, objects
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from components.admission.rules import NodeSelection, TolerationRule
-    from scheduling.json import Json
-    from scheduling.taints import Taint
+    from holdfast.components.admission.rules import NodeSelection, TolerationRule
+    from holdfast.scheduling.json import Json
+    from holdfast.scheduling.taints import Taint
 
 
 def tolerations_of(pod: Json) -> list[Json]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.admission.manifests import binding_spec, policy_name, policy_spec
-from scheduling.labels import CAPACITY_TYPE, SPOT
+from holdfast.components.admission.manifests import binding_spec, policy_name, policy_spec
+from holdfast.scheduling.labels import CAPACITY_TYPE, SPOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from components.admission.rules import AdmissionRule
-    from scheduling.json import Json
+    from holdfast.components.admission.rules import AdmissionRule
+    from holdfast.scheduling.json import Json
 
 API_VERSION = "admissionregistration.k8s.io/v1"
 

@@ -7,18 +7,18 @@ import json
 from functools import cache
 from typing import TYPE_CHECKING
 
-from components.cluster.aks.access import PublicAccess
-from components.cluster.aks.component import AksCluster, AksClusterArgs
-from components.cluster.aks.maintenance import Maintenance
-from components.cluster.aks.system_pool import SystemNodesArgs
-from components.cluster.aks.upgrades import Upgrades
-from components.network.azure_existing import ExistingAzureNetwork
+from holdfast.components.cluster.aks.access import PublicAccess
+from holdfast.components.cluster.aks.component import AksCluster, AksClusterArgs
+from holdfast.components.cluster.aks.maintenance import Maintenance
+from holdfast.components.cluster.aks.system_pool import SystemNodesArgs
+from holdfast.components.cluster.aks.upgrades import Upgrades
+from holdfast.components.network.azure_existing import ExistingAzureNetwork
 from tests.support.recorder import Recording, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 SUBSCRIPTION = "11111111-1111-1111-1111-111111111111"
 TENANT = "22222222-2222-2222-2222-222222222222"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rehearsal.providers.cloud.azure.names import SUBSCRIPTION
+from holdfast.simulator.clouds.azure.names import SUBSCRIPTION
 from tests.support.provider_calls import Engine
 
 if TYPE_CHECKING:
-    from rehearsal.providers.values import Properties, Value
+    from holdfast.simulator.pulumi.values import Properties, Value
     from tests.support.provider_calls import Provider
 
 GROUP_TYPE = "azure-native:resources:ResourceGroup"

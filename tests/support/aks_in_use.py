@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rehearsal.autoscaling import Autoscaler
-from rehearsal.autoscaling.scale_sets import AZURE, ScaleSets
-from rehearsal.engine.folder import EngineFolder
-from rehearsal.kube.client import KubeClient
-from rehearsal.providers.cloud.state import CloudState
-from rehearsal.scenes.aks import AksScaleSets
-from rehearsal.stacks.cluster_nodes import ClusterNodes
+from holdfast.rehearsal.scenarios.aks import AksScaleSets
+from holdfast.simulator.clouds.state import CloudState
+from holdfast.simulator.cluster_autoscaler import Autoscaler
+from holdfast.simulator.cluster_autoscaler.scale_sets import AZURE, ScaleSets
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.pulumi.folder import EngineFolder
+from holdfast.simulator.stacks.cluster_nodes import ClusterNodes
 from tests.support.autoscaled_cluster import AutoscaledCluster, Clock
 
 if TYPE_CHECKING:
-    from rehearsal.paths import Workspace
-    from rehearsal.providers.cloud.state import CloudObject
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
+    from holdfast.simulator.clouds.state import CloudObject
+    from holdfast.simulator.paths import Workspace
 
 PLACE = "azure-test"
 

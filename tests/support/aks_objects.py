@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rehearsal.providers.cloud.azure.aks import CLUSTER
-from rehearsal.providers.cloud.azure.names import SUBSCRIPTION
-from rehearsal.providers.cloud.azure.nodes import AGENT_POOL
-from rehearsal.providers.cloud.state import CloudObject
+from holdfast.simulator.clouds.azure.aks import CLUSTER
+from holdfast.simulator.clouds.azure.names import SUBSCRIPTION
+from holdfast.simulator.clouds.azure.nodes import AGENT_POOL
+from holdfast.simulator.clouds.state import CloudObject
 
 if TYPE_CHECKING:
-    from scheduling.json import Json, JsonValue
+    from holdfast.scheduling.json import Json, JsonValue
 
 GROUP = "holdfast-test"
 NAME = "holdfast-test"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from components.pools.aks import AksPoolArgs
-from scheduling.labels import CapacityType
-from scheduling.machines import machine_catalogue
-from scheduling.pools import Pool
+from holdfast.components.pools.aks import AksPoolArgs
+from holdfast.scheduling.labels import CapacityType
+from holdfast.scheduling.machines import machine_catalogue
+from holdfast.scheduling.pools import Pool
 
 MACHINES = machine_catalogue("azure")
 SUBNET = (

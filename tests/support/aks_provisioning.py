@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rehearsal.autoscaling.scale_sets import AZURE
-from rehearsal.engine.folder import EngineFolder
-from rehearsal.providers.cloud.state import CloudState
+from holdfast.simulator.clouds.state import CloudState
+from holdfast.simulator.cluster_autoscaler.scale_sets import AZURE
+from holdfast.simulator.pulumi.folder import EngineFolder
 from tests.support.definitions import wait_until_served
 from tests.support.hosted_charts import STACK, HostedCharts, hosted_charts, is_ready
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
-    from rehearsal.providers.cloud.state import CloudObject
-    from scheduling.json import Json, JsonValue
+    from holdfast.scheduling.json import Json, JsonValue
+    from holdfast.simulator.clouds.state import CloudObject
 
 NODE_CLASS = "karpenter.azure.com/v1beta1"
 NODE_POOL = "karpenter.sh/v1"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scheduling.labels import POOL
+from holdfast.scheduling.labels import POOL
 from tests.support.stack_resources import NODE_POOL_TYPE, ladder, namespace, resource
 
 if TYPE_CHECKING:
-    from policies.findings import StackResource
-    from policies.known_values import Value
+    from holdfast.policies.findings import StackResource
+    from holdfast.policies.known_values import Value
 
 AGENT_POOL_TYPE = "azure-native:containerservice:AgentPool"
 CLUSTER_TYPE = "azure-native:containerservice:ManagedCluster"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hypothesis import strategies as st
 
 if TYPE_CHECKING:
-    from scheduling.json import JsonValue
+    from holdfast.scheduling.json import JsonValue
 
 
 def any_json(*keys: str) -> st.SearchStrategy[JsonValue]:

@@ -11,7 +11,7 @@ from tests.support.mocked_program import ListeningMonitor, run_mocked
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 
 class _Answering(pulumi_mocks.Mocks):

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rehearsal.kube.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.summary import mapping, sequence
 from tests.support.pod_waits import wait_for_pod
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rehearsal.autoscaling import Autoscaler
-    from rehearsal.kube.client import KubeClient
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
+    from holdfast.simulator.cluster_autoscaler import Autoscaler
+    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 
 @dataclass(kw_only=True)

@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
-from rehearsal.autoscaling.buying import Offer
-from rehearsal.autoscaling.fitting import Room
-from rehearsal.autoscaling.pods import PodNeeds
-from rehearsal.providers.cloud.gcp.nodes.places import CLUSTER, NODE_POOL
-from rehearsal.providers.cloud.state import CloudObject
-from scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue
+from holdfast.simulator.clouds.gcp.nodes.places import CLUSTER, NODE_POOL
+from holdfast.simulator.clouds.state import CloudObject
+from holdfast.simulator.cluster_autoscaler.buying import Offer
+from holdfast.simulator.cluster_autoscaler.fitting import Room
+from holdfast.simulator.cluster_autoscaler.pods import PodNeeds
 
 NOW = datetime(2026, 11, 21, 9, 0, 0, tzinfo=UTC)
 SPOT_TAINT: Json = {"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NoSchedule"}

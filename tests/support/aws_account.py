@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from infra.account.facts import Account
-from scheduling.labels import CapacityType
-from scheduling.machines import machine_catalogue
+from holdfast.infra.aws.preflight.facts import Account
+from holdfast.scheduling.labels import CapacityType
+from holdfast.scheduling.machines import machine_catalogue
 from tests.support.asking import asked_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 ACCOUNT = "123456789012"
 CALLER = f"arn:aws:iam::{ACCOUNT}:user/deployer"

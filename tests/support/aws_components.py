@@ -9,18 +9,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from components.checkpoints.s3 import CheckpointBucket, CheckpointBucketArgs
-from components.checkpoints.s3_access import CheckpointAccess, CheckpointAccessArgs
-from components.cluster.eks.access import NodeAccess, NodeAccessArgs
-from components.cluster.eks.addon_versions import KUBERNETES_VERSIONS, addon_versions
-from components.cluster.eks.component import EksCluster, EksClusterArgs
-from components.cluster.eks.system_nodes import SystemNodesArgs
-from components.karpenter.eks.component import EksKarpenter, EksKarpenterArgs
-from components.network.aws import AwsNetwork, AwsNetworkArgs
-from components.network.isolated import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
-from components.pools.efa import EfaFabric, EfaFabricArgs
-from components.pools.placement_group import ClusterPlacement
-from components.spot_role.component import SpotServiceLinkedRole, SpotServiceLinkedRoleArgs
+from holdfast.components.checkpoints.s3 import CheckpointBucket, CheckpointBucketArgs
+from holdfast.components.checkpoints.s3_access import CheckpointAccess, CheckpointAccessArgs
+from holdfast.components.cluster.eks.access import NodeAccess, NodeAccessArgs
+from holdfast.components.cluster.eks.addon_versions import KUBERNETES_VERSIONS, addon_versions
+from holdfast.components.cluster.eks.component import EksCluster, EksClusterArgs
+from holdfast.components.cluster.eks.system_nodes import SystemNodesArgs
+from holdfast.components.karpenter.eks.component import EksKarpenter, EksKarpenterArgs
+from holdfast.components.network.aws import AwsNetwork, AwsNetworkArgs
+from holdfast.components.network.isolated import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
+from holdfast.components.pools.efa import EfaFabric, EfaFabricArgs
+from holdfast.components.pools.placement_group import ClusterPlacement
+from holdfast.components.spot_role.component import SpotServiceLinkedRole, SpotServiceLinkedRoleArgs
 from tests.support.recorder import record
 
 if TYPE_CHECKING:

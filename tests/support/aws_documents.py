@@ -5,15 +5,15 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, cast
 
-from infra.config.aws_rules import read_aws_platform
-from scheduling.errors import ConfigError
+from holdfast.infra.aws.config.rules import read_aws_platform
+from holdfast.scheduling.errors import ConfigError
 from tests.support.builders import NAMESPACES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from infra.config.aws import AwsPlatform
-    from scheduling.errors import Problem
+    from holdfast.infra.aws.config.stack import AwsPlatform
+    from holdfast.scheduling.errors import Problem
     from tests.support.builders import Document
 
 REGION = "us-west-2"

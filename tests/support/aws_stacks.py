@@ -6,8 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
-from infra import aws
-from infra.program import load_platform
+from holdfast.infra.aws.stack import compose
+from holdfast.infra.program import load_platform
 from tests.support.aws_account import ROLES, answers
 from tests.support.aws_documents import aws_platform
 from tests.support.builders import entry
@@ -16,8 +16,8 @@ from tests.support.recorder import record
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from infra.config.aws import AwsPlatform
-    from scheduling.json import Json
+    from holdfast.infra.aws.config.stack import AwsPlatform
+    from holdfast.scheduling.json import Json
     from tests.support.builders import Document
     from tests.support.recorder import Recording
 
@@ -70,7 +70,7 @@ def composed(
     answer: Callable[[str, Json], Json] = answers,
 ) -> Recording:
     """A stack of this name, composed; `answer` is what the account says."""
-    return record(lambda: aws.compose(platform, name, profile), preview=preview, answer=answer)
+    return record(lambda: compose(platform, name, profile), preview=preview, answer=answer)
 
 
 def without_spot_role(token: str, arguments: Json) -> Json:

@@ -10,7 +10,7 @@ from tests.support.azure_documents import ADMIN, BROUGHT, DISK_ENCRYPTION_SET, S
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from scheduling.json import JsonValue
+    from holdfast.scheduling.json import JsonValue
     from tests.support.builders import Document
 
     Mistake = tuple[Callable[[Document], object], str, str]

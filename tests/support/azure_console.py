@@ -11,7 +11,7 @@ from tests.support.provider_calls import Engine
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rehearsal.providers.values import Value
+    from holdfast.simulator.pulumi.values import Value
     from tests.support.provider_calls import Provider
 
 GROUP_TYPE = "azure-native:resources:ResourceGroup"

@@ -5,16 +5,16 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, cast
 
-from infra.config.azure_rules import read_azure_platform
-from scheduling.errors import ConfigError
+from holdfast.infra.azure.config.rules import read_azure_platform
+from holdfast.scheduling.errors import ConfigError
 from tests.support.builders import NAMESPACES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from infra.config.azure import AzurePlatform, FixedPlatform, NapPlatform
-    from scheduling.errors import Problem
-    from scheduling.json import JsonValue
+    from holdfast.infra.azure.config.stack import AzurePlatform, FixedPlatform, NapPlatform
+    from holdfast.scheduling.errors import Problem
+    from holdfast.scheduling.json import JsonValue
     from tests.support.builders import Document
 
 LOCATION = "eastus2"

@@ -12,7 +12,7 @@ from tests.support.ladder_mistakes import LADDER_MISTAKES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from scheduling.json import JsonValue
+    from holdfast.scheduling.json import JsonValue
     from tests.support.builders import Document
 
     Mistake = tuple[Callable[[Document], object], str, str]

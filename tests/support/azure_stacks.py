@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Final, cast
 
-from infra import azure
-from infra.program import load_platform
+from holdfast.infra.azure.stack import compose
+from holdfast.infra.program import load_platform
 from tests.support.aks_component import DEPLOYER, TENANT, seen
 from tests.support.aws_documents import section
 from tests.support.azure_documents import (
@@ -22,8 +22,8 @@ from tests.support.recorder import record
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from infra.config.azure import AzurePlatform
-    from scheduling.json import Json
+    from holdfast.infra.azure.config.stack import AzurePlatform
+    from holdfast.scheduling.json import Json
     from tests.support.builders import Document
     from tests.support.recorder import Recording
 
@@ -71,4 +71,4 @@ def stack(name: str, *, preview: bool = False) -> Recording:
 
 def composed(platform: AzurePlatform, *, name: str = "azure-test", preview: bool = False) -> Recording:
     """A stack of this name, composed."""
-    return record(lambda: azure.compose(platform, name), preview=preview, answer=answers)
+    return record(lambda: compose(platform, name), preview=preview, answer=answers)

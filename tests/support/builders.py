@@ -5,18 +5,18 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from infra.clouds import cloud_of
-from scheduling.errors import ConfigError
-from scheduling.labels import CapacityType
-from scheduling.machines import Machine
-from scheduling.pools import Pool
+from holdfast.infra.clouds import cloud_of
+from holdfast.scheduling.errors import ConfigError
+from holdfast.scheduling.labels import CapacityType
+from holdfast.scheduling.machines import Machine
+from holdfast.scheduling.pools import Pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from infra.config.local import LocalPlatform
-    from scheduling.errors import Problem
-    from scheduling.json import JsonValue
+    from holdfast.infra.local.config.stack import LocalPlatform
+    from holdfast.scheduling.errors import Problem
+    from holdfast.scheduling.json import JsonValue
 
 Document: TypeAlias = "dict[str, JsonValue]"
 

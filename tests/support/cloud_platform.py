@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from rehearsal.paths import Workspace
+from holdfast.simulator.paths import Workspace
 from tests.support.control_plane import CHECKOUT, scratch_workspace
 
 

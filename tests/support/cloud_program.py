@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pulumi
 
-from rehearsal.engine import Outcome, Rehearsal, Subject
-from rehearsal.engine.clouds import StandInClouds
-from rehearsal.engine.folder import EngineFolder
-from rehearsal.paths import Workspace
-from rehearsal.providers.cloud.state import CloudObject, CloudState
-from rehearsal.providers.faults import Faults
-from scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue
+from holdfast.simulator.clouds.state import CloudObject, CloudState
+from holdfast.simulator.paths import Workspace
+from holdfast.simulator.pulumi import Outcome, Rehearsal, Subject
+from holdfast.simulator.pulumi.clouds import StandInClouds
+from holdfast.simulator.pulumi.faults import Faults
+from holdfast.simulator.pulumi.folder import EngineFolder
 from tests.support.stack_commands import Program, StackCommands
 
 _PROJECT = "clouds"

@@ -3,16 +3,16 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from rehearsal.engine import Outcome, Rehearsal, Subject
-from rehearsal.engine.checkpoint import Checkpoint, read_checkpoint
-from rehearsal.engine.folder import EngineFolder
-from rehearsal.engine.process import EngineProcess
-from rehearsal.kube.client import KubeClient
-from rehearsal.paths import Workspace
-from rehearsal.providers.cloud.state import CloudObject, CloudState
-from rehearsal.providers.faults import Faults
-from rehearsal.stacks.stand_ins import StackStandIns
-from scheduling.json import Json
+from holdfast.scheduling.json import Json
+from holdfast.simulator.clouds.state import CloudObject, CloudState
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.paths import Workspace
+from holdfast.simulator.pulumi import Outcome, Rehearsal, Subject
+from holdfast.simulator.pulumi.checkpoint import Checkpoint, read_checkpoint
+from holdfast.simulator.pulumi.faults import Faults
+from holdfast.simulator.pulumi.folder import EngineFolder
+from holdfast.simulator.pulumi.process import EngineProcess
+from holdfast.simulator.stacks.stand_ins import StackStandIns
 from tests.support.stack_commands import Program, StackCommands
 
 _PROJECT = "clouds"

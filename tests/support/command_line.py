@@ -1,4 +1,4 @@
-"""`python -m rehearsal` as a user runs it."""
+"""`python -m holdfast.rehearsal` as a user runs it."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ from tests.support.control_plane import CHECKOUT
 def command(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command in a project's folder, with nothing of this process's surroundings."""
     return subprocess.run(
-        [sys.executable, "-m", "rehearsal", *arguments],
+        [sys.executable, "-m", "holdfast.rehearsal", *arguments],
         cwd=root,
         env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(CHECKOUT)},
         capture_output=True,

@@ -4,8 +4,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rehearsal.controlplane import ControlPlane
-from rehearsal.paths import Workspace
+from holdfast.simulator.control_plane import ControlPlane
+from holdfast.simulator.paths import Workspace
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, cast
 
 import yaml
 
-from components.fallback_policy.definition import DEFINITION, definition_spec
+from holdfast.components.fallback_policy.definition import DEFINITION, definition_spec
 from tests.support.json_objects import obj, objects
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rehearsal.kube.client import KubeClient
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
+    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 KIND = "CustomResourceDefinition"
 API_VERSION = "apiextensions.k8s.io/v1"

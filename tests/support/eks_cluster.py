@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from components.cluster.eks.addon_versions import AddonVersions, addon_versions
-from components.cluster.eks.component import EksCluster, EksClusterArgs
-from components.cluster.eks.system_nodes import SystemNodesArgs
+from holdfast.components.cluster.eks.addon_versions import AddonVersions, addon_versions
+from holdfast.components.cluster.eks.component import EksCluster, EksClusterArgs
+from holdfast.components.cluster.eks.system_nodes import SystemNodesArgs
 from tests.support.recorder import Recording, record
 
 if TYPE_CHECKING:

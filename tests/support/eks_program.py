@@ -7,8 +7,8 @@ import pulumi
 import pulumi_aws as aws
 import pulumi_kubernetes as kubernetes
 
-from scheduling.labels import SYSTEM
-from scheduling.taints import SYSTEM as SYSTEM_TAINT
+from holdfast.scheduling.labels import SYSTEM
+from holdfast.scheduling.taints import SYSTEM as SYSTEM_TAINT
 
 CLUSTER = "aws:eks/cluster:Cluster"
 NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"

@@ -6,13 +6,13 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from components.iam.document import service_trust
+from holdfast.components.iam.document import service_trust
 from tests.support.provider_calls import Engine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rehearsal.providers.values import Properties, Value
+    from holdfast.simulator.pulumi.values import Properties, Value
     from tests.support.provider_calls import Provider
 
 CLUSTER = "aws:eks/cluster:Cluster"

@@ -9,13 +9,13 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from fallback.kubernetes.errors import ApiError, Unreachable
+from holdfast.fallback.api.errors import ApiError, Unreachable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping
 
-    from fallback.kubernetes.kinds import Kind
-    from scheduling.json import Json, JsonValue
+    from holdfast.fallback.api.kinds import Kind
+    from holdfast.scheduling.json import Json, JsonValue
 
 Object = dict[str, Any]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import psutil
 
-from rehearsal.hosting.layout import HostLayout
-from rehearsal.hosting.record import read_record
+from holdfast.simulator.operator_runner.layout import HostLayout
+from holdfast.simulator.operator_runner.record import read_record
 from tests.support.control_plane import CHECKOUT
 
 # Ready when the mounted file says so; ends, with code 7, when it says that.
@@ -31,9 +31,9 @@ http.server.HTTPServer(("127.0.0.1", int(os.environ["HEALTH_PROBE_PORT"])), Hand
 
 HOST = """
 import asyncio, logging, pathlib, sys
-from rehearsal.hosting.host import Host
-from rehearsal.hosting.layout import HostLayout
-from rehearsal.paths import Workspace
+from holdfast.simulator.operator_runner.host import Host
+from holdfast.simulator.operator_runner.layout import HostLayout
+from holdfast.simulator.paths import Workspace
 logging.basicConfig(level=logging.INFO, stream=sys.stderr)
 root, program = map(pathlib.Path, sys.argv[1:])
 asyncio.run(Host(HostLayout.of("local", Workspace(project_root=root)), lambda tool: program, lambda node: "[]").run())

@@ -6,23 +6,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from components.admission.karpenter_rules import karpenter_rules
-from components.karpenter.kwok_values import MARKET, MARKET_FILE, kwok_karpenter_values
-from components.karpenter.simulated_market import fingerprint, instance_types_file
-from components.operators.jobset import jobset_values
-from components.operators.kuberay import kuberay_values
-from components.pools.node_class import KWOK
-from components.pools.node_pool import node_pool_spec
-from infra import versions
-from rehearsal.hosting import OperatorHost
-from rehearsal.kube.client import KubeClient
-from scheduling.holding import (
+from holdfast.components.admission.karpenter_rules import karpenter_rules
+from holdfast.components.karpenter.kwok_values import MARKET, MARKET_FILE, kwok_karpenter_values
+from holdfast.components.karpenter.simulated_market import fingerprint, instance_types_file
+from holdfast.components.operators.jobset import jobset_values
+from holdfast.components.operators.kuberay import kuberay_values
+from holdfast.components.pools.node_class import KWOK
+from holdfast.components.pools.node_pool import node_pool_spec
+from holdfast.infra import versions
+from holdfast.scheduling.holding import (
     CONTROLLER_NAMESPACE,
     HOLDING_NAMESPACE,
     HOLDING_PRIORITY,
     HOLDING_PRIORITY_CLASS,
 )
-from scheduling.labels import (
+from holdfast.scheduling.labels import (
     ARCH,
     CAPACITY_TYPE,
     ON_DEMAND,
@@ -35,9 +33,11 @@ from scheduling.labels import (
     ZONE,
     CapacityType,
 )
-from scheduling.machines import LOCAL_ZONES, machine_catalogue
-from scheduling.pools import Pool, weights
-from scheduling.taints import SYSTEM as SYSTEM_TAINT
+from holdfast.scheduling.machines import LOCAL_ZONES, machine_catalogue
+from holdfast.scheduling.pools import Pool, weights
+from holdfast.scheduling.taints import SYSTEM as SYSTEM_TAINT
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.operator_runner import OperatorHost
 from tests.support.admission_cluster import make_namespace, wait_until_in_force
 from tests.support.admission_objects import admission_objects
 from tests.support.control_plane import running_control_plane
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
-    from rehearsal.paths import Workspace
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
+    from holdfast.simulator.paths import Workspace
 
 STACK: Final = "aws-test"
 NAMESPACE: Final = "tabular"

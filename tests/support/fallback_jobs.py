@@ -6,16 +6,16 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from rehearsal.kube.errors import KubeError
-from rehearsal.kube.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.errors import KubeError
+from holdfast.simulator.kubernetes_client.summary import mapping, sequence
 from tests.support.fallback_cluster import NAMESPACE
 from tests.support.json_objects import obj, objects
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
-    from rehearsal.kube.client import KubeClient
-    from scheduling.json import Json, JsonValue
+    from holdfast.scheduling.json import Json, JsonValue
+    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 FOLLOWS: Mapping[str, str] = {"holdfast.dev/fallback": "true"}
 SECONDS = 60

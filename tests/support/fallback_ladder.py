@@ -6,10 +6,10 @@ import json
 import time
 from typing import TYPE_CHECKING, Final, cast
 
-from components.fallback_policy.definition import API_VERSION, KIND
-from components.pools.node_class import KWOK
-from fallback.jobs.kinds import KINDS
-from scheduling.labels import LADDER, STATE
+from holdfast.components.fallback_policy.definition import API_VERSION, KIND
+from holdfast.components.pools.node_class import KWOK
+from holdfast.fallback.jobs.kinds import KINDS
+from holdfast.scheduling.labels import LADDER, STATE
 from tests.support.fallback_cluster import NAMESPACE
 from tests.support.fallback_jobs import pods_of, pools_of
 from tests.support.json_objects import obj
@@ -17,8 +17,8 @@ from tests.support.json_objects import obj
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rehearsal.kube.client import KubeClient
-    from scheduling.json import Json, JsonValue
+    from holdfast.scheduling.json import Json, JsonValue
+    from holdfast.simulator.kubernetes_client.client import KubeClient
     from tests.support.loop_processes import Replica
 
 SECONDS: Final = 90.0

@@ -8,20 +8,20 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from fallback.jobs.kinds import KINDS, job_of_child, job_of_pod
-from fallback.jobs.memory import JobMemory, note
-from fallback.jobs.snapshot import JobKey, Snapshot
-from rehearsal.kube.cancellation import Cancellation
-from rehearsal.kube.errors import KubeCancelled
+from holdfast.fallback.jobs.kinds import KINDS, job_of_child, job_of_pod
+from holdfast.fallback.jobs.memory import JobMemory, note
+from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
+from holdfast.simulator.kubernetes_client.cancellation import Cancellation
+from holdfast.simulator.kubernetes_client.errors import KubeCancelled
 from tests.support.fallback_cluster import NAMESPACE
 from tests.support.json_objects import obj
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
 
-    from fallback.ladder.observation import Observation
-    from rehearsal.kube.client import KubeClient
-    from scheduling.json import Json
+    from holdfast.fallback.state_machine.observation import Observation
+    from holdfast.scheduling.json import Json
+    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 SECONDS = 60.0
 

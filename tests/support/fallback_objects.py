@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from fallback.jobs.snapshot import Snapshot
+from holdfast.fallback.jobs.snapshot import Snapshot
 from tests.support.json_objects import obj, objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from scheduling.json import Json, JsonValue
+    from holdfast.scheduling.json import Json, JsonValue
 
 NAMESPACE = "vision"
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)

@@ -9,8 +9,8 @@ from tests.support.json_objects import obj, objects
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from scheduling.json import Json
-    from scheduling.reachability.shape import Shape
+    from holdfast.scheduling.json import Json
+    from holdfast.scheduling.reachability.shape import Shape
 
 
 def pods_of(job: Json) -> list[Json]:

@@ -7,16 +7,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rehearsal.kube.cancellation import Cancellation
-from rehearsal.kube.errors import KubeCancelled
-from scheduling.labels import POOL
+from holdfast.scheduling.labels import POOL
+from holdfast.simulator.kubernetes_client.cancellation import Cancellation
+from holdfast.simulator.kubernetes_client.errors import KubeCancelled
 from tests.support.json_objects import obj
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from rehearsal.kube.client import KubeClient
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
+    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 _NAME = "jobset.sigs.k8s.io/jobset-name"
 

@@ -9,7 +9,7 @@ from tests.support.aws_documents import section
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from scheduling.json import JsonValue
+    from holdfast.scheduling.json import JsonValue
     from tests.support.builders import Document
 
     Mistake = tuple[Callable[[Document], object], str, str]

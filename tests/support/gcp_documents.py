@@ -5,15 +5,15 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING
 
-from infra.config.gcp_rules import read_gcp_platform
-from scheduling.errors import ConfigError
+from holdfast.infra.gcp.config.rules import read_gcp_platform
+from holdfast.scheduling.errors import ConfigError
 from tests.support.builders import NAMESPACES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from infra.config.gcp import GcpPlatform
-    from scheduling.errors import Problem
+    from holdfast.infra.gcp.config.stack import GcpPlatform
+    from holdfast.scheduling.errors import Problem
     from tests.support.builders import Document
 
 PROJECT = "my-project"

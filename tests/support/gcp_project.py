@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from infra.config.gcp_cluster import Channel
-from infra.project.facts import Project
-from scheduling.machines import machine_catalogue
+from holdfast.infra.gcp.config.cluster import Channel
+from holdfast.infra.gcp.preflight.facts import Project
+from holdfast.scheduling.machines import machine_catalogue
 from tests.support.asking import asked_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 NUMBER = "123456789012"
 AGENT = f"service-{NUMBER}@gs-project-accounts.iam.gserviceaccount.com"

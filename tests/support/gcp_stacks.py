@@ -6,8 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
-from infra import gcp
-from infra.program import load_platform
+from holdfast.infra.gcp.stack import compose
+from holdfast.infra.program import load_platform
 from tests.support.aws_documents import section
 from tests.support.builders import entry
 from tests.support.gcp_documents import KEY, gcp_platform
@@ -17,7 +17,7 @@ from tests.support.recorder import record
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from infra.config.gcp import GcpPlatform
+    from holdfast.infra.gcp.config.stack import GcpPlatform
     from tests.support.builders import Document
     from tests.support.recorder import Recording
 
@@ -71,4 +71,4 @@ def stack(name: str, *, preview: bool = False) -> Recording:
 
 def composed(platform: GcpPlatform, *, name: str = "gcp-test", preview: bool = False) -> Recording:
     """A stack of this name, composed."""
-    return record(lambda: gcp.compose(platform, name), preview=preview, answer=answers)
+    return record(lambda: compose(platform, name), preview=preview, answer=answers)

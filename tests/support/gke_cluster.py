@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from uuid import uuid4
 
-from rehearsal.autoscaling import Autoscaler
-from rehearsal.autoscaling.groups import InstanceGroups
-from rehearsal.kube.summary import mapping
-from rehearsal.paths import Workspace
-from rehearsal.scenes.gke import Gke
-from rehearsal.stacks.cluster_nodes import ClusterNodes
-from scheduling.json import Json
+from holdfast.rehearsal.scenarios.gke import Gke
+from holdfast.scheduling.json import Json
+from holdfast.simulator.cluster_autoscaler import Autoscaler
+from holdfast.simulator.cluster_autoscaler.groups import InstanceGroups
+from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.paths import Workspace
+from holdfast.simulator.stacks.cluster_nodes import ClusterNodes
 from tests.support.autoscaled_cluster import AutoscaledCluster, Clock
 from tests.support.cloud_stack import CloudStack
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from components.cluster.gke.access import DnsEndpoint
-from components.cluster.gke.component import GkeCluster, GkeClusterArgs
-from components.cluster.gke.maintenance import Maintenance, MaintenanceExclusion
-from components.cluster.gke.system_pool import SystemNodesArgs
-from components.network.gcp_existing import ExistingGcpNetwork
+from holdfast.components.cluster.gke.access import DnsEndpoint
+from holdfast.components.cluster.gke.component import GkeCluster, GkeClusterArgs
+from holdfast.components.cluster.gke.maintenance import Maintenance, MaintenanceExclusion
+from holdfast.components.cluster.gke.system_pool import SystemNodesArgs
+from holdfast.components.network.gcp_existing import ExistingGcpNetwork
 from tests.support.recorder import Recording, record
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tests.support.provider_calls import Engine
 
 if TYPE_CHECKING:
-    from rehearsal.providers.values import Value
+    from holdfast.simulator.pulumi.values import Value
     from tests.support.provider_calls import Provider
 
 CLUSTER = "gcp:container/cluster:Cluster"

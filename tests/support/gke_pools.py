@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from components.pools.gke import GkePoolArgs
-from scheduling.labels import CapacityType
-from scheduling.machines import machine_catalogue
-from scheduling.pools import Pool
+from holdfast.components.pools.gke import GkePoolArgs
+from holdfast.scheduling.labels import CapacityType
+from holdfast.scheduling.machines import machine_catalogue
+from holdfast.scheduling.pools import Pool
 
 MACHINES = machine_catalogue("gcp")
 ZONES = ("europe-west4-a", "europe-west4-b")

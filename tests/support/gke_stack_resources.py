@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from policies.gke_pools import NODE_POOL
-from scheduling.labels import POOL
+from holdfast.policies.gke_pools import NODE_POOL
+from holdfast.scheduling.labels import POOL
 from tests.support.stack_resources import ladder, namespace, resource
 
 if TYPE_CHECKING:
-    from policies.findings import StackResource
-    from policies.known_values import Value
+    from holdfast.policies.findings import StackResource
+    from holdfast.policies.known_values import Value
 
 COMPUTE_CLASS_TYPE = "kubernetes:cloud.google.com/v1:ComputeClass"
 

@@ -9,12 +9,12 @@ from tempfile import NamedTemporaryFile
 
 import yaml
 
-from rehearsal.hosting import OperatorHost
-from rehearsal.kube.client import KubeClient
-from rehearsal.kube.summary import mapping, sequence
-from rehearsal.paths import Workspace
-from rehearsal.tools.locate import find_tool
-from scheduling.json import Json
+from holdfast.scheduling.json import Json
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.operator_runner import OperatorHost
+from holdfast.simulator.paths import Workspace
+from holdfast.simulator.tools.locate import find_tool
 from tests.support.control_plane import CHECKOUT, running_control_plane
 
 STACK = "aws-test"

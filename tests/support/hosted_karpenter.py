@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from rehearsal.kube.client import KubeClient
-from rehearsal.kube.summary import mapping
-from scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.summary import mapping
 from tests.support.hosted_charts import OWN_CHARTS, HostedCharts, hosted_charts
 from tests.support.pod_waits import wait_for_pod
 

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from rehearsal.hosting.adaptation import Container
-from rehearsal.hosting.routes import Backend
-from scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue
+from holdfast.simulator.operator_runner.adaptation import Container
+from holdfast.simulator.operator_runner.routes import Backend
 
 
 def container(**overrides: JsonValue) -> Json:

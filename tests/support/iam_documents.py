@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from scheduling.json import JsonValue
+    from holdfast.scheduling.json import JsonValue
     from tests.support.recorder import Recorded
 
 

@@ -16,7 +16,7 @@ from tests.support.json_objects import obj, objects
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from scheduling.json import Json, JsonValue
+    from holdfast.scheduling.json import Json, JsonValue
 
 _ELEMENTS = {"Sid", "Effect", "Action", "Resource", "Condition", "Principal"}
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 _CONFIGURATION = ValidatorConfig(
     {

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from scheduling.json import Json, JsonValue
+    from holdfast.scheduling.json import Json, JsonValue
     from tests.support.recorder import Recorded
 
 

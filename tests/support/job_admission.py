@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from components.admission.job_component import capacity_selections
-from components.admission.job_manifests import job_manifests
-from rehearsal.kube.errors import KubeError
-from scheduling.labels import FOLLOWS
+from holdfast.components.admission.job_component import capacity_selections
+from holdfast.components.admission.job_manifests import job_manifests
+from holdfast.scheduling.labels import FOLLOWS
+from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.admission_cluster import (
     running_rules,
     wait_until_in_force,
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Sequence
     from pathlib import Path
 
-    from components.admission.rules import AdmissionRule, NodeSelection
-    from rehearsal.kube.client import KubeClient
-    from scheduling.json import Json
+    from holdfast.components.admission.rules import AdmissionRule, NodeSelection
+    from holdfast.scheduling.json import Json
+    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 #: As a ladder that is applied by hand, without the facts of its pools.
 TIERS: Sequence[Json] = (

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.fallback_policy.definition import API_VERSION, KIND
-from scheduling.labels import FOLLOWS
+from holdfast.components.fallback_policy.definition import API_VERSION, KIND
+from holdfast.scheduling.labels import FOLLOWS
 from tests.support.json_objects import obj, objects
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 NAMESPACE = "vision"
 

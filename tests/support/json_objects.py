@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 
 def objects(value: object) -> Sequence[Json]:

@@ -5,21 +5,21 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from components.admission.job_validations import LONGEST_MESSAGE, MOST_SENTENCES, job_validations
-from components.fallback_policy.ladder import ladder_spec
-from scheduling.labels import GPU_RESOURCE, POOL
-from scheduling.pool_facts import PoolFacts, pool_facts
-from scheduling.quantities import parse_quantity
-from scheduling.reachability import words
-from scheduling.reachability.affinity import Requirement
-from scheduling.reachability.allocatable import Provisioner
-from scheduling.reachability.facts import AddedToleration, Limits, TierFacts
-from scheduling.reachability.facts import PoolFacts as DeclaredFacts
-from scheduling.reachability.links import Broken, together
-from scheduling.reachability.shape import Resources, Shape
-from scheduling.reachability.walk import Outcome, tier_doubts, walk_together
-from scheduling.taints import GPU
-from scheduling.tolerations import Toleration
+from holdfast.components.admission.job_validations import LONGEST_MESSAGE, MOST_SENTENCES, job_validations
+from holdfast.components.fallback_policy.ladder import ladder_spec
+from holdfast.scheduling.labels import GPU_RESOURCE, POOL
+from holdfast.scheduling.pool_facts import PoolFacts, pool_facts
+from holdfast.scheduling.quantities import parse_quantity
+from holdfast.scheduling.reachability import words
+from holdfast.scheduling.reachability.affinity import Requirement
+from holdfast.scheduling.reachability.allocatable import Provisioner
+from holdfast.scheduling.reachability.facts import AddedToleration, Limits, TierFacts
+from holdfast.scheduling.reachability.facts import PoolFacts as DeclaredFacts
+from holdfast.scheduling.reachability.links import Broken, together
+from holdfast.scheduling.reachability.shape import Resources, Shape
+from holdfast.scheduling.reachability.walk import Outcome, tier_doubts, walk_together
+from holdfast.scheduling.taints import GPU
+from holdfast.scheduling.tolerations import Toleration
 from tests.support.job_objects import jobs_of, ladder
 from tests.support.json_objects import obj, objects
 from tests.support.training_pods import POOLS, RULES
@@ -27,11 +27,11 @@ from tests.support.training_pods import POOLS, RULES
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from components.admission.rules import NodeSelection
-    from scheduling.json import Json
-    from scheduling.ladder import Ladder
-    from scheduling.machines import Machine
-    from scheduling.pools import Pool
+    from holdfast.components.admission.rules import NodeSelection
+    from holdfast.scheduling.json import Json
+    from holdfast.scheduling.ladder import Ladder
+    from holdfast.scheduling.machines import Machine
+    from holdfast.scheduling.pools import Pool
 
 _API_VERSION: Final = "admissionregistration.k8s.io/v1"
 

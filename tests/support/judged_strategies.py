@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from scheduling.labels import CAPACITY_TYPE, FOLLOWS, GPU_RESOURCE, INSTANCE_TYPE, CapacityType
-from scheduling.ladder import FOREVER, Ladder, Tier
-from scheduling.machines import Machine
-from scheduling.pool_facts import PoolFacts, pool_facts
-from scheduling.pools import Pool
-from scheduling.reachability.allocatable import Provisioner
-from scheduling.taints import GPU, SPOT, Taint
+from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, GPU_RESOURCE, INSTANCE_TYPE, CapacityType
+from holdfast.scheduling.ladder import FOREVER, Ladder, Tier
+from holdfast.scheduling.machines import Machine
+from holdfast.scheduling.pool_facts import PoolFacts, pool_facts
+from holdfast.scheduling.pools import Pool
+from holdfast.scheduling.reachability.allocatable import Provisioner
+from holdfast.scheduling.taints import GPU, SPOT, Taint
 from tests.support.job_objects import jobset, pod_template, replicated_job
 from tests.support.pod_strategies import tolerations
 from tests.support.training_pods import expression, required_affinity
@@ -22,7 +22,7 @@ from tests.support.training_pods import expression, required_affinity
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 #: Pools that admission knows, and one that it does not.
 NAMES = ("cpu", "cpu-spot", "a100", "a100-spot", "elsewhere")

@@ -10,12 +10,9 @@ from typing import TYPE_CHECKING, Final
 import pytest
 import yaml
 
-from components.admission.job_component import capacity_selections
-from rehearsal.kube.client import KubeClient
-from rehearsal.kube.errors import KubeError
-from rehearsal.paths import Workspace
-from scheduling.holding import CONTROLLER, CONTROLLER_NAMESPACE
-from scheduling.labels import (
+from holdfast.components.admission.job_component import capacity_selections
+from holdfast.scheduling.holding import CONTROLLER, CONTROLLER_NAMESPACE
+from holdfast.scheduling.labels import (
     FOLLOWS,
     FOLLOWS_VALUE,
     GPU_RESOURCE,
@@ -23,8 +20,11 @@ from scheduling.labels import (
     TRAINING_VALUE,
     VOLUME_CLAIMS,
 )
-from scheduling.ladder import FOREVER, Failures, Ladder, Tier
-from scheduling.machines import Machine
+from holdfast.scheduling.ladder import FOREVER, Failures, Ladder, Tier
+from holdfast.scheduling.machines import Machine
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.errors import KubeError
+from holdfast.simulator.paths import Workspace
 from tests.support.admission_cluster import in_force, make_namespace, wait_until_in_force
 from tests.support.admission_objects import rewriting_objects
 from tests.support.job_admission import admitted_job, running_job_admission
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
     from pathlib import Path
 
-    from scheduling.json import Json
-    from scheduling.pool_facts import PoolFacts
+    from holdfast.scheduling.json import Json
+    from holdfast.scheduling.pool_facts import PoolFacts
 
 P4D: Final = Machine(
     name="p4d", vcpus=96, memory_mib=1152 * 1024, gpus=8, hourly_price=32.0, accelerator="a100"

@@ -1,8 +1,8 @@
 """Valid inputs of Kubernetes objects: a test overrides the one thing it is about."""
 
-from rehearsal.providers.kubernetes.properties import to_object
-from rehearsal.providers.values import Properties
-from scheduling.json import Json
+from holdfast.scheduling.json import Json
+from holdfast.simulator.kubernetes_provider.properties import to_object
+from holdfast.simulator.pulumi.values import Properties
 
 CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
 DEPLOYMENT = "kubernetes:apps/v1:Deployment"

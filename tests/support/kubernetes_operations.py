@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from rehearsal.kube.cancellation import Cancellation
-from rehearsal.kube.client import KubeClient
-from rehearsal.providers.faults import Faults
-from rehearsal.providers.kubernetes.inputs import Naming
-from rehearsal.providers.kubernetes.objects import Objects
-from rehearsal.providers.kubernetes.operation import Operation, Outcome, Resources
-from rehearsal.providers.kubernetes.settings import Settings
-from rehearsal.providers.values import Properties, Value
+from holdfast.simulator.kubernetes_client.cancellation import Cancellation
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_provider.inputs import Naming
+from holdfast.simulator.kubernetes_provider.objects import Objects
+from holdfast.simulator.kubernetes_provider.operation import Operation, Outcome, Resources
+from holdfast.simulator.kubernetes_provider.settings import Settings
+from holdfast.simulator.pulumi.faults import Faults
+from holdfast.simulator.pulumi.values import Properties, Value
 
 WAIT_SECONDS = 60.0
 

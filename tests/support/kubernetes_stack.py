@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rehearsal.engine import Outcome, Rehearsal, Subject
-from rehearsal.engine.checkpoint import PendingOperation
-from rehearsal.engine.folder import EngineFolder
-from rehearsal.engine.process import EngineProcess
-from rehearsal.paths import Workspace
-from rehearsal.providers.faults import Faults
-from rehearsal.providers.kubernetes import ChartMirror, KubernetesProvider
+from holdfast.simulator.kubernetes_provider import ChartMirror, KubernetesProvider
+from holdfast.simulator.paths import Workspace
+from holdfast.simulator.pulumi import Outcome, Rehearsal, Subject
+from holdfast.simulator.pulumi.checkpoint import PendingOperation
+from holdfast.simulator.pulumi.faults import Faults
+from holdfast.simulator.pulumi.folder import EngineFolder
+from holdfast.simulator.pulumi.process import EngineProcess
 
 TOOLS = Path(__file__).resolve().parents[2] / ".tools" / "bin"
 Program = Callable[[], None]

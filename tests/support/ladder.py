@@ -6,22 +6,22 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, TypedDict, TypeVar
 
-from fallback.holding.shape import PodShape
-from fallback.ladder.observation import Cause, HeldCapacity, Loss, Observation
-from fallback.ladder.state import JobState, Phase, Purpose
-from fallback.policy.policy import Policy, PolicyTier
+from holdfast.fallback.policy.policy import Policy, PolicyTier
+from holdfast.fallback.reservations.shape import PodShape
+from holdfast.fallback.state_machine.observation import Cause, HeldCapacity, Loss, Observation
+from holdfast.fallback.state_machine.state import JobState, Phase, Purpose
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Unpack
 
-    from fallback.ladder.actions import Action
-    from fallback.ladder.decide import Decision
-    from fallback.ladder.observation import Outcome, Part, PoolSeen, Rival
-    from fallback.ladder.report import Report
-    from fallback.ladder.state import OutageKind, ReturnAttempt
-    from fallback.policy.policy import TierFacts
-    from scheduling.ladder import Failures
+    from holdfast.fallback.policy.policy import TierFacts
+    from holdfast.fallback.state_machine.actions import Action
+    from holdfast.fallback.state_machine.decide import Decision
+    from holdfast.fallback.state_machine.observation import Outcome, Part, PoolSeen, Rival
+    from holdfast.fallback.state_machine.report import Report
+    from holdfast.fallback.state_machine.state import OutageKind, ReturnAttempt
+    from holdfast.scheduling.ladder import Failures
 
 T0: Final = datetime(2030, 5, 1, 12, 0, tzinfo=UTC)
 SECOND: Final = timedelta(seconds=1)

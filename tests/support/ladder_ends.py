@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from fallback.ladder.observation import Cause
-from fallback.policy.policy import Policy, PolicyTier
-from scheduling.ladder import FOREVER
-from scheduling.reachability.walk import Outcome
+from holdfast.fallback.policy.policy import Policy, PolicyTier
+from holdfast.fallback.state_machine.observation import Cause
+from holdfast.scheduling.ladder import FOREVER
+from holdfast.scheduling.reachability.walk import Outcome
 from tests.support.ladder import HOUR, MINUTE, PODS
 from tests.support.ladder_world import World
 

@@ -6,8 +6,9 @@ from datetime import timedelta
 
 from hypothesis import strategies as st
 
-from fallback.holding.shape import PodShape
-from fallback.ladder.observation import (
+from holdfast.fallback.policy.policy import Machine, NoPolicy, Policy, PolicyTier, TierFacts
+from holdfast.fallback.reservations.shape import PodShape
+from holdfast.fallback.state_machine.observation import (
     Cause,
     HeldCapacity,
     Loss,
@@ -17,7 +18,7 @@ from fallback.ladder.observation import (
     PoolSeen,
     Rival,
 )
-from fallback.ladder.state import (
+from holdfast.fallback.state_machine.state import (
     JobState,
     OutageKind,
     Phase,
@@ -26,8 +27,7 @@ from fallback.ladder.state import (
     ReturnStage,
     UnreadableState,
 )
-from fallback.policy.policy import Machine, NoPolicy, Policy, PolicyTier, TierFacts
-from scheduling.ladder import Failures
+from holdfast.scheduling.ladder import Failures
 from tests.support.ladder import T0, UID
 
 POOLS = ("a-spot", "b-spot", "on-demand", "elsewhere")

@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
-from rehearsal.scenes.ladder_walk import LadderWalk
-from rehearsal.witness.moves import Move
+from holdfast.rehearsal.scenarios.ladder_walk import LadderWalk
+from holdfast.rehearsal.timeline.moves import Move
 
 START = datetime(2030, 5, 1, 12, 0, tzinfo=UTC)
 

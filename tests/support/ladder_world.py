@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fallback.holding.shape import PodShape
-from fallback.ladder.actions import (
+from holdfast.fallback.reservations.shape import PodShape
+from holdfast.fallback.state_machine.actions import (
     AskCheckpoint,
     DeleteChildren,
     DropPlaceholders,
@@ -22,9 +22,9 @@ from fallback.ladder.actions import (
     Suspend,
     TaintHeld,
 )
-from fallback.ladder.annotation import read_state, write_state
-from fallback.ladder.decide import Decision, decide
-from fallback.ladder.observation import (
+from holdfast.fallback.state_machine.annotation import read_state, write_state
+from holdfast.fallback.state_machine.decide import Decision, decide
+from holdfast.fallback.state_machine.observation import (
     NO_JUMP,
     Cause,
     HeldCapacity,
@@ -33,15 +33,15 @@ from fallback.ladder.observation import (
     Outcome,
     PoolSeen,
 )
-from fallback.ladder.state import JobState
+from holdfast.fallback.state_machine.state import JobState
 from tests.support.ladder import PODS, T0, UID
 from tests.support.ladder import policy as usual_ladder
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
-    from fallback.ladder.actions import Action
-    from fallback.policy.policy import NoPolicy, Policy
+    from holdfast.fallback.policy.policy import NoPolicy, Policy
+    from holdfast.fallback.state_machine.actions import Action
 
 BY_US = "us"
 BY_USER = "a user"

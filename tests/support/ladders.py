@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from scheduling.labels import CapacityType
-from scheduling.ladder import FOREVER, Failures, Ladder, Tier
-from scheduling.machines import Machine
-from scheduling.pool_facts import pool_facts
-from scheduling.pools import Pool
-from scheduling.reachability.shape import Resources, Shape
+from holdfast.scheduling.labels import CapacityType
+from holdfast.scheduling.ladder import FOREVER, Failures, Ladder, Tier
+from holdfast.scheduling.machines import Machine
+from holdfast.scheduling.pool_facts import pool_facts
+from holdfast.scheduling.pools import Pool
+from holdfast.scheduling.reachability.shape import Resources, Shape
 
 TIERS = (
     Tier(pool="a100-spot", max_failures=5, procurement_timeout=timedelta(minutes=90)),

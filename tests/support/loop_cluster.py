@@ -7,16 +7,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
-from components.fallback_policy.definition import API_VERSION, KIND
-from components.operators.jobset import jobset_values
-from infra import versions
-from rehearsal.controlplane import ControlPlane
-from rehearsal.controlplane.processes import processes_in
-from rehearsal.gang import gang
-from rehearsal.hosting import OperatorHost
-from rehearsal.kube.client import KubeClient
-from scheduling.holding import CONTROLLER_NAMESPACE, HOLDING_NAMESPACE, LEASE
-from scheduling.labels import LADDER, POOL, STATE, TRAINING, TRAINING_VALUE
+from holdfast.components.fallback_policy.definition import API_VERSION, KIND
+from holdfast.components.operators.jobset import jobset_values
+from holdfast.infra import versions
+from holdfast.rehearsal.gang import gang
+from holdfast.scheduling.holding import CONTROLLER_NAMESPACE, HOLDING_NAMESPACE, LEASE
+from holdfast.scheduling.labels import LADDER, POOL, STATE, TRAINING, TRAINING_VALUE
+from holdfast.simulator.control_plane import ControlPlane
+from holdfast.simulator.control_plane.processes import processes_in
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.operator_runner import OperatorHost
 from tests.support.control_plane import running_control_plane
 from tests.support.definitions import define_fallback_policies
 from tests.support.hosted_charts import OWN_CHARTS, STACK, HostedCharts
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
     from pathlib import Path
 
-    from rehearsal.paths import Workspace
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
+    from holdfast.simulator.paths import Workspace
 
 JOBSET: Final = "jobset.x-k8s.io/v1alpha2"
 NAMESPACE: Final = "vision"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
     from pathlib import Path
 
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 
 class Replica:
@@ -34,7 +34,7 @@ class Replica:
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
                 [
-                    *(sys.executable, "-m", "fallback", "--kubeconfig", str(kubeconfig)),
+                    *(sys.executable, "-m", "holdfast.fallback", "--kubeconfig", str(kubeconfig)),
                     *("--address", "127.0.0.1", "--port", str(self._port), "--log-level", "debug"),
                 ],
                 cwd=CHECKOUT,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from fallback.replay.ladders import Numbers, ladders
-from fallback.replay.market import Market, PoolMarket
-from fallback.replay.trace import Trace
-from fallback.replay.workload import Workload
+from holdfast.analysis.replay.ladders import Numbers, ladders
+from holdfast.analysis.replay.market import Market, PoolMarket
+from holdfast.analysis.replay.trace import Trace
+from holdfast.analysis.replay.workload import Workload
 
 if TYPE_CHECKING:
-    from fallback.policy.policy import Policy
+    from holdfast.fallback.policy.policy import Policy
 
 AT_ONCE: Final = timedelta(0)
 HOUR: Final = timedelta(hours=1)

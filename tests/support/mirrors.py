@@ -10,7 +10,7 @@ from tests.support.inputs import text, value
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from scheduling.json import JsonValue
+    from holdfast.scheduling.json import JsonValue
     from tests.support.recorder import Recorded
 
 

@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from components.iam.arns import Place
-from components.karpenter.eks.scope import ControllerScope
+from holdfast.components.iam.arns import Place
+from holdfast.components.karpenter.eks.scope import ControllerScope
 from tests.support.json_objects import obj
 
 if TYPE_CHECKING:
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 _FIXTURES: Final = Path(__file__).parents[1] / "fixtures" / "karpenter-1.14-policies"
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import yaml
 
-from rehearsal.kube.summary import mapping
-from rehearsal.paths import Workspace
-from scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue
+from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.paths import Workspace
 from tests.support.control_plane import CHECKOUT, scratch_workspace
 
 PLATFORM = "holdfast:platform"

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from fallback.kubernetes.kinds import JOB, JOBSET, NODE, POD
-from scheduling.labels import POOL
+from holdfast.fallback.api.kinds import JOB, JOBSET, NODE, POD
+from holdfast.scheduling.labels import POOL
 
 if TYPE_CHECKING:
     import random

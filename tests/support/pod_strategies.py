@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from components.admission.karpenter_rules import DO_NOT_DISRUPT
-from scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, POOL
+from holdfast.components.admission.karpenter_rules import DO_NOT_DISRUPT
+from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, POOL
 from tests.support.training_pods import container, expression, pod
 
 if TYPE_CHECKING:
-    from scheduling.json import Json, JsonValue
+    from holdfast.scheduling.json import Json, JsonValue
 
 #: The keys admission knows with values it knows and others, and a key it does not know with a value it does.
 VALUES = {

@@ -6,15 +6,15 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
-from policies.declared import declared_pools
-from scheduling.labels import POOL
+from holdfast.policies.declared import declared_pools
+from holdfast.scheduling.labels import POOL
 from tests.support.policy_programs import every, of, put, without
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from policies.findings import StackResource
-    from policies.known_values import Value
+    from holdfast.policies.findings import StackResource
+    from holdfast.policies.known_values import Value
     from tests.support.policy_programs import Program, Props
 
 KARPENTER = ("local", "aws-dev", "aws-prod", "azure-dev")

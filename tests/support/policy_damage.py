@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from policies.known_values import UNKNOWN
-from scheduling.labels import CAPACITY_TYPE, POOL, TRAINING
+from holdfast.policies.known_values import UNKNOWN
+from holdfast.scheduling.labels import CAPACITY_TYPE, POOL, TRAINING
 from tests.support.policy_programs import STACKS, recorded
 
 if TYPE_CHECKING:
-    from policies.findings import StackResource
-    from policies.known_values import Value
+    from holdfast.policies.findings import StackResource
+    from holdfast.policies.known_values import Value
 
 WORDS: tuple[str, ...] = (
     "true",

@@ -6,15 +6,15 @@ from copy import deepcopy
 from functools import cache
 from typing import TYPE_CHECKING, Final, cast
 
-from policies.findings import StackResource
-from policies.tables import RULES
+from holdfast.policies.findings import StackResource
+from holdfast.policies.tables import RULES
 from tests.support import aws_stacks, azure_stacks, gcp_stacks
 from tests.support.local_stack import local_stack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from policies.known_values import Value
+    from holdfast.policies.known_values import Value
     from tests.support.recorder import Recording
 
 Props = dict[str, "Value"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from scheduling.labels import POOL, TRAINING
+from holdfast.scheduling.labels import POOL, TRAINING
 from tests.support.stack_resources import resource
 
 if TYPE_CHECKING:
-    from policies.findings import StackResource
-    from policies.known_values import Value
+    from holdfast.policies.findings import StackResource
+    from holdfast.policies.known_values import Value
 
 
 def _node_pool(name: str, kind: str, machine: str) -> StackResource:

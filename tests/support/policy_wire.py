@@ -10,17 +10,17 @@ from pulumi.runtime.proto import analyzer_pb2
 from pulumi_policy import EnforcementLevel
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
-from policies.known_values import UNKNOWN
-from policies.pack import policies
-from policies.serving import PackServicer
+from holdfast.policies.known_values import UNKNOWN
+from holdfast.policies.pack import policies
+from holdfast.policies.serving import PackServicer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import grpc
 
-    from policies.findings import StackResource
-    from scheduling.json import Json
+    from holdfast.policies.findings import StackResource
+    from holdfast.scheduling.json import Json
 
 #: No call of the pack's looks at it.
 NO_CONTEXT = cast("grpc.ServicerContext", None)

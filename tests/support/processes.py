@@ -4,7 +4,7 @@ import os
 
 import psutil
 
-from rehearsal.paths import Workspace
+from holdfast.simulator.paths import Workspace
 
 
 def processes_of(workspace: Workspace) -> list[str]:

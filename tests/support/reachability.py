@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypedDict
 
-from scheduling.labels import POOL
-from scheduling.reachability.facts import AddedToleration, Limits, MachineRoom, PoolFacts, TierFacts
-from scheduling.reachability.shape import Resources, Shape
-from scheduling.taints import GPU, SPOT
-from scheduling.tolerations import Toleration
+from holdfast.scheduling.labels import POOL
+from holdfast.scheduling.reachability.facts import AddedToleration, Limits, MachineRoom, PoolFacts, TierFacts
+from holdfast.scheduling.reachability.shape import Resources, Shape
+from holdfast.scheduling.taints import GPU, SPOT
+from holdfast.scheduling.tolerations import Toleration
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -6,22 +6,22 @@ from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, POOL, CapacityType
-from scheduling.ladder import FOREVER
-from scheduling.machines import LOCAL_ZONES, machine_catalogue
-from scheduling.reachability.affinity import Requirement
-from scheduling.reachability.allocatable import Provisioner, room_of
-from scheduling.reachability.shape import Resources, Shape
-from scheduling.taints import GPU, SPOT, Taint
-from scheduling.tolerations import Toleration
+from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, POOL, CapacityType
+from holdfast.scheduling.ladder import FOREVER
+from holdfast.scheduling.machines import LOCAL_ZONES, machine_catalogue
+from holdfast.scheduling.reachability.affinity import Requirement
+from holdfast.scheduling.reachability.allocatable import Provisioner, room_of
+from holdfast.scheduling.reachability.shape import Resources, Shape
+from holdfast.scheduling.taints import GPU, SPOT, Taint
+from holdfast.scheduling.tolerations import Toleration
 from tests.support.reachability_jobs import TriedJob, TriedTier, rules_of, takes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from scheduling.json import Json
-    from scheduling.reachability.affinity import Term
-    from scheduling.reachability.facts import MachineRoom
+    from holdfast.scheduling.json import Json
+    from holdfast.scheduling.reachability.affinity import Term
+    from holdfast.scheduling.reachability.facts import MachineRoom
 
 Choice = TypeVar("Choice")
 

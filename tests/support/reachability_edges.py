@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from scheduling.labels import GPU_RESOURCE, CapacityType
-from scheduling.reachability.shape import Resources, Shape
-from scheduling.taints import GPU, SPOT, Taint
-from scheduling.tolerations import Toleration
+from holdfast.scheduling.labels import GPU_RESOURCE, CapacityType
+from holdfast.scheduling.reachability.shape import Resources, Shape
+from holdfast.scheduling.taints import GPU, SPOT, Taint
+from holdfast.scheduling.tolerations import Toleration
 from tests.support.reachability_draws import RESERVED, TEAM, room
 from tests.support.reachability_jobs import TriedJob, TriedTier
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 _CPU: Final = "m7i.xlarge"
 _GPU: Final = "p4d.24xlarge"

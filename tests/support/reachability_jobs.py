@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from components.admission.karpenter_rules import karpenter_rules
-from components.admission.manifests import annotations_of, policy_name
-from components.pools.node_class import KWOK
-from components.pools.node_pool import node_pool_spec
-from policies.declared.reading import declared_pools
-from scheduling.labels import GPU_RESOURCE, POOL, ZONE
-from scheduling.machines import machine_catalogue
-from scheduling.pools import Pool
-from scheduling.reachability.facts import TierFacts
-from scheduling.reachability.links import Broken, doubts
-from scheduling.reachability.walk import Walk, walk
+from holdfast.components.admission.karpenter_rules import karpenter_rules
+from holdfast.components.admission.manifests import annotations_of, policy_name
+from holdfast.components.pools.node_class import KWOK
+from holdfast.components.pools.node_pool import node_pool_spec
+from holdfast.policies.declared.reading import declared_pools
+from holdfast.scheduling.labels import GPU_RESOURCE, POOL, ZONE
+from holdfast.scheduling.machines import machine_catalogue
+from holdfast.scheduling.pools import Pool
+from holdfast.scheduling.reachability.facts import TierFacts
+from holdfast.scheduling.reachability.links import Broken, doubts
+from holdfast.scheduling.reachability.walk import Walk, walk
 from tests.support.json_objects import obj, objects
 from tests.support.stack_resources import NODE_POOL_TYPE, resource
 from tests.support.training_pods import expression, required_affinity
@@ -23,16 +23,16 @@ from tests.support.training_pods import expression, required_affinity
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from components.admission.rules import TolerationRule
-    from policies.findings import StackResource
-    from policies.known_values import Value
-    from scheduling.json import Json
-    from scheduling.labels import CapacityType
-    from scheduling.reachability.facts import PoolFacts
-    from scheduling.reachability.links import Doubt
-    from scheduling.reachability.shape import Shape
-    from scheduling.taints import Taint
-    from scheduling.tolerations import Toleration
+    from holdfast.components.admission.rules import TolerationRule
+    from holdfast.policies.findings import StackResource
+    from holdfast.policies.known_values import Value
+    from holdfast.scheduling.json import Json
+    from holdfast.scheduling.labels import CapacityType
+    from holdfast.scheduling.reachability.facts import PoolFacts
+    from holdfast.scheduling.reachability.links import Doubt
+    from holdfast.scheduling.reachability.shape import Shape
+    from holdfast.scheduling.taints import Taint
+    from holdfast.scheduling.tolerations import Toleration
 
 #: Where admission adds to what pods tolerate, and where it does not.
 TRAINING: Final = "tried-training"

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
-from components.pools.node_class import KWOK
-from scheduling.labels import POOL, CapacityType
+from holdfast.components.pools.node_class import KWOK
+from holdfast.scheduling.labels import POOL, CapacityType
 from tests.support.hosted_charts import condition_of, is_ready
 from tests.support.json_objects import obj
 from tests.support.reachability_jobs import ELSEWHERE, NODE_CLASS, TriedTier
@@ -22,8 +22,8 @@ from tests.support.whole_machines import allocatable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from rehearsal.kube.client import KubeClient
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
+    from holdfast.simulator.kubernetes_client.client import KubeClient
     from tests.support.reachability_jobs import TriedJob
 
 _SECONDS: Final = 240.0

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pulumi.runtime.proto import resource_pb2
 
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 STACK = "local"
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from pulumi.automation.events import EngineEvent
 
-from rehearsal.engine import Outcome, Verdict
-from rehearsal.engine.checkpoint import Checkpoint
-from scheduling.json import Json
+from holdfast.scheduling.json import Json
+from holdfast.simulator.pulumi import Outcome, Verdict
+from holdfast.simulator.pulumi.checkpoint import Checkpoint
 
 _PROVIDER = "urn:pulumi:dev::holdfast::pulumi:providers:aws::default::00000000"
 

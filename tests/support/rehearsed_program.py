@@ -6,10 +6,10 @@ from typing import Any
 
 import pulumi
 
-from rehearsal.crash.cloud_stage import CloudStage
-from rehearsal.engine import Audience, Outcome, Rehearsal, Subject
-from rehearsal.engine.process import EngineProcess
-from rehearsal.providers.faults import Faults
+from holdfast.simulator.pulumi import Audience, Outcome, Rehearsal, Subject
+from holdfast.simulator.pulumi.faults import Faults
+from holdfast.simulator.pulumi.process import EngineProcess
+from tests.soak.crash.cloud_stage import CloudStage
 from tests.support.control_plane import scratch_workspace
 
 _PACK = """

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, cast
 
 import yaml
 
-from rehearsal.paths import Workspace
-from rehearsal.tools.locate import find_tool
+from holdfast.simulator.paths import Workspace
+from holdfast.simulator.tools.locate import find_tool
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 
 def rendered(chart: str, namespace: str, values: Json, folder: Path) -> list[Json]:

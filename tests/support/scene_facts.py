@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from rehearsal.scenes.default_placement import DefaultPlacement, Room
-from rehearsal.scenes.placement import Placement
-from rehearsal.scenes.rayjob_placement import RayJobPlacement
-from rehearsal.scenes.spot_restart import SpotRestart
+from holdfast.rehearsal.scenarios.default_placement import DefaultPlacement, Room
+from holdfast.rehearsal.scenarios.placement import Placement
+from holdfast.rehearsal.scenarios.rayjob_placement import RayJobPlacement
+from holdfast.rehearsal.scenarios.spot_restart import SpotRestart
 
 SPOT = Placement(pod="p", node="spot-1", pool="cpu-spot", capacity="spot", machine="c7i.4xlarge", gpus=0)
 PLAIN = Placement(pod="q", node="cpu-1", pool="cpu", capacity="on-demand", machine="m7i.xlarge", gpus=0)

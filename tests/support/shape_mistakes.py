@@ -9,7 +9,7 @@ from tests.support.builders import entry
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from scheduling.json import JsonValue
+    from holdfast.scheduling.json import JsonValue
     from tests.support.builders import Document
 
 FINETUNE: Document = {"name": "finetune", "pods": 4, "cpu": 48, "memory": "512Gi", "gpus": 8}

@@ -12,7 +12,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("scheduling", "infra", "components", "policies", "fallback", "rehearsal")
+PACKAGES = (
+    "scheduling",
+    "infra",
+    "components",
+    "policies",
+    "fallback",
+    "analysis",
+    "simulator",
+    "rehearsal",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

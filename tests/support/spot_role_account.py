@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rehearsal.providers.cloud.aws.permissions import ATTACHMENT, READ_ONLY
-from rehearsal.providers.cloud.state import CloudObject, CloudState
+from holdfast.simulator.clouds.aws.permissions import ATTACHMENT, READ_ONLY
+from holdfast.simulator.clouds.state import CloudObject, CloudState
 
 ROLE = "aws:iam/serviceLinkedRole:ServiceLinkedRole"
 ARN = "arn:aws:iam::123456789012:role/aws-service-role/spot.amazonaws.com/AWSServiceRoleForEC2Spot"

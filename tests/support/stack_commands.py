@@ -4,8 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TypeAlias
 
-from rehearsal.engine import Outcome, Rehearsal
-from rehearsal.providers.faults import Faults
+from holdfast.simulator.pulumi import Outcome, Rehearsal
+from holdfast.simulator.pulumi.faults import Faults
 
 Program: TypeAlias = Callable[[], None]
 

@@ -12,8 +12,8 @@ from tests.support.cloud_platform import cloud_workspace
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rehearsal.paths import Workspace
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
+    from holdfast.simulator.paths import Workspace
 
 
 def workspace_of(folder: Path, stack: str, document: Json) -> Workspace:

@@ -9,9 +9,9 @@ from pulumi_kubernetes.apiextensions import v1 as crds
 from pulumi_kubernetes.apps import v1 as apps
 from pulumi_kubernetes.core import v1 as core
 
-from rehearsal.kube.client import KubeClient
-from rehearsal.kube.summary import mapping
-from scheduling.json import Json
+from holdfast.scheduling.json import Json
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.summary import mapping
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.meta import v1 as meta

@@ -5,7 +5,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from rehearsal.paths import Workspace
+from holdfast.simulator.paths import Workspace
 
 PROJECT = Path(__file__).parents[2]
 

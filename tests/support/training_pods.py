@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.admission.karpenter_rules import karpenter_rules
-from scheduling.labels import GPU_RESOURCE, CapacityType
-from scheduling.pools import Pool
+from holdfast.components.admission.karpenter_rules import karpenter_rules
+from holdfast.scheduling.labels import GPU_RESOURCE, CapacityType
+from holdfast.scheduling.pools import Pool
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 POOLS = (
     Pool(name="cpu", capacity=CapacityType.ON_DEMAND, has_gpus=False, max_nodes=4, is_default=True),

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final, cast
 
 import yaml
 
-from infra import local
-from infra.program import load_platform
-from rehearsal.kube.client import KubeClient
-from rehearsal.kube.errors import KubeError
-from rehearsal.stacks.cloud_likeness import likeness_of
-from scheduling.labels import POOL, TRAINING, TRAINING_VALUE
+from holdfast.infra.local.stack import compose
+from holdfast.infra.program import load_platform
+from holdfast.scheduling.labels import POOL, TRAINING, TRAINING_VALUE
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.errors import KubeError
+from holdfast.simulator.stacks.cloud_likeness import likeness_of
 from tests.support import aws_stacks, azure_stacks, gcp_stacks
 from tests.support.admission_cluster import make_namespace, wait_until_in_force
 from tests.support.control_plane import CHECKOUT, running_control_plane
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from infra.config.local import LocalPlatform
-    from scheduling.json import Json
+    from holdfast.infra.local.config.stack import LocalPlatform
+    from holdfast.scheduling.json import Json
     from tests.support.recorder import Recorded, Recording
 
 #: Of every such stack.
@@ -48,7 +48,7 @@ _KINDS: Final = (
 @cache
 def _local() -> Recording:
     platform = cast("LocalPlatform", load_platform(CHECKOUT / "stacks" / "Pulumi.local.yaml"))
-    return record(lambda: local.compose(platform, "local"))
+    return record(lambda: compose(platform, "local"))
 
 
 #: Each cloud with the stack of it that has every kind of pool.

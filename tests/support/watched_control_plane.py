@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from rehearsal.controlplane import ControlPlane
-from rehearsal.controlplane.configuration import COMPONENTS
-from rehearsal.controlplane.processes import processes_in
-from rehearsal.kube.client import KubeClient
-from rehearsal.kube.summary import mapping
-from scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue
+from holdfast.simulator.control_plane import ControlPlane
+from holdfast.simulator.control_plane.configuration import COMPONENTS
+from holdfast.simulator.control_plane.processes import processes_in
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.summary import mapping
 from tests.support.control_plane import scratch_workspace
 
 NODE: Json = {

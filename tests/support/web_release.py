@@ -4,17 +4,17 @@ import json
 import subprocess
 from pathlib import Path
 
-from rehearsal.kube.client import KubeClient
-from rehearsal.kube.summary import mapping
-from rehearsal.providers.faults import Faults
-from rehearsal.providers.kubernetes.applying import manager_for
-from rehearsal.providers.kubernetes.charts import ChartMirror
-from rehearsal.providers.kubernetes.helm import Helm
-from rehearsal.providers.kubernetes.release_history import OWNER_LABEL, revisions
-from rehearsal.providers.kubernetes.releases import Releases
-from rehearsal.providers.kubernetes.tokens import RELEASE
-from rehearsal.providers.values import Properties, Value
-from scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_provider.applying import manager_for
+from holdfast.simulator.kubernetes_provider.charts import ChartMirror
+from holdfast.simulator.kubernetes_provider.helm import Helm
+from holdfast.simulator.kubernetes_provider.release_history import OWNER_LABEL, revisions
+from holdfast.simulator.kubernetes_provider.releases import Releases
+from holdfast.simulator.kubernetes_provider.tokens import RELEASE
+from holdfast.simulator.pulumi.faults import Faults
+from holdfast.simulator.pulumi.values import Properties, Value
 from tests.support.kubernetes_operations import Resource
 from tests.support.kubernetes_stack import TOOLS
 

@@ -9,18 +9,18 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from policies.declared.amounts import cpu_millis, memory_mib, whole
-from scheduling.labels import GPU_RESOURCE, INSTANCE_TYPE
-from scheduling.machines import machine_catalogue
-from scheduling.reachability.shape import Resources
+from holdfast.policies.declared.amounts import cpu_millis, memory_mib, whole
+from holdfast.scheduling.labels import GPU_RESOURCE, INSTANCE_TYPE
+from holdfast.scheduling.machines import machine_catalogue
+from holdfast.scheduling.reachability.shape import Resources
 from tests.support.admission_cluster import wait_until_in_force
 from tests.support.admission_objects import policy_and_binding
 from tests.support.json_objects import obj
 
 if TYPE_CHECKING:
-    from rehearsal.kube.client import KubeClient
-    from scheduling.json import Json
-    from scheduling.machines import Machine
+    from holdfast.scheduling.json import Json
+    from holdfast.scheduling.machines import Machine
+    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 _NAME: Final = "whole-machines"
 _POOL: Final = "karpenter.sh/nodepool"

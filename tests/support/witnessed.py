@@ -6,10 +6,10 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from rehearsal.witness.traces import JobTrace
+from holdfast.rehearsal.timeline.traces import JobTrace
 
 if TYPE_CHECKING:
-    from scheduling.json import Json, JsonValue
+    from holdfast.scheduling.json import Json, JsonValue
 
 START: Final = datetime(2030, 5, 1, 12, 0, tzinfo=UTC)
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from pulumi import ComponentResource, Output, ResourceOptions
 
-from components.iam.azure_assignment import Assignment, AssignmentArgs
-from components.iam.azure_roles import AKS_RBAC_CLUSTER_ADMIN
+from holdfast.components.iam.azure_assignment import Assignment, AssignmentArgs
+from holdfast.components.iam.azure_roles import AKS_RBAC_CLUSTER_ADMIN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

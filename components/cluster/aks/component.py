@@ -8,27 +8,32 @@ from typing import TYPE_CHECKING
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_kubernetes import Provider
 
-from components.cluster.aks.administrators import Administrators, AdministratorsArgs, Deployer, DeployerArgs
-from components.cluster.aks.control_plane import AksControlPlane, AksControlPlaneArgs
-from components.cluster.aks.identity import ClusterIdentity, ClusterIdentityArgs
-from components.cluster.aks.kubeconfig import kubeconfig
-from components.cluster.aks.maintenance import MaintenanceSchedule, MaintenanceScheduleArgs
-from components.cluster.aks.ranges import PODS_CIDR, SERVICES_CIDR
-from components.cluster.aks.seen import see_cluster
-from components.network.ordering import tied_to
+from holdfast.components.cluster.aks.administrators import (
+    Administrators,
+    AdministratorsArgs,
+    Deployer,
+    DeployerArgs,
+)
+from holdfast.components.cluster.aks.control_plane import AksControlPlane, AksControlPlaneArgs
+from holdfast.components.cluster.aks.identity import ClusterIdentity, ClusterIdentityArgs
+from holdfast.components.cluster.aks.kubeconfig import kubeconfig
+from holdfast.components.cluster.aks.maintenance import MaintenanceSchedule, MaintenanceScheduleArgs
+from holdfast.components.cluster.aks.ranges import PODS_CIDR, SERVICES_CIDR
+from holdfast.components.cluster.aks.seen import see_cluster
+from holdfast.components.network.ordering import tied_to
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pulumi import Input, Resource
 
-    from components.cluster.aks.access import ApiServerAccess
-    from components.cluster.aks.control_plane import Scaling
-    from components.cluster.aks.kubeconfig import ApiServer, Login
-    from components.cluster.aks.maintenance import Maintenance
-    from components.cluster.aks.system_pool import SystemNodesArgs
-    from components.cluster.aks.upgrades import Upgrades
-    from components.network.azure_contract import NodeSubnet
+    from holdfast.components.cluster.aks.access import ApiServerAccess
+    from holdfast.components.cluster.aks.control_plane import Scaling
+    from holdfast.components.cluster.aks.kubeconfig import ApiServer, Login
+    from holdfast.components.cluster.aks.maintenance import Maintenance
+    from holdfast.components.cluster.aks.system_pool import SystemNodesArgs
+    from holdfast.components.cluster.aks.upgrades import Upgrades
+    from holdfast.components.network.azure_contract import NodeSubnet
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_azure_native.containerservice import ManagedCluster, ResourceIdentityType
 
-from components.cluster.aks.ranges import dns_service_ip
+from holdfast.components.cluster.aks.ranges import dns_service_ip
 
 if TYPE_CHECKING:
     from pulumi import Input
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
         ManagedClusterNodeProvisioningProfileArgsDict,
     )
 
-    from components.cluster.aks.access import ApiServerAccess
-    from components.cluster.aks.system_pool import SystemNodesArgs
-    from components.cluster.aks.upgrades import Upgrades
-    from components.network.azure_contract import NodeSubnet, Outbound
+    from holdfast.components.cluster.aks.access import ApiServerAccess
+    from holdfast.components.cluster.aks.system_pool import SystemNodesArgs
+    from holdfast.components.cluster.aks.upgrades import Upgrades
+    from holdfast.components.network.azure_contract import NodeSubnet, Outbound
 
 #: `nap`: node auto-provisioning, AKS's own Karpenter. `fixed`: scale sets, one for each pool. AKS forbids pools that grow by
 #: themselves beside node auto-provisioning.

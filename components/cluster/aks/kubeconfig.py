@@ -13,7 +13,7 @@ import yaml
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from scheduling.json import Json, JsonValue
+    from holdfast.scheduling.json import Json, JsonValue
 
 #: The program that whoever uses the kubeconfig needs on their PATH.
 KUBELOGIN: Final = "kubelogin"

@@ -11,7 +11,7 @@ from pulumi_azure_native.containerservice import (
     list_managed_cluster_user_credentials_output,
 )
 
-from components.cluster.aks.kubeconfig import api_server
+from holdfast.components.cluster.aks.kubeconfig import api_server
 
 if TYPE_CHECKING:
     from pulumi import Input, Output, Resource
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         ListManagedClusterUserCredentialsResult,
     )
 
-    from components.cluster.aks.kubeconfig import ApiServer
+    from holdfast.components.cluster.aks.kubeconfig import ApiServer
 
 #: Whom nodes pull images as, among the identities that AKS gives a cluster.
 _KUBELET: Final = "kubeletidentity"

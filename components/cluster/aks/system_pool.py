@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from scheduling.labels import SYSTEM, SYSTEM_VALUE
+from holdfast.scheduling.labels import SYSTEM, SYSTEM_VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Final
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_aws.eks import Addon, AddonArgs, PodIdentityAssociation
 
-from components.cluster.eks.role import RoleWithPolicies, RoleWithPoliciesArgs
-from components.iam.document import Workload, pod_identity_trust
-from components.operators.placement import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS
+from holdfast.components.cluster.eks.role import RoleWithPolicies, RoleWithPoliciesArgs
+from holdfast.components.iam.document import Workload, pod_identity_trust
+from holdfast.components.operators.placement import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS
 
 if TYPE_CHECKING:
     from pulumi import Input
 
-    from components.cluster.eks.addon_versions import AddonVersions
-    from components.iam.arns import Place
-    from scheduling.json import Json
+    from holdfast.components.cluster.eks.addon_versions import AddonVersions
+    from holdfast.components.iam.arns import Place
+    from holdfast.scheduling.json import Json
 
 #: Where a Deployment of an add-on runs: not on a pool's nodes, which come and go and would never be empty under it.
 _ON_SYSTEM_NODES: Final[Json] = {

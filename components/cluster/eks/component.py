@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING, Final, cast
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_kubernetes import Provider
 
-from components.cluster.eks.access import ClusterAdmins, ClusterAdminsArgs
-from components.cluster.eks.addons import NodeAddons, NodeAddonsArgs, ServiceAddons, ServiceAddonsArgs
-from components.cluster.eks.control_plane import ControlPlane, ControlPlaneArgs
-from components.cluster.eks.endpoint import EndpointAccess
-from components.cluster.eks.kubeconfig import ApiServer, kubeconfig
-from components.cluster.eks.system_nodes import SystemNodeGroup, SystemNodeGroupArgs
-from components.iam.arns import Place
+from holdfast.components.cluster.eks.access import ClusterAdmins, ClusterAdminsArgs
+from holdfast.components.cluster.eks.addons import (
+    NodeAddons,
+    NodeAddonsArgs,
+    ServiceAddons,
+    ServiceAddonsArgs,
+)
+from holdfast.components.cluster.eks.control_plane import ControlPlane, ControlPlaneArgs
+from holdfast.components.cluster.eks.endpoint import EndpointAccess
+from holdfast.components.cluster.eks.kubeconfig import ApiServer, kubeconfig
+from holdfast.components.cluster.eks.system_nodes import SystemNodeGroup, SystemNodeGroupArgs
+from holdfast.components.iam.arns import Place
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,8 +28,8 @@ if TYPE_CHECKING:
     from pulumi_aws.eks import Cluster
     from pulumi_aws.eks.outputs import ClusterIdentity, ClusterIdentityOidc
 
-    from components.cluster.eks.addon_versions import AddonVersions
-    from components.cluster.eks.system_nodes import SystemNodesArgs
+    from holdfast.components.cluster.eks.addon_versions import AddonVersions
+    from holdfast.components.cluster.eks.system_nodes import SystemNodesArgs
 
 #: One of the two ranges that EKS chooses from itself; no VPC of the stack may overlap it.
 SERVICE_CIDR: Final = "172.20.0.0/16"

@@ -10,17 +10,17 @@ from pulumi_aws.cloudwatch import LogGroup
 from pulumi_aws.eks import Cluster
 from pulumi_aws.vpc import SecurityGroupIngressRule
 
-from components.cluster.eks.encryption import SecretsKey, SecretsKeyArgs
-from components.cluster.eks.role import RoleWithPolicies, RoleWithPoliciesArgs
-from components.iam.document import service_trust
+from holdfast.components.cluster.eks.encryption import SecretsKey, SecretsKeyArgs
+from holdfast.components.cluster.eks.role import RoleWithPolicies, RoleWithPoliciesArgs
+from holdfast.components.iam.document import service_trust
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pulumi import Input, Output
 
-    from components.cluster.eks.endpoint import EndpointAccess
-    from components.iam.arns import Place
+    from holdfast.components.cluster.eks.endpoint import EndpointAccess
+    from holdfast.components.iam.arns import Place
 
 _LOGS: Final = ("api", "audit", "authenticator", "controllerManager", "scheduler")
 

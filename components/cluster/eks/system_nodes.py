@@ -9,19 +9,19 @@ from pulumi import ComponentResource, ResourceOptions
 from pulumi_aws.ec2 import LaunchTemplate
 from pulumi_aws.eks import NodeGroup
 
-from components.cluster.eks.role import RoleWithPolicies, RoleWithPoliciesArgs
-from components.iam.document import service_trust
-from components.iam.node_policies import NODE_POLICIES
-from scheduling.labels import SYSTEM, SYSTEM_VALUE
-from scheduling.taints import SYSTEM as SYSTEM_TAINT
+from holdfast.components.cluster.eks.role import RoleWithPolicies, RoleWithPoliciesArgs
+from holdfast.components.iam.document import service_trust
+from holdfast.components.iam.node_policies import NODE_POLICIES
+from holdfast.scheduling.labels import SYSTEM, SYSTEM_VALUE
+from holdfast.scheduling.taints import SYSTEM as SYSTEM_TAINT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pulumi import Input
 
-    from components.iam.arns import Place
-    from scheduling.machines import Architecture
+    from holdfast.components.iam.arns import Place
+    from holdfast.scheduling.machines import Architecture
 
 _AMI_TYPES: Final[Mapping[Architecture, str]] = {
     "amd64": "AL2023_x86_64_STANDARD",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network
 from typing import TYPE_CHECKING, TypeAlias
 
-from components.network.cidrs import PRIVATE
+from holdfast.components.network.cidrs import PRIVATE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_kubernetes import Provider
 
-from components.cluster.gke.access import DnsEndpoint
-from components.cluster.gke.control_plane import GkeControlPlane, GkeControlPlaneArgs
-from components.cluster.gke.database_key import DatabaseKeyAccess
-from components.cluster.gke.kubeconfig import ApiServer, kubeconfig
-from components.cluster.gke.node_identity import NodeIdentity, NodeIdentityArgs
-from components.cluster.gke.system_pool import SystemPool, SystemPoolArgs
+from holdfast.components.cluster.gke.access import DnsEndpoint
+from holdfast.components.cluster.gke.control_plane import GkeControlPlane, GkeControlPlaneArgs
+from holdfast.components.cluster.gke.database_key import DatabaseKeyAccess
+from holdfast.components.cluster.gke.kubeconfig import ApiServer, kubeconfig
+from holdfast.components.cluster.gke.node_identity import NodeIdentity, NodeIdentityArgs
+from holdfast.components.cluster.gke.system_pool import SystemPool, SystemPoolArgs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from pulumi import Resource
     from pulumi_gcp.container import Cluster
 
-    from components.cluster.gke.access import ControlPlaneAccess
-    from components.cluster.gke.database_key import DatabaseKey
-    from components.cluster.gke.maintenance import Maintenance
-    from components.cluster.gke.system_pool import SystemNodesArgs
-    from components.network.gcp_contract import VpcNativeNetwork
+    from holdfast.components.cluster.gke.access import ControlPlaneAccess
+    from holdfast.components.cluster.gke.database_key import DatabaseKey
+    from holdfast.components.cluster.gke.maintenance import Maintenance
+    from holdfast.components.cluster.gke.system_pool import SystemNodesArgs
+    from holdfast.components.network.gcp_contract import VpcNativeNetwork
 
 Channel: TypeAlias = Literal["RAPID", "REGULAR", "STABLE", "EXTENDED"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_gcp.container import Cluster
 
-from components.cluster.gke.system_pool import OAUTH_SCOPES
+from holdfast.components.cluster.gke.system_pool import OAUTH_SCOPES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from pulumi import Input
     from pulumi_gcp.container import ClusterNodeConfigArgsDict
 
-    from components.cluster.gke.access import ControlPlaneAccess
-    from components.cluster.gke.maintenance import Maintenance
-    from components.network.gcp_contract import VpcNativeNetwork
+    from holdfast.components.cluster.gke.access import ControlPlaneAccess
+    from holdfast.components.cluster.gke.maintenance import Maintenance
+    from holdfast.components.network.gcp_contract import VpcNativeNetwork
 
 #: They say what GKE's first pool is made of, which is gone before anybody uses the cluster. GKE goes on to show another
 #: pool's there, and a difference would replace the cluster with everything in it.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 #: The program that whoever uses the kubeconfig needs on their PATH.
 AUTH_PLUGIN: Final = "gke-gcloud-auth-plugin"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_gcp.container import NodePool
 
-from scheduling.labels import SYSTEM, SYSTEM_VALUE
+from holdfast.scheduling.labels import SYSTEM, SYSTEM_VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Final, cast
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_kubernetes.flowcontrol.v1 import FlowSchema
 
-from components.iam.arns import Place
-from components.iam.document import Workload
-from components.karpenter.eks.controller_identity import ControllerIdentity, ControllerIdentityArgs
-from components.karpenter.eks.flow_schemas import flow_schemas
-from components.karpenter.eks.interruption_queue import InterruptionQueue, InterruptionQueueArgs
-from components.karpenter.eks.node_role import KarpenterNodeRole, KarpenterNodeRoleArgs
-from components.karpenter.eks.values import SERVICE_ACCOUNT, ControllerValues, karpenter_values
-from components.operators.charted_operator import ChartedOperator, ChartedOperatorArgs
-from components.operators.images import image
+from holdfast.components.iam.arns import Place
+from holdfast.components.iam.document import Workload
+from holdfast.components.karpenter.eks.controller_identity import ControllerIdentity, ControllerIdentityArgs
+from holdfast.components.karpenter.eks.flow_schemas import flow_schemas
+from holdfast.components.karpenter.eks.interruption_queue import InterruptionQueue, InterruptionQueueArgs
+from holdfast.components.karpenter.eks.node_role import KarpenterNodeRole, KarpenterNodeRoleArgs
+from holdfast.components.karpenter.eks.values import SERVICE_ACCOUNT, ControllerValues, karpenter_values
+from holdfast.components.operators.charted_operator import ChartedOperator, ChartedOperatorArgs
+from holdfast.components.operators.images import image
 
 if TYPE_CHECKING:
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 NAMESPACE: Final = "karpenter"
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from components.iam.document import Statement, document
-from components.karpenter.eks.instance_profile_policy import iam_integration
-from components.karpenter.eks.node_lifecycle_policy import node_lifecycle
+from holdfast.components.iam.document import Statement, document
+from holdfast.components.karpenter.eks.instance_profile_policy import iam_integration
+from holdfast.components.karpenter.eks.node_lifecycle_policy import node_lifecycle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from components.karpenter.eks.scope import ControllerScope
+    from holdfast.components.karpenter.eks.scope import ControllerScope
 
 _DESCRIBED: Final = (
     "CapacityReservations",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.iam.document import Statement
+from holdfast.components.iam.document import Statement
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from components.karpenter.eks.scope import ControllerScope
+    from holdfast.components.karpenter.eks.scope import ControllerScope
 
 
 def iam_integration(scope: ControllerScope) -> Sequence[Statement]:

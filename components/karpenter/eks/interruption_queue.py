@@ -9,12 +9,16 @@ from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_aws.cloudwatch import EventRule, EventTarget
 from pulumi_aws.sqs import Queue, QueuePolicy
 
-from components.karpenter.eks.interruption_events import INTERRUPTION_EVENTS, event_pattern, queue_policy
+from holdfast.components.karpenter.eks.interruption_events import (
+    INTERRUPTION_EVENTS,
+    event_pattern,
+    queue_policy,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from components.iam.arns import Place
+    from holdfast.components.iam.arns import Place
 
 #: Seconds. A spot notice comes 2 minutes ahead: what is older than 5 tells of nodes that are gone.
 _RETENTION: Final = 300

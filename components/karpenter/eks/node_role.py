@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_aws.iam import InstanceProfile, Role, RolePolicyAttachment
 
-from components.iam.document import service_trust
-from components.iam.node_policies import NODE_POLICIES
+from holdfast.components.iam.document import service_trust
+from holdfast.components.iam.node_policies import NODE_POLICIES
 
 if TYPE_CHECKING:
     from pulumi import Output
 
-    from components.iam.arns import Place
+    from holdfast.components.iam.arns import Place
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from components.operators.placement import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS
+from holdfast.components.operators.placement import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS
 
 if TYPE_CHECKING:
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 #: The chart's release and its service account, which the controller's identity is bound to.
 SERVICE_ACCOUNT: Final = "karpenter"

@@ -15,7 +15,7 @@ from tests.support.training_pods import RULES
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from rehearsal.kube.client import KubeClient
+    from holdfast.simulator.kubernetes_client.client import KubeClient
     from tests.support.judging_cluster import Judging
 
 

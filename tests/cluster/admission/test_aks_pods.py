@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from components.admission.aks_rules import aks_rules
-from components.admission.gke_rules import SAFE_TO_EVICT
-from components.admission.karpenter_rules import DO_NOT_DISRUPT
-from scheduling import taints
-from scheduling.labels import AKS_PRIORITY, AKS_SCALE_SET_PRIORITY, CAPACITY_TYPE, POOL
+from holdfast.components.admission.aks_rules import aks_rules
+from holdfast.components.admission.gke_rules import SAFE_TO_EVICT
+from holdfast.components.admission.karpenter_rules import DO_NOT_DISRUPT
+from holdfast.scheduling import taints
+from holdfast.scheduling.labels import AKS_PRIORITY, AKS_SCALE_SET_PRIORITY, CAPACITY_TYPE, POOL
 from tests.support.admission_cluster import TRAINING_NAMESPACE, admitted, running_rules
 from tests.support.admission_model import annotations_of, tolerations_of
 from tests.support.training_pods import POOLS, container, pod
@@ -18,8 +18,8 @@ from tests.support.training_pods import POOLS, container, pod
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
-    from rehearsal.kube.client import KubeClient
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
+    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 pytestmark = pytest.mark.cluster
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from components.fallback_policy.definition import API_VERSION, KIND
-from components.fallback_policy.ladder import ladder_spec, shape_object
-from rehearsal.kube.errors import KubeError
-from scheduling.amounts import MOST_CPU_MILLIS, MOST_MEMORY_MIB
-from scheduling.reachability.shape import Resources, Shape
-from scheduling.shapes import MOST_GPUS, MOST_SHAPES, WIDEST_GANG, shape_problems
+from holdfast.components.fallback_policy.definition import API_VERSION, KIND
+from holdfast.components.fallback_policy.ladder import ladder_spec, shape_object
+from holdfast.scheduling.amounts import MOST_CPU_MILLIS, MOST_MEMORY_MIB
+from holdfast.scheduling.reachability.shape import Resources, Shape
+from holdfast.scheduling.shapes import MOST_GPUS, MOST_SHAPES, WIDEST_GANG, shape_problems
+from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.admission_cluster import TRAINING_NAMESPACE
 from tests.support.json_objects import obj
 from tests.support.ladders import CONDUCT, SHAPES
@@ -21,8 +21,8 @@ from tests.support.ladders import CONDUCT, SHAPES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rehearsal.kube.client import KubeClient
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
+    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 pytestmark = pytest.mark.cluster
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scheduling.labels import POOL
+from holdfast.scheduling.labels import POOL
 from tests.support.job_objects import marked, selectors_of, templates_of
 from tests.support.json_objects import obj
 from tests.support.judging_cluster import is_judged
@@ -28,7 +28,7 @@ from tests.support.walking_examples import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from rehearsal.kube.client import KubeClient
+    from holdfast.simulator.kubernetes_client.client import KubeClient
     from tests.support.walking_examples import Walk
 
 pytestmark = pytest.mark.cluster

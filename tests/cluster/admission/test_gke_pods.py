@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from components.admission.gke_rules import SAFE_TO_EVICT, gke_rules, spot_classes
-from scheduling import taints
-from scheduling.labels import (
+from holdfast.components.admission.gke_rules import SAFE_TO_EVICT, gke_rules, spot_classes
+from holdfast.scheduling import taints
+from holdfast.scheduling.labels import (
     COMPUTE_CLASS,
     FOLLOWS,
     GKE_PROVISIONING,
@@ -16,7 +16,7 @@ from scheduling.labels import (
     POOL,
     CapacityType,
 )
-from scheduling.pools import Pool
+from holdfast.scheduling.pools import Pool
 from tests.support.admission_cluster import OTHER_NAMESPACE, TRAINING_NAMESPACE, admitted
 from tests.support.admission_model import annotations_of, tolerations_of
 from tests.support.job_admission import admitted_job, running_job_admission
@@ -27,8 +27,8 @@ from tests.support.training_pods import POOLS, pod
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
-    from rehearsal.kube.client import KubeClient
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
+    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 pytestmark = pytest.mark.cluster
 

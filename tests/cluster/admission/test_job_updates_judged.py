@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rehearsal.kube.errors import KubeError
-from scheduling.labels import CAPACITY_TYPE, FOLLOWS, POOL, STATE, TRAINING, TRAINING_VALUE
+from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, POOL, STATE, TRAINING, TRAINING_VALUE
+from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.admission_cluster import make_namespace, wait_until_in_force
 from tests.support.job_admission import stored_job
 from tests.support.job_objects import jobset, rayjob, worker_group
@@ -18,8 +18,8 @@ from tests.support.judging_cluster import KNOWN, LADDERS, gang, is_judged, told,
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from rehearsal.kube.client import KubeClient
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
+    from holdfast.simulator.kubernetes_client.client import KubeClient
     from tests.support.judging_cluster import Judging
 
 pytestmark = pytest.mark.cluster

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from components.admission.job_expressions import QUEUE_NAME
-from components.admission.job_validations import LONGEST_MESSAGE
-from components.admission.jobset_rules import EVICTIONS
-from rehearsal.kube.errors import KubeError
-from scheduling.labels import CAPACITY_TYPE, FOLLOWS, INSTANCE_TYPE, POOL, SPOT
+from holdfast.components.admission.job_expressions import QUEUE_NAME
+from holdfast.components.admission.job_validations import LONGEST_MESSAGE
+from holdfast.components.admission.jobset_rules import EVICTIONS
+from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, INSTANCE_TYPE, POOL, SPOT
+from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.admission_cluster import OTHER_NAMESPACE
 from tests.support.job_admission import admitted_job
 from tests.support.job_objects import jobset, pod_template, replicated_job
@@ -20,7 +20,7 @@ from tests.support.training_pods import expression, required_affinity
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
     from tests.support.judging_cluster import Judging
 
 pytestmark = pytest.mark.cluster

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from components.admission.job_expressions import QUEUE_NAME
-from components.admission.jobset_rules import EVICTIONS, MOST_RESTARTS
-from rehearsal.kube.errors import KubeError
-from scheduling.labels import (
+from holdfast.components.admission.job_expressions import QUEUE_NAME
+from holdfast.components.admission.jobset_rules import EVICTIONS, MOST_RESTARTS
+from holdfast.scheduling.labels import (
     CAPACITY_TYPE,
     FOLLOWS,
     GPU_RESOURCE,
@@ -19,6 +18,7 @@ from scheduling.labels import (
     TRAINING,
     TRAINING_VALUE,
 )
+from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.admission_cluster import OTHER_NAMESPACE, make_namespace, wait_until_in_force
 from tests.support.job_admission import admitted_job, as_manifest
 from tests.support.job_objects import (
@@ -35,8 +35,8 @@ from tests.support.json_objects import obj, objects
 from tests.support.training_pods import expression, required_affinity
 
 if TYPE_CHECKING:
-    from rehearsal.kube.client import KubeClient
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
+    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 pytestmark = pytest.mark.cluster
 

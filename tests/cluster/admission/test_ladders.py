@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from components.fallback_policy.definition import API_VERSION, DEFINITION, KIND
-from components.fallback_policy.ladder import ladder_spec
-from components.fallback_policy.schema import MOST_TIERS
-from rehearsal.kube.errors import KubeError
+from holdfast.components.fallback_policy.definition import API_VERSION, DEFINITION, KIND
+from holdfast.components.fallback_policy.ladder import ladder_spec
+from holdfast.components.fallback_policy.schema import MOST_TIERS
+from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.admission_cluster import TRAINING_NAMESPACE
 from tests.support.json_objects import obj, objects
 from tests.support.ladders import CONDUCT, FACTS
@@ -17,8 +17,8 @@ from tests.support.ladders import CONDUCT, FACTS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rehearsal.kube.client import KubeClient
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
+    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 pytestmark = pytest.mark.cluster
 

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from components.fallback_policy.definition import API_VERSION, KIND
-from components.fallback_policy.ladder import ladder_spec
-from rehearsal.kube.errors import KubeError
-from scheduling.conduct import conduct_problems
-from scheduling.labels import CapacityType
-from scheduling.ladder import FOREVER, Failures, Ladder, Tier, ladder_problems
-from scheduling.pools import Pool
+from holdfast.components.fallback_policy.definition import API_VERSION, KIND
+from holdfast.components.fallback_policy.ladder import ladder_spec
+from holdfast.scheduling.conduct import conduct_problems
+from holdfast.scheduling.labels import CapacityType
+from holdfast.scheduling.ladder import FOREVER, Failures, Ladder, Tier, ladder_problems
+from holdfast.scheduling.pools import Pool
+from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.admission_cluster import TRAINING_NAMESPACE
 
 if TYPE_CHECKING:
-    from rehearsal.kube.client import KubeClient
+    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 pytestmark = pytest.mark.cluster
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from components.admission.karpenter_rules import DO_NOT_DISRUPT, karpenter_rules
-from rehearsal.kube.errors import KubeError
-from scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, POOL
+from holdfast.components.admission.karpenter_rules import DO_NOT_DISRUPT, karpenter_rules
+from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, POOL
+from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.admission_cluster import (
     GPU_TOLERATION,
     OTHER_NAMESPACE,
@@ -38,9 +38,9 @@ from tests.support.training_pods import (
 )
 
 if TYPE_CHECKING:
-    from components.admission.rules import TolerationRule
-    from rehearsal.kube.client import KubeClient
-    from scheduling.json import Json
+    from holdfast.components.admission.rules import TolerationRule
+    from holdfast.scheduling.json import Json
+    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 pytestmark = pytest.mark.cluster
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from components.admission.job_expressions import QUEUE_NAME
-from scheduling.labels import CAPACITY_TYPE, FOLLOWS, RECREATE, SPOT
+from holdfast.components.admission.job_expressions import QUEUE_NAME
+from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, RECREATE, SPOT
 from tests.support.job_admission import admitted_job
 from tests.support.job_objects import pod_template, rayjob, worker_group
 from tests.support.json_objects import obj
@@ -17,7 +17,7 @@ from tests.support.training_pods import expression, required_affinity
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
     from tests.support.judging_cluster import Judging
 
 pytestmark = pytest.mark.cluster

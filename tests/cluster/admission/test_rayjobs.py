@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from components.admission.job_expressions import QUEUE_NAME
-from components.admission.rayjob_rules import MOST_RETRIES
-from scheduling.labels import CAPACITY_TYPE, FOLLOWS, ORIGINAL, POOL
+from holdfast.components.admission.job_expressions import QUEUE_NAME
+from holdfast.components.admission.rayjob_rules import MOST_RETRIES
+from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, ORIGINAL, POOL
 from tests.support.job_admission import admitted_job, as_manifest
 from tests.support.job_objects import marked, pod_template, rayjob, selectors_of, templates_of, worker_group
 from tests.support.json_objects import obj
 from tests.support.training_pods import expression, required_affinity
 
 if TYPE_CHECKING:
-    from rehearsal.kube.client import KubeClient
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
+    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 pytestmark = pytest.mark.cluster
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scheduling.labels import CAPACITY_TYPE, FOLLOWS, HELD_FOR, ORIGINAL, POOL, STATE
+from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, HELD_FOR, ORIGINAL, POOL, STATE
 from tests.support.job_admission import as_manifest, stored_job
 from tests.support.job_objects import (
     jobset,
@@ -23,8 +23,8 @@ from tests.support.json_objects import obj, objects
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from rehearsal.kube.client import KubeClient
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
+    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 pytestmark = pytest.mark.cluster
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from components.fallback_policy.facts_schema import MOST_LABELS, MOST_TAINTS
-from components.fallback_policy.schema import MOST_TIERS
-from scheduling.labels import CAPACITY_TYPE, FOLLOWS, SPOT, TRAINING, TRAINING_VALUE
-from scheduling.reachability.rooms import MOST_ROOMS
+from holdfast.components.fallback_policy.facts_schema import MOST_LABELS, MOST_TAINTS
+from holdfast.components.fallback_policy.schema import MOST_TIERS
+from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, SPOT, TRAINING, TRAINING_VALUE
+from holdfast.scheduling.reachability.rooms import MOST_ROOMS
 from tests.support.admission_cluster import make_namespace, wait_until_in_force
 from tests.support.job_admission import admitted_job
 from tests.support.job_objects import jobset, ladder
@@ -17,7 +17,7 @@ from tests.support.judging_cluster import gang, is_judged, training
 from tests.support.training_pods import expression, required_affinity
 
 if TYPE_CHECKING:
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
     from tests.support.judging_cluster import Judging
 
 pytestmark = pytest.mark.cluster

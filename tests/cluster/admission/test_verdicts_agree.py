@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from rehearsal.cli.crashing import SEED_VARIABLE, seed_of
-from rehearsal.kube.errors import KubeError
-from scheduling.labels import TRAINING, TRAINING_VALUE
-from scheduling.ladder import Ladder, Tier
+from holdfast.rehearsal.cli.crashing import SEED_VARIABLE, seed_of
+from holdfast.scheduling.labels import TRAINING, TRAINING_VALUE
+from holdfast.scheduling.ladder import Ladder, Tier
+from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.admission_cluster import make_namespace, wait_until_in_force
 from tests.support.job_admission import admitted_job
 from tests.support.job_objects import jobset
@@ -26,8 +26,8 @@ from tests.support.judging_cluster import SMALL, gang, told, training
 from tests.support.training_pods import POOLS
 
 if TYPE_CHECKING:
-    from rehearsal.kube.client import KubeClient
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
+    from holdfast.simulator.kubernetes_client.client import KubeClient
     from tests.support.judged_strategies import KnownLadder
     from tests.support.judging_cluster import Judging
 

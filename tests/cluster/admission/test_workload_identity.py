@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from components.admission.workload_identity import USES_IDENTITY, workload_identity_rule
+from holdfast.components.admission.workload_identity import USES_IDENTITY, workload_identity_rule
 from tests.support.admission_cluster import OTHER_NAMESPACE, TRAINING_NAMESPACE, admitted, running_rules
 from tests.support.json_objects import obj
 from tests.support.training_pods import pod
@@ -14,8 +14,8 @@ from tests.support.training_pods import pod
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
-    from rehearsal.kube.client import KubeClient
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
+    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 pytestmark = pytest.mark.cluster
 

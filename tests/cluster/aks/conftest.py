@@ -12,7 +12,7 @@ from tests.support.control_plane import running_control_plane
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from rehearsal.paths import Workspace
+    from holdfast.simulator.paths import Workspace
 
 
 @pytest.fixture(scope="package")

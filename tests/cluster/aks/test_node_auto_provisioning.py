@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rehearsal.controlplane.processes import processes_in
-from rehearsal.hosting.layout import HostLayout
-from rehearsal.hosting.managed_karpenter import TOOL
-from rehearsal.kube.summary import mapping, sequence
-from rehearsal.scenes.aks import NodeAutoProvisioning
+from holdfast.rehearsal.scenarios.aks import NodeAutoProvisioning
+from holdfast.simulator.control_plane.processes import processes_in
+from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.operator_runner.layout import HostLayout
+from holdfast.simulator.operator_runner.managed_karpenter import TOOL
 from tests.support.aks_objects import aks_cluster
 from tests.support.aks_provisioning import AksProvisioning, aks_provisioning
 from tests.support.autoscaled_cluster import a_pod, labels_of, phase
@@ -20,7 +20,7 @@ from tests.support.waiting import wait_until
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 

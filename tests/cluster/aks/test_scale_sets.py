@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rehearsal.autoscaling.autoscaler import EMPTY_SECONDS
-from rehearsal.errors import RehearsalError
-from rehearsal.kube.summary import mapping, sequence
+from holdfast.simulator.cluster_autoscaler.autoscaler import EMPTY_SECONDS
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.kubernetes_client.summary import mapping, sequence
 from tests.support.aks_objects import agent_pool, aks_cluster
 from tests.support.autoscaled_cluster import a_pod, labels_of, phase, taints_of
 
 if TYPE_CHECKING:
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
     from tests.support.aks_in_use import AksInUse
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]

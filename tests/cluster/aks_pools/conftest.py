@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rehearsal.kube.client import KubeClient
-from rehearsal.paths import Workspace
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.paths import Workspace
 from tests.support.control_plane import running_control_plane
 from tests.support.definitions import define_all
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from components.pools.aks_node_class import AksNodeClassArgs, aks_node_class
-from components.pools.node_pool import node_pool_spec
-from rehearsal.kube.summary import mapping, sequence
-from scheduling import taints
-from scheduling.labels import AKS_PRIORITY, AKS_SCALE_SET_PRIORITY, CAPACITY_TYPE, POOL, CapacityType
-from scheduling.machines import select_vm_sizes
+from holdfast.components.pools.aks_node_class import AksNodeClassArgs, aks_node_class
+from holdfast.components.pools.node_pool import node_pool_spec
+from holdfast.scheduling import taints
+from holdfast.scheduling.labels import AKS_PRIORITY, AKS_SCALE_SET_PRIORITY, CAPACITY_TYPE, POOL, CapacityType
+from holdfast.scheduling.machines import select_vm_sizes
+from holdfast.simulator.kubernetes_client.summary import mapping, sequence
 from tests.support.aks_objects import aks_cluster
 from tests.support.aks_provisioning import NODE_CLASS, AksProvisioning, aks_provisioning
 from tests.support.autoscaled_cluster import labels_of
@@ -21,7 +21,7 @@ from tests.support.hosted_charts import condition_of, is_ready
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 

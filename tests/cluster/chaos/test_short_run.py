@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from rehearsal.chaos.ground import Ground
-from rehearsal.chaos.plan import draw_plan
-from rehearsal.chaos.running import run_faults
-from rehearsal.cli.crashing import SEED_VARIABLE, seed_of
-from rehearsal.controlplane.layout import Layout
+from holdfast.rehearsal.cli.crashing import SEED_VARIABLE, seed_of
+from holdfast.simulator.control_plane.layout import Layout
+from tests.soak.faults.ground import Ground
+from tests.soak.faults.plan import draw_plan
+from tests.soak.faults.running import run_faults
 from tests.support.fallback_cluster import ladder_cluster
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from uuid import uuid4
 
 import pytest
 
-from rehearsal.kube.client import KubeClient
-from rehearsal.paths import Workspace
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.paths import Workspace
 from tests.support.cloud_stack import CloudStack
 from tests.support.control_plane import running_control_plane
 

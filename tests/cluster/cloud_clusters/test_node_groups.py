@@ -2,10 +2,10 @@
 
 import pytest
 
-from rehearsal.kube.client import KubeClient
-from rehearsal.kube.summary import mapping, sequence
-from scheduling.json import Json
-from scheduling.labels import INSTANCE_TYPE, SYSTEM, ZONE
+from holdfast.scheduling.json import Json
+from holdfast.scheduling.labels import INSTANCE_TYPE, SYSTEM, ZONE
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.summary import mapping, sequence
 from tests.support.cloud_stack import CloudStack
 from tests.support.eks_program import NODE_GROUP, eks
 

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rehearsal.engine import EngineFailure
-from rehearsal.kube.client import KubeClient
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.pulumi import EngineFailure
 from tests.support.cloud_stack import CloudStack
 from tests.support.eks_program import CLUSTER, eks
 from tests.support.stack_commands import nothing
 
 if TYPE_CHECKING:
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(300)]
 

@@ -4,9 +4,9 @@ import socket
 
 import pytest
 
-from rehearsal.controlplane.configuration import COMPONENTS
-from rehearsal.errors import RehearsalError
-from scheduling.json import Json
+from holdfast.scheduling.json import Json
+from holdfast.simulator.control_plane.configuration import COMPONENTS
+from holdfast.simulator.errors import RehearsalError
 from tests.support.watched_control_plane import NODE, Watched, apply, run, trainer
 
 pytestmark = pytest.mark.cluster

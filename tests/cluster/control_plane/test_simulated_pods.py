@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rehearsal.kube.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.summary import mapping, sequence
 from tests.support.watched_control_plane import NODE, Watched, apply, phase, run, trainer
 
 if TYPE_CHECKING:
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 pytestmark = pytest.mark.cluster
 

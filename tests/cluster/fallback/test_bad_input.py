@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rehearsal.kube.errors import KubeError
+from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.fallback_cluster import NAMESPACE
 from tests.support.fallback_jobs import (
     NEVER_ENDS,
@@ -24,8 +24,8 @@ from tests.support.gangs import watched_gangs
 from tests.support.json_objects import obj
 
 if TYPE_CHECKING:
-    from rehearsal.kube.client import KubeClient
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
+    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 

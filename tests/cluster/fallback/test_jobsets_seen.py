@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fallback.ladder.actions import Resume, Suspend
-from fallback.ladder.observation import Cause
-from fallback.ladder.state import JobState, Phase
-from rehearsal.kube.errors import KubeError
+from holdfast.fallback.state_machine.actions import Resume, Suspend
+from holdfast.fallback.state_machine.observation import Cause
+from holdfast.fallback.state_machine.state import JobState, Phase
+from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.fallback_cluster import NAMESPACE
 from tests.support.fallback_jobs import (
     NEVER_ENDS,
@@ -30,7 +30,7 @@ from tests.support.fallback_objects import NOW
 from tests.support.json_objects import obj
 
 if TYPE_CHECKING:
-    from rehearsal.kube.client import KubeClient
+    from holdfast.simulator.kubernetes_client.client import KubeClient
     from tests.support.fallback_cluster import LadderCluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fallback.ladder.actions import Recreate, Resume, Suspend
-from fallback.ladder.observation import Cause, Outcome, Part
-from fallback.ladder.state import JobState, Phase
+from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
+from holdfast.fallback.state_machine.observation import Cause, Outcome, Part
+from holdfast.fallback.state_machine.state import JobState, Phase
 from tests.support.fallback_cluster import NAMESPACE
 from tests.support.fallback_jobs import (
     NEVER_ENDS,
@@ -26,8 +26,8 @@ from tests.support.fallback_objects import NOW
 from tests.support.json_objects import obj
 
 if TYPE_CHECKING:
-    from rehearsal.kube.client import KubeClient
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
+    from holdfast.simulator.kubernetes_client.client import KubeClient
     from tests.support.fallback_cluster import LadderCluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]

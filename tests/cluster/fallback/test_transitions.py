@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scheduling.taints import SPOT
+from holdfast.scheduling.taints import SPOT
 from tests.support.fallback_cluster import NAMESPACE
 from tests.support.fallback_jobs import (
     NEVER_ENDS,
@@ -31,8 +31,8 @@ from tests.support.gangs import watched_gangs
 from tests.support.json_objects import obj, objects
 
 if TYPE_CHECKING:
-    from rehearsal.kube.client import KubeClient
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
+    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from components.fallback_controller.rights import (
+from holdfast.components.fallback_controller.rights import (
     CLUSTER_RULES,
     HOLDING_RULES,
     JOB_RULES,
@@ -15,8 +15,8 @@ from components.fallback_controller.rights import (
     SUBJECT,
     role_ref,
 )
-from rehearsal.kube.client import KubeClient
-from scheduling.holding import CONTROLLER, CONTROLLER_NAMESPACE, HOLDING_NAMESPACE, LEASE
+from holdfast.scheduling.holding import CONTROLLER, CONTROLLER_NAMESPACE, HOLDING_NAMESPACE, LEASE
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from tests.support.admission_cluster import make_namespace
 from tests.support.control_plane import running_control_plane
 from tests.support.controller_calls import CALLS, Place
@@ -25,7 +25,7 @@ from tests.support.json_objects import obj
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 pytestmark = pytest.mark.cluster
 

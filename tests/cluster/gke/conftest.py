@@ -4,8 +4,8 @@ from collections.abc import Generator
 
 import pytest
 
-from rehearsal.paths import Workspace
-from rehearsal.stacks.cloud_likeness import likeness_of
+from holdfast.simulator.paths import Workspace
+from holdfast.simulator.stacks.cloud_likeness import likeness_of
 from tests.support.control_plane import running_control_plane
 from tests.support.gke_cluster import PLACE, GkeInUse
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from rehearsal.autoscaling.autoscaler import EMPTY_SECONDS
-from rehearsal.kube.summary import mapping
-from rehearsal.providers.cloud.gcp.nodes.stock import restock, sell_out
-from scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json, JsonValue
+from holdfast.simulator.clouds.gcp.nodes.stock import restock, sell_out
+from holdfast.simulator.cluster_autoscaler.autoscaler import EMPTY_SECONDS
+from holdfast.simulator.kubernetes_client.summary import mapping
 from tests.support.autoscaled_cluster import a_pod, labels_of, taints_of
 from tests.support.gke_cluster import GkeInUse
 from tests.support.gke_program import a_pool

@@ -2,8 +2,8 @@
 
 import pytest
 
-from rehearsal.engine import EngineFailure
-from rehearsal.kube.summary import mapping
+from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.pulumi import EngineFailure
 from tests.support.autoscaled_cluster import labels_of, taints_of
 from tests.support.gke_cluster import GkeInUse
 from tests.support.gke_program import CLUSTER, a_pool

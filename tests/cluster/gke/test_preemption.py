@@ -4,16 +4,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rehearsal.kube.summary import mapping, sequence
-from rehearsal.providers.cloud.gcp.nodes.stock import sell_out
-from rehearsal.scenes.shutdown_grace import STOPS_AFTER
+from holdfast.rehearsal.scenarios.shutdown_grace import STOPS_AFTER
+from holdfast.simulator.clouds.gcp.nodes.stock import sell_out
+from holdfast.simulator.kubernetes_client.summary import mapping, sequence
 from tests.support.autoscaled_cluster import a_pod, phase
 from tests.support.gke_cluster import GkeInUse
 from tests.support.gke_program import a_pool
 from tests.support.gke_program import gke as program
 
 if TYPE_CHECKING:
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(300)]
 

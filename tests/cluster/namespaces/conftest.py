@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rehearsal.kube.client import KubeClient
+from holdfast.simulator.kubernetes_client.client import KubeClient
 from tests.support.control_plane import running_control_plane
 
 if TYPE_CHECKING:

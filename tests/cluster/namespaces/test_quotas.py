@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, cast
 import pytest
 import yaml
 
-from components.namespace.component import QUOTA, hard
-from policies.shapes import declared_shapes
-from rehearsal.kube.errors import KubeError
-from scheduling.labels import TRAINING, TRAINING_VALUE
-from scheduling.quotas import Quota
+from holdfast.components.namespace.component import QUOTA, hard
+from holdfast.policies.shapes import declared_shapes
+from holdfast.scheduling.labels import TRAINING, TRAINING_VALUE
+from holdfast.scheduling.quotas import Quota
+from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.admission_cluster import make_namespace
 from tests.support.control_plane import CHECKOUT
 from tests.support.gang_pods import pod, pods_of, pods_of_shape
@@ -22,8 +22,8 @@ from tests.support.policy_programs import every, program
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rehearsal.kube.client import KubeClient
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
+    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 pytestmark = pytest.mark.cluster
 

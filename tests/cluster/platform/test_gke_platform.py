@@ -7,15 +7,15 @@ from collections.abc import Callable, Generator
 
 import pytest
 
-from rehearsal.course.machines import machines_for
-from rehearsal.kube.client import KubeClient
-from rehearsal.scenes.expectations import unmet_by_rayjob, unmet_by_restart
-from rehearsal.scenes.manifests import acting_as, load_example
-from rehearsal.scenes.platform import Platform
-from rehearsal.scenes.rayjob_placement import rayjob_placement
-from rehearsal.scenes.spot_restart import restart_on_spot
-from rehearsal.stacks import Stack
-from scheduling.json import Json
+from holdfast.rehearsal.lifecycle.machines import machines_for
+from holdfast.rehearsal.scenarios.expectations import unmet_by_rayjob, unmet_by_restart
+from holdfast.rehearsal.scenarios.manifests import acting_as, load_example
+from holdfast.rehearsal.scenarios.platform import Platform
+from holdfast.rehearsal.scenarios.rayjob_placement import rayjob_placement
+from holdfast.rehearsal.scenarios.spot_restart import restart_on_spot
+from holdfast.scheduling.json import Json
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.stacks import Stack
 from tests.support.cloud_platform import cloud_workspace
 from tests.support.control_plane import CHECKOUT
 

@@ -11,23 +11,27 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
-from rehearsal.cli.taking_down import down
-from rehearsal.hosting import OperatorHost
-from rehearsal.hosting.record import read_record
-from rehearsal.kube.client import KubeClient
-from rehearsal.kube.summary import mapping, sequence
-from rehearsal.paths import Workspace
-from rehearsal.scenes.default_placement import default_placement
-from rehearsal.scenes.expectations import unmet_by_default_placement, unmet_by_rayjob, unmet_by_restart
-from rehearsal.scenes.manifests import load_example
-from rehearsal.scenes.placement import is_running, name_of, uid_of
-from rehearsal.scenes.platform import Platform, played
-from rehearsal.scenes.rayjob_placement import rayjob_placement
-from rehearsal.scenes.spot_restart import restart_on_spot
-from rehearsal.scenes.waiting import SECONDS
-from rehearsal.stacks import Stack
-from scheduling.json import Json, JsonValue
-from scheduling.labels import FOLLOWS, FOLLOWS_VALUE, POOL
+from holdfast.rehearsal.cli.taking_down import down
+from holdfast.rehearsal.scenarios.default_placement import default_placement
+from holdfast.rehearsal.scenarios.expectations import (
+    unmet_by_default_placement,
+    unmet_by_rayjob,
+    unmet_by_restart,
+)
+from holdfast.rehearsal.scenarios.manifests import load_example
+from holdfast.rehearsal.scenarios.placement import is_running, name_of, uid_of
+from holdfast.rehearsal.scenarios.platform import Platform, played
+from holdfast.rehearsal.scenarios.rayjob_placement import rayjob_placement
+from holdfast.rehearsal.scenarios.spot_restart import restart_on_spot
+from holdfast.rehearsal.scenarios.waiting import SECONDS
+from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, POOL
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.operator_runner import OperatorHost
+from holdfast.simulator.operator_runner.record import read_record
+from holdfast.simulator.paths import Workspace
+from holdfast.simulator.stacks import Stack
 from tests.support.control_plane import CHECKOUT
 from tests.support.platform import platform_workspace
 from tests.support.processes import processes_of

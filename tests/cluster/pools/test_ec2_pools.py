@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from components.pools.ec2_node_class import Ec2NodeClassArgs, ec2_node_class
-from components.pools.node_pool import node_pool_spec
-from rehearsal.kube.errors import KubeError
-from scheduling.labels import CapacityType
-from scheduling.machines import machine_catalogue
+from holdfast.components.pools.ec2_node_class import Ec2NodeClassArgs, ec2_node_class
+from holdfast.components.pools.node_pool import node_pool_spec
+from holdfast.scheduling.labels import CapacityType
+from holdfast.scheduling.machines import machine_catalogue
+from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.builders import pool
 from tests.support.inputs import mapping, value
 
 if TYPE_CHECKING:
-    from rehearsal.kube.client import KubeClient
-    from scheduling.json import Json
-    from scheduling.machines import Machine
+    from holdfast.scheduling.json import Json
+    from holdfast.scheduling.machines import Machine
+    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 pytestmark = pytest.mark.cluster
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from rehearsal.cli.crashing import SEED_VARIABLE, seed_of
-from scheduling.labels import TRAINING as TRAINING_LABEL
-from scheduling.labels import TRAINING_VALUE, CapacityType
-from scheduling.reachability.walk import Outcome
-from scheduling.taints import SPOT
+from holdfast.rehearsal.cli.crashing import SEED_VARIABLE, seed_of
+from holdfast.scheduling.labels import TRAINING as TRAINING_LABEL
+from holdfast.scheduling.labels import TRAINING_VALUE, CapacityType
+from holdfast.scheduling.reachability.walk import Outcome
+from holdfast.scheduling.taints import SPOT
 from tests.support.admission_cluster import make_namespace, wait_until_in_force
 from tests.support.admission_model import tolerations_of
 from tests.support.admission_objects import admission_objects
@@ -32,8 +32,8 @@ from tests.support.reachability_trials import Trial, try_out
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from components.admission.rules import TolerationRule
-    from rehearsal.kube.client import KubeClient
+    from holdfast.components.admission.rules import TolerationRule
+    from holdfast.simulator.kubernetes_client.client import KubeClient
     from tests.support.hosted_charts import HostedCharts
     from tests.support.reachability_jobs import TriedJob
 

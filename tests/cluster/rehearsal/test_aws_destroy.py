@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rehearsal.course.leftovers import left_in_clouds, left_in_cluster
-from rehearsal.course.protection import retained
-from rehearsal.engine import EngineFailure
-from rehearsal.kube.client import KubeClient
-from rehearsal.kube.summary import mapping
-from rehearsal.providers.faults import Faults
-from rehearsal.providers.kubernetes import deletion
-from rehearsal.scenes.manifests import load_example
-from rehearsal.scenes.platform import training_platform
-from rehearsal.scenes.spot_restart import leave_running
-from rehearsal.stacks import Stack
+from holdfast.rehearsal.lifecycle.leftovers import left_in_clouds, left_in_cluster
+from holdfast.rehearsal.lifecycle.protection import retained
+from holdfast.rehearsal.scenarios.manifests import load_example
+from holdfast.rehearsal.scenarios.platform import training_platform
+from holdfast.rehearsal.scenarios.spot_restart import leave_running
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_provider import deletion
+from holdfast.simulator.pulumi import EngineFailure
+from holdfast.simulator.pulumi.faults import Faults
+from holdfast.simulator.stacks import Stack
 from tests.support.cloud_platform import cloud_workspace
 from tests.support.control_plane import CHECKOUT
 
 if TYPE_CHECKING:
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
 
 pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(900)]
 

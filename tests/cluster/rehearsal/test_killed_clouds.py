@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.cli.crashing import SEED_VARIABLE, drawn, seed_of
-from rehearsal.crash import pivotal, prove_in_turn, run_undisturbed
-from rehearsal.crash.stack_stage import StackStage
-from rehearsal.engine.checkpoint import type_in
-from rehearsal.stacks import Stack
+from holdfast.rehearsal.cli.crashing import SEED_VARIABLE, drawn, seed_of
+from holdfast.simulator.pulumi.checkpoint import type_in
+from holdfast.simulator.stacks import Stack
+from tests.soak.crash import pivotal, prove_in_turn, run_undisturbed
+from tests.soak.crash.stack_stage import StackStage
 from tests.support.cloud_platform import cloud_workspace
 
 pytestmark = [

@@ -7,12 +7,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from rehearsal.cli.crashing import SEED_VARIABLE, seed_of
-from rehearsal.cli.taking_down import down
-from rehearsal.crash import prove, run_undisturbed, sample
-from rehearsal.crash.stack_stage import StackStage
-from rehearsal.engine.folder import EngineFolder
-from rehearsal.stacks import Stack
+from holdfast.rehearsal.cli.crashing import SEED_VARIABLE, seed_of
+from holdfast.rehearsal.cli.taking_down import down
+from holdfast.simulator.pulumi.folder import EngineFolder
+from holdfast.simulator.stacks import Stack
+from tests.soak.crash import prove, run_undisturbed, sample
+from tests.soak.crash.stack_stage import StackStage
 from tests.support.platform import platform_workspace
 from tests.support.rehearsals import a_checkpoint, a_resource, write_checkpoint
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.cli.rehearsing import rehearse
-from rehearsal.errors import RehearsalError
+from holdfast.rehearsal.cli.rehearsing import rehearse
+from holdfast.simulator.errors import RehearsalError
 from tests.support.cloud_platform import cloud_workspace
 from tests.support.processes import processes_of
 from tests.support.rehearsed_program import a_pack

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rehearsal.fronting.fates import Asked, Fate
-from rehearsal.fronting.front import standing_front
+from tests.soak.fault_proxy.fates import Asked, Fate
+from tests.soak.fault_proxy.front import standing_front
 from tests.support.gangs import watched_gangs
 from tests.support.json_objects import obj
 from tests.support.loop_cluster import NAMESPACE, jobset

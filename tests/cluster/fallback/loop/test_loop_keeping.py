@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fallback.controller.kept import kept_child, kept_job, kept_node, kept_pod
-from fallback.jobs.kinds import KINDS
-from fallback.jobs.memory import JobMemory
-from fallback.jobs.snapshot import Snapshot
-from fallback.kubernetes.kinds import JOB
+from holdfast.fallback.api.kinds import JOB
+from holdfast.fallback.jobs.kinds import KINDS
+from holdfast.fallback.jobs.memory import JobMemory
+from holdfast.fallback.jobs.snapshot import Snapshot
+from holdfast.fallback.reconciler.kept import kept_child, kept_job, kept_node, kept_pod
 from tests.support.json_objects import obj
 from tests.support.loop_cluster import NAMESPACE, jobset
 from tests.support.loop_processes import wait_until

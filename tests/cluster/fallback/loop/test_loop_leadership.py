@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rehearsal.fronting.fates import Asked, Fate
-from rehearsal.fronting.front import standing_front
-from scheduling.holding import CONTROLLER_NAMESPACE, LEASE
+from holdfast.scheduling.holding import CONTROLLER_NAMESPACE, LEASE
+from tests.soak.fault_proxy.fates import Asked, Fate
+from tests.soak.fault_proxy.front import standing_front
 from tests.support.json_objects import obj
 from tests.support.loop_cluster import jobset
 from tests.support.loop_processes import Replica, replica, wait_until

@@ -14,7 +14,7 @@ from tests.support.loop_processes import replica, wait_until
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from scheduling.json import Json
+    from holdfast.scheduling.json import Json
     from tests.support.loop_cluster import LoopCluster
 
 pytestmark = pytest.mark.cluster

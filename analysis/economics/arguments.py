@@ -1,0 +1,92 @@
+"""The command line of `python -m holdfast.analysis.economics`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from holdfast.analysis.economics.cost_model import SOURCE_SPOT_PRICE
+from holdfast.analysis.economics.ladder_costs import Rung
+from holdfast.analysis.economics.rates import Market
+
+_RUNG = "POOL:PRICE[:EVICTIONS_PER_HOUR:HOURS_PER_EVICTION]"
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser. Every command but `source` and `curves` needs numbers of one's own; prices are relative to on-demand."""
+    top = argparse.ArgumentParser(
+        prog="python -m holdfast.analysis.economics",
+        description="What training on spot saves, and the numbers of a ladder that follow from it. "
+        "Prices are relative: on-demand is 1.",
+    )
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands.add_parser("source", help="the source's table and worked example, and where the table is wrong")
+    _add_job(commands.add_parser("cost", help="cost of a job that runs partly on spot, as a range"))
+    ladder = commands.add_parser(
+        "ladder", help="what each rung costs, and up to which rate of evictions it pays"
+    )
+    ladder.add_argument(
+        "rungs", nargs="+", type=rung, metavar=_RUNG, help="best first; the last one on-demand"
+    )
+    failures = commands.add_parser("max-failures", help="what maxFailures of a spot tier should be")
+    _number(failures, "--hours", "of training")
+    _number(failures, "--spot-price", "where on-demand is 1")
+    _number(failures, "--evictions-per-hour", "of the job, not of a node")
+    _number(failures, "--hours-per-eviction", "restart, wait and repeated steps together")
+    _number(failures, "--slack-hours", "how much later the job may end (default: any)", required=False)
+    checkpoints = commands.add_parser("checkpoints", help="how often to checkpoint")
+    _number(checkpoints, "--size-gib", "of one checkpoint, all pods together")
+    _number(checkpoints, "--gib-per-second", "at which all pods together write")
+    _number(
+        checkpoints, "--notice-seconds", "that pods really get: 120 on EC2, 25 on GKE, often under 10 on AKS"
+    )
+    _number(checkpoints, "--evictions-per-hour", "of the job, not of a node")
+    _number(checkpoints, "--losses-without-notice-per-hour", "crashes, vanished nodes", default=0.0)
+    curves = commands.add_parser("curves", help="draw savings and tolerated delay over the share on spot")
+    _add_job(curves, hours=5.0, failures=5.0, hours_per_failure=0.2)
+    curves.add_argument("--png", type=Path, metavar="FILE", help="also as a picture")
+    return top
+
+
+def rung(text: str) -> Rung:
+    """Read `a100-spot:0.32:0.05:0.2`. Raises argparse's error for anything else."""
+    pool, *numbers = text.split(":")
+    if not pool or len(numbers) not in {1, 3}:
+        raise argparse.ArgumentTypeError(
+            f'"{text}": allowed: {_RUNG}, such as a100-spot:0.32:0.05:0.2 or a100:1'
+        )
+    try:
+        price, rate, added = (float(number) for number in [*numbers, "0", "0"][:3])
+        market = Market(price=price, evictions_per_hour=rate, hours_per_eviction=added)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f'"{text}": {error}') from error
+    return Rung(pool=pool, market=market)
+
+
+def _add_job(
+    command: argparse.ArgumentParser,
+    *,
+    hours: float | None = None,
+    failures: float | None = None,
+    hours_per_failure: float | None = None,
+) -> None:
+    _number(command, "--hours", "undisturbed, on on-demand", default=hours)
+    if command.prog.endswith("cost"):
+        _number(command, "--spot-share", "of the job, 0 to 1")
+    _number(command, "--failures", "that disturb it", default=failures)
+    _number(command, "--hours-per-failure", "that each adds", default=hours_per_failure)
+    _number(command, "--spot-price", "where on-demand is 1", default=SOURCE_SPOT_PRICE)
+
+
+def _number(
+    command: argparse.ArgumentParser,
+    name: str,
+    what: str,
+    *,
+    default: float | None = None,
+    required: bool = True,
+) -> None:
+    shown = what if default is None else f"{what} (default: {default:g})"
+    command.add_argument(
+        name, type=float, metavar="X", help=shown, default=default, required=required and default is None
+    )

@@ -1,0 +1,73 @@
+"""The curves of the cost model, as numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from holdfast.analysis.economics.cost_model import MixedJob, tolerated_extension
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_POINTS = 51
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """Two lines over the share of a job that runs on spot: both ends of the range."""
+
+    title: str
+    x_label: str
+    y_label: str
+    x: Sequence[float]
+    spread: Sequence[float]
+    on_demand: Sequence[float]
+
+    @property
+    def lines(self) -> tuple[tuple[str, Sequence[float]], ...]:
+        """Each line with its name, which says where it lies: a terminal may have no colour."""
+        return (("upper: added hours as the work", self.spread), ("lower: all on-demand", self.on_demand))
+
+
+def saving_curve(job: MixedJob) -> Curve:
+    """What is saved, per cent, over the share of the job that runs on spot."""
+    jobs = [
+        MixedJob(
+            hours=job.hours,
+            spot_share=share,
+            failures=job.failures,
+            hours_per_failure=job.hours_per_failure,
+            spot_price=job.spot_price,
+        )
+        for share in _shares()
+    ]
+    return Curve(
+        title=f"Saving of a {job.hours:g} h job with {job.added_hours:g} h added, spot at {job.spot_price:g}",
+        x_label="% of the job on spot",
+        y_label="% saved",
+        x=_percent(_shares()),
+        spread=_percent(each.saving.spread for each in jobs),
+        on_demand=_percent(each.saving.on_demand for each in jobs),
+    )
+
+
+def tolerance_curve(spot_price: float) -> Curve:
+    """How much longer the job may take before it costs more, per cent, over the share on spot."""
+    tolerated = [tolerated_extension(share, spot_price) for share in _shares()]
+    return Curve(
+        title=f"How much longer a job may take before it costs more than on-demand, spot at {spot_price:g}",
+        x_label="% of the job on spot",
+        y_label="% longer",
+        x=_percent(_shares()),
+        spread=_percent(each.spread for each in tolerated),
+        on_demand=_percent(each.on_demand for each in tolerated),
+    )
+
+
+def _shares() -> list[float]:
+    return [place / (_POINTS - 1) for place in range(_POINTS)]
+
+
+def _percent(values: Iterable[float]) -> list[float]:
+    return [100 * value for value in values]

@@ -1,0 +1,160 @@
+"""The command line of `python -m holdfast.analysis.replay`."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+from holdfast.scheduling.durations import DurationError, parse_duration
+from holdfast.scheduling.ladder import FOREVER, MOST_FAILURES
+
+_POOL: Final = "POOL:PRICE[:TRACE]"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolArgument:
+    """One pool as it is given: its name, price and trace file."""
+
+    pool: str
+    price: float
+    trace: Path | None
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser: `run`, `rates` and `synthetic`."""
+    top = argparse.ArgumentParser(
+        prog="python -m holdfast.analysis.replay",
+        description="What a ladder would have cost on recorded availability, by the controller's own decisions. "
+        'A trace is one file per pool: {"metadata": {"gap_seconds": 300}, "data": [instances available per tick]}.',
+    )
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_run(commands.add_parser("run", help="ladders beside on-demand, staying on spot, and hindsight"))
+    rates = commands.add_parser("rates", help="evictions per hour and waits in a trace")
+    rates.add_argument("traces", nargs="+", type=Path, metavar="TRACE")
+    rates.add_argument("--nodes", type=int, default=1, metavar="N", help="instances at once (default: 1)")
+    _add_synthetic(commands.add_parser("synthetic", help="make a trace from a seed, to try this out"))
+    return top
+
+
+def pool(text: str) -> PoolArgument:
+    """Read `a100-spot:0.32:traces/a100.json`. Raises argparse's error for anything else."""
+    name, _, rest = text.partition(":")
+    price, _, trace = rest.partition(":")
+    try:
+        return PoolArgument(pool=_named(name), price=float(price), trace=Path(trace) if trace else None)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(
+            f'"{text}": allowed: {_POOL}, such as a100-spot:0.32:traces/a100.json or a100:1'
+        ) from error
+
+
+def duration(text: str) -> timedelta:
+    """Read `12m`. Raises argparse's error for anything else."""
+    try:
+        return parse_duration(text)
+    except DurationError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def duration_or_none(text: str) -> timedelta:
+    """Read `12m`, or `0` for no time at all. Raises argparse's error for anything else."""
+    return timedelta(0) if text == "0" else duration(text)
+
+
+def duration_or_never(text: str) -> timedelta | None:
+    """Read `12m`, or `never`. Raises argparse's error for anything else."""
+    try:
+        return None if text == "never" else duration(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{error} Or never.") from error
+
+
+def failures(text: str) -> int:
+    """Read a `maxFailures`. Raises argparse's error for anything else."""
+    number = int(text) if text.lstrip("-").isdecimal() and len(text) < 9 else None
+    if number is None or not FOREVER <= number <= MOST_FAILURES:
+        raise argparse.ArgumentTypeError(
+            f'"{text}": allowed: a whole number from 0 to {MOST_FAILURES}, or {FOREVER} for no limit'
+        )
+    return number
+
+
+def _add_run(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "pools",
+        nargs="+",
+        type=pool,
+        metavar=_POOL,
+        help="the ladder, best first; without a trace: always there",
+    )
+    command.add_argument("--work", type=duration, metavar="TIME", help="of training", required=True)
+    command.add_argument("--nodes", type=int, default=1, metavar="N", help="instances at once (default: 1)")
+    for name, what in (
+        ("--restart", "until the first new step, at each start"),
+        ("--boot", "of an instance"),
+        ("--grace", "until pods have ended, at a move"),
+    ):
+        command.add_argument(
+            name, type=duration_or_none, default=timedelta(0), metavar="TIME", help=f"{what} (default: 0)"
+        )
+    command.add_argument(
+        "--checkpoint-every",
+        type=duration,
+        metavar="TIME",
+        help="an eviction takes back what was done since (default: a checkpoint is written on the notice)",
+    )
+    _add_ladder(command.add_argument_group("the ladder", "several values: a row for each combination"))
+    command.add_argument(
+        "--starts", type=int, default=20, metavar="N", help="spread over the traces (default: 20)"
+    )
+    command.add_argument(
+        "--within", type=duration, metavar="TIME", help="hindsight has to finish; rows that do not are late"
+    )
+    command.add_argument("--json", action="store_true", help="every replay, for one's own evaluation")
+
+
+def _add_ladder(numbers: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
+    # Without defaults: what was given must be known, since a policy has its own. argparse names its groups' class
+    # privately alone.
+    numbers.add_argument("--max-failures", nargs="+", type=failures, metavar="N", help="(default: 5)")
+    for name, default in (("--procurement-timeout", "15m"), ("--return-after", "never")):
+        numbers.add_argument(
+            name, nargs="+", type=duration_or_never, metavar="TIME", help=f"or never (default: {default})"
+        )
+    numbers.add_argument(
+        "--hold-timeout", type=duration, metavar="TIME", help="for a better tier's capacity (default: 15m)"
+    )
+    numbers.add_argument(
+        "--deadline", type=duration, metavar="TIME", help="the FallbackPolicy's (default: none)"
+    )
+    numbers.add_argument(
+        "--policy", type=Path, metavar="FILE", help="a FallbackPolicy in place of these numbers"
+    )
+
+
+def _add_synthetic(command: argparse.ArgumentParser) -> None:
+    command.add_argument("file", type=Path, metavar="FILE")
+    command.add_argument("--seed", type=int, default=0, metavar="N", help="(default: 0)")
+    command.add_argument("--instances", type=int, default=1, metavar="N", help="at most (default: 1)")
+    for name, what, default in (
+        ("--there", "mean time with all of them", "6h"),
+        ("--gone", "mean time with too few", "2h"),
+        ("--gap", "between ticks", "5m"),
+        ("--length", "of the trace", "720h"),
+    ):
+        command.add_argument(
+            name,
+            type=duration,
+            default=duration(default),
+            metavar="TIME",
+            help=f"{what} (default: {default})",
+        )
+
+
+def _named(name: str) -> str:
+    if not name:
+        raise ValueError("no name")
+    return name

@@ -1,0 +1,107 @@
+"""Several ladders beside on-demand, staying on spot and hindsight, over several starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from holdfast.analysis.replay.ladders import stay
+from holdfast.analysis.replay.replaying import hindsight, horizon, on_demand, replay
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.analysis.replay.ladders import NamedPolicy
+    from holdfast.analysis.replay.market import Market
+    from holdfast.analysis.replay.replaying import Replayed
+    from holdfast.analysis.replay.workload import Workload
+
+_HOUR: Final = timedelta(hours=1)
+
+# Durations are kept in whole microseconds, the hours of a run as a fraction.
+_ROUNDING: Final = timedelta(milliseconds=1)
+
+MOST_STARTS: Final = 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One way to run the job: what became of it from each start, and what hindsight would have paid to be as fast.
+
+    `at_best` is None from a start from which it did not finish.
+    """
+
+    name: str
+    replayed: tuple[Replayed, ...]
+    at_best: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """All rows, and hindsight within a time: None from a start from which nothing finishes in it.
+
+    `has_deadline`: that time was asked for, and rows can be late; else it is that of the traces.
+    """
+
+    job: Workload
+    market: Market
+    starts: tuple[timedelta, ...]
+    rows: tuple[Row, ...]
+    within: timedelta
+    has_deadline: bool
+    hindsight: tuple[float | None, ...]
+
+
+def compare(
+    job: Workload,
+    market: Market,
+    policies: Sequence[NamedPolicy],
+    *,
+    starts: int,
+    within: timedelta | None = None,
+) -> Comparison:
+    """Replay every policy, on-demand and staying on each pool that has a trace from starts spread over the traces.
+
+    `within`: in what time hindsight has to finish; None: in that of the traces.
+
+    Raises ValueError for traces that are shorter than the job, for a time that is shorter, and for no start.
+    """
+    until = horizon(job, market)
+    for field, limit in (("the traces", until), ("within", within)):
+        if limit is not None and limit < job.undisturbed:
+            raise ValueError(
+                f"{field}: {limit / _HOUR:.4g} h; allowed: as long as the job is undisturbed, {job.undisturbed / _HOUR:.4g} h, "
+                "or longer"
+            )
+    if not 1 <= starts <= MOST_STARTS:
+        raise ValueError(f"starts: got {starts}; allowed: 1 to {MOST_STARTS}")
+    # From all starts alike where nothing ever changes.
+    begin = tuple(until * place / starts for place in range(starts)) if market.length else (timedelta(0),)
+    stays = [stay(each.pool) for each in market.pools if each.trace]
+    limit = until if within is None else min(within, until)
+    return Comparison(
+        job=job,
+        market=market,
+        starts=begin,
+        rows=(
+            _row("on-demand", [on_demand(job) for _ in begin], job, market, begin),
+            *(
+                _row(each.name, [replay(job, market, each.policy, at) for at in begin], job, market, begin)
+                for each in (*stays, *policies)
+            ),
+        ),
+        within=limit,
+        has_deadline=within is not None,
+        hindsight=tuple(hindsight(job, market, at, limit) for at in begin),
+    )
+
+
+def _row(
+    name: str, replayed: Sequence[Replayed], job: Workload, market: Market, begin: Sequence[timedelta]
+) -> Row:
+    at_best = [
+        hindsight(job, market, at, timedelta(hours=each.hours) + _ROUNDING) if each.is_finished else None
+        for at, each in zip(begin, replayed, strict=True)
+    ]
+    return Row(name=name, replayed=tuple(replayed), at_best=tuple(at_best))

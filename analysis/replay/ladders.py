@@ -1,0 +1,127 @@
+"""The ladders that are compared: one from a FallbackPolicy, or one for each combination of the numbers that were given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import product
+from typing import TYPE_CHECKING, Final, cast
+
+import yaml
+
+from holdfast.fallback.policy.parser import parse_policy
+from holdfast.fallback.policy.policy import DEFAULT_HOLD_TIMEOUT, NoPolicy, Policy, PolicyTier
+from holdfast.scheduling.durations import format_duration
+from holdfast.scheduling.ladder import FOREVER
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from holdfast.analysis.replay.market import Market
+    from holdfast.scheduling.json import Json
+
+# More rows than a screen has help nobody choose, and each takes its time.
+MOST_LADDERS: Final = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedPolicy:
+    """A policy and what its row is called."""
+
+    name: str
+    policy: Policy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Numbers:
+    """A ladder's numbers, the first three with all values that are to be tried. None: no limit, or never.
+
+    The defaults are the one-way rule: five failures, 15 minutes, and no way back.
+    """
+
+    max_failures: Sequence[int] = (5,)
+    procurement_timeout: Sequence[timedelta | None] = (timedelta(minutes=15),)
+    return_after: Sequence[timedelta | None] = (None,)
+    hold_timeout: timedelta = DEFAULT_HOLD_TIMEOUT
+    deadline: timedelta | None = None
+
+
+def ladders(market: Market, numbers: Numbers) -> tuple[NamedPolicy, ...]:
+    """Return a ladder over the market's pools for each combination.
+
+    Raises ValueError for too many, and for one with a tier that nothing leads away from.
+    """
+    combinations = list(product(numbers.max_failures, numbers.procurement_timeout, numbers.return_after))
+    if len(combinations) > MOST_LADDERS:
+        raise ValueError(f"{len(combinations)} ladders to compare; allowed: {MOST_LADDERS} at most")
+    return tuple(_ladder(market, numbers, *each) for each in combinations)
+
+
+def stay(pool: str) -> NamedPolicy:
+    """Staying on one pool for ever."""
+    return NamedPolicy(
+        name=f"stay on {pool}", policy=Policy(tiers=(PolicyTier(pool=pool, max_failures=FOREVER),))
+    )
+
+
+def read_ladder(path: Path, market: Market) -> NamedPolicy:
+    """Read a FallbackPolicy, as YAML or JSON, whose pools are those of the market.
+
+    Raises ValueError for anything else, OSError for a file that cannot be read.
+    """
+    try:
+        document = cast("object", yaml.safe_load(path.read_text(encoding="utf-8")))
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(f"{path}: no YAML ({' '.join(str(error).split())})") from error
+    policy = parse_policy(cast("Json", document) if isinstance(document, dict) else None)
+    if not isinstance(policy, NoPolicy):
+        return _fitting(policy, path, market)
+    problems = policy.problems or ("no FallbackPolicy; allowed: an object with spec.tiers",)
+    raise ValueError(f"{path}: {'; '.join(problems)}")
+
+
+def _fitting(policy: Policy, path: Path, market: Market) -> NamedPolicy:
+    tiers = [tier.pool for tier in policy.tiers]
+    if set(tiers) != set(market.prices):
+        raise ValueError(
+            f"{path}: its tiers are {', '.join(tiers)}, the pools that were given {', '.join(market.prices)}; "
+            "allowed: the same ones, each with its price"
+        )
+    return NamedPolicy(name=path.name, policy=policy)
+
+
+def _ladder(
+    market: Market,
+    numbers: Numbers,
+    max_failures: int,
+    procurement_timeout: timedelta | None,
+    return_after: timedelta | None,
+) -> NamedPolicy:
+    *above, last = (each.pool for each in market.pools)
+    if above and max_failures == FOREVER and procurement_timeout is None:
+        raise ValueError(
+            "a tier that is left neither for its failures nor for want of capacity is never left: give maxFailures, "
+            "procurementTimeout or both"
+        )
+    upper = [
+        PolicyTier(pool=pool, max_failures=max_failures, procurement_timeout=procurement_timeout)
+        for pool in above
+    ]
+    return NamedPolicy(
+        name=_name(max_failures, procurement_timeout, return_after),
+        policy=Policy(
+            tiers=(*upper, PolicyTier(pool=last)),
+            return_after=return_after,
+            hold_timeout=numbers.hold_timeout,
+            deadline=numbers.deadline,
+        ),
+    )
+
+
+def _name(max_failures: int, procurement_timeout: timedelta | None, return_after: timedelta | None) -> str:
+    count = f"{max_failures} failure" if max_failures == 1 else f"{max_failures} failures"
+    failures = "any failures" if max_failures == FOREVER else count
+    wait = "any wait" if procurement_timeout is None else format_duration(procurement_timeout)
+    back = "one way" if return_after is None else f"back after {format_duration(return_after)}"
+    return f"{failures}, {wait}, {back}"

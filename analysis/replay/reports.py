@@ -1,0 +1,122 @@
+"""What the command prints, as text."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from holdfast.analysis.replay.averages import averages, mean
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from holdfast.analysis.replay.comparison import Comparison, Row
+    from holdfast.analysis.replay.market import PoolMarket
+    from holdfast.analysis.replay.trace import Rates
+
+_HOUR: Final = timedelta(hours=1)
+_DAY: Final = timedelta(days=1)
+
+_HEADINGS: Final = ("cost", "worst", "at best", "hours", "worst", "moves", "evictions", "lost h", "waited h")
+
+
+def comparison_report(comparison: Comparison) -> str:
+    """The table, and what has to be said of it."""
+    rows = [[row.name, *_cells(row, comparison)] for row in comparison.rows]
+    rows.append(["hindsight", *_hindsight_cells(comparison)])
+    headings = ["", *_HEADINGS, *(["late"] if comparison.has_deadline else [])]
+    return "\n".join([_title(comparison), "", *_aligned([headings, *rows]), *_notes(comparison)])
+
+
+def rates_report(found: Sequence[tuple[Path, Rates]], nodes: int) -> str:
+    """What a gang of some size meets in each trace."""
+    headings = ["", "there", "evictions per hour", "mean wait h", "longest wait h"]
+    rows = [
+        [
+            path.name,
+            f"{each.share:.1%}",
+            f"{each.evictions_per_hour:.3f}",
+            f"{each.mean_wait_hours:.1f}",
+            f"{each.longest_wait_hours:.1f}",
+        ]
+        for path, each in found
+    ]
+    return "\n".join([f"For {_instances(nodes)} at once:", "", *_aligned([headings, *rows])])
+
+
+def _title(comparison: Comparison) -> str:
+    job, length = comparison.job, comparison.market.length
+    where = f"; {_counted(len(comparison.starts), 'start')} in {length / _DAY:.3g} days" if length else ""
+    return (
+        f"{job.work / _HOUR:g} h of training on {_instances(job.nodes)}{where}. On-demand alone costs 1 and takes "
+        f"{job.undisturbed / _HOUR:.1f} h."
+    )
+
+
+def _cells(row: Row, comparison: Comparison) -> list[str]:
+    found = averages(row, comparison.within / _HOUR)
+    cells = [
+        _number(found.cost, 2),
+        _number(found.worst_cost, 2),
+        _number(found.at_best, 2),
+        _number(found.hours, 1),
+        _number(found.worst_hours, 1),
+        _number(found.moves, 1),
+        _number(found.evictions, 1),
+        _number(found.lost_hours, 1),
+        _number(found.waited_hours, 1),
+    ]
+    return [*cells, f"{found.late}"] if comparison.has_deadline else cells
+
+
+def _hindsight_cells(comparison: Comparison) -> list[str]:
+    costs = [each for each in comparison.hindsight if each is not None]
+    cells = [_number(mean(costs), 2), _number(max(costs, default=None), 2), "", "", ""]
+    return [*cells, *[""] * (len(_HEADINGS) - len(cells)), *([""] if comparison.has_deadline else [])]
+
+
+def _notes(comparison: Comparison) -> list[str]:
+    hours = comparison.within / _HOUR
+    bound = (
+        f"hindsight: no schedule over these pools and on-demand that finishes within {hours:.4g} h costs less"
+    )
+    notes = [f"{bound}; `at best`: within the hours of that row."]
+    for row in comparison.rows:
+        found = averages(row, hours)
+        if found.finished < found.starts:
+            notes.append(
+                f"{row.name}: from {found.starts - found.finished} of {found.starts} starts the job had not finished when "
+                "the traces were through; its numbers are those of the others."
+            )
+    notes += [note for pool in comparison.market.pools if (note := _never(pool, comparison.job.nodes))]
+    return ["", *notes]
+
+
+def _never(pool: PoolMarket, nodes: int) -> str:
+    if pool.trace is None or pool.trace.most >= nodes:
+        return ""
+    return f"{pool.pool}: its trace never has {_instances(nodes)}, {pool.trace.most} at most."
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.ljust(width) if place == 0 else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def _instances(number: int) -> str:
+    return _counted(number, "instance")
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -1,0 +1,170 @@
+"""Where the API server is, how it is known to be the right one, and who we are."""
+
+import base64
+import binascii
+import ssl
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import yaml
+
+from holdfast.fallback.api.reading import mapping, sequence, text
+from holdfast.scheduling.errors import ConfigError, Problem
+from holdfast.scheduling.json import Json, JsonValue
+
+# Where Kubernetes puts a pod's own token and the API server's certificates.
+SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
+# A kubelet exchanges a pod's token long before it ends; the old one stays good for minutes.
+_TOKEN_SECONDS: Final = 60.0
+
+# Without TLS only to what runs on this machine, as `kubectl proxy` does.
+_ADDRESSES: Final = ("https://", "http://127.0.0.1:", "http://[::1]:", "http://localhost:")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClientCertificate:
+    """A certificate and its key, both PEM. The key stays out of every printed form."""
+
+    certificate: bytes
+    key: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Access:
+    """One API server and one identity.
+
+    `authority` is what its certificate must be signed by (PEM), None for the machine's own trust. Of `certificate`,
+    `token` and `token_file` one says who we are; the file is read anew every minute.
+    """
+
+    server: str
+    authority: bytes | None = None
+    certificate: ClientCertificate | None = None
+    token: str | None = field(default=None, repr=False)
+    token_file: Path | None = None
+
+    def ssl_context(self) -> ssl.SSLContext:
+        """Return what a TLS connection is made with. Raises ConfigError where a certificate cannot be read."""
+        try:
+            authority = None if self.authority is None else self.authority.decode("ascii")
+            context = ssl.create_default_context(cadata=authority)
+            if self.certificate is not None:
+                _load(context, self.certificate)
+        except (ssl.SSLError, UnicodeDecodeError, ValueError) as error:
+            raise _refusal("certificates", str(error), "PEM certificates", "Make the file anew.") from error
+        return context
+
+
+def _load(context: ssl.SSLContext, certificate: ClientCertificate) -> None:
+    # The ssl module takes a certificate from files alone.
+    with TemporaryDirectory() as folder:
+        chain, key = Path(folder) / "chain", Path(folder) / "key"
+        for path, content in ((chain, certificate.certificate), (key, certificate.key)):
+            path.touch(mode=0o600)
+            path.write_bytes(content)
+        context.load_cert_chain(chain, key)
+
+
+class Bearer:
+    """The `Authorization` header of an access, with a token from a file read anew every minute."""
+
+    def __init__(self, access: Access, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._access = access
+        self._clock = clock
+        self._read_at: float | None = None
+        self._token = access.token
+
+    def header(self) -> Mapping[str, str]:
+        """Return the header, none for an access by certificate."""
+        file = self._access.token_file
+        if file is not None and (self._read_at is None or self._clock() - self._read_at >= _TOKEN_SECONDS):
+            try:
+                self._token = file.read_text(encoding="utf-8").strip()
+            except OSError as error:
+                raise _refusal("tokenFile", str(file), "a readable file", str(error)) from error
+            self._read_at = self._clock()
+        return {"Authorization": f"Bearer {self._token}"} if self._token else {}
+
+    def forget(self) -> None:
+        """Read the file again the next time: the server did not accept the token."""
+        self._read_at = None
+
+
+def in_cluster(variables: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> Access:
+    """Return the access every pod has. Raises ConfigError outside a pod."""
+    host, port = variables.get("KUBERNETES_SERVICE_HOST"), variables.get("KUBERNETES_SERVICE_PORT")
+    if not host or not port:
+        raise _refusal(
+            "KUBERNETES_SERVICE_HOST",
+            "nothing",
+            "the API server's address, as in every pod",
+            "Outside a cluster give --kubeconfig.",
+        )
+    authority, token = folder / "ca.crt", folder / "token"
+    try:
+        certificates = authority.read_bytes()
+    except OSError as error:
+        mend = "Leave automountServiceAccountToken on for this pod."
+        raise _refusal("service account", str(authority), "a readable file", mend) from error
+    address = f"[{host}]" if ":" in host else host
+    return Access(server=f"https://{address}:{port}", authority=certificates, token_file=token)
+
+
+def from_kubeconfig(path: Path) -> Access:
+    """Return the access of a kubeconfig's current context.
+
+    Raises ConfigError for a file that is none, and for a user that is asked of another program (`exec`): the
+    controller is meant to run in its cluster.
+    """
+    try:
+        document: JsonValue = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise _refusal("--kubeconfig", str(path), "a readable kubeconfig", str(error)) from error
+    config = mapping(document)
+    context = _named(config, "contexts", "context", text(config.get("current-context")), path)
+    cluster = _named(config, "clusters", "cluster", text(context.get("cluster")), path)
+    user = _named(config, "users", "user", text(context.get("user")), path)
+    if "exec" in user or "auth-provider" in user:
+        mend = "Use a kubeconfig with a certificate, a token or a tokenFile."
+        raise _refusal("users[].user", "exec or auth-provider", "certificate, token, tokenFile", mend)
+    server = text(cluster.get("server"))
+    if not server.startswith(_ADDRESSES):
+        allowed = "an https:// address, or http:// to this machine"
+        raise _refusal("clusters[].cluster.server", server or "nothing", allowed, f"Mend {path}.")
+    chain, key = _data(user, "client-certificate", path), _data(user, "client-key", path)
+    file = text(user.get("tokenFile"))
+    return Access(
+        server=server.rstrip("/"),
+        authority=_data(cluster, "certificate-authority", path),
+        certificate=ClientCertificate(certificate=chain, key=key) if chain and key else None,
+        token=text(user.get("token")) or None,
+        token_file=path.parent / file if file else None,
+    )
+
+
+def _named(config: Json, plural: str, singular: str, name: str, path: Path) -> Json:
+    for each in map(mapping, sequence(config.get(plural))):
+        if each.get("name") == name:
+            return mapping(each.get(singular))
+    raise _refusal(
+        f"{plural}[]", f"no {name or 'name'}", f"the current context's {singular}", f"Mend {path}."
+    )
+
+
+def _data(entry: Json, name: str, path: Path) -> bytes | None:
+    inline, file = text(entry.get(f"{name}-data")), text(entry.get(name))
+    try:
+        if inline:
+            return base64.b64decode(inline, validate=True)
+        return (path.parent / file).read_bytes() if file else None
+    except (OSError, binascii.Error) as error:
+        raise _refusal(name, file or "its data", "a readable PEM file, or base64", str(error)) from error
+
+
+def _refusal(field_name: str, value: str, allowed: str, mend: str) -> ConfigError:
+    return ConfigError([Problem(field=field_name, value=value, allowed=allowed, mend=mend)])

@@ -1,0 +1,151 @@
+"""What is kept of the objects of one kind."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeAlias, TypeVar
+
+from holdfast.fallback.api.reading import metadata_of, text
+from holdfast.scheduling.json import Json
+
+T = TypeVar("T")
+
+Name: TypeAlias = tuple[str, str]
+"""Namespace (empty for an object of the cluster's scope) and name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change(Generic[T]):
+    """What became of one object: `before` is None where it is new, `after` where it is gone."""
+
+    name: Name
+    before: T | None
+    after: T | None
+
+
+class Cache(Generic[T]):
+    """The objects of one kind, reduced to what is read of them.
+
+    `keep` reduces an object, or says None for one that is of no interest. `indexes` are ways to find objects: each
+    gives the keys under which an object is found. Whoever listens is told of every change of what is kept, in the
+    order of the changes, and after all indexes know of it.
+    """
+
+    def __init__(
+        self,
+        keep: Callable[[Json], T | None],
+        *,
+        indexes: Mapping[str, Callable[[Name, T], Iterable[str]]] | None = None,
+    ) -> None:
+        self._keep = keep
+        self._indexes = indexes or {}
+        self._objects: dict[Name, T] = {}
+        self._marks: dict[Name, tuple[str, int]] = {}
+        self._found: dict[tuple[str, str], dict[Name, T]] = {}
+        self._listeners: list[Callable[[Change[T]], None]] = []
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._objects.values())
+
+    def listen(self, listener: Callable[[Change[T]], None]) -> None:
+        """Tell `listener` of every change from now on."""
+        self._listeners.append(listener)
+
+    def get(self, namespace: str, name: str) -> T | None:
+        """Return what is kept of an object; the namespace is empty for one of the cluster's scope."""
+        return self._objects.get((namespace, name))
+
+    def known(self) -> list[Name]:
+        """Return the names of all objects."""
+        return list(self._objects)
+
+    def all(self, index: str) -> list[T]:
+        """Return the objects that `index` has under any key."""
+        return [obj for (each, _), found in self._found.items() if each == index for obj in found.values()]
+
+    def names(self, index: str, key: str) -> list[Name]:
+        """Return the names of the objects that `index` has under `key`."""
+        return list(self._found.get((index, key), {}))
+
+    def has(self, index: str, key: str) -> bool:
+        """Whether `index` has any object under `key`."""
+        return (index, key) in self._found
+
+    def find(self, index: str, key: str) -> list[T]:
+        """Return the objects that `index` has under `key`."""
+        return list(self._found.get((index, key), {}).values())
+
+    def put(self, obj: Json, *, is_listed: bool = False) -> None:
+        """Take in an object as a watch shows it, unless a later version of it is known.
+
+        What a list shows is so whatever is known: an etcd that was restored has gone back in its versions.
+        """
+        name, uid, version = name_of(obj), text(metadata_of(obj).get("uid")), _version(obj)
+        known = self._marks.get(name)
+        if known is not None and known[0] != uid:
+            self._set(name, None)  # deleted and made again under its name: nobody may take it for the same
+        elif known is not None and version < known[1] and not is_listed:
+            return
+        self._set(name, self._keep(obj), (uid, version))
+
+    def refresh(self, obj: Json) -> None:
+        """Take in what a write of ours answered, before the watch shows it.
+
+        An object that is not known any more stays unknown: it may have been deleted since.
+        """
+        known = self._marks.get(name_of(obj))
+        if known is not None and known[0] == text(metadata_of(obj).get("uid")):
+            self.put(obj)
+
+    def remove(self, obj: Json) -> None:
+        """Take in an object's last state, and that it is gone."""
+        self.put(obj)
+        self._set(name_of(obj), None)
+
+    def retain(self, names: set[Name]) -> None:
+        """Take in that no other objects exist than these."""
+        for name in [each for each in self._objects if each not in names]:
+            self._set(name, None)
+
+    def _set(self, name: Name, after: T | None, mark: tuple[str, int] = ("", 0)) -> None:
+        before = self._objects.get(name)
+        if before is not None:
+            self._forget(name, before)
+        if after is None:
+            self._objects.pop(name, None)
+            self._marks.pop(name, None)
+        else:
+            self._objects[name] = after
+            self._marks[name] = mark
+            self._index(name, after)
+        if before != after:
+            for listener in self._listeners:
+                listener(Change(name=name, before=before, after=after))
+
+    def _index(self, name: Name, after: T) -> None:
+        for index, keys in self._indexes.items():
+            for key in keys(name, after):
+                self._found.setdefault((index, key), {})[name] = after
+
+    def _forget(self, name: Name, before: T) -> None:
+        for index, keys in self._indexes.items():
+            for key in keys(name, before):
+                entries = self._found.get((index, key), {})
+                entries.pop(name, None)
+                if not entries:
+                    self._found.pop((index, key), None)
+
+
+def name_of(obj: Json) -> Name:
+    """Return what tells an object from the others of its kind."""
+    metadata = metadata_of(obj)
+    return text(metadata.get("namespace")), text(metadata.get("name"))
+
+
+def _version(obj: Json) -> int:
+    # Versions of one kind's objects may be compared as numbers: Kubernetes promises it from 1.35 on, and etcd has
+    # always counted them so.
+    version = text(metadata_of(obj).get("resourceVersion"))
+    return int(version) if version.isdigit() else 0

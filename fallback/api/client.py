@@ -1,0 +1,212 @@
+"""Reading and writing objects of one API server, as plain JSON."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping
+from math import inf
+from typing import Final, Protocol
+
+from holdfast.fallback.api.errors import ApiError
+from holdfast.fallback.api.kinds import Kind
+from holdfast.fallback.api.reading import mapping, metadata_of, sequence, text
+from holdfast.scheduling.json import Json, JsonValue
+
+FIELD_MANAGER: Final = "holdfast-fallback"
+
+MERGE: Final = "application/merge-patch+json"
+JSON_PATCH: Final = "application/json-patch+json"
+
+# Objects in one answer: a pod is some 10 KB of text, of which we keep a tenth.
+_PAGE: Final = 200
+
+# An API server that is asked for bookmarks sends one about every minute; twice that silent, and it is not there.
+_SILENT_SECONDS: Final = 150.0
+
+# When the server asks to be left alone for longer than this, it is asked again all the same.
+_MOST_QUIET_SECONDS: Final = 30.0
+
+
+class Requests(Protocol):
+    """The part of a connection that a client needs."""
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: JsonValue = None,
+        content_type: str = "application/json",
+        seconds: float = 30.0,
+    ) -> Json:
+        """Send one request and return the answer's JSON."""
+        ...
+
+    def lines(self, path: str, query: Mapping[str, str], *, silent_seconds: float) -> AsyncGenerator[bytes]:
+        """Yield the answer's lines."""
+        ...
+
+
+class Client:
+    """One API server's objects. Used from one event loop.
+
+    Every call raises ApiError when the server refuses and Unreachable when it does not answer. After it was told to
+    slow down (429), the client sends nothing for as long as the server asked, whoever wants what; a call that is
+    `urgent` does not wait for that.
+
+    `may_write` says for how many seconds from now on we are sure to lead, and raises Deposed where we are not: each
+    write that is not urgent asks it last of all, and is given up when that time is over.
+    """
+
+    def __init__(self, requests: Requests, *, may_write: Callable[[], float] = lambda: inf) -> None:
+        self._requests = requests
+        self._may_write = may_write
+        self._quiet_until = 0.0
+
+    async def get(
+        self, kind: Kind, namespace: str | None, name: str, *, seconds: float = 30.0, urgent: bool = False
+    ) -> Json:
+        """Return an object. Raises ApiError 404 where there is none."""
+        return await self._send("GET", kind.item(namespace, name), seconds=seconds, urgent=urgent)
+
+    async def page(
+        self,
+        kind: Kind,
+        *,
+        namespace: str | None = None,
+        labels: str | None = None,
+        go_on: str | None = None,
+        limit: int = _PAGE,
+    ) -> "Page":
+        """Return some objects of a kind as they are now, not as a cache has them.
+
+        `labels` is a label selector; `go_on` what the page before said.
+        """
+        query = {"limit": str(limit), **_given({"labelSelector": labels, "continue": go_on})}
+        answer = await self._send("GET", kind.collection(namespace), query=query)
+        return Page(answer)
+
+    def watch(self, kind: Kind, *, labels: str | None, version: str, seconds: int) -> AsyncGenerator[bytes]:
+        """Yield the changes to a kind's objects since `version`, one JSON document each, for `seconds`."""
+        query = {
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": version,
+            "timeoutSeconds": str(seconds),
+            **_given({"labelSelector": labels}),
+        }
+        return self._requests.lines(kind.collection(), query, silent_seconds=_SILENT_SECONDS)
+
+    async def create(
+        self, kind: Kind, namespace: str | None, obj: Json, *, seconds: float = 30.0, urgent: bool = False
+    ) -> Json:
+        """Create an object and return it. Raises ApiError 409 when one of its name is there."""
+        path = kind.collection(namespace)
+        return await self._send("POST", path, query=_MANAGED, body=obj, seconds=seconds, urgent=urgent)
+
+    async def replace(
+        self, kind: Kind, namespace: str | None, name: str, obj: Json, *, seconds: float, urgent: bool = False
+    ) -> Json:
+        """Replace an object. Raises ApiError 409 where its `resourceVersion` is another."""
+        path = kind.item(namespace, name)
+        return await self._send("PUT", path, query=_MANAGED, body=obj, seconds=seconds, urgent=urgent)
+
+    async def patch(
+        self,
+        kind: Kind,
+        namespace: str | None,
+        name: str,
+        patch: "Json | list[Json]",
+        *,
+        subresource: str | None = None,
+        seconds: float = 30.0,
+    ) -> Json:
+        """Patch an object and return it: a list is a JSON patch, an object is merged (a null removes a field).
+
+        A `metadata.resourceVersion` in the patch has it refused with 409 where the object has another.
+        """
+        path = kind.item(namespace, name, subresource)
+        content_type = JSON_PATCH if isinstance(patch, list) else MERGE
+        return await self._send(
+            "PATCH", path, query=_MANAGED, body=patch, content_type=content_type, seconds=seconds
+        )
+
+    async def delete(
+        self,
+        kind: Kind,
+        namespace: str | None,
+        name: str,
+        *,
+        uid: str,
+        version: str | None = None,
+        propagation: str = "Background",
+        grace_seconds: int | None = None,
+        seconds: float = 30.0,
+    ) -> None:
+        """Ask for an object's deletion, if it is the one of `uid` (and, where given, of this `version`).
+
+        One that is not there any more, or is another by now, is left as it is.
+        """
+        conditions: Json = {"uid": uid, **_given({"resourceVersion": version})}
+        options: dict[str, JsonValue] = {"propagationPolicy": propagation, "preconditions": conditions}
+        if grace_seconds is not None:
+            options["gracePeriodSeconds"] = grace_seconds
+        try:
+            await self._send("DELETE", kind.item(namespace, name), body=options, seconds=seconds)
+        except ApiError as error:
+            if not (error.is_missing or error.is_conflict):
+                raise
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: JsonValue = None,
+        content_type: str = "application/json",
+        seconds: float = 30.0,
+        urgent: bool = False,
+    ) -> Json:
+        clock = asyncio.get_running_loop().time
+        if not urgent and self._quiet_until > clock():
+            await asyncio.sleep(self._quiet_until - clock())
+        if not urgent and method != "GET":
+            seconds = min(seconds, self._may_write())
+        try:
+            return await self._requests.request(
+                method, path, query=query, body=body, content_type=content_type, seconds=seconds
+            )
+        except ApiError as error:
+            if error.is_overload and error.retry_after_seconds:
+                quiet = min(error.retry_after_seconds, _MOST_QUIET_SECONDS)
+                self._quiet_until = max(self._quiet_until, clock() + quiet)
+            raise
+
+
+class Page:
+    """Some objects of a kind, and how to get the rest."""
+
+    def __init__(self, answer: Json) -> None:
+        self._answer = answer
+
+    @property
+    def objects(self) -> list[Json]:
+        """The objects; those of built-in kinds come without their own apiVersion and kind."""
+        return [mapping(each) for each in sequence(self._answer.get("items"))]
+
+    @property
+    def go_on(self) -> str | None:
+        """What to ask for the next page with; None on the last."""
+        return text(metadata_of(self._answer).get("continue")) or None
+
+    @property
+    def version(self) -> str:
+        """From which version on a watch shows what this list does not."""
+        return text(metadata_of(self._answer).get("resourceVersion"))
+
+
+_MANAGED: Final[Mapping[str, str]] = {"fieldManager": FIELD_MANAGER}
+
+
+def _given(parameters: Mapping[str, str | None]) -> dict[str, str]:
+    return {name: value for name, value in parameters.items() if value}

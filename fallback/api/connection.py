@@ -1,0 +1,184 @@
+"""HTTP to one API server: the only module that sends requests through the HTTP library."""
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Final, cast
+
+import aiohttp
+
+from holdfast.fallback.api.access import Access, Bearer
+from holdfast.fallback.api.errors import ApiError, Unreachable
+from holdfast.scheduling.errors import ConfigError
+from holdfast.scheduling.json import Json, JsonValue
+
+JSON: Final = "application/json"
+
+_CONNECT_SECONDS: Final = 5.0
+_UNAUTHORIZED: Final = 401
+_REFUSED: Final = 300
+
+# A load balancer that forgets a connection, or a machine that vanishes, says nothing: the kernel asks for a sign of
+# life after this many seconds of silence, and gives the connection up after three unanswered.
+_SILENT_SECONDS: Final = 20
+_ASK_SECONDS: Final = 5
+_ASK_TIMES: Final = 3
+
+
+class Connection:
+    """Requests and streams to the API server of an access. Used from one event loop.
+
+    `load` is called again when the server does not answer: it may have moved, or have new certificates; what it raises
+    is raised at the beginning alone. `seen` is told of each answer: method, status (0: none came) and seconds.
+    """
+
+    def __init__(
+        self,
+        load: Callable[[], Access],
+        *,
+        seen: Callable[[str, int, float], None] = lambda _method, _status, _seconds: None,
+    ) -> None:
+        self._load = load
+        self._seen = seen
+        self._access = load()
+        self._ssl = self._access.ssl_context()
+        self._bearer = Bearer(self._access)
+        self._session: aiohttp.ClientSession | None = None
+
+    async def close(self) -> None:
+        """Close every connection; streams under way break off."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: JsonValue = None,
+        content_type: str = JSON,
+        seconds: float = 30.0,
+    ) -> Json:
+        """Send one request and return the answer's JSON; gives up after `seconds`.
+
+        Raises ApiError with the server's own words when it refuses, Unreachable when no whole answer comes.
+        """
+        timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=min(seconds, _CONNECT_SECONDS))
+        data = None if body is None else json.dumps(body, separators=(",", ":")).encode()
+        async with self._answer(method, path, query, data, content_type, timeout) as answer:
+            return cast("Json", json.loads(await answer.read() or b"{}"))
+
+    async def lines(
+        self, path: str, query: Mapping[str, str], *, silent_seconds: float
+    ) -> AsyncGenerator[bytes]:
+        """Yield the answer line by line until the server ends it.
+
+        Raises ApiError when the server refuses, Unreachable when the stream breaks or is silent for `silent_seconds`.
+        """
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=silent_seconds)
+        async with self._answer("GET", path, query, None, JSON, timeout) as answer:
+            rest = b""
+            # Not the stream's own readline: it refuses lines beyond its buffer, and objects may be over a megabyte.
+            async for chunk in answer.content.iter_any():
+                *whole, rest = (rest + chunk).split(b"\n")
+                for line in whole:
+                    if line:
+                        yield line
+
+    @asynccontextmanager
+    async def _answer(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        data: bytes | None,
+        content_type: str,
+        timeout: aiohttp.ClientTimeout,
+    ) -> AsyncGenerator[aiohttp.ClientResponse]:
+        started = asyncio.get_running_loop().time()
+        status = 0
+        try:
+            headers = {"Accept": JSON, "Content-Type": content_type, **self._bearer.header()}
+            async with self._opened().request(
+                method,
+                f"{self._access.server}{path}",
+                params=query,
+                data=data,
+                headers=headers,
+                timeout=timeout,
+                allow_redirects=False,
+            ) as answer:
+                status = answer.status
+                if status >= _REFUSED:
+                    raise self._refusal(answer, await answer.read())
+                yield answer
+        except (aiohttp.ClientError, TimeoutError, OSError, json.JSONDecodeError, ConfigError) as error:
+            status = 0
+            await self._look_again()
+            raise Unreachable(self._access.server, str(error) or type(error).__name__) from error
+        finally:
+            self._seen(method, status, asyncio.get_running_loop().time() - started)
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            connector = aiohttp.TCPConnector(ssl=self._ssl, limit=0, socket_factory=_watched_socket)
+            self._session = aiohttp.ClientSession(
+                connector=connector, headers={"User-Agent": "holdfast-fallback"}, auto_decompress=True
+            )
+        return self._session
+
+    async def _look_again(self) -> None:
+        try:
+            access = self._load()
+            context = access.ssl_context() if access != self._access else self._ssl
+        except ConfigError:
+            return  # half written, or gone with the pod: what worked before is the best there is
+        if access != self._access:
+            await self.close()
+            self._access, self._ssl, self._bearer = access, context, Bearer(access)
+
+    def _refusal(self, answer: aiohttp.ClientResponse, content: bytes) -> ApiError:
+        if answer.status == _UNAUTHORIZED:
+            self._bearer.forget()
+        wait = answer.headers.get("Retry-After", "")
+        return refusal(
+            answer.status,
+            answer.reason or "",
+            content,
+            retry_after_seconds=float(wait) if wait.isdigit() else None,
+        )
+
+
+def refusal(status: int, reason: str, content: bytes, *, retry_after_seconds: float | None) -> ApiError:
+    """Return the error of an answer that is a refusal, whatever its body is."""
+    try:
+        document: object = json.loads(content)
+    except ValueError:
+        # A path nobody serves is answered with the words "404 page not found", a proxy's errors with HTML.
+        document = {"message": content[:300].decode(errors="replace").strip()}
+    words = cast("dict[str, object]", document) if isinstance(document, dict) else {}
+    return ApiError(
+        status,
+        str(words.get("reason") or reason),
+        str(words.get("message") or ""),
+        retry_after_seconds=retry_after_seconds,
+    )
+
+
+def _watched_socket(address: tuple[int, int, int, str, tuple[object, ...]]) -> socket.socket:
+    made = socket.socket(*address[:3])
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in (
+        ("TCP_KEEPIDLE", _SILENT_SECONDS),
+        ("TCP_KEEPINTVL", _ASK_SECONDS),
+        ("TCP_KEEPCNT", _ASK_TIMES),
+        # What was sent and is not acknowledged counts too: keep-alives are not sent while data is under way.
+        ("TCP_USER_TIMEOUT", 1000 * (_SILENT_SECONDS + _ASK_TIMES * _ASK_SECONDS)),
+    ):
+        if hasattr(socket, option):  # macOS has other names for some of them
+            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+    return made

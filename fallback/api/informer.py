@@ -1,0 +1,188 @@
+"""Keeps a cache up to date: list, then watch, and list again only when the watch cannot be taken up where it broke."""
+
+import asyncio
+import json
+import logging
+import random
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Final, Generic, TypeVar, cast
+
+from holdfast.fallback.api.backoff import Backoff
+from holdfast.fallback.api.cache import Cache, Name, name_of
+from holdfast.fallback.api.client import Client
+from holdfast.fallback.api.errors import ApiError, Unreachable
+from holdfast.fallback.api.kinds import Kind
+from holdfast.fallback.api.reading import mapping, metadata_of, text
+
+if TYPE_CHECKING:
+    from holdfast.scheduling.json import JsonValue
+
+T = TypeVar("T")
+
+# Each watch is given another end, so that they do not all begin anew in one second.
+_WATCH_SECONDS: Final = (240, 480)
+
+# How often it is asked whether a kind that nobody served is served by now. Its CRD may come with an operator at any
+# time, and jobs of it cannot be older than it is.
+_ABSENT_SECONDS: Final = (15.0, 30.0)
+
+# Watches in a row that ended without any news, after which everything is listed anew.
+_WATCH_FAILURES: Final = 5
+
+# A kind whose objects we know is taken for gone, and they with it, when the server has said so this often in a row.
+_SURELY_MISSING: Final = 3
+
+_AT_ONCE_SECONDS: Final = 1.0
+
+_log = logging.getLogger(__name__)
+
+
+class Informer(Generic[T]):
+    """Follows all objects of a kind that have some labels, and shows them in `cache`.
+
+    A kind that the server does not serve has no objects, until it does. `lists` and `watches` count how often each
+    was begun.
+    """
+
+    def __init__(self, client: Client, kind: Kind, cache: Cache[T], *, labels: str | None = None) -> None:
+        self.kind = kind
+        self.cache = cache
+        self.lists = 0
+        self.watches = 0
+        self._client = client
+        self._labels = labels
+        self._synced = asyncio.Event()
+        self._following: asyncio.Task[None] | None = None
+        self._backoff = Backoff()
+        self._version = ""
+        self._missing = 0
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether the cache has shown all objects at least once."""
+        return self._synced.is_set()
+
+    @property
+    def cached(self) -> int:
+        """How many objects are kept."""
+        return len(self.cache)
+
+    @property
+    def is_served(self) -> bool:
+        """Whether the server serves the kind, as far as is known."""
+        return self._missing < _SURELY_MISSING
+
+    async def wait_synced(self) -> None:
+        """Return once the cache shows all objects."""
+        await self._synced.wait()
+
+    def relist(self) -> None:
+        """List anew now: what is of interest has changed."""
+        if self._following is not None:
+            self._following.cancel()
+
+    async def run(self) -> None:
+        """Follow until cancelled."""
+        while True:
+            self._following = asyncio.create_task(self._follow(), name=f"follow {self.kind.plural}")
+            try:
+                await asyncio.wait({self._following})
+            finally:
+                self._following.cancel()
+            if not self._following.cancelled():
+                await self._following  # it never ends but by what is no error of the server's
+
+    async def _follow(self) -> None:
+        while True:
+            try:
+                await self._list()
+                await self._watch_on()
+            except (ApiError, Unreachable) as error:
+                await self._wait_after(error)
+
+    async def _list(self) -> None:
+        self.lists += 1
+        names: set[Name] = set()
+        go_on: str | None = None
+        while True:
+            page = await self._client.page(self.kind, labels=self._labels, go_on=go_on)
+            for obj in page.objects:
+                names.add(name_of(obj))
+                self.cache.put(obj, is_listed=True)
+            go_on = page.go_on
+            if go_on is None:
+                break
+        self.cache.retain(names)
+        self._missing = 0
+        self._version = page.version
+        self._synced.set()
+
+    async def _watch_on(self) -> None:
+        """Watch, each time from where it ended the time before, until that leads nowhere."""
+        failures = 0
+        while failures < _WATCH_FAILURES:
+            before = self._version
+            try:
+                await self._watch()
+            except Unreachable as error:
+                await self._wait_after(error)
+            except ApiError as error:
+                if not error.is_overload:
+                    raise
+                await self._wait_after(error)
+            # A server or proxy that ends each watch at once is a failing one too.
+            failures = failures + 1 if self._version == before else 0
+
+    async def _watch(self) -> None:
+        self.watches += 1
+        began = asyncio.get_running_loop().time()
+        seconds = random.randint(*_WATCH_SECONDS)  # noqa: S311 - spreads requests, keeps no secret
+        stream = self._client.watch(self.kind, labels=self._labels, version=self._version, seconds=seconds)
+        lines = 0
+        async with aclosing(stream):
+            async for line in stream:
+                lines += 1
+                self._take(line)
+                self._backoff.succeed()
+        if not lines and asyncio.get_running_loop().time() - began < _AT_ONCE_SECONDS:
+            raise Unreachable(self.kind.plural, "the watch was ended at once")
+        self._backoff.succeed()
+
+    def _take(self, line: bytes) -> None:
+        try:
+            event = mapping(cast("JsonValue", json.loads(line)))
+        except ValueError as error:
+            raise Unreachable(self.kind.plural, f"the watch is not JSON: {error}") from error
+        obj = mapping(event.get("object"))
+        match event.get("type"):
+            case "ERROR":
+                code = obj.get("code")
+                raise ApiError(
+                    code if isinstance(code, int) else 0, text(obj.get("reason")), text(obj.get("message"))
+                )
+            case "DELETED":
+                self.cache.remove(obj)
+            case "ADDED" | "MODIFIED":
+                self.cache.put(obj)
+            case _:
+                pass  # a bookmark: nothing but the version to go on from
+        self._version = text(metadata_of(obj).get("resourceVersion")) or self._version
+
+    async def _wait_for_kind(self) -> None:
+        self._missing += 1
+        if not self.is_served or not len(self.cache):
+            self._missing = _SURELY_MISSING
+            self.cache.retain(set())
+            self._synced.set()
+        seconds = self._backoff.seconds() if self.is_served else random.uniform(*_ABSENT_SECONDS)  # noqa: S311 - as above
+        await asyncio.sleep(seconds)
+
+    async def _wait_after(self, error: ApiError | Unreachable) -> None:
+        if isinstance(error, ApiError) and error.is_missing:
+            await self._wait_for_kind()
+            return
+        asked_for = error.retry_after_seconds if isinstance(error, ApiError) else None
+        seconds = self._backoff.seconds(asked_for)
+        if not (isinstance(error, ApiError) and error.is_too_old):
+            _log.warning("following %s, again in %.1f s: %s", self.kind.plural, seconds, error)
+        await asyncio.sleep(seconds)

@@ -1,0 +1,155 @@
+"""Carries out what was decided for one job: each write under the version that was observed, one after the other."""
+
+from dataclasses import replace
+from typing import Final
+
+from holdfast.fallback.api.client import Client
+from holdfast.fallback.api.errors import ApiError
+from holdfast.fallback.api.kinds import JOB, JOBSET, POD, RAYJOB
+from holdfast.fallback.api.reading import metadata_of, text
+from holdfast.fallback.jobs import writes
+from holdfast.fallback.jobs.kinds import job_of_pod
+from holdfast.fallback.jobs.pods import has_ended
+from holdfast.fallback.jobs.values import name_of, uid_of
+from holdfast.fallback.reconciler.caches import Caches, pod_selectors
+from holdfast.fallback.reconciler.holding import Holder
+from holdfast.fallback.reconciler.observing import Look
+from holdfast.fallback.state_machine.actions import (
+    Action,
+    AskCheckpoint,
+    DeleteChildren,
+    DropPlaceholders,
+    ForceDelete,
+    Hold,
+    Record,
+    Recreate,
+    Release,
+    Resume,
+    Suspend,
+    TaintHeld,
+)
+from holdfast.fallback.state_machine.annotation import write_state
+from holdfast.scheduling.json import Json
+
+KIND_OF: Final = {each.name: each for each in (JOBSET, RAYJOB)}
+
+_CONFLICT: Final = 409
+
+
+class StillThere(Exception):  # noqa: N818 - says what is wrong
+    """A pod of the job is left after all: nothing was resumed."""
+
+
+class JobChanged(ApiError):  # noqa: N818 - says what is wrong
+    """The job itself is another than the one that was looked at: its watch is about to show it."""
+
+
+class Actor:
+    """Writes what was decided. Raises what the client raises; whatever was not done then is decided anew."""
+
+    def __init__(self, client: Client, caches: Caches, holder: Holder) -> None:
+        self._client = client
+        self._caches = caches
+        self._holder = holder
+
+    async def act(self, look: Look, actions: tuple[Action, ...]) -> None:
+        """Carry out a decision's actions in their order; stops at the first that fails.
+
+        Raises StillThere where a job was to be resumed and the API server shows a pod of it, JobChanged where the job is not
+        as it was looked at.
+        """
+        for action in actions:
+            look = replace(look, snapshot=replace(look.snapshot, job=await self._do(look, action)))
+
+    async def _do(self, look: Look, action: Action) -> Json:
+        """Carry out one action and return the job as it is then."""
+        match action:
+            case Record():
+                return await self._patch(look, writes.record(look.job, write_state(action.state)))
+            case Suspend():
+                state = write_state(action.state)
+                return await self._patch(look, look.kind.suspension(look.job, action, state))
+            case Resume():
+                await self._make_sure_none_is_left(look)
+                state = write_state(action.state)
+                return await self._patch(look, look.kind.resumption(look.job, action, state))
+            case AskCheckpoint():
+                return await self._ask(look, action)
+            case Recreate():
+                return await self._recreate(look, action)
+            case DeleteChildren():
+                await self._delete_children(look)
+            case ForceDelete():
+                await self._end_lost(look, action)
+            case Hold() | TaintHeld() | DropPlaceholders() | Release():
+                await self._holder.do(look, action)
+        return look.job
+
+    async def _patch(self, look: Look, patch: Json) -> Json:
+        key = look.key
+        try:
+            answer = await self._client.patch(KIND_OF[key.kind], key.namespace, key.name, patch)
+        except ApiError as error:
+            if error.is_conflict:
+                raise JobChanged(error.status, error.reason, error.message) from error
+            raise
+        # The watch shows it soon; until then nobody is to decide by what was before.
+        self._caches.jobs[key.kind].refresh(answer)
+        return answer
+
+    async def _pods_now(self, look: Look) -> list[Json]:
+        """Return the job's pods as the API server itself has them: no watch is as new as that."""
+        found: list[Json] = []
+        for labels in pod_selectors(look.key):
+            go_on: str | None = None
+            while True:
+                page = await self._client.page(POD, namespace=look.key.namespace, labels=labels, go_on=go_on)
+                found += [pod for pod in page.objects if job_of_pod(pod) == look.key]
+                go_on = page.go_on
+                if go_on is None:
+                    break
+        return found
+
+    async def _make_sure_none_is_left(self, look: Look) -> None:
+        left = [name_of(pod) for pod in await self._pods_now(look) if not has_ended(pod)]
+        if left:
+            raise StillThere(f"{len(left)} pods of the job are left, {left[0]} among them")
+
+    async def _delete_children(self, look: Look) -> None:
+        for child in look.kind.outdated_children(look.snapshot):
+            await self._client.delete(
+                JOB,
+                look.key.namespace,
+                name_of(child),
+                uid=uid_of(child),
+                version=text(metadata_of(child).get("resourceVersion")),
+            )
+
+    async def _end_lost(self, look: Look, action: ForceDelete) -> None:
+        """End pods whose machines are gone, then delete them: a Job waits for ever for one that only vanishes."""
+        for pod in await self._pods_now(look):
+            if name_of(pod) not in action.pods:
+                continue
+            if not has_ended(pod):
+                patch = writes.end_of_lost_pod(pod, look.seen.now)
+                await self._client.patch(POD, look.key.namespace, name_of(pod), patch, subresource="status")
+            await self._client.delete(POD, look.key.namespace, name_of(pod), uid=uid_of(pod), grace_seconds=0)
+
+    async def _ask(self, look: Look, action: AskCheckpoint) -> Json:
+        """Ask each pod, and write that they were asked in the job: in that order, or a pod might never hear of it."""
+        for pod in await self._pods_now(look):
+            if not has_ended(pod):
+                patch = writes.checkpoint_request(pod, action.at)
+                await self._client.patch(POD, look.key.namespace, name_of(pod), patch)
+        return await self._patch(look, writes.checkpoint_request(look.job, action.at))
+
+    async def _recreate(self, look: Look, action: Recreate) -> Json:
+        succession = look.kind.succession(look.job, action, write_state(action.state))
+        if succession is None:
+            return look.job
+        try:
+            await self._client.create(KIND_OF[look.key.kind], look.key.namespace, succession.manifest)
+        except ApiError as error:
+            if error.status != _CONFLICT:
+                raise
+        return await self._patch(look, succession.patch)

@@ -1,0 +1,143 @@
+"""The parts of the controller, put together."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from datetime import datetime
+
+from holdfast.fallback.api.client import Client, Requests
+from holdfast.fallback.api.election import Candidacy, Election, Fence
+from holdfast.fallback.api.recorder import Recorder
+from holdfast.fallback.jobs.snapshot import JobKey
+from holdfast.fallback.reconciler.acting import Actor
+from holdfast.fallback.reconciler.caches import Caches
+from holdfast.fallback.reconciler.chores import ORPHAN_SECONDS, SUMMARY_SECONDS, Chore, Summaries
+from holdfast.fallback.reconciler.gangs import Gangs
+from holdfast.fallback.reconciler.holding import Holder
+from holdfast.fallback.reconciler.informers import Informers
+from holdfast.fallback.reconciler.memories import Memories
+from holdfast.fallback.reconciler.metrics import Metrics, Sample
+from holdfast.fallback.reconciler.observing import Observer
+from holdfast.fallback.reconciler.reconciling import Reconciler
+from holdfast.fallback.reconciler.reporting import Reporter
+from holdfast.fallback.reconciler.roster import Roster
+from holdfast.fallback.reconciler.settings import Settings
+from holdfast.fallback.reconciler.wakes import wake_on_changes
+from holdfast.fallback.reconciler.work_queue import WorkQueue, utc_now
+from holdfast.fallback.reservations.taints import holder_of
+
+
+class Controller:
+    """Everything between the API server and the ladder, for one process.
+
+    `now` tells the time of day, `going` seconds that no setting of that clock changes.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        requests: Requests,
+        metrics: Metrics,
+        fence: Fence,
+        *,
+        now: Callable[[], datetime] = utc_now,
+        going: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._settings = settings
+        self._metrics = metrics
+        self._fence = fence
+        client = Client(requests, may_write=fence.seconds_left)
+        self._caches = caches = Caches()
+        self._queue = WorkQueue[JobKey](now=now)
+        self._informers = Informers(client, caches)
+        # Before anything wakes a job: whoever looks at it must find what has just happened in its memory.
+        memories = Memories(caches, now=now)
+        wake_on_changes(caches, self._queue.add)
+        observer = Observer(
+            caches,
+            memories,
+            Gangs(self._queue.add),
+            claims_are_served=lambda: self._informers.claims.is_served,
+            now=now,
+            going=going,
+        )
+        holder = Holder(client, caches, image=settings.placeholder_image)
+        self._recorder = Recorder(client, instance=settings.identity, written=self._event_written)
+        self._roster = Roster(self._namespace_changed)
+        self._summaries = Summaries(client, caches, self._roster)
+        self._reports = Chore("writing policy status", self._summaries.write, seconds=SUMMARY_SECONDS)
+        self._orphans = Chore("releasing held nodes", holder.release_orphans, seconds=ORPHAN_SECONDS)
+        self._reconciler = Reconciler(
+            self._queue,
+            observer,
+            Actor(client, caches, holder),
+            Reporter(self._recorder, metrics),
+            self._roster,
+            metrics,
+            leads=lambda: fence.is_open,
+        )
+        candidacy = Candidacy(namespace=settings.namespace, name=settings.lease, identity=settings.identity)
+        self._election = Election(client, candidacy, fence)
+        self._listen()
+        self._show_numbers(memories)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether all of the cluster has been seen."""
+        return self._informers.is_synced
+
+    async def run(self) -> None:
+        """Watch, stand for election, and move jobs while this replica leads, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._informers.run())
+            # Who leads without knowing what there is would only be in the way of somebody who does.
+            await self._informers.wait_synced()
+            group.create_task(self._queue.run())
+            for _ in range(self._settings.workers):
+                group.create_task(self._reconciler.work())
+            group.create_task(self._election.run(self._lead))
+
+    async def _lead(self) -> None:
+        self._metrics.leads.set(1)
+        self._roster.clear()
+        for key in self._caches.all_keys():
+            self._queue.add(key)
+        for namespace, _ in self._caches.policies.known():
+            self._namespace_changed(namespace)
+        self._orphans.want()
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._recorder.run())
+                group.create_task(self._reports.run())
+                group.create_task(self._orphans.run())
+        finally:
+            self._metrics.leads.set(0)
+
+    def _listen(self) -> None:
+        self._caches.policies.listen(lambda change: self._namespace_changed(change.name[0]))
+        self._caches.placeholders.listen(lambda _: self._orphans.want())
+        for cache in self._caches.jobs.values():
+            cache.listen(lambda change: None if change.after is not None else self._orphans.want())
+        self._caches.nodes.listen(
+            lambda change: self._orphans.want() if change.after and holder_of(change.after) else None
+        )
+
+    def _namespace_changed(self, namespace: str) -> None:
+        self._summaries.changed(namespace)
+        self._reports.want()
+
+    def _event_written(self, well: bool) -> None:
+        self._metrics.events.labels("written" if well else "dropped").inc()
+
+    def _show_numbers(self, memories: Memories) -> None:
+        def jobs() -> Iterable[Sample]:
+            for namespace, place, count in self._roster.counts():
+                yield (namespace, place.pool, place.phase.value), count
+
+        show = self._metrics.show
+        show("holdfast_fallback_jobs", "Unfinished jobs.", ("namespace", "pool", "phase"), jobs)
+        show("holdfast_fallback_queue_length", "Jobs to look at.", (), lambda: [((), len(self._queue))])
+        show("holdfast_fallback_remembered_jobs", "Jobs remembered.", (), lambda: [((), len(memories))])
+        show("holdfast_fallback_cached_objects", "Objects kept.", ("kind",), self._informers.cached)
+        show("holdfast_fallback_lists", "Lists begun.", ("kind",), self._informers.lists)
+        show("holdfast_fallback_watches", "Watches begun.", ("kind",), self._informers.watches)

@@ -1,0 +1,192 @@
+"""All that is known of the cluster: one cache for each kind that is looked at."""
+
+from collections.abc import Callable, Iterable
+from typing import Final, TypeVar
+
+from holdfast.fallback.api.cache import Cache, Name, name_of
+from holdfast.fallback.api.kinds import JOB, RAYCLUSTER
+from holdfast.fallback.api.reading import mapping, metadata_of, sequence, text
+from holdfast.fallback.jobs.kinds import KINDS, job_of_child, job_of_pod
+from holdfast.fallback.jobs.pods import node_of
+from holdfast.fallback.jobs.snapshot import JobKey
+from holdfast.fallback.reconciler.kept import (
+    KeptJob,
+    KeptPolicy,
+    kept_child,
+    kept_claim,
+    kept_job,
+    kept_node,
+    kept_node_pool,
+    kept_pod,
+    kept_policy,
+    kept_workload,
+)
+from holdfast.fallback.reservations.taints import holder_of
+from holdfast.scheduling.json import Json
+from holdfast.scheduling.labels import HELD_FOR, POOL
+
+T = TypeVar("T")
+
+# How objects are found, beside their names.
+OF_JOB: Final = "of job"
+ON_NODE: Final = "on node"
+IN_POOL: Final = "in pool"
+HELD: Final = "held for"
+IN_NAMESPACE: Final = "in namespace"
+BY_UID: Final = "uid"
+
+
+# Whose pods are watched: a JobSet's, a Ray cluster's, and those that submit to one. Each kind of selection has a cache
+# of its own, so that listing one anew says nothing about the others.
+POD_LABELS: Final = (
+    "jobset.sigs.k8s.io/jobset-name",
+    "ray.io/cluster",
+    "batch.kubernetes.io/job-name,!jobset.sigs.k8s.io/jobset-name",
+)
+
+
+class Caches:
+    """Every cache; of namespaced objects only those in training namespaces are kept."""
+
+    def __init__(self) -> None:
+        self.namespaces = Cache[str](lambda namespace: name_of(namespace)[1])
+        self.policies = Cache[KeptPolicy](self._in_training(kept_policy))
+        self.jobs = {
+            kind: Cache[KeptJob](
+                self._in_training(kept_job),
+                indexes={
+                    IN_NAMESPACE: lambda name, _: (name[0],),
+                    BY_UID: lambda _, job: (job.uid,),
+                },
+            )
+            for kind in KINDS
+        }
+        self.children = {
+            kind: Cache[Json](self._in_training(kept_child(kind)), indexes={OF_JOB: _of_parent})
+            for kind in (JOB, RAYCLUSTER)
+        }
+        self.pods = {labels: Cache[Json](self._in_training(kept_pod), indexes=_POD) for labels in POD_LABELS}
+        self.workloads = Cache[Json](self._in_training(kept_workload), indexes={BY_UID: _owner_uids})
+        self.placeholders = Cache[Json](kept_pod, indexes={HELD: held_for, ON_NODE: _on_node})
+        self.nodes = Cache[Json](kept_node, indexes={IN_POOL: _in_pool, HELD: _node_held_for})
+        self.claims = Cache[Json](kept_claim, indexes={ON_NODE: _of_node})
+        self.node_pools = Cache[Json](
+            kept_node_pool, indexes={IN_POOL: lambda _, node_pool: filter(None, [pool_made_by(node_pool)])}
+        )
+
+    def job(self, key: JobKey) -> KeptJob | None:
+        """Return what is kept of a job."""
+        return self.jobs[key.kind].get(key.namespace, key.name)
+
+    def all_keys(self) -> Iterable[JobKey]:
+        """Return every job."""
+        for kind, cache in self.jobs.items():
+            for namespace, name in cache.known():
+                yield JobKey(kind, namespace, name)
+
+    def keys_in(self, namespace: str) -> Iterable[JobKey]:
+        """Return every job of a namespace."""
+        for kind, cache in self.jobs.items():
+            for _, name in cache.names(IN_NAMESPACE, namespace):
+                yield JobKey(kind, namespace, name)
+
+    def keys_with_uid(self, uid: str) -> Iterable[JobKey]:
+        """Return the job of this uid, if there is one."""
+        for kind, cache in self.jobs.items():
+            for namespace, name in cache.names(BY_UID, uid):
+                yield JobKey(kind, namespace, name)
+
+    def has_uid(self, uid: str) -> bool:
+        """Whether there is a job of this uid."""
+        return any(cache.has(BY_UID, uid) for cache in self.jobs.values())
+
+    def pods_of(self, key: JobKey) -> list[Json]:
+        """Return the pods that say they belong to a job."""
+        of_job = text_of(key)
+        return [pod for cache in self.pods.values() for pod in cache.find(OF_JOB, of_job)]
+
+    def children_of(self, key: JobKey) -> list[Json]:
+        """Return the Jobs and RayClusters of a job."""
+        of_job = text_of(key)
+        return [child for cache in self.children.values() for child in cache.find(OF_JOB, of_job)]
+
+    def keys_on(self, node: str) -> Iterable[JobKey]:
+        """Return every job with a pod on a node, and those for which placeholders stand there."""
+        on_it = [pod for cache in self.pods.values() for pod in cache.find(ON_NODE, node)]
+        placeholders = self.placeholders.find(ON_NODE, node)
+        holders = {uid for pod in placeholders for uid in held_for(name_of(pod), pod)}
+        return {key for pod in on_it if (key := job_of_pod(pod)) is not None} | {
+            key for uid in holders for key in self.keys_with_uid(uid)
+        }
+
+    def is_used(self, node: str) -> bool:
+        """Whether a node has a training pod or a placeholder."""
+        return any(cache.has(ON_NODE, node) for cache in (*self.pods.values(), self.placeholders))
+
+    def _in_training(self, keep: Callable[[Json], T | None]) -> Callable[[Json], T | None]:
+        def kept(obj: Json) -> T | None:
+            namespace, _ = name_of(obj)
+            return keep(obj) if self.namespaces.get("", namespace) is not None else None
+
+        return kept
+
+
+def pool_made_by(node_pool: Json) -> str:
+    """Return which pool's nodes Karpenter makes from a NodePool, empty for none of ours."""
+    template = mapping(mapping(node_pool.get("spec")).get("template"))
+    return text(mapping(metadata_of(template).get("labels")).get(POOL))
+
+
+def pod_selectors(key: JobKey) -> tuple[str, ...]:
+    """Return the label selectors that find every pod of a job, and perhaps some of others."""
+    if key.kind == "JobSet":
+        return (f"jobset.sigs.k8s.io/jobset-name={key.name}",)
+    return ("ray.io/cluster", f"batch.kubernetes.io/job-name={key.name}")
+
+
+def text_of(key: JobKey) -> str:
+    """Return a job's key as an index has it."""
+    return "/".join(key)
+
+
+def _of_job(_: Name, pod: Json) -> Iterable[str]:
+    key = job_of_pod(pod)
+    return () if key is None else (text_of(key),)
+
+
+def _of_parent(_: Name, child: Json) -> Iterable[str]:
+    key = job_of_child(child)
+    return () if key is None else (text_of(key),)
+
+
+def _on_node(_: Name, pod: Json) -> Iterable[str]:
+    node = node_of(pod)
+    return (node,) if node else ()
+
+
+def _of_node(_: Name, claim: Json) -> Iterable[str]:
+    node = text(mapping(claim.get("status")).get("nodeName"))
+    return (node,) if node else ()
+
+
+def _owner_uids(_: Name, obj: Json) -> Iterable[str]:
+    owners = map(mapping, sequence(metadata_of(obj).get("ownerReferences")))
+    return {uid for owner in owners if (uid := text(owner.get("uid")))}
+
+
+def _label(name: str) -> Callable[[Name, Json], Iterable[str]]:
+    def found(_: Name, obj: Json) -> Iterable[str]:
+        value = text(mapping(metadata_of(obj).get("labels")).get(name))
+        return (value,) if value else ()
+
+    return found
+
+
+def _node_held_for(_: Name, node: Json) -> Iterable[str]:
+    holder = holder_of(node)
+    return () if holder is None else (holder,)
+
+
+_in_pool = _label(POOL)
+held_for = _label(HELD_FOR)
+_POD: Final = {OF_JOB: _of_job, ON_NODE: _on_node}

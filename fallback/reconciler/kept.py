@@ -1,0 +1,202 @@
+"""What is kept in memory of each kind of object: what somebody reads of it, and nothing else.
+
+A pod is some 10 KB of text and over 30 KB as Python objects; what is kept of it is a tenth. Jobs are kept whole, since
+a patch is made from them, but as compact text that is read again for each look.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias, cast
+
+from holdfast.fallback.api.kinds import Kind
+from holdfast.fallback.api.reading import mapping, metadata_of, sequence, text
+from holdfast.fallback.jobs.kinds import job_of_child
+from holdfast.fallback.jobs.writes import ANSWERED
+from holdfast.fallback.policy.parser import parse_policy
+from holdfast.fallback.policy.policy import NoPolicy, Policy
+from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, HELD_FOR, POOL
+
+Fields: TypeAlias = Mapping[str, "Fields | None"]
+"""Which fields of an object are kept; None for a field that is kept as it is. Applies to each element of a list."""
+
+_OWNERS: Final[Fields] = {"apiVersion": None, "kind": None, "name": None, "uid": None, "controller": None}
+_METADATA: Final[Fields] = {
+    "name": None,
+    "namespace": None,
+    "uid": None,
+    "creationTimestamp": None,
+    "deletionTimestamp": None,
+    "deletionGracePeriodSeconds": None,
+    "ownerReferences": _OWNERS,
+}
+# What tells whose a pod is, and which part of its job. A JobSet's pod bears some fifteen labels.
+_POD_LABELS: Final[Fields] = dict.fromkeys(
+    (
+        "jobset.sigs.k8s.io/jobset-name",
+        "jobset.sigs.k8s.io/jobset-uid",
+        "jobset.sigs.k8s.io/replicatedjob-name",
+        "ray.io/cluster",
+        "ray.io/node-type",
+        "ray.io/group",
+        "batch.kubernetes.io/job-name",
+        HELD_FOR,
+        POOL,
+    )
+)
+_NODE_LABELS: Final[Fields] = dict.fromkeys(("karpenter.sh/nodepool", HELD_FOR, POOL))
+_CONDITIONS: Final[Fields] = {
+    "type": None,
+    "status": None,
+    "reason": None,
+    "message": None,
+    "lastTransitionTime": None,
+}
+_TEMPLATE: Final[Fields] = {"spec": {"nodeSelector": None, "tolerations": None}}
+
+POD_FIELDS: Final[Fields] = {
+    "metadata": {**_METADATA, "labels": _POD_LABELS, "annotations": {ANSWERED: None}},
+    "spec": {"nodeName": None, "nodeSelector": {POOL: None}},
+    "status": {
+        "phase": None,
+        "reason": None,
+        "conditions": _CONDITIONS,
+        "containerStatuses": {"state": {"terminated": {"exitCode": None, "finishedAt": None}}},
+    },
+}
+NODE_FIELDS: Final[Fields] = {
+    "metadata": {**_METADATA, "labels": _NODE_LABELS},
+    "spec": {"taints": None},
+    "status": {"conditions": _CONDITIONS},
+}
+CLAIM_FIELDS: Final[Fields] = {
+    "metadata": _METADATA,
+    "status": {"nodeName": None},
+}
+NODE_POOL_FIELDS: Final[Fields] = {
+    "metadata": {"name": None},
+    "spec": {"limits": None, "template": {"metadata": {"labels": None}}},
+}
+CHILD_FIELDS: Final[Fields] = {
+    "metadata": {
+        **_METADATA,
+        "resourceVersion": None,
+        "labels": {"jobset.sigs.k8s.io/replicatedjob-name": None},
+    },
+    "spec": {"suspend": None, "completions": None, "template": _TEMPLATE},
+    "status": {"succeeded": None, "conditions": _CONDITIONS},
+}
+WORKLOAD_FIELDS: Final[Fields] = {"metadata": {"name": None, "namespace": None, "ownerReferences": _OWNERS}}
+
+# Nobody reads them, and they change with every heartbeat or are as long as the object.
+_DROPPED_ANNOTATIONS: Final = frozenset({"kubectl.kubernetes.io/last-applied-configuration"})
+# A kubelet writes five conditions; one is about whether it is there.
+_NODE_CONDITIONS: Final = frozenset({"Ready"})
+
+
+def reduced(value: JsonValue, fields: Fields) -> JsonValue:
+    """Return what `fields` names of a value; what is absent stays absent."""
+    if isinstance(value, Mapping):
+        found: dict[str, JsonValue] = {}
+        for name, within in fields.items():
+            if name in value:
+                found[name] = value[name] if within is None else reduced(value[name], within)
+        return found
+    return [reduced(each, fields) for each in sequence(value)] if isinstance(value, list) else value
+
+
+def kept_pod(pod: Json) -> Json:
+    """Return what is kept of a pod."""
+    return mapping(reduced(pod, POD_FIELDS))
+
+
+def kept_node(node: Json) -> Json:
+    """Return what is kept of a node: nothing that changes with a heartbeat."""
+    found = mapping(reduced(node, NODE_FIELDS))
+    status = mapping(found.get("status"))
+    ready = [
+        each for each in sequence(status.get("conditions")) if mapping(each).get("type") in _NODE_CONDITIONS
+    ]
+    return {**found, "status": {"conditions": ready}}
+
+
+def kept_claim(claim: Json) -> Json:
+    """Return what is kept of a NodeClaim."""
+    return mapping(reduced(claim, CLAIM_FIELDS))
+
+
+def kept_node_pool(node_pool: Json) -> Json:
+    """Return what is kept of a NodePool."""
+    return mapping(reduced(node_pool, NODE_POOL_FIELDS))
+
+
+def kept_child(kind: Kind) -> "Callable[[Json], Json | None]":
+    """Return what is kept of a Job or RayCluster, as a function: nothing of one that no job of ours owns.
+
+    Lists leave out which kind their objects are.
+    """
+
+    def kept(child: Json) -> "Json | None":
+        if job_of_child(child) is None:
+            return None
+        return {"apiVersion": kind.api_version, "kind": kind.name, **mapping(reduced(child, CHILD_FIELDS))}
+
+    return kept
+
+
+def kept_workload(workload: Json) -> Json:
+    """Return what is kept of a Kueue Workload."""
+    return mapping(reduced(workload, WORKLOAD_FIELDS))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KeptPolicy:
+    """A FallbackPolicy: which one it is, what it says, and what was last reported in it."""
+
+    uid: str
+    generation: int
+    policy: Policy | NoPolicy
+    status: Json
+
+
+def kept_policy(policy: Json) -> KeptPolicy:
+    """Return what is kept of a FallbackPolicy."""
+    metadata = metadata_of(policy)
+    generation = metadata.get("generation")
+    return KeptPolicy(
+        uid=text(metadata.get("uid")),
+        generation=generation if isinstance(generation, int) else 0,
+        policy=parse_policy(policy),
+        status=mapping(policy.get("status")),
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KeptJob:
+    """A JobSet or RayJob: what it is found by, and all of it as text."""
+
+    uid: str
+    follows: bool
+    content: bytes
+
+    def read(self) -> Json:
+        """Return the object."""
+        return cast("Json", json.loads(self.content))
+
+
+def kept_job(job: Json) -> KeptJob:
+    """Return what is kept of a job: everything but who wrote which field."""
+    metadata = metadata_of(job)
+    annotations = {
+        name: value
+        for name, value in mapping(metadata.get("annotations")).items()
+        if name not in _DROPPED_ANNOTATIONS
+    }
+    rest = {name: value for name, value in metadata.items() if name != "managedFields"}
+    whole = {**job, "metadata": {**rest, "annotations": annotations}}
+    return KeptJob(
+        uid=text(metadata.get("uid")),
+        follows=mapping(metadata.get("labels")).get(FOLLOWS) == FOLLOWS_VALUE,
+        content=json.dumps(whole, separators=(",", ":")).encode(),
+    )

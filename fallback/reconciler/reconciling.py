@@ -1,0 +1,139 @@
+"""Looks at a job, decides, acts, and says what was done; and does it again when anything stands in the way."""
+
+import logging
+import time
+from collections.abc import Callable
+
+from holdfast.fallback.api.errors import ApiError, Deposed, Unreachable
+from holdfast.fallback.api.reading import metadata_of, text
+from holdfast.fallback.jobs.snapshot import JobKey
+from holdfast.fallback.reconciler.acting import Actor, JobChanged, StillThere
+from holdfast.fallback.reconciler.metrics import Metrics
+from holdfast.fallback.reconciler.observing import Look, Observer
+from holdfast.fallback.reconciler.reporting import Reporter
+from holdfast.fallback.reconciler.roster import Roster
+from holdfast.fallback.reconciler.work_queue import WorkQueue
+from holdfast.fallback.state_machine.decide import Decision, decide
+from holdfast.fallback.state_machine.report import Report
+
+_log = logging.getLogger(__name__)
+
+
+class Reconciler:
+    """Brings one job at a time to where its ladder wants it.
+
+    A replica that does not lead (`leads`) looks all the same, and writes nothing: what it remembers of pods that are
+    gone is there when it has to lead.
+    """
+
+    def __init__(
+        self,
+        queue: WorkQueue[JobKey],
+        observer: Observer,
+        actor: Actor,
+        reporter: Reporter,
+        roster: Roster,
+        metrics: Metrics,
+        *,
+        leads: Callable[[], bool],
+    ) -> None:
+        self._queue = queue
+        self._observer = observer
+        self._actor = actor
+        self._reporter = reporter
+        self._roster = roster
+        self._metrics = metrics
+        self._leads = leads
+        self._refused_versions: dict[JobKey, str] = {}
+
+    async def work(self) -> None:
+        """Take jobs from the queue until cancelled."""
+        while True:
+            key = await self._queue.get()
+            try:
+                await self.reconcile(key)
+            finally:
+                self._queue.done(key)
+
+    async def reconcile(self, key: JobKey) -> None:
+        """Look at one job and do what follows. Raises nothing: what fails is tried again later."""
+        try:
+            await self._reconcile(key)
+        except Exception:  # noqa: BLE001  # one job that we cannot make sense of must not take the others down
+            _log.exception("looking at a job failed", extra={"job": "/".join(key)})
+            self._metrics.failures.inc()
+            self._queue.retry(key)
+
+    async def _reconcile(self, key: JobKey) -> None:
+        began = time.perf_counter()
+        look = self._observer.look(key)
+        if look is None:
+            self._forget(key)
+            return
+        if not self._leads():
+            return
+        if self._refused_versions.get(key) == _version(look):
+            # The server has a later one, which the watch is about to show: until then every write is refused.
+            self._queue.retry(key)
+            return
+        decision = decide(look.state, look.seen, look.policy)
+        self._metrics.looks.observe(time.perf_counter() - began)
+        if not await self._act(look, decision):
+            return
+        self._refused_versions.pop(key, None)
+        self._observer.settle(look)
+        self._queue.succeed(key)
+        self._queue.add_at(key, decision.wake_at)
+        self._reporter.say(key, look.seen.uid, decision.reports)
+        self._reporter.count(key, look.state, decision.state, look.seen)
+        self._roster.set(key, decision.state)
+
+    async def _act(self, look: Look, decision: Decision) -> bool:
+        """Carry a decision out; returns whether all of it was."""
+        key = look.key
+        try:
+            await self._actor.act(look, decision.actions)
+        except Deposed:
+            self._metrics.refusals.labels("deposed").inc()
+        except StillThere as error:
+            _log.info("not resumed yet: %s", error, extra={"job": "/".join(key)})
+            self._metrics.refusals.labels("pods left").inc()
+            self._queue.retry(key)
+        except Unreachable as error:
+            _log.warning("%s", error, extra={"job": "/".join(key)})
+            self._metrics.refusals.labels("unreachable").inc()
+            self._queue.retry(key)
+        except ApiError as error:
+            self._refused(look, error)
+        else:
+            return True
+        return False
+
+    def _refused(self, look: Look, error: ApiError) -> None:
+        key = look.key
+        self._metrics.refusals.labels(str(error.status)).inc()
+        self._queue.retry(key, error.retry_after_seconds)
+        if isinstance(error, JobChanged):
+            self._refused_versions[key] = _version(look)
+            return
+        # A conflict about a node or a child Job: nothing more may ever be seen of the job itself.
+        if error.is_conflict or error.is_missing or error.is_overload:
+            _log.info("%s", error, extra={"job": "/".join(key), "status": error.status})
+            return
+        report = Report(
+            reason="Refused",
+            message=f"The API server refuses what the ladder wants to do, which is tried again: {error}",
+            is_warning=True,
+        )
+        self._reporter.complain(key, look.seen.uid, report)
+
+    def _forget(self, key: JobKey) -> None:
+        self._refused_versions.pop(key, None)
+        self._observer.forget(key)
+        self._reporter.forget(key)
+        self._roster.set(key, None)
+        self._queue.forget(key)
+
+
+def _version(look: Look) -> str:
+    return text(metadata_of(look.job).get("resourceVersion"))

@@ -1,0 +1,103 @@
+"""What the controller is told on its command line."""
+
+import argparse
+import os
+import secrets
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from holdfast.fallback.api.access import SERVICE_ACCOUNT, Access, from_kubeconfig, in_cluster
+from holdfast.scheduling.holding import CONTROLLER_NAMESPACE, LEASE
+
+PLACEHOLDER_IMAGE: Final = "registry.k8s.io/pause:3.10.1"
+
+_LEVELS: Final = ("debug", "info", "warning", "error")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What a process of the controller is started with.
+
+    `kubeconfig` None: the pod's own service account. `namespace` holds the Lease `lease`; `identity` tells this
+    process from every other one that ever stood for it. `address`, `port`: where metrics and health are served; port
+    0 for a free one. `workers`: how many jobs are looked at side by side. `placeholder_image`: what holds capacity.
+    """
+
+    kubeconfig: Path | None
+    namespace: str
+    lease: str
+    identity: str
+    address: str
+    port: int
+    workers: int
+    log_level: str
+    placeholder_image: str
+
+    def access(self) -> Access:
+        """Return how the API server is reached. Raises ConfigError where that cannot be told."""
+        if self.kubeconfig is not None:
+            return from_kubeconfig(self.kubeconfig)
+        return in_cluster(os.environ)
+
+
+def parse_settings(
+    arguments: Sequence[str], variables: Mapping[str, str], *, account: Path = SERVICE_ACCOUNT
+) -> Settings:
+    """Read the command line. Ends the process, with what is allowed, where it is wrong."""
+    parser = argparse.ArgumentParser(
+        prog="python -m holdfast.fallback",
+        description="Moves JobSets and RayJobs down their ladder, and back up.",
+    )
+    parser.add_argument(
+        "--kubeconfig",
+        type=Path,
+        default=Path(variables["KUBECONFIG"]) if variables.get("KUBECONFIG") else None,
+        help="how to reach the API server; default: $KUBECONFIG, else the pod's own service account",
+    )
+    parser.add_argument(
+        "--namespace", default=_own_namespace(account), help="namespace of the Lease (default: the pod's own)"
+    )
+    parser.add_argument("--lease", default=LEASE, help="name of the Lease (default: %(default)s)")
+    parser.add_argument("--address", default="0.0.0.0", help="where to serve (default: %(default)s)")  # noqa: S104 - probes and scrapes come from outside the pod
+    parser.add_argument("--port", type=_port, default=8080, help="port of metrics and health (default: 8080)")
+    parser.add_argument("--workers", type=_positive, default=16, help="jobs looked at side by side")
+    parser.add_argument("--log-level", choices=_LEVELS, default="info")
+    parser.add_argument(
+        "--placeholder-image",
+        default=PLACEHOLDER_IMAGE,
+        help="what holds capacity for a job on its way up: any image that does nothing (default: %(default)s)",
+    )
+    given = parser.parse_args(arguments)
+    return Settings(
+        kubeconfig=given.kubeconfig,
+        namespace=given.namespace,
+        lease=given.lease,
+        identity=f"{socket.gethostname()}_{secrets.token_hex(4)}",
+        address=given.address,
+        port=given.port,
+        workers=given.workers,
+        log_level=given.log_level,
+        placeholder_image=given.placeholder_image,
+    )
+
+
+def _own_namespace(account: Path) -> str:
+    file = account / "namespace"
+    return file.read_text(encoding="utf-8").strip() if file.is_file() else CONTROLLER_NAMESPACE
+
+
+def _port(given: str) -> int:
+    return _number(given, 0, 65535)
+
+
+def _positive(given: str) -> int:
+    return _number(given, 1, 256)
+
+
+def _number(given: str, least: int, most: int) -> int:
+    if not given.isdecimal() or not least <= int(given) <= most:
+        raise argparse.ArgumentTypeError(f"{given} is not a whole number from {least} to {most}")
+    return int(given)

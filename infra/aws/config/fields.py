@@ -1,0 +1,90 @@
+"""Types of single AWS values: an account, a principal, zones, ids."""
+
+import re
+from typing import TYPE_CHECKING, Annotated, Final, cast
+
+from pydantic import AfterValidator, BeforeValidator, PlainValidator
+
+from holdfast.components.network.cidrs import FEWEST_ZONES, MOST_ZONES
+from holdfast.infra.config.fields import refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+ACCOUNT_ALLOWED: Final = "the 12 digits of an AWS account, in quotes"
+PRINCIPAL_ALLOWED: Final = "the ARN of an IAM role or user, such as arn:aws:iam::123456789012:role/platform"
+ZONES_ALLOWED: Final = f"a number of zones, {FEWEST_ZONES} to {MOST_ZONES}, or a list of as many zones"
+
+_ACCOUNT_DIGITS: Final = 12
+_SESSION: Final = re.compile(r"arn:(aws[a-z-]*):sts::([0-9]{12}):assumed-role/([^/]+)/.+", re.ASCII)
+_PRINCIPAL: Final = re.compile(
+    r"arn:(aws|aws-cn|aws-us-gov):iam::[0-9]{12}:(role|user)/([\x21-\x7e]+/)*[\w+=,.@-]{1,64}", re.ASCII
+)
+_ZONE: Final = re.compile(r"[a-z]{2,3}(-[a-z]+)+-[0-9]+[a-z]", re.ASCII)
+
+
+def _account(value: object) -> object:
+    # YAML reads an unquoted account as a number, and one that starts with 0 as another number than is written.
+    if isinstance(value, int) and not isinstance(value, bool) and len(str(value)) == _ACCOUNT_DIGITS:
+        raise refusal(f'Put it in quotes: "{value}".')
+    if not isinstance(value, str) or not re.fullmatch(r"[0-9]{12}", value, re.ASCII):
+        raise refusal(
+            "Write what `aws sts get-caller-identity --query Account` prints, with the quotes around it."
+        )
+    return value
+
+
+def _principal(text: str) -> str:
+    session = _SESSION.fullmatch(text)
+    if session:
+        partition, account, role = session.groups()
+        raise refusal(f"Write the role behind the session: arn:{partition}:iam::{account}:role/{role}.")
+    if text.endswith(":root"):
+        raise refusal("Write a role or a user: a whole account cannot be given access to a cluster.")
+    if not _PRINCIPAL.fullmatch(text):
+        raise refusal("Write, for example, arn:aws:iam::123456789012:role/platform.")
+    return text
+
+
+def _zone(text: str) -> str:
+    if not _ZONE.fullmatch(text):
+        raise refusal("Write a region and the letter of one of its zones, such as us-east-1a.")
+    return text
+
+
+def _zones(value: object) -> int | tuple[str, ...]:
+    if isinstance(value, int) and not isinstance(value, bool) and FEWEST_ZONES <= value <= MOST_ZONES:
+        return value
+    if isinstance(value, int) or not isinstance(value, list | tuple):
+        raise refusal("Write, for example, `zones: 3` or `zones: [us-east-1a, us-east-1b]`.")
+    named = cast("Sequence[object]", value)
+    zones = tuple(_zone(zone) if isinstance(zone, str) else _no_text() for zone in named)
+    if len(set(zones)) != len(zones) or not FEWEST_ZONES <= len(zones) <= MOST_ZONES:
+        raise refusal(f"Name {FEWEST_ZONES} to {MOST_ZONES} zones, each once: EKS wants two or more.")
+    return zones
+
+
+def _no_text() -> str:
+    raise refusal("Write zones as texts, such as us-east-1a.")
+
+
+def _vpc_id(text: str) -> str:
+    return _id(text, "vpc", "aws ec2 describe-vpcs --query Vpcs[].VpcId")
+
+
+def _subnet_id(text: str) -> str:
+    return _id(text, "subnet", "aws ec2 describe-subnets --query Subnets[].SubnetId")
+
+
+def _id(text: str, prefix: str, command: str) -> str:
+    if not re.fullmatch(rf"{prefix}-([0-9a-f]{{8}}|[0-9a-f]{{17}})", text, re.ASCII):
+        raise refusal(f"Write one of those which `{command}` prints.")
+    return text
+
+
+AccountId = Annotated[str, BeforeValidator(_account)]
+PrincipalArn = Annotated[str, AfterValidator(_principal)]
+Zone = Annotated[str, AfterValidator(_zone)]
+Zones = Annotated[int | tuple[str, ...], PlainValidator(_zones)]
+VpcId = Annotated[str, AfterValidator(_vpc_id)]
+SubnetId = Annotated[str, AfterValidator(_subnet_id)]

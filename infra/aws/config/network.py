@@ -1,0 +1,74 @@
+"""Where an AWS stack's nodes are: in a network made for it, or in one that is brought."""
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Annotated, ClassVar, TypeAlias
+
+from pydantic import Field, Tag
+
+from holdfast.infra.aws.config.fields import ZONES_ALLOWED, SubnetId, VpcId, Zones
+from holdfast.infra.config.addresses import CIDR_ALLOWED
+from holdfast.infra.config.section import Section
+from holdfast.infra.config.variants import told_by
+
+_NOT_OF_A_BROUGHT_NETWORK = (
+    "Leave it out: a network that is brought has its own; without vpcId and privateSubnetIds one is made."
+)
+
+
+class Nat(StrEnum):
+    """How many NAT gateways lead to the internet."""
+
+    SINGLE = "single"
+    PER_ZONE = "per-zone"
+
+
+class NetworkSection(Section):
+    """What both kinds of network are asked."""
+
+    isolated: bool = Field(
+        default=False,
+        description="true for a network without a way to the internet, false for one with",
+        examples=["true"],
+    )
+
+
+class MadeNetwork(NetworkSection):
+    """A VPC of the stack's own."""
+
+    # What a VPC can have for its range is known where it is divided: components/network/cidrs.py.
+    cidr: str = Field(default="10.40.0.0/16", description=CIDR_ALLOWED, examples=["10.40.0.0/16"])
+    zones: Zones = Field(default=3, description=ZONES_ALLOWED, examples=["3"])
+    nat: Nat | None = Field(
+        default=None, description="single or per-zone, one of the two", examples=["single"]
+    )
+
+    def zone_names(self, available: Sequence[str]) -> tuple[str, ...]:
+        """The zones to use of those that the account has, in their order; fewer than asked for where it has fewer."""
+        return tuple(available[: self.zones]) if isinstance(self.zones, int) else self.zones
+
+
+class BroughtNetwork(NetworkSection):
+    """A VPC that is there already. Nothing in it is changed or tagged."""
+
+    mends: ClassVar[Mapping[str, str]] = dict.fromkeys(("cidr", "zones", "nat"), _NOT_OF_A_BROUGHT_NETWORK)
+
+    vpc_id: VpcId = Field(description="the id of a VPC", examples=["vpc-0123456789abcdef0"])
+    private_subnet_ids: tuple[SubnetId, ...] = Field(
+        min_length=2,
+        description="a list of two subnets or more, in two zones or more",
+        examples=["[subnet-0123456789abcdef0, subnet-0123456789abcdef1]"],
+    )
+
+
+def variant_of(value: object) -> type[MadeNetwork] | type[BroughtNetwork]:
+    """The model that a value is meant for: whoever names a VPC or subnets brings them."""
+    brought = isinstance(value, Mapping) and ("vpcId" in value or "privateSubnetIds" in value)
+    return BroughtNetwork if brought else MadeNetwork
+
+
+Network: TypeAlias = Annotated[
+    Annotated[MadeNetwork, Tag(MadeNetwork.__name__)]
+    | Annotated[BroughtNetwork, Tag(BroughtNetwork.__name__)],
+    told_by(variant_of),
+]

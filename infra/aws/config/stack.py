@@ -1,0 +1,102 @@
+"""The whole configuration of an AWS stack."""
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from holdfast.infra.aws.config.cluster import AwsCluster
+from holdfast.infra.aws.config.fields import ACCOUNT_ALLOWED, AccountId
+from holdfast.infra.aws.config.network import MadeNetwork, Network
+from holdfast.infra.aws.config.pool import AwsPool
+from holdfast.infra.aws.config.regions import partition_of
+from holdfast.infra.config.cloud_document import CloudDocument
+from holdfast.infra.config.section import Section
+from holdfast.scheduling.machines import Architecture, Machine, machine_catalogue
+from holdfast.scheduling.pools import Pool
+
+
+class AwsCheckpoints(Section):
+    """Where training keeps its checkpoints: an S3 bucket."""
+
+    mends: ClassVar[Mapping[str, str]] = {
+        "bucket": "Leave it out: the bucket is made with the stack, under a name of its own.",
+        "directory": "Leave it out: on AWS checkpoints are objects in a bucket.",
+    }
+
+    retain_days: int = Field(
+        default=30,
+        ge=1,
+        le=3650,
+        description="a whole number of days, 1 to 3650, for which what was overwritten or deleted is kept",
+        examples=["30"],
+    )
+    kms: bool = Field(
+        default=True,
+        description="true to encrypt with a key of the stack's own, false with S3's",
+        examples=["true"],
+    )
+
+
+class AwsDocument(CloudDocument):
+    """What stands under holdfast:platform."""
+
+    mends: ClassVar[Mapping[str, str]] = {
+        "region": "Write it as aws:region, beside holdfast:platform: the AWS provider reads it there.",
+        "zones": "Write it under network.",
+        "resourcePools": "Write pools; `python -m holdfast.infra.determined FILE` turns Determined's list into it.",
+    }
+
+    cloud: Literal["aws"] = Field(description="aws", examples=["aws"])
+    account: AccountId | None = Field(default=None, description=ACCOUNT_ALLOWED, examples=['"123456789012"'])
+    cluster: AwsCluster = Field(
+        default_factory=AwsCluster,
+        description="a mapping of version, publicAccessCidrs, admins, systemNodes and what else there is",
+        examples=["{publicAccessCidrs: [203.0.113.0/24]}"],
+    )
+    network: Network = Field(
+        default_factory=MadeNetwork,
+        description="a mapping of cidr, zones and nat, or of vpcId and privateSubnetIds",
+        examples=["{cidr: 10.40.0.0/16, zones: 3}"],
+    )
+    pools: tuple[AwsPool, ...] = Field(
+        description="a list of pools, exactly one of them with default: true",
+        examples=[
+            "[{name: cpu, capacity: on-demand, instanceTypes: [m7i.xlarge], maxNodes: 20, default: true}]"
+        ],
+    )
+    checkpoints: AwsCheckpoints = Field(
+        default_factory=AwsCheckpoints,
+        description="a mapping of retainDays and kms",
+        examples=["{retainDays: 30}"],
+    )
+
+
+class AwsPlatform(AwsDocument):
+    """An AWS stack: its document, and the region that stands beside it."""
+
+    region: str
+
+    @property
+    def partition(self) -> str:
+        """The partition of the region: `aws`, `aws-cn` or `aws-us-gov`."""
+        return partition_of(self.region)
+
+    @property
+    def has_efa(self) -> bool:
+        """Whether any pool's machines speak through Elastic Fabric Adapters."""
+        return any(pool.efa for pool in self.pools)
+
+    def scheduling_pools(self) -> tuple[Pool, ...]:
+        """The pools as the rules know them, in their order."""
+        return tuple(pool.as_pool(self.region) for pool in self.pools)
+
+    @property
+    def system_architecture(self) -> Architecture:
+        """The one architecture of the system nodes."""
+        return self.system_machines()[0].arch
+
+    def system_machines(self) -> tuple[Machine, ...]:
+        """The machine types of the system nodes."""
+        catalogue = machine_catalogue("aws")
+        return tuple(catalogue[name] for name in self.cluster.system_nodes.instance_types)

@@ -1,0 +1,192 @@
+"""What an account's answers mean for a stack: what cannot work, and what may not. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from holdfast.infra.aws.config.network import MadeNetwork
+from holdfast.infra.aws.preflight.needs import needs
+from holdfast.infra.config.problems import shown
+from holdfast.infra.config.reading import PLATFORM
+from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.machines import zones_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from holdfast.infra.aws.config.pool import AwsPool
+    from holdfast.infra.aws.config.stack import AwsPlatform
+    from holdfast.infra.aws.preflight.facts import Account
+    from holdfast.infra.aws.preflight.needs import Need
+    from holdfast.infra.aws.preflight.quotas import Quota
+
+
+def refusals(platform: AwsPlatform, account: Account) -> Iterator[Problem]:
+    """What cannot work in this account: nothing should be made before it is mended."""
+    if platform.account is not None and platform.account != account.id:
+        yield Problem(
+            field=f"{PLATFORM}.account",
+            value=f"{shown(platform.account)}, while the credentials are those of {shown(account.id)}",
+            allowed="the account in which the stack is to be",
+            mend=f"Log in to {platform.account}, or write {shown(account.id)} if that is the one.",
+        )
+        # Whatever else this account lacks, another one was meant.
+        return
+    yield from _zone_refusals(platform, account)
+    for index, pool in enumerate(platform.pools):
+        yield from _pool_refusals(platform, pool, account, f"{PLATFORM}.pools[{index}]")
+    for need in needs(platform):
+        if need.is_all and account.quotas.get(need.quota.code, need.smallest) < need.smallest:
+            yield _no_machine_fits(need, account, platform.region)
+
+
+def warnings(platform: AwsPlatform, account: Account) -> Iterator[str]:
+    """What works, and may be less than is hoped for: a line each."""
+    yield from _quota_warnings(platform, account)
+    for pool in platform.pools:
+        bought = account.bought.get(pool.capacity)
+        missing = [
+            m.name for m in pool.machines(platform.region) if bought is not None and m.name not in bought
+        ]
+        if missing:
+            yield (
+                f"pool {pool.name}: this account cannot buy {', '.join(missing)} {_how(pool)}; "
+                "the pool does without."
+            )
+    for admin in platform.cluster.admins:
+        if is_acting(admin, account.caller):
+            yield (
+                f"{admin} makes the cluster and is its administrator by that: EKS refuses a second access entry for "
+                f"it. Leave it out of {PLATFORM}.cluster.admins, unless another principal made the cluster."
+            )
+    if account.unanswered:
+        yield f"the account did not say, so it was not checked: {'; '.join(account.unanswered)}."
+
+
+def zones_of_network(
+    network: MadeNetwork, account: Account, region_zones: tuple[str, ...]
+) -> tuple[str, ...]:
+    """The zones that a network is made in; of `region_zones` where the account does not say its own."""
+    return network.zone_names(region_zones if account.zones is None else account.zones)
+
+
+def is_acting(principal: str, caller: str) -> bool:
+    """Whether a caller is a principal, or a session of a role; sessions are called by the role without its path."""
+    kind, _, name = principal.rpartition(":")[2].partition("/")
+    account = principal.split(":")[4]
+    session = f":sts::{account}:assumed-role/{name.rpartition('/')[2]}/"
+    return caller == principal or (kind == "role" and session in caller)
+
+
+def _zone_refusals(platform: AwsPlatform, account: Account) -> Iterator[Problem]:
+    network, zones = platform.network, account.zones
+    if zones is None or not isinstance(network, MadeNetwork):
+        return
+    has = f"{', '.join(zones)}: the zones of {platform.region} in which this account can have a cluster"
+    if isinstance(network.zones, int):
+        if len(zones) < network.zones:
+            yield Problem(
+                field=f"{PLATFORM}.network.zones",
+                value=str(network.zones),
+                allowed=f"up to {len(zones)}, as many as there are here: {', '.join(zones)}",
+                mend=f"Write `zones: {len(zones)}`, or another aws:region.",
+            )
+        return
+    for index, zone in enumerate(network.zones):
+        if zone not in zones:
+            yield Problem(
+                field=f"{PLATFORM}.network.zones[{index}]",
+                value=shown(zone),
+                allowed=has,
+                mend="Write another of them.",
+            )
+
+
+def _pool_refusals(platform: AwsPlatform, pool: AwsPool, account: Account, at: str) -> Iterator[Problem]:
+    names = [machine.name for machine in pool.machines(platform.region)]
+    zones = _zones_of_pool(platform, pool, account)
+    bought = account.bought.get(pool.capacity)
+    if bought is not None and not bought & set(names):
+        yield Problem(
+            field=f"{at}.capacity",
+            value=f"{pool.capacity.value}, while none of {', '.join(names)} can be bought so",
+            allowed="a way in which at least one machine of the pool can be bought",
+            mend="Write other machines, or the other capacity.",
+        )
+    yield from _zones_without_subnet(platform, pool, account, f"{at}.zones")
+    if account.offered is None or zones is None:
+        return
+    offered = account.offered
+    if not any(offered.get(name, frozenset()) & zones for name in names):
+        sellers = sorted({zone for name in names for zone in offered.get(name, ())})
+        yield Problem(
+            field=at,
+            value=f"a pool in {', '.join(sorted(zones))}, where none of {', '.join(names)} is sold",
+            allowed=f"zones that sell one of them: {', '.join(sellers) or 'there are none in this region'}",
+            mend="Write other zones for the network, or other machines.",
+        )
+
+
+def _zones_without_subnet(
+    platform: AwsPlatform, pool: AwsPool, account: Account, at: str
+) -> Iterator[Problem]:
+    """Zones of a pool that the network, of which only the number of zones is written, turns out not to be in."""
+    network = platform.network
+    if not isinstance(network, MadeNetwork) or not isinstance(network.zones, int):
+        return
+    zones = zones_of_network(network, account, zones_of(platform.region))
+    for index, zone in enumerate(pool.zones or ()):
+        if zone not in zones:
+            yield Problem(
+                field=f"{at}[{index}]",
+                value=shown(zone),
+                allowed=f"the zones of the network, which with zones: {network.zones} are {', '.join(zones)}",
+                mend="Write one of them, or name the zones of the network.",
+            )
+
+
+def _zones_of_pool(platform: AwsPlatform, pool: AwsPool, account: Account) -> frozenset[str] | None:
+    """The zones in which a pool's machines may be; None where that is not known."""
+    if pool.zones is not None:
+        return frozenset(pool.zones)
+    if not isinstance(platform.network, MadeNetwork):
+        return None
+    return frozenset(zones_of_network(platform.network, account, zones_of(platform.region)))
+
+
+def _no_machine_fits(need: Need, account: Account, region: str) -> Problem:
+    value = account.quotas[need.quota.code]
+    return Problem(
+        field=need.field,
+        value=f"machines of {need.smallest} vCPUs or more, while this account's quota "
+        f'"{need.quota.name}" ({need.quota.code}) is {value:g} vCPUs in {region}',
+        allowed="a quota that holds at least one of them: EC2 answers as if it were out of stock otherwise",
+        mend=f"Ask for more with `{_increase(need.quota, need.vcpus, region)}`, or leave the pool out until it is granted.",
+    )
+
+
+def _quota_warnings(platform: AwsPlatform, account: Account) -> Iterator[str]:
+    by_quota: dict[Quota, list[Need]] = defaultdict(list)
+    for need in needs(platform):
+        by_quota[need.quota].append(need)
+    for quota, wanted in by_quota.items():
+        total, value = sum(need.vcpus for need in wanted), account.quotas.get(quota.code)
+        if value is not None and value < total:
+            places = ", ".join(need.field.removeprefix(f"{PLATFORM}.") for need in wanted)
+            yield (
+                f'quota "{quota.name}" ({quota.code}) is {value:g} vCPUs in {platform.region}; {places} at their '
+                f"largest need {total}. Beyond it machines are not to be had, as if they were out of stock. "
+                f"`{_increase(quota, total, platform.region)}` asks for more."
+            )
+
+
+def _increase(quota: Quota, vcpus: int, region: str) -> str:
+    return (
+        f"aws service-quotas request-service-quota-increase --service-code ec2 --quota-code {quota.code} "
+        f"--desired-value {vcpus} --region {region}"
+    )
+
+
+def _how(pool: AwsPool) -> str:
+    return "on spot" if pool.capacity.value == "spot" else "on demand"

@@ -1,0 +1,92 @@
+"""Types of single Azure values: an id, a zone, a VM size, a resource's id."""
+
+import re
+from typing import TYPE_CHECKING, Annotated, Final, cast
+
+from pydantic import AfterValidator, BeforeValidator, PlainValidator
+
+from holdfast.infra.config.fields import refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+OBJECT_ID_ALLOWED: Final = "the object id of a group, a user or a service principal in Entra ID, a GUID"
+ZONE_ALLOWED: Final = "a zone: 1, 2 or 3"
+VM_SIZE_ALLOWED: Final = "one VM size, such as Standard_D4ds_v5"
+SUBNET_ALLOWED: Final = "the id of a subnet: /subscriptions/…/resourceGroups/…/providers/Microsoft.Network/virtualNetworks/…/subnets/…"
+DISK_ENCRYPTION_SET_ALLOWED: Final = (
+    "the id of a disk encryption set: /subscriptions/…/resourceGroups/…/providers/Microsoft.Compute/"
+    "diskEncryptionSets/…"
+)
+
+_ZONES: Final = ("1", "2", "3")
+_GUID: Final = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+_NAME: Final = r"[\w().-]{1,90}"
+_GROUP: Final = rf"/subscriptions/{_GUID}/resourceGroups/{_NAME}/providers"
+# Azure takes the fixed words of an id in any case, and answers in its own.
+_SUBNET: Final = re.compile(
+    rf"{_GROUP}/Microsoft\.Network/virtualNetworks/{_NAME}/subnets/{_NAME}", re.ASCII | re.IGNORECASE
+)
+_DISK_ENCRYPTION_SET: Final = re.compile(
+    rf"{_GROUP}/Microsoft\.Compute/diskEncryptionSets/{_NAME}", re.ASCII | re.IGNORECASE
+)
+
+
+def is_guid(text: str) -> bool:
+    """Whether a text is an id as Azure gives them to subscriptions, tenants and principals."""
+    return re.fullmatch(_GUID, text, re.ASCII) is not None
+
+
+def _object_id(text: str) -> str:
+    if not is_guid(text):
+        raise refusal(
+            "Write what `az ad group show --group NAME --query id`, `az ad user show --id NAME --query id` or "
+            "`az ad sp show --id APPLICATION --query id` prints."
+        )
+    return text.lower()
+
+
+def _zone(value: object) -> str:
+    text = str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
+    of_label = re.fullmatch(r"[a-z0-9]+-([1-3])", text, re.ASCII)
+    if of_label:
+        raise refusal(f"Write {of_label[1]}: a stack has one location.")
+    if text not in _ZONES:
+        raise refusal("Write the number of one of the location's zones, such as 1.")
+    return text
+
+
+def _vm_size(value: object) -> object:
+    if not isinstance(value, list | tuple):
+        return value
+    sizes = cast("Sequence[object]", value)
+    if len(sizes) == 1 and isinstance(sizes[0], str):
+        raise refusal(f'Write "{sizes[0]}", without the brackets.')
+    raise refusal(
+        "Write one of them: a scale set has one VM size. Where it is often sold out, add a pool for each size and a "
+        "tier for each pool; or write `scaling: nap` under cluster, whose pools take any of a list."
+    )
+
+
+def _subnet_id(text: str) -> str:
+    if not _SUBNET.fullmatch(text):
+        raise refusal(
+            "Write what `az network vnet subnet show --resource-group GROUP --vnet-name NETWORK --name SUBNET "
+            "--query id` prints."
+        )
+    return text
+
+
+def _disk_encryption_set(text: str) -> str:
+    if not _DISK_ENCRYPTION_SET.fullmatch(text):
+        raise refusal(
+            "Write what `az disk-encryption-set show --resource-group GROUP --name NAME --query id` prints."
+        )
+    return text
+
+
+ObjectId = Annotated[str, AfterValidator(_object_id)]
+Zone = Annotated[str, PlainValidator(_zone)]
+VmSize = Annotated[str, BeforeValidator(_vm_size)]
+SubnetId = Annotated[str, AfterValidator(_subnet_id)]
+DiskEncryptionSetId = Annotated[str, AfterValidator(_disk_encryption_set)]

@@ -1,0 +1,165 @@
+"""A pool on Azure: a NodePool of node auto-provisioning, or a scale set."""
+
+from collections.abc import Mapping
+from typing import ClassVar, Final
+
+from pydantic import Field
+
+from holdfast.infra.azure.config.fields import VM_SIZE_ALLOWED, ZONE_ALLOWED, VmSize, Zone
+from holdfast.infra.config.pool_section import PoolSection
+from holdfast.scheduling.labels import CapacityType
+from holdfast.scheduling.machines import Machine, machine_catalogue, select_vm_sizes
+from holdfast.scheduling.pools import Pool
+
+#: What AKS takes for "up to the on-demand price".
+NO_CAP: Final = -1.0
+
+_NO_CAP_UNDER_NAP: Final = (
+    "Leave it out: AKS's node auto-provisioning buys every spot machine with −1, up to the on-demand price, and has no "
+    "field for another. Who needs a cap writes `scaling: fixed` under cluster, whose spot pools take spotMaxPrice; "
+    "else a tier's procurementTimeout moves jobs on where spot cannot be had."
+)
+_ONE_SIZE: Final = (
+    "Write vmSize, one for a pool: a scale set has no more; `scaling: nap` under cluster has pools that take any of a "
+    "list."
+)
+_TAINTS_ARE_KNOWN: Final = "Leave it out: a pool's taints follow from its capacity and its GPUs."
+_FROM_NONE: Final = "Leave it out: a pool has the machines that its pods need, down to none."
+
+
+class AzurePoolSection(PoolSection):
+    """What both kinds of pool are asked."""
+
+    mends: ClassVar[Mapping[str, str]] = {
+        **PoolSection.mends,
+        "priority": "Write capacity: spot, or capacity: on-demand.",
+        "taint": _TAINTS_ARE_KNOWN,
+        "taints": _TAINTS_ARE_KNOWN,
+        "nodeTaints": _TAINTS_ARE_KNOWN,
+        "minNodes": _FROM_NONE,
+        "minCount": _FROM_NONE,
+        "maxCount": "Write maxNodes.",
+        "evictionPolicy": "Leave it out: a spot machine that is taken back is deleted; one that were kept would still "
+        "count against the quota.",
+        "volumeGiB": "Write diskGiB.",
+        "osDiskSizeGB": "Write diskGiB.",
+        "efa": "Leave it out: Elastic Fabric Adapters are Amazon's.",
+    }
+
+    zones: tuple[Zone, ...] = Field(
+        default=(), description=f"a list of items, each {ZONE_ALLOWED}", examples=["[1, 2, 3]"]
+    )
+    disk_gib: int = Field(
+        default=128,
+        alias="diskGiB",
+        ge=30,
+        le=2048,
+        description="a whole number of GiB, 30 to 2048",
+        examples=["128"],
+    )
+
+    def _as_pool(self, *, has_gpus: bool) -> Pool:
+        return Pool(
+            name=self.name,
+            capacity=self.capacity,
+            has_gpus=has_gpus,
+            max_nodes=self.max_nodes,
+            is_default=self.default,
+        )
+
+
+class NapPool(AzurePoolSection):
+    """Machines of one capacity type that node auto-provisioning buys: any of several VM sizes."""
+
+    mends: ClassVar[Mapping[str, str]] = {
+        **AzurePoolSection.mends,
+        "vmSize": "Write vmSizes, a list; or `scaling: fixed` under cluster, for a scale set of one size.",
+        "instanceType": "Write vmSizes, a list.",
+        "instanceTypes": "Write vmSizes.",
+        "machineType": "Write vmSizes, a list.",
+        "sizes": "Write vcpus, beside families.",
+        "spotMaxPrice": _NO_CAP_UNDER_NAP,
+        "spot_max_price": _NO_CAP_UNDER_NAP,
+        "maxPrice": _NO_CAP_UNDER_NAP,
+    }
+
+    vm_sizes: tuple[str, ...] | None = Field(
+        default=None,
+        min_length=1,
+        description="a list of one VM size or more",
+        examples=["[Standard_D4ds_v5, Standard_D4ads_v5]"],
+    )
+    families: tuple[str, ...] | None = Field(
+        default=None,
+        min_length=1,
+        description="a list of one family or more, with vcpus beside it",
+        examples=["[Dds_v5, Dads_v5]"],
+    )
+    vcpus: tuple[int, ...] | None = Field(
+        default=None,
+        min_length=1,
+        description="a list of one number of vCPUs or more, with families beside it",
+        examples=["[4, 8]"],
+    )
+    roll_out: bool = Field(
+        default=False,
+        description="true while machines may be replaced by such as the configuration now says, else false",
+        examples=["true"],
+    )
+
+    def machines(self, location: str) -> tuple[Machine, ...]:
+        """The pool's VM sizes, as far as they are known.
+
+        Of those that are named by family, the ones that the location sells, and on a spot pool sells on spot.
+        """
+        catalogue = machine_catalogue("azure")
+        if self.vm_sizes is not None:
+            return tuple(catalogue[name] for name in self.vm_sizes if name in catalogue)
+        return tuple(
+            machine
+            for machine in select_vm_sizes(self.families or (), self.vcpus or (), location)
+            if machine.on_spot or self.capacity is not CapacityType.SPOT
+        )
+
+    def as_pool(self, location: str) -> Pool:
+        """The pool as the rules know it."""
+        return self._as_pool(has_gpus=any(machine.gpus for machine in self.machines(location)))
+
+
+class FixedPool(AzurePoolSection):
+    """Machines of one capacity type and one VM size in a scale set, which AKS's cluster autoscaler keeps."""
+
+    mends: ClassVar[Mapping[str, str]] = {
+        **AzurePoolSection.mends,
+        "instanceType": "Write vmSize.",
+        "machineType": "Write vmSize.",
+        "instanceTypes": _ONE_SIZE,
+        "vmSizes": _ONE_SIZE,
+        "families": _ONE_SIZE,
+        "vcpus": _ONE_SIZE,
+        "spot_max_price": "Write spotMaxPrice.",
+        "maxPrice": "Write spotMaxPrice.",
+        "rollOut": "Leave it out: a scale set's nodes are brought up to date by AKS, in the maintenance window.",
+    }
+
+    vm_size: VmSize = Field(description=VM_SIZE_ALLOWED, examples=["Standard_D4ds_v5"])
+    spot_max_price: float | None = Field(
+        default=None,
+        description="USD an hour for a spot machine, above 0 and with up to five decimals, or -1 for up to the "
+        "on-demand price",
+        examples=["1.5"],
+    )
+
+    @property
+    def price_cap(self) -> float:
+        """The most that a spot machine may cost, USD an hour; NO_CAP for up to the on-demand price."""
+        return NO_CAP if self.spot_max_price is None else self.spot_max_price
+
+    def machine(self) -> Machine | None:
+        """The pool's machine; None where it is not known."""
+        return machine_catalogue("azure").get(self.vm_size)
+
+    def as_pool(self) -> Pool:
+        """The pool as the rules know it."""
+        machine = self.machine()
+        return self._as_pool(has_gpus=machine is not None and machine.gpus > 0)

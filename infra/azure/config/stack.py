@@ -1,0 +1,129 @@
+"""The whole configuration of an Azure stack."""
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal, TypeAlias
+
+from pydantic import Field
+
+from holdfast.infra.azure.config.cluster import AzureCluster
+from holdfast.infra.azure.config.network import AzureNetwork, MadeAzureNetwork
+from holdfast.infra.azure.config.pool import FixedPool, NapPool
+from holdfast.infra.config.cloud_document import CloudDocument
+from holdfast.infra.config.section import Section
+from holdfast.scheduling.machines import Machine, machine_catalogue
+from holdfast.scheduling.pools import Pool
+
+
+class AzureCheckpoints(Section):
+    """Where training keeps its checkpoints: a storage account, with a container for each training namespace."""
+
+    mends: ClassVar[Mapping[str, str]] = {
+        "bucket": "Leave it out: the storage account is made with the stack, under a name of its own.",
+        "accountName": "Leave it out: the storage account is made with the stack, under a name of its own.",
+        "container": "Leave it out: each training namespace has one, under the namespace's name.",
+        "directory": "Leave it out: on Azure checkpoints are blobs in a container.",
+        "sku": "Write redundancy.",
+        "kms": "Leave it out: Azure encrypts, with keys of its own.",
+        "kmsKey": "Leave it out: Azure encrypts, with keys of its own.",
+    }
+
+    # Blob Storage keeps what was soft-deleted for a year at most.
+    retain_days: int = Field(
+        default=30,
+        ge=1,
+        le=365,
+        description="a whole number of days, 1 to 365, for which what was overwritten or deleted is kept",
+        examples=["30"],
+    )
+    redundancy: Literal["Standard_LRS", "Standard_ZRS"] = Field(
+        default="Standard_ZRS",
+        description="Standard_ZRS, copies in three zones, or Standard_LRS, copies in one place",
+        examples=["Standard_LRS"],
+    )
+
+
+class AzureDocument(CloudDocument):
+    """What stands under holdfast:platform, but for the pools."""
+
+    mends: ClassVar[Mapping[str, str]] = {
+        "location": "Write it as azure-native:location, beside holdfast:platform: the Azure provider reads it there.",
+        "region": "Write it as azure-native:location, beside holdfast:platform.",
+        "subscription": "Write it as azure-native:subscriptionId, beside holdfast:platform.",
+        "subscriptionId": "Write it as azure-native:subscriptionId, beside holdfast:platform.",
+        "tenantId": "Write it as azure-native:tenantId, beside holdfast:platform.",
+        "resourceGroup": "Leave it out: one is made with the stack, under a name of its own.",
+        "zones": "Write it under systemNodes, or in a pool.",
+        "scaling": "Write it under cluster.",
+        "access": "Write it under cluster.",
+        "resourcePools": "Write pools, each with its vmSizes.",
+    }
+
+    cloud: Literal["azure"] = Field(description="azure", examples=["azure"])
+    cluster: AzureCluster = Field(
+        description="a mapping of access, and of version, scaling, systemNodes and what else there is",
+        examples=["{access: {public: {cidrs: [203.0.113.0/24]}}}"],
+    )
+    network: AzureNetwork = Field(
+        default_factory=MadeAzureNetwork,
+        description="a mapping of cidr, podsCidr and servicesCidr, or of subnetId and how it leads out",
+        examples=["{cidr: 10.40.0.0/16}"],
+    )
+    checkpoints: AzureCheckpoints = Field(
+        default_factory=AzureCheckpoints,
+        description="a mapping of retainDays and redundancy",
+        examples=["{retainDays: 30}"],
+    )
+
+
+class NapDocument(AzureDocument):
+    """What stands under holdfast:platform, with pools of node auto-provisioning."""
+
+    pools: tuple[NapPool, ...] = Field(
+        description="a list of pools, exactly one of them with default: true",
+        examples=[
+            "[{name: cpu, capacity: on-demand, vmSizes: [Standard_D4ds_v5], maxNodes: 20, default: true}]"
+        ],
+    )
+
+
+class FixedDocument(AzureDocument):
+    """What stands under holdfast:platform, with a scale set for each pool."""
+
+    pools: tuple[FixedPool, ...] = Field(
+        description="a list of pools, exactly one of them with default: true",
+        examples=[
+            "[{name: cpu, capacity: on-demand, vmSize: Standard_D4ds_v5, maxNodes: 20, default: true}]"
+        ],
+    )
+
+
+class AzureStack(AzureDocument):
+    """What stands beside the document: location, subscription and tenant; the last two None where Azure is asked."""
+
+    location: str
+    subscription_id: str | None = None
+    tenant_id: str | None = None
+
+    @property
+    def system_machine(self) -> Machine:
+        """The machine type of the system nodes."""
+        return machine_catalogue("azure")[self.cluster.system_nodes.vm_size]
+
+
+class NapPlatform(NapDocument, AzureStack):
+    """An Azure stack on node auto-provisioning."""
+
+    def scheduling_pools(self) -> tuple[Pool, ...]:
+        """The pools as the rules know them, in their order."""
+        return tuple(pool.as_pool(self.location) for pool in self.pools)
+
+
+class FixedPlatform(FixedDocument, AzureStack):
+    """An Azure stack whose pools are scale sets."""
+
+    def scheduling_pools(self) -> tuple[Pool, ...]:
+        """The pools as the rules know them, in their order."""
+        return tuple(pool.as_pool() for pool in self.pools)
+
+
+AzurePlatform: TypeAlias = NapPlatform | FixedPlatform

@@ -1,0 +1,1 @@
+"""The configuration of a stack on Google Cloud, and its validation."""

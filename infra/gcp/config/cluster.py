@@ -1,0 +1,133 @@
+"""A GKE cluster's configuration: its version, who reaches it, when it is maintained, what its services run on."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import ClassVar
+
+from pydantic import Field
+
+from holdfast.infra import versions
+from holdfast.infra.config.addresses import CIDR_ALLOWED, Cidr
+from holdfast.infra.config.section import Section
+from holdfast.infra.gcp.config.fields import (
+    KEY_ALLOWED,
+    MACHINE_ALLOWED,
+    ZONE_ALLOWED,
+    KeyName,
+    MachineType,
+    Zone,
+)
+from holdfast.infra.gcp.config.maintenance import GcpMaintenance
+
+
+class Channel(StrEnum):
+    """GKE's release channels: how early a version comes, and how long it may stay."""
+
+    RAPID = "rapid"
+    REGULAR = "regular"
+    STABLE = "stable"
+    EXTENDED = "extended"
+
+
+class DnsEndpoint(Section):
+    """The API server under a name in Google's DNS: whoever reaches Google's APIs reaches it, and IAM decides."""
+
+    # GKE has no endpoint of this kind for a network alone: `false` closes it to everybody.
+    allow_external: bool = Field(
+        default=False,
+        description="true, which lets the whole internet reach the endpoint, with IAM alone to guard it",
+        examples=["true"],
+    )
+
+
+class GcpAccess(Section):
+    """From where the API server is reached: by name, or at an address. One of the two."""
+
+    mends: ClassVar[Mapping[str, str]] = {
+        "publicAccessCidrs": "Write authorizedNetworks.",
+        "privateAccessCidrs": "Write authorizedNetworks, with the blocks of your own networks.",
+    }
+
+    dns_endpoint: DnsEndpoint | None = Field(
+        default=None, description="a mapping of allowExternal", examples=["{allowExternal: true}"]
+    )
+    authorized_networks: tuple[Cidr, ...] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=100,
+        description=f"a list of 1 to 100 items, each {CIDR_ALLOWED}",
+        examples=["[203.0.113.0/24]"],
+    )
+
+
+class GcpSystemNodes(Section):
+    """The on-demand machines of the cluster's services, of operators and of Ray heads, beside all pools."""
+
+    machine_type: MachineType = Field(
+        default="e2-standard-4",
+        description=f"{MACHINE_ALLOWED}, without GPUs",
+        examples=["e2-standard-4"],
+    )
+    per_zone: int = Field(
+        default=1, ge=1, le=10, description="a whole number of nodes, 1 to 10", examples=["1"]
+    )
+    # What asks for nothing is let in here too, and a Ray head that finds no room would wait for ever.
+    spare_per_zone: int = Field(
+        default=2, ge=0, le=10, description="a whole number of nodes, 0 to 10", examples=["2"]
+    )
+
+
+class GcpCluster(Section):
+    """The control plane."""
+
+    mends: ClassVar[Mapping[str, str]] = {
+        "kubeconfig": "Leave it out: the program asks gke-gcloud-auth-plugin for a token whenever it needs one.",
+        "region": "Write it as gcp:region, beside holdfast:platform; write location for a cluster in one zone.",
+        "zone": "Write location.",
+        "publicAccessCidrs": "Write access: {authorizedNetworks: […]}.",
+        "privateAccessCidrs": "Write access: {authorizedNetworks: […]}.",
+        "admins": "Leave it out: IAM says who administers a cluster (roles/container.admin).",
+        "serviceCidr": "Write servicesCidr under network.",
+        "minMasterVersion": "Write version.",
+    }
+
+    version: str = Field(
+        default=versions.KUBERNETES,
+        description=f'a Kubernetes version in quotes, "{versions.KUBERNETES}" or later',
+        examples=[f'"{versions.KUBERNETES}"'],
+    )
+    channel: Channel = Field(
+        default=Channel.REGULAR,
+        description="rapid, regular, stable or extended, one of the four",
+        examples=["regular"],
+    )
+    location: str | None = Field(
+        default=None,
+        description="the stack's region, for a control plane in three zones, or one of its zones",
+        examples=["us-central1"],
+    )
+    zones: tuple[Zone, ...] | None = Field(
+        default=None,
+        min_length=1,
+        description=f"a list of one item or more, each {ZONE_ALLOWED}",
+        examples=["[us-central1-a, us-central1-b, us-central1-c]"],
+    )
+    maintenance: GcpMaintenance = Field(
+        default_factory=GcpMaintenance,
+        description="a mapping of window and exclusion",
+        examples=['{exclusion: {start: "2026-12-01"}}'],
+    )
+    access: GcpAccess = Field(
+        description="a mapping of dnsEndpoint or of authorizedNetworks",
+        examples=["{authorizedNetworks: [203.0.113.0/24]}"],
+    )
+    system_nodes: GcpSystemNodes = Field(
+        default_factory=GcpSystemNodes,
+        description="a mapping of machineType, perZone and sparePerZone",
+        examples=["{perZone: 1}"],
+    )
+    database_key: KeyName | None = Field(
+        default=None,
+        description=KEY_ALLOWED,
+        examples=["projects/my-project/locations/us-central1/keyRings/holdfast/cryptoKeys/gke"],
+    )

@@ -1,0 +1,62 @@
+"""Where a GCP stack's nodes are: in a network made for it, or in one that is brought."""
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, TypeAlias
+
+from pydantic import Field, Tag
+
+from holdfast.infra.config.addresses import CIDR_ALLOWED, Cidr
+from holdfast.infra.config.section import Section
+from holdfast.infra.config.variants import told_by
+from holdfast.infra.gcp.config.fields import (
+    NETWORK_ALLOWED,
+    RANGE_ALLOWED,
+    SUBNETWORK_ALLOWED,
+    NetworkName,
+    RangeName,
+    SubnetworkName,
+)
+
+_OF_A_BROUGHT_NETWORK = ("network", "subnetwork", "podsRange", "servicesRange")
+_OF_A_MADE_NETWORK = ("nodesCidr", "podsCidr", "servicesCidr")
+
+
+class MadeGcpNetwork(Section):
+    """A network of the stack's own: one subnetwork, with ranges for pods and Services."""
+
+    mends: ClassVar[Mapping[str, str]] = {
+        "cidr": "Write nodesCidr, podsCidr and servicesCidr.",
+        "zones": "Write it under cluster: a subnetwork is in all zones of its region.",
+        "nat": "Leave it out: Cloud NAT serves all zones of a region.",
+    }
+
+    nodes_cidr: Cidr = Field(default="10.40.0.0/20", description=CIDR_ALLOWED, examples=["10.40.0.0/20"])
+    pods_cidr: Cidr = Field(default="10.44.0.0/14", description=CIDR_ALLOWED, examples=["10.44.0.0/14"])
+    services_cidr: Cidr = Field(default="10.40.16.0/20", description=CIDR_ALLOWED, examples=["10.40.16.0/20"])
+
+
+class BroughtGcpNetwork(Section):
+    """A subnetwork that is there already. Nothing in it is changed."""
+
+    mends: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        _OF_A_MADE_NETWORK,
+        "Leave it out: a network that is brought has its own; without network and subnetwork one is made.",
+    )
+
+    network: NetworkName = Field(description=NETWORK_ALLOWED, examples=["shared"])
+    subnetwork: SubnetworkName = Field(description=SUBNETWORK_ALLOWED, examples=["training"])
+    pods_range: RangeName = Field(description=RANGE_ALLOWED, examples=["pods"])
+    services_range: RangeName = Field(description=RANGE_ALLOWED, examples=["services"])
+
+
+def variant_of(value: object) -> type[MadeGcpNetwork] | type[BroughtGcpNetwork]:
+    """The model that a value is meant for: whoever names a network, or anything in it, brings it."""
+    brought = isinstance(value, Mapping) and any(name in value for name in _OF_A_BROUGHT_NETWORK)
+    return BroughtGcpNetwork if brought else MadeGcpNetwork
+
+
+GcpNetworkSection: TypeAlias = Annotated[
+    Annotated[MadeGcpNetwork, Tag(MadeGcpNetwork.__name__)]
+    | Annotated[BroughtGcpNetwork, Tag(BroughtGcpNetwork.__name__)],
+    told_by(variant_of),
+]

@@ -1,0 +1,122 @@
+"""The whole configuration of a GCP stack."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from holdfast.infra.config.cloud_document import CloudDocument
+from holdfast.infra.config.section import Section
+from holdfast.infra.gcp.config.cluster import GcpCluster
+from holdfast.infra.gcp.config.fields import KEY_ALLOWED, KeyName
+from holdfast.infra.gcp.config.network import GcpNetworkSection, MadeGcpNetwork
+from holdfast.infra.gcp.config.pool import GcpPool
+from holdfast.scheduling.machines import Machine, machine_catalogue
+from holdfast.scheduling.pools import Pool
+
+
+class WayBack(StrEnum):
+    """What keeps a checkpoint that was overwritten or deleted."""
+
+    SOFT_DELETE = "soft-delete"
+    VERSIONING = "versioning"
+
+
+class GcpCheckpoints(Section):
+    """Where training keeps its checkpoints: a bucket of Cloud Storage, in the stack's region."""
+
+    mends: ClassVar[Mapping[str, str]] = {
+        "bucket": "Leave it out: the bucket is made with the stack, under a name of its own.",
+        "directory": "Leave it out: on GCP checkpoints are objects in a bucket.",
+        "location": "Leave it out: the bucket is in the stack's region, where reading it costs nothing.",
+        "kms": "Write kmsKey, the name of a key; without it Google's encrypt.",
+        "versioning": "Write wayBack: versioning.",
+        "softDelete": "Write wayBack: soft-delete.",
+    }
+
+    retain_days: int = Field(
+        default=30,
+        ge=1,
+        le=3650,
+        description="a whole number of days, 1 to 3650, for which what was overwritten or deleted is kept",
+        examples=["30"],
+    )
+    way_back: WayBack = Field(
+        default=WayBack.SOFT_DELETE,
+        description="soft-delete or versioning, one of the two",
+        examples=["soft-delete"],
+    )
+    hierarchical: bool = Field(
+        default=False,
+        description="true for real folders, which are renamed at once, false for names with slashes",
+        examples=["true"],
+    )
+    kms_key: KeyName | None = Field(
+        default=None,
+        description=KEY_ALLOWED,
+        examples=["projects/my-project/locations/us-central1/keyRings/holdfast/cryptoKeys/checkpoints"],
+    )
+
+
+class GcpDocument(CloudDocument):
+    """What stands under holdfast:platform."""
+
+    mends: ClassVar[Mapping[str, str]] = {
+        "project": "Write it as gcp:project, beside holdfast:platform: the GCP provider reads it there.",
+        "account": "Write gcp:project, beside holdfast:platform.",
+        "region": "Write it as gcp:region, beside holdfast:platform: the GCP provider reads it there.",
+        "zones": "Write it under cluster, or in a pool.",
+        "environment": "Leave it out: the identities of a stack's jobs have the stack's name in theirs.",
+        "resourcePools": "Write pools, each with its machineType.",
+    }
+
+    cloud: Literal["gcp"] = Field(description="gcp", examples=["gcp"])
+    cluster: GcpCluster = Field(
+        description="a mapping of access, and of version, channel, systemNodes and what else there is",
+        examples=["{access: {authorizedNetworks: [203.0.113.0/24]}}"],
+    )
+    network: GcpNetworkSection = Field(
+        default_factory=MadeGcpNetwork,
+        description="a mapping of nodesCidr, podsCidr and servicesCidr, or of network, subnetwork and their ranges",
+        examples=["{nodesCidr: 10.40.0.0/20, podsCidr: 10.44.0.0/14}"],
+    )
+    pools: tuple[GcpPool, ...] = Field(
+        description="a list of pools, exactly one of them with default: true",
+        examples=[
+            "[{name: cpu, capacity: on-demand, machineType: n2-standard-4, maxNodes: 20, default: true}]"
+        ],
+    )
+    checkpoints: GcpCheckpoints = Field(
+        default_factory=GcpCheckpoints,
+        description="a mapping of retainDays, wayBack, hierarchical and kmsKey",
+        examples=["{retainDays: 30}"],
+    )
+
+
+class GcpPlatform(GcpDocument):
+    """A GCP stack: its document, and the project and region that stand beside it."""
+
+    project: str
+    region: str
+
+    @property
+    def location(self) -> str:
+        """Where the control plane is: a region or a zone."""
+        return self.cluster.location or self.region
+
+    @property
+    def system_machine(self) -> Machine:
+        """The machine type of the system nodes."""
+        return machine_catalogue("gcp")[self.cluster.system_nodes.machine_type]
+
+    def classes(self) -> Mapping[str, tuple[Pool, ...]]:
+        """The pools of each ComputeClass by its name, in the order in which GKE tries them."""
+        names = dict.fromkeys(pool.compute_class for pool in self.pools if pool.compute_class is not None)
+        return {
+            name: tuple(pool.as_pool() for pool in self.pools if pool.compute_class == name) for name in names
+        }
+
+    def scheduling_pools(self) -> tuple[Pool, ...]:
+        """The pools as the rules know them, in their order."""
+        return tuple(pool.as_pool() for pool in self.pools)

@@ -1,0 +1,1 @@
+"""What makes a stack on this machine: its configuration and its composition root."""

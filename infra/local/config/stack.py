@@ -1,0 +1,111 @@
+"""The local platform's configuration: a control plane and simulated nodes on this machine."""
+
+from collections.abc import Mapping
+from typing import ClassVar, Final, Literal
+
+from pydantic import Field
+
+from holdfast.infra import versions
+from holdfast.infra.config.fallback import ControllerSection
+from holdfast.infra.config.fields import FilePath
+from holdfast.infra.config.karpenter_pool import KarpenterPoolSection
+from holdfast.infra.config.platform import MirrorSection, NamespaceSection
+from holdfast.infra.config.section import Section
+from holdfast.scheduling.machines import Machine, machine_catalogue
+from holdfast.scheduling.pools import Pool
+
+#: Where the instance types are listed, as a refusal names it.
+CATALOGUE: Final = "scheduling/machines/local.json"
+
+
+class LocalCluster(Section):
+    """The control plane and the nodes which its operators run on."""
+
+    version: str = Field(
+        default=versions.KUBERNETES,
+        description=f'the Kubernetes version in quotes, "{versions.KUBERNETES}"',
+        examples=[f'"{versions.KUBERNETES}"'],
+    )
+    kubeconfig: FilePath = Field(
+        default=".rehearsal/local/kubeconfig",
+        description="the path of a kubeconfig, from the project's folder",
+        examples=[".rehearsal/local/kubeconfig"],
+    )
+    system_nodes: int = Field(
+        default=1, ge=1, le=9, description="a whole number of nodes, 1 to 9", examples=["1"]
+    )
+
+
+class LocalPool(KarpenterPoolSection):
+    """Simulated nodes of one capacity type."""
+
+    instance_types: tuple[str, ...] = Field(
+        min_length=1,
+        description="a list of one instance type or more, from " + CATALOGUE,
+        examples=["[m7i.xlarge, m7a.xlarge]"],
+    )
+
+    def machines(self) -> tuple[Machine, ...]:
+        """The pool's machine types, as far as the catalogue has them."""
+        catalogue = machine_catalogue("local")
+        return tuple(catalogue[name] for name in self.instance_types if name in catalogue)
+
+    def as_pool(self) -> Pool:
+        """The pool as the rules know it."""
+        return Pool(
+            name=self.name,
+            capacity=self.capacity,
+            has_gpus=any(machine.gpus for machine in self.machines()),
+            max_nodes=self.max_nodes,
+            is_default=self.default,
+        )
+
+
+class LocalCheckpoints(Section):
+    """Where training keeps its checkpoints on this machine."""
+
+    mends: ClassVar[Mapping[str, str]] = {
+        "retainDays": "Leave it out: a directory keeps no old versions of a file that could expire.",
+        "bucket": "Write directory: on this machine checkpoints are files.",
+    }
+
+    directory: FilePath = Field(
+        default=".rehearsal/local/checkpoints",
+        description="the path of a directory, from the project's folder",
+        examples=[".rehearsal/local/checkpoints"],
+    )
+
+
+class LocalPlatform(Section):
+    """The whole configuration of a local stack."""
+
+    cloud: Literal["local"] = Field(description="local", examples=["local"])
+    cluster: LocalCluster = Field(
+        default_factory=LocalCluster,
+        description="a mapping of version, kubeconfig and systemNodes",
+        examples=["{systemNodes: 1}"],
+    )
+    mirror: MirrorSection = Field(
+        default_factory=MirrorSection, description="a mapping of charts", examples=["{charts: .tools/charts}"]
+    )
+    pools: tuple[LocalPool, ...] = Field(
+        description="a list of pools, exactly one of them with default: true",
+        examples=[
+            "[{name: cpu, capacity: on-demand, instanceTypes: [m7i.xlarge], maxNodes: 20, default: true}]"
+        ],
+    )
+    checkpoints: LocalCheckpoints = Field(
+        default_factory=LocalCheckpoints,
+        description="a mapping of directory",
+        examples=["{directory: .rehearsal/local/checkpoints}"],
+    )
+    fallback: ControllerSection = Field(
+        default_factory=ControllerSection,
+        description="a mapping of image, for the controller that moves jobs down and up their ladders",
+        examples=["{image: ghcr.io/holdfast-dev/fallback-controller:0.1.0}"],
+    )
+    namespaces: tuple[NamespaceSection, ...] = Field(
+        default=(),
+        description="a list of training namespaces, each with its ladder",
+        examples=["[{name: vision, ladder: [{pool: cpu}]}]"],
+    )

@@ -1,0 +1,5 @@
+"""The whole life of a stack, rehearsed: planned, made, used, read back and removed."""
+
+from holdfast.rehearsal.lifecycle.running import Course
+
+__all__ = ["Course"]

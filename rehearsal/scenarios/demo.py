@@ -1,0 +1,107 @@
+"""`make demo`: every scene on the running platform, with what happens and when."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from holdfast.rehearsal.scenarios.default_placement import DefaultPlacement, default_placement
+from holdfast.rehearsal.scenarios.expectations import (
+    unmet_by_default_placement,
+    unmet_by_rayjob,
+    unmet_by_restart,
+)
+from holdfast.rehearsal.scenarios.ladder_demo import walk_the_ladder
+from holdfast.rehearsal.scenarios.ladder_walk import HEADS, LadderWalk, unmet_by_walk, walk_rows, walked
+from holdfast.rehearsal.scenarios.manifests import load_example
+from holdfast.rehearsal.scenarios.platform import Platform, training_platform, where_gpus_are
+from holdfast.rehearsal.scenarios.rayjob_placement import RayJobPlacement, rayjob_placement
+from holdfast.rehearsal.scenarios.spot_restart import SpotRestart, restart_on_spot
+from holdfast.rehearsal.scenarios.table import render_table
+from holdfast.simulator.control_plane import ControlPlane
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.operator_runner import OperatorHost
+from holdfast.simulator.paths import Workspace
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemoResult:
+    """The facts of every scene."""
+
+    cpu: SpotRestart
+    gpu: SpotRestart
+    plain: DefaultPlacement
+    rayjob: RayJobPlacement
+    ladder: LadderWalk
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Clock:
+    say: Callable[[str], None]
+    begin: float = field(default_factory=time.monotonic)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __call__(self, line: str) -> None:
+        with self.lock:
+            self.say(f"[{time.monotonic() - self.begin:6.1f} s] {line}")
+
+
+def demo(workspace: Workspace, stack: str, *, say: Callable[[str], None] = print) -> DemoResult:
+    """Play every scene on the stack's platform, which must be up; returns what was seen.
+
+    Raises RehearsalError where the platform is not up, a step does not come about, or a scene shows anything
+    but what it should.
+    """
+    platform = _running_platform(workspace, stack, _Clock(say=say))
+    root = workspace.project_root
+    cpu = restart_on_spot(platform, load_example(root, "jobset-spot"))
+    gpu = restart_on_spot(where_gpus_are(platform), load_example(root, "jobset-spot-gpu"))
+    plain = default_placement(platform, load_example(root, "helper-pod"))
+    rayjob = rayjob_placement(platform, load_example(root, "rayjob-spot"))
+    ladder = walk_the_ladder(platform, load_example(root, "jobset-spot-gpu"))
+    result = DemoResult(cpu=cpu, gpu=gpu, plain=plain, rayjob=rayjob, ladder=ladder)
+    say(render_table(HEADS, walk_rows(ladder)))
+    say("")
+    say(render_table(("scene", "seen", "as it should be"), _summary(result)))
+    problems = [problem for _, _, problems in _verdicts(result) for problem in problems]
+    if problems:
+        raise RehearsalError("the demo showed what it should not: " + "; ".join(problems))
+    return result
+
+
+def _running_platform(workspace: Workspace, stack: str, say: Callable[[str], None]) -> Platform:
+    if not ControlPlane(stack, workspace).healthy() or not OperatorHost(workspace, stack).running():
+        raise RehearsalError(f"the platform {stack} is not up: run `make up` first")
+    return training_platform(KubeClient.from_kubeconfig(workspace.kubeconfig(stack)), stack, say)
+
+
+def _verdicts(result: DemoResult) -> Sequence[tuple[str, str, list[str]]]:
+    return [
+        ("JobSet on spot loses its node", _restart(result.cpu), unmet_by_restart(result.cpu)),
+        ("the same with GPUs", _restart(result.gpu), unmet_by_restart(result.gpu)),
+        (
+            "a pod that selects nothing",
+            f"{result.plain.plain.capacity} {result.plain.plain.machine}, pool {result.plain.plain.pool}",
+            unmet_by_default_placement(result.plain),
+        ),
+        (
+            "RayJob with workers on spot",
+            f"head on {result.rayjob.head.pool}, workers on {_pools(result.rayjob)}",
+            unmet_by_rayjob(result.rayjob),
+        ),
+        ("JobSet walks its ladder", walked(result.ladder), unmet_by_walk(result.ladder)),
+    ]
+
+
+def _summary(result: DemoResult) -> Sequence[Sequence[str]]:
+    return [(scene, seen, "no" if problems else "yes") for scene, seen, problems in _verdicts(result)]
+
+
+def _restart(seen: SpotRestart) -> str:
+    pools = ", ".join(sorted({each.pool for each in seen.after}))
+    return f"back on {pools} after {seen.seconds:.1f} s, restarts: {seen.restarts}"
+
+
+def _pools(seen: RayJobPlacement) -> str:
+    return ", ".join(sorted({each.pool for each in seen.workers}))

@@ -1,0 +1,82 @@
+"""What each scene must have shown. Pure: from facts to what is wrong with them, nothing when all is well."""
+
+from collections.abc import Sequence
+
+from holdfast.rehearsal.scenarios.default_placement import DefaultPlacement
+from holdfast.rehearsal.scenarios.placement import Placement
+from holdfast.rehearsal.scenarios.rayjob_placement import RayJobPlacement
+from holdfast.rehearsal.scenarios.spot_restart import SpotRestart
+from holdfast.scheduling.labels import ON_DEMAND, SPOT
+
+
+def unmet_by_restart(seen: SpotRestart) -> list[str]:
+    """All pods on spot before and after, those of the taken node evicted, and back on a node that is new."""
+    hosts_before = {_host(each) for each in seen.before}
+    taken = {_host(each) for each in seen.before if each.node == seen.interrupted}
+    lost = {each.pod for each in seen.before if each.node == seen.interrupted}
+    return [
+        *_not_on_spot((*seen.before, *seen.after)),
+        *_if(
+            lost - set(seen.evicted),
+            f"pods of the interrupted node left it without a word of it: {sorted(lost - set(seen.evicted))}",
+        ),
+        *_if(
+            len(seen.after) != len(seen.before),
+            f"{len(seen.before)} pods ran before the interruption and {len(seen.after)} after it",
+        ),
+        *_if(
+            taken & {_host(each) for each in seen.after},
+            f"a pod came back to the interrupted node {seen.interrupted}",
+        ),
+        *_if(
+            {_host(each) for each in seen.after} <= hosts_before,
+            "no new node was bought: the pods came back on nodes that had been there",
+        ),
+        *_if(seen.restarts != 1, f"one interruption cost {seen.restarts} restarts"),
+    ]
+
+
+def unmet_by_default_placement(seen: DefaultPlacement, *, has_gpus: bool = True) -> list[str]:
+    """The plain pod on an on-demand machine without GPUs, though a spot and a GPU machine had room for it.
+
+    `has_gpus`: whether there are machines with GPUs to buy.
+    """
+    kinds = [each.placement for each in seen.rooms if each.free_cpus >= seen.asked_cpus]
+    return [
+        *_not_on_default(seen.plain),
+        *_if(
+            not any(each.capacity == SPOT for each in kinds), "no spot machine had room, so nothing was shown"
+        ),
+        *_if(
+            has_gpus and not any(each.gpus for each in kinds), "no GPU machine had room, so nothing was shown"
+        ),
+    ]
+
+
+def unmet_by_rayjob(seen: RayJobPlacement) -> list[str]:
+    """The job runs, its workers are on spot, its head and submitter on the default pool."""
+    return [
+        *_if(seen.state != "Running", f"RayJob {seen.rayjob} is {seen.state or 'without a state'}"),
+        *_if(not seen.workers, f"RayJob {seen.rayjob} has no workers"),
+        *_not_on_spot(seen.workers),
+        *(problem for each in (seen.head, *seen.submitters) for problem in _not_on_default(each)),
+    ]
+
+
+def _host(placed: Placement) -> tuple[str, str]:
+    """A node may come back under its name on another machine."""
+    return placed.node, placed.host
+
+
+def _not_on_spot(placed: Sequence[Placement]) -> list[str]:
+    return [f"{each.pod} selects spot and is on {each.capacity}" for each in placed if each.capacity != SPOT]
+
+
+def _not_on_default(placed: Placement) -> list[str]:
+    is_default = placed.capacity == ON_DEMAND and not placed.gpus
+    where = f"{placed.capacity} {placed.machine} with {placed.gpus} GPUs"
+    return _if(not is_default, f"{placed.pod} asks for nothing and is on {where}")
+
+
+def _if(wrong: object, problem: str) -> list[str]:
+    return [problem] if wrong else []

@@ -1,0 +1,55 @@
+"""The examples that the scenes play, as their users would apply them."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from holdfast.scheduling.json import Json, JsonValue
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+
+_ACCOUNT: Final = "serviceAccountName"
+JOBSET_ON_SPOT: Final = "jobset-spot"
+JOBSET_ON_SPOT_GPUS: Final = "jobset-spot-gpu"
+
+
+def load_example(project_root: Path, name: str, *, cloud: str = "local") -> Json:
+    """The object in `examples/<cloud>/<name>.yaml`. Raises RehearsalError where there is none."""
+    path = project_root / "examples" / cloud / f"{name}.yaml"
+    try:
+        document: JsonValue = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError) as error:
+        raise RehearsalError(f"the example {path} cannot be read ({error}): restore it") from error
+    return mapping(document)
+
+
+def acting_as(obj: Json, service_account: str) -> Json:
+    """Return an object whose pods act as a service account, where they act as one at all.
+
+    An example names that of one environment; its user writes the one that the namespace has.
+    """
+    return mapping(_acting_as(obj, service_account))
+
+
+def _acting_as(value: JsonValue, service_account: str) -> JsonValue:
+    if isinstance(value, Mapping):
+        return {
+            key: service_account if key == _ACCOUNT else _acting_as(each, service_account)
+            for key, each in value.items()
+        }
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        return value
+    return [_acting_as(each, service_account) for each in sequence(value)]
+
+
+def pod_count(jobset: Json) -> int:
+    """How many pods a JobSet runs at a time."""
+    count = 0
+    for each in sequence(mapping(jobset.get("spec")).get("replicatedJobs")):
+        job = mapping(each)
+        replicas = job.get("replicas", 1)
+        parallelism = mapping(mapping(job.get("template")).get("spec")).get("parallelism", 1)
+        count += replicas * parallelism if isinstance(replicas, int) and isinstance(parallelism, int) else 0
+    return count

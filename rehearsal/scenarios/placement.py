@@ -1,0 +1,94 @@
+"""Where pods are, and on what kind of machine. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from holdfast.scheduling.json import Json
+from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, INSTANCE_TYPE, ON_DEMAND, POOL, SPOT
+from holdfast.simulator.clouds.gcp.nodes.template import PROVISIONING
+from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.operator_runner.quantities import parse_quantity
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placement:
+    """A pod on a node: the node's pool, capacity type, machine type and number of GPUs.
+
+    `host` tells the node from a later one of its name.
+    """
+
+    pod: str
+    node: str
+    pool: str
+    capacity: str
+    machine: str
+    gpus: int
+    host: str = ""
+
+
+def placements(pods: Sequence[Json], nodes: Sequence[Json]) -> tuple[Placement, ...]:
+    """Where each of `pods` that has a node is, by pod name."""
+    by_name = {name_of(node): node for node in nodes}
+    found: list[Placement] = []
+    for pod in sorted(pods, key=name_of):
+        node = by_name.get(node_of(pod))
+        if node is not None:
+            found.append(_placement(pod, node))
+    return tuple(found)
+
+
+def free_cpus(node: Json, pods: Sequence[Json]) -> Fraction:
+    """How many CPUs of `node` none of `pods` has asked for."""
+    allocatable = mapping(mapping(node.get("status")).get("allocatable")).get("cpu")
+    taken = sum((_requested_cpus(pod) for pod in pods if node_of(pod) == name_of(node)), Fraction(0))
+    return parse_quantity(str(allocatable or "0")) - taken
+
+
+def name_of(obj: Json) -> str:
+    """The name of an object."""
+    return str(mapping(obj.get("metadata")).get("name"))
+
+
+def uid_of(obj: Json) -> str:
+    """What tells an object from a later one of its name."""
+    return str(mapping(obj.get("metadata")).get("uid"))
+
+
+def node_of(pod: Json) -> str:
+    """The node a pod is bound to; empty before."""
+    return str(mapping(pod.get("spec")).get("nodeName") or "")
+
+
+def is_running(pod: Json) -> bool:
+    """Whether a pod runs and nobody has asked it to end."""
+    deleted = mapping(pod.get("metadata")).get("deletionTimestamp")
+    return mapping(pod.get("status")).get("phase") == "Running" and not deleted
+
+
+def _placement(pod: Json, node: Json) -> Placement:
+    labels: Mapping[str, object] = mapping(mapping(node.get("metadata")).get("labels"))
+    gpus = mapping(mapping(node.get("status")).get("allocatable")).get(GPU_RESOURCE)
+    return Placement(
+        pod=name_of(pod),
+        node=name_of(node),
+        pool=str(labels.get(POOL, "")),
+        capacity=_capacity(labels),
+        machine=str(labels.get(INSTANCE_TYPE, "")),
+        gpus=int(parse_quantity(str(gpus or "0"))),
+        host=str(mapping(node.get("metadata")).get("uid") or ""),
+    )
+
+
+def _capacity(labels: Mapping[str, object]) -> str:
+    """The capacity type of a node as Karpenter spells it, whoever bought it."""
+    on_gke = labels.get(PROVISIONING)
+    if on_gke is not None:
+        return SPOT if on_gke == "spot" else ON_DEMAND
+    return str(labels.get(CAPACITY_TYPE, ""))
+
+
+def _requested_cpus(pod: Json) -> Fraction:
+    containers = [mapping(each) for each in sequence(mapping(pod.get("spec")).get("containers"))]
+    requests = [mapping(mapping(each.get("resources")).get("requests")).get("cpu") for each in containers]
+    return sum((parse_quantity(str(request or "0")) for request in requests), Fraction(0))

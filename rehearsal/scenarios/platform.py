@@ -1,0 +1,157 @@
+"""The running platform a scene plays on, and the state it is left in."""
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from holdfast.rehearsal.scenarios.karpenter import Karpenter
+from holdfast.rehearsal.scenarios.placement import Placement, name_of, placements
+from holdfast.rehearsal.scenarios.provisioning import Provisioner
+from holdfast.rehearsal.scenarios.waiting import SECONDS
+from holdfast.scheduling.json import Json
+from holdfast.scheduling.labels import TRAINING, TRAINING_VALUE
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.summary import identity, mapping, sequence
+
+FIELD_MANAGER = "holdfast-scenes"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Platform:
+    """A platform that is up: its API server, a training namespace, and who is told what happens.
+
+    `machines` is who buys them, Karpenter unless another one does.
+    """
+
+    client: KubeClient
+    namespace: str
+    say: Callable[[str], None] = field(default=print)
+    machines: Provisioner | None = None
+
+    @property
+    def provisioner(self) -> Provisioner:
+        """Who buys the platform's machines."""
+        return self.machines or Karpenter(self.client)
+
+    def trainer(self) -> str:
+        """The service account that pods of the training namespace act as. Raises RehearsalError without one."""
+        accounts = self.client.list("v1", "ServiceAccount", namespace=self.namespace)
+        names = sorted(name for name in map(name_of, accounts) if name != "default")
+        if not names:
+            raise RehearsalError(
+                f"namespace {self.namespace} has no service account of its own: bring the stack up again"
+            )
+        return names[0]
+
+    def nodes(self) -> list[Json]:
+        """All nodes."""
+        return self.client.list("v1", "Node")
+
+    def pods(self, label_selector: str | None = None) -> list[Json]:
+        """The pods of the training namespace."""
+        return self.client.list("v1", "Pod", namespace=self.namespace, label_selector=label_selector)
+
+    def wait_for_pods(
+        self, label_selector: str, condition: Callable[[list[Json]], bool], what: str
+    ) -> tuple[Placement, ...]:
+        """Wait until `condition` holds for the selected pods; returns where they are then."""
+        pods = self.client.wait_list(
+            "v1",
+            "Pod",
+            namespace=self.namespace,
+            label_selector=label_selector,
+            timeout_seconds=SECONDS,
+            condition=condition,
+            what=what,
+        )
+        return placements(pods, self.nodes())
+
+
+def training_platform(
+    client: KubeClient, stack: str, say: Callable[[str], None], machines: Provisioner | None = None
+) -> Platform:
+    """Return the platform of a stack, its first training namespace to play in; `machines` is who buys them.
+
+    Raises RehearsalError without a training namespace.
+    """
+    namespaces = client.list("v1", "Namespace", label_selector=f"{TRAINING}={TRAINING_VALUE}")
+    if not namespaces:
+        raise RehearsalError(
+            f"the platform {stack} has no training namespace: add one under `namespaces` in its stack file, "
+            "and bring it up again"
+        )
+    namespace = min(map(name_of, namespaces))
+    return Platform(client=client, namespace=namespace, say=say, machines=machines)
+
+
+def where_gpus_are(platform: Platform) -> Platform:
+    """Return the platform with a training namespace to play in whose ladder begins with machines that have GPUs.
+
+    A job is put on its ladder's first tier, whatever spot machines it asked for. Raises RehearsalError without one.
+    """
+    found = where_gpus_may_be(platform)
+    if found is None:
+        raise RehearsalError(
+            "no training namespace has a ladder that begins with GPUs: add one under `namespaces` in the stack file, "
+            "and bring the stack up again"
+        )
+    return found
+
+
+def where_gpus_may_be(platform: Platform) -> Platform | None:
+    """Return the same, None without such a namespace: the quotas of others let no pod in that asks for a GPU."""
+    policies = platform.client.list("holdfast.dev/v1alpha1", "FallbackPolicy")
+    namespaces = [_namespace_of(policy) for policy in policies if _begins_with_gpus(policy)]
+    return replace(platform, namespace=min(namespaces)) if namespaces else None
+
+
+def _begins_with_gpus(policy: Json) -> bool:
+    tiers = sequence(mapping(policy.get("spec")).get("tiers"))
+    facts = mapping(mapping(next(iter(tiers), None)).get("facts"))
+    return bool(mapping(facts.get("machine")).get("gpus"))
+
+
+def _namespace_of(obj: Json) -> str:
+    return str(mapping(obj.get("metadata")).get("namespace"))
+
+
+def apply(platform: Platform, obj: Json) -> None:
+    """Apply an object in the training namespace, as its user would."""
+    platform.client.apply(_placed(platform, obj), field_manager=FIELD_MANAGER, force=True)
+
+
+@contextmanager
+def played(platform: Platform, *objects: Json) -> Generator[None]:
+    """Apply `objects` for the length of the block, and leave the platform as if they had never been there.
+
+    Objects of the same names that an interrupted scene left are removed first, and so are empty nodes: what
+    the block sees come was caused by its objects.
+    """
+    _remove(platform, objects)
+    try:
+        for obj in objects:
+            apply(platform, obj)
+        yield
+    finally:
+        _remove(platform, objects)
+
+
+def _remove(platform: Platform, objects: Sequence[Json]) -> None:
+    for obj in reversed(objects):
+        api_version, kind, name = str(obj["apiVersion"]), str(obj["kind"]), name_of(obj)
+        if platform.client.delete(api_version, kind, name, namespace=platform.namespace):
+            platform.client.wait_for(
+                api_version,
+                kind,
+                name,
+                namespace=platform.namespace,
+                timeout_seconds=SECONDS,
+                condition=lambda found: found is None,
+                what=f"{identity(obj)} is gone",
+            )
+    platform.provisioner.release_empty_nodes()
+
+
+def _placed(platform: Platform, obj: Json) -> Json:
+    return {**obj, "metadata": {**mapping(obj.get("metadata")), "namespace": platform.namespace}}

@@ -1,0 +1,150 @@
+"""A JobSet trains on spot, loses its node and comes back on a new one."""
+
+import time
+from dataclasses import dataclass, field
+
+from holdfast.rehearsal.scenarios.manifests import pod_count
+from holdfast.rehearsal.scenarios.placement import Placement, is_running, name_of, placements, uid_of
+from holdfast.rehearsal.scenarios.platform import Platform, apply, played
+from holdfast.rehearsal.scenarios.waiting import SECONDS
+from holdfast.scheduling.json import Json
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpotRestart:
+    """What was seen: where the pods were before and after, which node was taken, and how they left it.
+
+    `evicted` are the pods that say that the interruption ended them; `restarts` is the JobSet's own count;
+    `seconds` the time from the interruption until all pods ran again.
+    """
+
+    jobset: str
+    before: tuple[Placement, ...]
+    interrupted: str
+    evicted: tuple[str, ...]
+    after: tuple[Placement, ...]
+    restarts: int
+    seconds: float
+
+
+@dataclass(kw_only=True)
+class PodHistory:
+    """What has been seen of a job's pods since `known`, the uids of those that ran at first.
+
+    `disruption` is the reason that those give which an interruption ended.
+    """
+
+    known: frozenset[str]
+    disruption: str
+    evicted: set[str] = field(default_factory=set[str])
+    running: dict[str, Json] = field(default_factory=dict[str, Json])
+
+    def record(self, what: str, pod: Json) -> None:
+        """Take in one event of a watch."""
+        if _was_disrupted(pod, self.disruption):
+            self.evicted.add(name_of(pod))
+        if what != "DELETED" and is_running(pod):
+            self.running[uid_of(pod)] = pod
+        else:
+            self.running.pop(uid_of(pod), None)
+
+    def successors(self) -> list[Json]:
+        """The pods that run and did not at first."""
+        return [pod for uid, pod in self.running.items() if uid not in self.known]
+
+
+def restart_on_spot(platform: Platform, jobset: Json) -> SpotRestart:
+    """Play the scene with this JobSet. Raises KubeTimeout where a step does not come about."""
+    name, pods = name_of(jobset), pod_count(jobset)
+    selector = _pods_of(jobset)
+    with played(platform, jobset):
+        before = _wait_until_it_runs(platform, jobset)
+        interrupted = before[0].node
+        begin = time.monotonic()
+        history = _interrupt_and_watch(platform, selector, interrupted, pods)
+        seconds = time.monotonic() - begin
+        after = placements(history.successors(), platform.nodes())
+        restarts = _restarts(platform, name)
+        for each in after:
+            platform.say(f"{each.pod} runs on {each.capacity} {each.machine} (pool {each.pool})")
+        platform.say(
+            f"JobSet {name} was back after {seconds:.1f} s, restarts: {restarts} of {_limit(jobset)}"
+        )
+    return SpotRestart(
+        jobset=name,
+        before=before,
+        interrupted=interrupted,
+        evicted=tuple(sorted(history.evicted)),
+        after=after,
+        restarts=restarts,
+        seconds=seconds,
+    )
+
+
+def leave_running(platform: Platform, jobset: Json) -> tuple[Placement, ...]:
+    """Apply a JobSet, and leave it when its pods run. Raises KubeTimeout where they do not."""
+    apply(platform, jobset)
+    return _wait_until_it_runs(platform, jobset)
+
+
+def _wait_until_it_runs(platform: Platform, jobset: Json) -> tuple[Placement, ...]:
+    name, pods = name_of(jobset), pod_count(jobset)
+    platform.say(f"JobSet {name} applied: {pods} pods select spot")
+    placed = platform.wait_for_pods(
+        _pods_of(jobset),
+        lambda found: len(found) == pods and all(map(is_running, found)),
+        f"{name} runs",
+    )
+    for each in placed:
+        platform.say(f"{each.pod} runs on {each.capacity} {each.machine} (pool {each.pool})")
+    return placed
+
+
+def _pods_of(jobset: Json) -> str:
+    return f"jobset.sigs.k8s.io/jobset-name={name_of(jobset)}"
+
+
+def _interrupt_and_watch(platform: Platform, selector: str, node: str, pods: int) -> PodHistory:
+    interruption = platform.provisioner.interruption(node, platform.say)
+    history: PodHistory | None = None
+    known = frozenset(uid_of(pod) for pod in platform.pods(selector))
+    for what, pod in platform.client.watch(
+        "v1", "Pod", namespace=platform.namespace, label_selector=selector, timeout_seconds=SECONDS
+    ):
+        if history is None:
+            # Only now, with the watch begun: the evicted pods are there for a moment.
+            history = PodHistory(known=known, disruption=platform.provisioner.disruption)
+            interruption.strike()
+        history.record(what, pod)
+        if len(history.successors()) == pods:
+            interruption.settle()
+            platform.say(f"node {node} is gone")
+            return history
+    raise RehearsalError(
+        f"the pods selected by {selector} did not run again within {SECONDS:.0f} s of the interruption of {node}"
+    )
+
+
+def _restarts(platform: Platform, jobset: str) -> int:
+    found = platform.client.wait_for(
+        "jobset.x-k8s.io/v1alpha2",
+        "JobSet",
+        jobset,
+        namespace=platform.namespace,
+        timeout_seconds=SECONDS,
+        condition=lambda obj: bool(mapping((obj or {}).get("status")).get("restarts")),
+        what=f"JobSet {jobset} counts its restart",
+    )
+    restarts = mapping((found or {}).get("status")).get("restarts")
+    return restarts if isinstance(restarts, int) else 0
+
+
+def _limit(jobset: Json) -> object:
+    return mapping(mapping(jobset.get("spec")).get("failurePolicy")).get("maxRestarts", 0)
+
+
+def _was_disrupted(pod: Json, reason: str) -> bool:
+    conditions = [mapping(each) for each in sequence(mapping(pod.get("status")).get("conditions"))]
+    return any(each.get("type") == "DisruptionTarget" and each.get("reason") == reason for each in conditions)

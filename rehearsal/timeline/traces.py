@@ -1,0 +1,182 @@
+"""What has been seen of a job and its pods. Pure: each state that a watch shows is taken in."""
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Final, cast
+
+from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.labels import POOL, STATE
+from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+
+JOB_NAME: Final = "jobset.sigs.k8s.io/jobset-name"
+_ATTEMPT: Final = "jobset.sigs.k8s.io/restart-attempt"
+_CHILD: Final = "batch.kubernetes.io/job-name"
+_CHILD_UID: Final = "batch.kubernetes.io/controller-uid"
+_ENDED: Final = frozenset({"Failed", "Succeeded"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class PodTrace:
+    """One pod and when which state of it was first seen.
+
+    `child` is the Job that it is of, `owner` that Job's uid, `attempt` which start of the JobSet it belongs to. It is
+    alive until `ended_at`: when it had Failed or Succeeded, or was there no more. `leaving_at`: when it was told to end.
+    `lost` is the reason of its DisruptionTarget, first seen at `lost_at`.
+    """
+
+    uid: str
+    name: str
+    pool: str
+    attempt: int
+    child: str
+    owner: str
+    born_at: datetime
+    node: str = ""
+    bound_at: datetime | None = None
+    running_at: datetime | None = None
+    leaving_at: datetime | None = None
+    ended_at: datetime | None = None
+    lost: str = ""
+    lost_at: datetime | None = None
+
+    def is_alive(self, at: datetime) -> bool:
+        """Whether it was there at a time, and had not ended."""
+        return self.born_at <= at and (self.ended_at is None or self.ended_at > at)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobChange:
+    """A job as it was from `at` on: what its spec and its ladder's annotation said.
+
+    `pool` is what the annotation calls its tier; `outcome` Completed, Failed or nothing.
+    """
+
+    at: datetime
+    suspended: bool
+    phase: str
+    pool: str
+    moves: int
+    evictions: int
+    restarts: int
+    outcome: str
+
+
+@dataclass(kw_only=True)
+class JobTrace:
+    """A job from its first state to its last, and every pod that it had."""
+
+    name: str
+    uid: str = ""
+    changes: list[JobChange] = field(default_factory=list[JobChange])
+    pods: dict[str, PodTrace] = field(default_factory=dict[str, PodTrace])
+    is_there: bool = True
+
+    @property
+    def last(self) -> JobChange:
+        """The job as it was seen last."""
+        return self.changes[-1]
+
+    def alive(self) -> list[PodTrace]:
+        """The pods that have not ended."""
+        return [pod for pod in self.pods.values() if pod.ended_at is None]
+
+    def running_in(self, pool: str) -> list[PodTrace]:
+        """The pods that run in a pool and were not told to end."""
+        return [pod for pod in self.alive() if pod.pool == pool and pod.running_at and pod.leaving_at is None]
+
+    def take_job(self, job: Json, at: datetime) -> None:
+        """Take in a state of the job."""
+        self.uid = str(mapping(job.get("metadata")).get("uid"))
+        change = _change(job, at)
+        if not self.changes or replace(change, at=self.last.at) != self.last:
+            self.changes.append(change)
+
+    def take_pod(self, pod: Json, at: datetime, *, is_deleted: bool = False) -> PodTrace:
+        """Take in a state of one of its pods; returns what is known of that pod now."""
+        uid = str(mapping(pod.get("metadata")).get("uid"))
+        known = _with_state(self.pods.get(uid) or _first_seen(pod, at), pod, at)
+        if is_deleted and known.ended_at is None:
+            known = replace(known, ended_at=at)
+        self.pods[uid] = known
+        return known
+
+    def end_all_but(self, uids: Collection[str], at: datetime) -> None:
+        """Take every other pod for ended."""
+        for uid, pod in self.pods.items():
+            if uid not in uids and pod.ended_at is None:
+                self.pods[uid] = replace(pod, ended_at=at)
+
+
+def _change(job: Json, at: datetime) -> JobChange:
+    kept, status = kept_state(job), mapping(job.get("status"))
+    return JobChange(
+        at=at,
+        suspended=mapping(job.get("spec")).get("suspend") is True,
+        phase=str(kept.get("phase") or ""),
+        pool=str(kept.get("pool") or ""),
+        moves=_number(kept.get("moves")),
+        evictions=_number(kept.get("evictions")),
+        restarts=_number(status.get("restarts")),
+        outcome=str(status.get("terminalState") or ""),
+    )
+
+
+def kept_state(job: Json) -> Json:
+    """Return what the annotation keeps of a job, empty where there is none."""
+    text = mapping(mapping(job.get("metadata")).get("annotations")).get(STATE)
+    if not isinstance(text, str):
+        return {}
+    try:
+        return mapping(cast("JsonValue", json.loads(text)))
+    except ValueError:
+        return {}
+
+
+def _first_seen(pod: Json, at: datetime) -> PodTrace:
+    metadata = mapping(pod.get("metadata"))
+    labels = mapping(metadata.get("labels"))
+    attempt = str(labels.get(_ATTEMPT) or "0")
+    return PodTrace(
+        uid=str(metadata.get("uid")),
+        name=str(metadata.get("name")),
+        pool=str(mapping(mapping(pod.get("spec")).get("nodeSelector")).get(POOL) or ""),
+        attempt=int(attempt) if attempt.isdecimal() else 0,
+        child=str(labels.get(_CHILD) or ""),
+        owner=str(labels.get(_CHILD_UID) or ""),
+        born_at=at,
+    )
+
+
+def _with_state(known: PodTrace, pod: Json, at: datetime) -> PodTrace:
+    status, node = mapping(pod.get("status")), mapping(pod.get("spec")).get("nodeName")
+    phase = status.get("phase")
+    lost = _disruption(status)
+    is_leaving = mapping(pod.get("metadata")).get("deletionTimestamp") is not None
+    return replace(
+        known,
+        node=str(node or ""),
+        bound_at=known.bound_at or (at if node else None),
+        running_at=known.running_at or (at if phase == "Running" else None),
+        leaving_at=known.leaving_at or (at if is_leaving else None),
+        ended_at=known.ended_at or (at if phase in _ENDED else None),
+        lost=known.lost or lost,
+        lost_at=known.lost_at or (at if lost else None),
+    )
+
+
+def _disruption(status: Json) -> str:
+    conditions = [mapping(each) for each in sequence(status.get("conditions"))]
+    return next(
+        (
+            str(each.get("reason") or each["type"])
+            for each in conditions
+            if each.get("type") == "DisruptionTarget" and each.get("status") == "True"
+        ),
+        "",
+    )
+
+
+def _number(value: JsonValue) -> int:
+    return value if isinstance(value, int) else 0

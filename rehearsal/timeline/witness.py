@@ -1,0 +1,119 @@
+"""What became of the JobSets of a namespace while somebody watched."""
+
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Final
+
+from holdfast.rehearsal.timeline.following import BEGUN, Followed, Follower
+from holdfast.rehearsal.timeline.overlaps import overlap
+from holdfast.rehearsal.timeline.traces import JOB_NAME, JobTrace
+from holdfast.scheduling.json import Json
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.kubernetes_client.cancellation import Cancellation
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.following import SYNCED, Event
+from holdfast.simulator.kubernetes_client.summary import mapping
+
+JOBSET: Final = "jobset.x-k8s.io/v1alpha2"
+
+
+class Witness:
+    """The traces of a namespace's JobSets by name, and each time that two gangs of one were alive together.
+
+    Other threads read them inside of `wait` or `look`, or once nobody watches any more.
+    """
+
+    def __init__(self, client: KubeClient, namespace: str) -> None:
+        self.jobs: dict[str, JobTrace] = {}
+        self.overlaps: list[str] = []
+        self._client = client
+        self._namespace = namespace
+        self._changed = threading.Condition()
+        self._listed: set[str] = set()
+
+    @contextmanager
+    def watching(self) -> Generator["Witness"]:
+        """Watch for the length of the block; what is there is known when it begins."""
+        cancellation = Cancellation()
+        client = self._client.under(cancellation)
+        followers = [
+            Follower(client, self._followed(JOBSET, "JobSet"), self._guarded(self._take_job)),
+            Follower(client, self._followed("v1", "Pod", JOB_NAME), self._guarded(self._take_pod)),
+        ]
+        for each in followers:
+            each.start()
+        for each in followers:
+            each.wait_begun()
+        try:
+            yield self
+        finally:
+            cancellation.cancel()
+            for each in followers:
+                each.join()
+
+    def wait(self, condition: Callable[[], bool], what: str, *, seconds: float) -> None:
+        """Wait until something holds of what was seen. Raises RehearsalError where it does not in time."""
+        with self._changed:
+            if not self._changed.wait_for(condition, timeout=seconds):
+                raise RehearsalError(f"not so after {seconds:.0f} s: {what}")
+
+    @contextmanager
+    def look(self) -> Generator["Witness"]:
+        """Keep what was seen as it is for the length of the block."""
+        with self._changed:
+            yield self
+
+    def job(self, name: str) -> JobTrace:
+        """Return what was seen of a JobSet, which may be nothing yet."""
+        return self.jobs.setdefault(name, JobTrace(name=name))
+
+    def _followed(self, api_version: str, kind: str, label_selector: str | None = None) -> Followed:
+        return Followed(
+            api_version=api_version, kind=kind, namespace=self._namespace, label_selector=label_selector
+        )
+
+    def _guarded(self, take: Callable[[Event], None]) -> Callable[[Event], None]:
+        def guarded(event: Event) -> None:
+            with self._changed:
+                take(event)
+                self._changed.notify_all()
+
+        return guarded
+
+    def _take_job(self, event: Event) -> None:
+        what, job = event
+        if event not in (BEGUN, SYNCED):
+            trace = self.job(_text(job, "name"))
+            trace.is_there = what != "DELETED"
+            trace.take_job(job, _now())
+
+    def _take_pod(self, event: Event) -> None:
+        what, pod = event
+        if event == BEGUN:
+            self._listed.clear()
+            return
+        if event == SYNCED:
+            self._end_missing()
+            return
+        self._listed.add(_text(pod, "uid"))
+        labels = mapping(mapping(pod.get("metadata")).get("labels"))
+        trace = self.job(str(labels.get(JOB_NAME)))
+        seen = trace.take_pod(pod, _now(), is_deleted=what == "DELETED")
+        together = overlap(trace, seen)
+        if together is not None and together not in self.overlaps:
+            self.overlaps.append(together)
+
+    def _end_missing(self) -> None:
+        """Take those for ended that the list has not told: they went while nobody watched."""
+        for trace in self.jobs.values():
+            trace.end_all_but(self._listed, _now())
+
+
+def _text(obj: Json, field: str) -> str:
+    return str(mapping(obj.get("metadata")).get(field))
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,56 @@
+"""Who reaches the API server of an EKS cluster: nobody when there is none, and nobody it does not let in."""
+
+from typing import Final
+from urllib.parse import urlsplit
+
+from holdfast.simulator.clouds.aws.names import ACCOUNT, PARTITION
+from holdfast.simulator.clouds.catalogue import Reaching
+from holdfast.simulator.clouds.state import CloudObject, Inventory
+from holdfast.simulator.kubernetes_client.summary import mapping
+
+_CLUSTER: Final = "aws:eks/cluster:Cluster"
+_ENTRY: Final = "aws:eks/accessEntry:AccessEntry"
+_ASSOCIATION: Final = "aws:eks/accessPolicyAssociation:AccessPolicyAssociation"
+CALLER: Final = f"arn:{PARTITION}:iam::{ACCOUNT}:user/rehearsal"
+# What a request is refused with that says who it is from, and from nobody the cluster knows.
+_UNKNOWN_CALLER: Final = "the server has asked for the client to provide credentials"
+
+
+def refuse_connection(reaching: Reaching) -> str | None:
+    """Return why the cluster in `aws eks get-token --cluster-name NAME` cannot be called, None where it can."""
+    connection, inventory = reaching.connection, reaching.inventory
+    name = connection.option("--cluster-name")
+    if connection.arguments[:2] != ("eks", "get-token") or name is None:
+        return None
+    cluster = next((one for one in inventory.of_type(_CLUSTER) if one.outputs.get("name") == name), None)
+    # The address is another one for each cluster there ever was, also under the same name.
+    if cluster is None or cluster.outputs.get("endpoint") not in (None, connection.server):
+        host = urlsplit(connection.server).netloc.partition(":")[0] or name
+        return f'Get "{connection.server}/openapi/v2?timeout=32s": dial tcp: lookup {host}: no such host'
+    caller = connection.option("--role-arn") or CALLER
+    return None if _lets_in(cluster, caller, inventory) else _UNKNOWN_CALLER
+
+
+def private_endpoints(inventory: Inventory) -> list[str]:
+    """Return a remark for each cluster that is reached from within its network alone."""
+    return [
+        f"the API server of {one.outputs.get('name')} has a private endpoint only: run `pulumi up` where its network "
+        "is reached (a VPN, a peered network, a runner inside the VPC). A rehearsal reaches it from anywhere"
+        for one in inventory.of_type(_CLUSTER)
+        if mapping(one.outputs.get("vpcConfig")).get("endpointPublicAccess") is False
+    ]
+
+
+def _lets_in(cluster: CloudObject, caller: str, inventory: Inventory) -> bool:
+    access = mapping(cluster.outputs.get("accessConfig"))
+    # EKS makes the creator an administrator unless it is told not to.
+    if access.get("bootstrapClusterCreatorAdminPermissions") is not False and caller == CALLER:
+        return True
+    name = cluster.outputs.get("name")
+
+    def concerns(one: CloudObject) -> bool:
+        return one.inputs.get("clusterName") == name and one.inputs.get("principalArn") == caller
+
+    return any(map(concerns, inventory.of_type(_ENTRY))) and any(
+        map(concerns, inventory.of_type(_ASSOCIATION))
+    )

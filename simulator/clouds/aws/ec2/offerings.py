@@ -1,0 +1,90 @@
+"""What EC2 tells of the machines it sells: which, where, and how many of them an account may have."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from holdfast.scheduling.json import Json
+from holdfast.scheduling.machines import is_sold_in, machine_catalogue
+from holdfast.simulator.clouds.aws.ec2.references import named, text
+from holdfast.simulator.clouds.aws.ec2.zones import availability_zones, zone_id, zones
+from holdfast.simulator.clouds.aws.names import region
+from holdfast.simulator.clouds.catalogue import Call, Invoke
+from holdfast.simulator.errors import RehearsalError
+
+
+def _instance_type_offerings(call: Call) -> Json:
+    """Every zone of a region sells what the region does: which of them do is known by an account alone."""
+    where = region(call.arguments, call.configuration)
+    kind = text(call.arguments, "locationType") or "region"
+    pairs = [
+        (machine, location)
+        for machine in machine_catalogue("aws")
+        if is_sold_in(machine, where)
+        for location in _locations(kind, where)
+        if all(_passes(one, machine, location) for one in _filters(call))
+    ]
+    return {
+        "id": where,
+        "region": where,
+        "locationType": kind,
+        "instanceTypes": [machine for machine, _ in pairs],
+        "locations": [location for _, location in pairs],
+        "locationTypes": [kind for _ in pairs],
+    }
+
+
+def _instance_types(call: Call) -> Json:
+    """The types a region sells that pass the filters for their names and for the ways in which they are bought."""
+    where = region(call.arguments, call.configuration)
+    found = [
+        name
+        for name, machine in machine_catalogue("aws").items()
+        if is_sold_in(name, where)
+        if all(_is_like(one, name, on_spot=machine.on_spot) for one in _filters(call))
+    ]
+    return {"id": where, "region": where, "instanceTypes": found}
+
+
+def _is_like(wanted: Json, name: str, *, on_spot: bool) -> bool:
+    values = set(named(wanted, "values"))
+    bought = {"on-demand", "spot"} if on_spot else {"on-demand"}
+    return {
+        "instance-type": name in values,
+        "supported-usage-class": bool(bought & values),
+    }.get(text(wanted, "name"), True)
+
+
+def _service_quota(call: Call) -> Json:
+    """A quota of the account's, if one was put in by hand: what an account was granted, nobody else knows."""
+    service, code = text(call.arguments, "serviceCode"), text(call.arguments, "quotaCode")
+    found = call.inventory.find(QUOTA, f"{service}/{code}")
+    if found is None:
+        raise RehearsalError(f"a rehearsal knows no quota {code} of {service}: the account alone does")
+    return {"id": found.id, "serviceCode": service, "quotaCode": code, "value": found.inputs.get("value")}
+
+
+def _locations(kind: str, where: str) -> list[str]:
+    if kind == "availability-zone":
+        return list(zones(where))
+    return [zone_id(zone) for zone in zones(where)] if kind == "availability-zone-id" else [where]
+
+
+def _filters(call: Call) -> Iterator[Json]:
+    found = call.arguments.get("filters")
+    return (one for one in (found if isinstance(found, list) else []) if isinstance(one, Mapping))
+
+
+def _passes(wanted: Json, machine: str, location: str) -> bool:
+    value = {"instance-type": machine, "location": location}.get(text(wanted, "name"))
+    return value is None or value in named(wanted, "values")
+
+
+#: As an object in the cloud's file: `{"type": …, "id": "ec2/L-34B43A08", "urn": "", "inputs": {"value": 64}}`.
+QUOTA: Final = "aws:servicequotas/serviceQuota:ServiceQuota"
+
+INVOKES: Mapping[str, Invoke] = {
+    "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings": _instance_type_offerings,
+    "aws:ec2/getInstanceTypes:getInstanceTypes": _instance_types,
+    "aws:index/getAvailabilityZones:getAvailabilityZones": availability_zones,
+    "aws:servicequotas/getServiceQuota:getServiceQuota": _service_quota,
+}

@@ -1,0 +1,94 @@
+"""Access entries: who is let into a cluster, and by whom."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from holdfast.scheduling.json import Json
+from holdfast.simulator.clouds.aws.api_server import CALLER
+from holdfast.simulator.clouds.aws.eks.belonging import (
+    ACCESS_ENTRY,
+    NODE_GROUP,
+    belonging_to,
+    cluster_of,
+    no_cluster,
+    role_of,
+)
+from holdfast.simulator.clouds.catalogue import Making, Rules
+from holdfast.simulator.clouds.state import CloudObject
+from holdfast.simulator.kubernetes_client.summary import mapping
+
+_ASSOCIATION: Final = "aws:eks/accessPolicyAssociation:AccessPolicyAssociation"
+_IN_USE: Final = (
+    "ResourceInUseException: The specified access entry resource is already in use on this cluster."
+)
+# The only entries that can be given a policy.
+_STANDARD: Final = "STANDARD"
+
+
+def _not_by_api(making: Making) -> str | None:
+    if _access_of(cluster_of(making)).get("authenticationMode") in ("API", "API_AND_CONFIG_MAP"):
+        return None
+    return (
+        "InvalidRequestException: The cluster's authentication mode must be set to one of "
+        "[API, API_AND_CONFIG_MAP] to perform this operation."
+    )
+
+
+def _made_by_eks(making: Making) -> str | None:
+    """EKS makes entries itself: for the creator of a cluster, and for the role of a managed node group."""
+    return _IN_USE if making.inputs.get("principalArn") in _own_entries(making) else None
+
+
+def _own_entries(making: Making) -> set[str]:
+    groups = belonging_to(making.inputs.get("clusterName"), NODE_GROUP, making.inventory)
+    roles = {str(one.inputs.get("nodeRoleArn")) for one in groups}
+    creator = _access_of(cluster_of(making)).get("bootstrapClusterCreatorAdminPermissions") is not False
+    return {*roles, CALLER} if creator else roles
+
+
+def _access_of(cluster: CloudObject | None) -> Json:
+    return mapping(cluster.inputs.get("accessConfig") if cluster else None)
+
+
+def _no_such_role(making: Making) -> str | None:
+    """Nodes have roles of the cluster's own account; who else is let in may be from anywhere."""
+    arn, kind = making.inputs.get("principalArn"), making.inputs.get("type") or _STANDARD
+    if kind == _STANDARD or role_of(arn, making.inventory) is not None:
+        return None
+    return "InvalidParameterException: The specified principalArn is invalid: invalid principal."
+
+
+def _no_entry(making: Making) -> str | None:
+    principal = making.inputs.get("principalArn")
+    entries = belonging_to(making.inputs.get("clusterName"), ACCESS_ENTRY, making.inventory)
+    if principal in _own_entries(making) or any(
+        one.inputs.get("principalArn") == principal for one in entries
+    ):
+        return None
+    return (
+        "ResourceNotFoundException: The specified principalArn could not be found. You can view your available "
+        "access entries with 'list-access-entries'."
+    )
+
+
+def _identify_association(making: Making) -> str:
+    return "#".join(str(making.inputs.get(name)) for name in ("clusterName", "principalArn", "policyArn"))
+
+
+RESOURCES: Mapping[str, Rules] = {
+    ACCESS_ENTRY: Rules(
+        name_property="principalArn",
+        immutable=frozenset({"type"}),
+        computed={"type": lambda making: making.inputs.get("type") or _STANDARD},
+        taken=_IN_USE,
+        refuse_create=(no_cluster, _not_by_api, _made_by_eks, _no_such_role),
+    ),
+    _ASSOCIATION: Rules(
+        name_property="",
+        identify=_identify_association,
+        # Associating a policy again changes its scope and is no mistake.
+        overwrites=True,
+        immutable=frozenset({"clusterName", "principalArn", "policyArn", "accessScope"}),
+        refuse_create=(no_cluster, _not_by_api, _no_entry),
+    ),
+}

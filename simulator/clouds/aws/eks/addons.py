@@ -1,0 +1,111 @@
+"""Add-ons: which builds there are, and what they need to run."""
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+from holdfast.scheduling.json import Json, JsonValue
+from holdfast.simulator.clouds.aws.eks.belonging import (
+    ADDON,
+    IDENTITY,
+    NODE_GROUP,
+    belonging_to,
+    cluster_of,
+    no_cluster,
+)
+from holdfast.simulator.clouds.aws.eks.builds import BUILDS
+from holdfast.simulator.clouds.catalogue import Making, Rules
+from holdfast.simulator.clouds.state import CloudObject
+from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+
+_EBS: Final = "aws-ebs-csi-driver"
+# The add-ons with a Deployment, which is unhealthy until its pods run; and where its settings are in the configuration.
+_DEPLOYMENTS: Final[Mapping[str, tuple[str, ...]]] = {"coredns": (), _EBS: ("controller",)}
+_EBS_ACCOUNT: Final = ("kube-system", "ebs-csi-controller-sa")
+# What both Deployments tolerate where nothing else is configured.
+_TOLERATED: Final[Json] = {"key": "CriticalAddonsOnly", "operator": "Exists"}
+
+
+def _no_such_build(making: Making) -> str | None:
+    cluster = cluster_of(making)
+    version = str(cluster.outputs.get("version")) if cluster else ""
+    addon, build = str(making.inputs.get("addonName")), making.inputs.get("addonVersion")
+    known = BUILDS.get(version, {}).get(addon)
+    if known is None:
+        return f"InvalidParameterException: Addon {addon} specified is not supported in {version} kubernetes version"
+    if build is None or build in known:
+        return None
+    return "InvalidParameterException: Addon version specified is not supported"
+
+
+def _not_configurable(making: Making) -> str | None:
+    try:
+        _configuration(making)
+    except ValueError:
+        return "InvalidParameterException: ConfigurationValue provided in request is not supported"
+    return None
+
+
+def _not_healthy(making: Making) -> str | None:
+    """A Deployment without a node to run on, or a driver that may do nothing, never gets healthy."""
+    addon = str(making.inputs.get("addonName"))
+    if addon not in _DEPLOYMENTS or (_has_node(making, addon) and _may_act(making, addon)):
+        return None
+    cluster = making.inputs.get("clusterName")
+    return (
+        f"waiting for EKS Add-On ({cluster}:{addon}) create: timeout while waiting for state to become 'ACTIVE' "
+        "(last state: 'DEGRADED', timeout: 20m0s)"
+    )
+
+
+def _has_node(making: Making, addon: str) -> bool:
+    settings: Json = _configuration(making)
+    for step in _DEPLOYMENTS[addon]:
+        settings = mapping(settings.get(step))
+    groups = belonging_to(making.inputs.get("clusterName"), NODE_GROUP, making.inventory)
+    return any(_accepts(group, settings) for group in groups)
+
+
+def _accepts(group: CloudObject, settings: Json) -> bool:
+    labels = mapping(group.inputs.get("labels"))
+    selector = mapping(settings.get("nodeSelector"))
+    tolerations = sequence(settings.get("tolerations")) or (_TOLERATED,)
+    return all(labels.get(key) == value for key, value in selector.items()) and all(
+        any(_tolerates(mapping(one), mapping(taint)) for one in tolerations)
+        for taint in sequence(group.inputs.get("taints"))
+    )
+
+
+def _tolerates(toleration: Json, taint: Json) -> bool:
+    if toleration.get("key") not in (None, "", taint.get("key")):
+        return False
+    return toleration.get("operator") == "Exists" or toleration.get("value", "") == taint.get("value", "")
+
+
+def _may_act(making: Making, addon: str) -> bool:
+    """The driver gets its role by an association of its own, one made with it, or a role for the service account."""
+    if addon != _EBS or making.inputs.get("serviceAccountRoleArn"):
+        return True
+    identities = belonging_to(making.inputs.get("clusterName"), IDENTITY, making.inventory)
+    return bool(making.inputs.get("podIdentityAssociations")) or any(
+        (one.inputs.get("namespace"), one.inputs.get("serviceAccount")) == _EBS_ACCOUNT for one in identities
+    )
+
+
+def _configuration(making: Making) -> Json:
+    """Raise ValueError for what is no object."""
+    text = making.inputs.get("configurationValues")
+    found: JsonValue = json.loads(str(text)) if text else {}
+    if not isinstance(found, Mapping):
+        raise ValueError("no object")  # noqa: TRY004 - one sort of error for all that is no configuration
+    return found
+
+
+RESOURCES: Mapping[str, Rules] = {
+    ADDON: Rules(
+        name_property="addonName",
+        taken="ResourceInUseException: Addon already exists.",
+        refuse_create=(no_cluster, _no_such_build, _not_configurable, _not_healthy),
+        refuse_update=(_no_such_build, _not_configurable),
+    ),
+}

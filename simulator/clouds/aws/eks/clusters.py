@@ -1,0 +1,137 @@
+"""Clusters: what EKS adds to them, and which changes it refuses."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from holdfast.scheduling.json import Json, JsonValue
+from holdfast.simulator.clouds.aws.eks.belonging import CLUSTER, NODE_GROUP, belonging_to, role_of, trusts
+from holdfast.simulator.clouds.aws.names import place
+from holdfast.simulator.clouds.catalogue import Making, Removal, Rules
+from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+
+_SUBNET: Final = "aws:ec2/subnet:Subnet"
+_MODE: Final = "authenticationMode"
+# From each mode to the next, never back.
+_MODES: Final = ("CONFIG_MAP", "API_AND_CONFIG_MAP", "API")
+_FEWEST_ZONES: Final = 2
+
+
+def _endpoint(making: Making) -> str:
+    return f"https://{making.digest[:32].upper()}.gr7.{place(making)}.eks.amazonaws.com"
+
+
+def _identities(making: Making) -> JsonValue:
+    issuer = f"https://oidc.eks.{place(making)}.amazonaws.com/id/{making.digest[:32].upper()}"
+    return [{"oidcs": [{"issuer": issuer}]}]
+
+
+def _vpc_config(making: Making) -> JsonValue:
+    """EKS adds its own security group, and the VPC the subnets are in."""
+    given = mapping(making.inputs.get("vpcConfig"))
+    defaults: Json = {"endpointPublicAccess": True, "endpointPrivateAccess": False}
+    added: Json = {
+        "clusterSecurityGroupId": f"sg-{making.digest[17:34]}",
+        "vpcId": _vpc_of_subnets(making, given.get("subnetIds")),
+    }
+    return {**defaults, **given, **added}
+
+
+def _vpc_of_subnets(making: Making, subnets: JsonValue) -> str:
+    for subnet in sequence(subnets):
+        found = making.inventory.find(_SUBNET, str(subnet))
+        if found is not None:
+            return str(found.inputs.get("vpcId"))
+    return f"vpc-{making.digest[34:51]}"
+
+
+def _not_assumable(making: Making) -> str | None:
+    arn = making.inputs.get("roleArn")
+    if trusts(role_of(arn, making.inventory), "eks"):
+        return None
+    return (
+        f"InvalidParameterException: Role with arn: {arn} could not be assumed because it does not exist or the "
+        "trusted entity is not correct"
+    )
+
+
+def _one_zone(making: Making) -> str | None:
+    """A subnet that is not of this cloud is the user's own, in a zone of its own."""
+    subnets = [str(one) for one in sequence(mapping(making.inputs.get("vpcConfig")).get("subnetIds"))]
+    found = [making.inventory.find(_SUBNET, subnet) for subnet in subnets]
+    zones = {
+        str(one.outputs.get("availabilityZone")) if one else subnet
+        for subnet, one in zip(subnets, found, strict=True)
+    }
+    if len(zones) >= _FEWEST_ZONES:
+        return None
+    return "InvalidParameterException: Subnets specified must be in at least two different AZs"
+
+
+def _no_such_transition(making: Making) -> str | None:
+    before, after = _mode(_current(making)), _mode(making.inputs)
+    if _MODES.index(after) - _MODES.index(before) in (0, 1):
+        return None
+    return f"InvalidParameterException: Unsupported authentication mode update from {before} to {after}"
+
+
+def _mode(inputs: Json) -> str:
+    mode = str(mapping(inputs.get("accessConfig")).get(_MODE) or _MODES[0])
+    return mode if mode in _MODES else _MODES[0]
+
+
+def _no_such_upgrade(making: Making) -> str | None:
+    """A cluster goes one minor version up at a time, and never down."""
+    before, after = str(_current(making).get("version") or ""), str(making.inputs.get("version") or "")
+    if not before or not after or _minor(after) - _minor(before) in (0, 1):
+        return None
+    return f"InvalidParameterException: Unsupported Kubernetes minor version update from {before} to {after}"
+
+
+def _minor(version: str) -> int:
+    minor = version.partition(".")[2].partition(".")[0]
+    return int(minor) if minor.isdecimal() else 0
+
+
+def _current(making: Making) -> Json:
+    found = making.inventory.find(making.type, making.id)
+    return found.inputs if found else making.inputs
+
+
+def _protected(removal: Removal) -> str | None:
+    if removal.target.inputs.get("deletionProtection") is True:
+        return f"InvalidRequestException: cluster {removal.target.id} has deletion protection enabled"
+    return None
+
+
+def _nodes_remain(removal: Removal) -> str | None:
+    if belonging_to(removal.target.outputs.get("name"), NODE_GROUP, removal.inventory):
+        return "ResourceInUseException: Cluster has nodegroups attached"
+    return None
+
+
+RESOURCES: Mapping[str, Rules] = {
+    CLUSTER: Rules(
+        longest_name=100,
+        immutable=frozenset(
+            {
+                "roleArn",
+                "encryptionConfig",
+                "kubernetesNetworkConfig.serviceIpv4Cidr",
+                "kubernetesNetworkConfig.ipFamily",
+                "accessConfig.bootstrapClusterCreatorAdminPermissions",
+                "bootstrapSelfManagedAddons",
+            }
+        ),
+        computed={
+            "certificateAuthority": lambda making: {"data": f"{making.digest[:40]}=="},
+            "endpoint": _endpoint,
+            "identities": _identities,
+            "status": lambda _: "ACTIVE",
+            "vpcConfig": _vpc_config,
+        },
+        taken="ResourceInUseException: Cluster already exists with name: {name}",
+        refuse_create=(_not_assumable, _one_zone),
+        refuse_update=(_no_such_transition, _no_such_upgrade),
+        refuse_delete=(_protected, _nodes_remain),
+    ),
+}

@@ -1,0 +1,192 @@
+"""IAM: what AWS adds and refuses."""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from holdfast.scheduling.json import Json, JsonValue
+from holdfast.simulator.clouds.aws import service_linked_roles
+from holdfast.simulator.clouds.aws.names import ACCOUNT, PARTITION, region
+from holdfast.simulator.clouds.aws.permissions import removing, writing
+from holdfast.simulator.clouds.catalogue import Call, Compute, Invoke, Making, Refuse, Removal, Rules
+from holdfast.simulator.clouds.state import CloudObject, Inventory
+from holdfast.simulator.errors import RehearsalError
+
+_ATTACHMENT: Final = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
+_INLINE: Final = "aws:iam/rolePolicy:RolePolicy"
+_POLICY: Final = "aws:iam/policy:Policy"
+_PROFILE: Final = "aws:iam/instanceProfile:InstanceProfile"
+_ROLE: Final = "aws:iam/role:Role"
+
+# AWS's limits to documents, in characters without white space.
+_TRUST_SIZE: Final = 2048
+_POLICY_SIZE: Final = 6144
+_INLINE_SIZE: Final = 10240
+
+
+def _arn(kind: str) -> Compute:
+    """Return what makes the ARN of a kind of thing with a name and a path."""
+
+    def compute(making: Making) -> str:
+        return f"arn:{PARTITION}:iam::{ACCOUNT}:{kind}{making.inputs.get('path') or '/'}{making.name}"
+
+    return compute
+
+
+def _path(making: Making) -> JsonValue:
+    return making.inputs.get("path") or "/"
+
+
+def _identify_policy(making: Making) -> str:
+    return str(_arn("policy")(making))
+
+
+def _of_role(making: Making) -> str:
+    """The ARN of the role that something is put on."""
+    role = _role_named(making.inventory, making.inputs.get("role"))
+    return str(role.outputs.get("arn")) if role else f"role {making.inputs.get('role')}"
+
+
+def _roles(inventory: Inventory) -> list[CloudObject]:
+    return [*inventory.of_type(_ROLE), *inventory.of_type(service_linked_roles.TYPE)]
+
+
+def _role_named(inventory: Inventory, name: JsonValue) -> CloudObject | None:
+    return next((one for one in _roles(inventory) if one.outputs.get("name") == name), None)
+
+
+def _no_role(making: Making) -> str | None:
+    name = making.inputs.get("role")
+    if name is None or _role_named(making.inventory, name):
+        return None
+    return f"NoSuchEntity: The role with name {name} cannot be found."
+
+
+def _no_policy(making: Making) -> str | None:
+    """AWS's own policies (`arn:aws:iam::aws:policy/…`) are taken to be there; the account's own must be."""
+    arn = str(making.inputs.get("policyArn"))
+    if f":{ACCOUNT}:" not in arn or making.inventory.find(_POLICY, arn):
+        return None
+    return f"NoSuchEntity: Policy {arn} does not exist or is not attachable."
+
+
+def _longer(document: JsonValue, limit: int) -> bool:
+    return isinstance(document, str) and len(re.sub(r"\s", "", document)) > limit
+
+
+def _long_document(name: str, limit: int, quota: str) -> Refuse:
+    def refuse(making: Making) -> str | None:
+        too_long = _longer(making.inputs.get(name), limit)
+        return f"LimitExceeded: Cannot exceed quota for {quota}: {limit}" if too_long else None
+
+    return refuse
+
+
+def _long_inline(making: Making) -> str | None:
+    """A role's inline policies are counted together."""
+    role = making.inputs.get("role")
+    others = [
+        str(one.inputs.get("policy"))
+        for one in making.inventory.of_type(_INLINE)
+        if one.inputs.get("role") == role and one.id != making.id
+    ]
+    if not _longer("".join([*others, str(making.inputs.get("policy"))]), _INLINE_SIZE):
+        return None
+    return f"LimitExceeded: Maximum policy size of {_INLINE_SIZE} bytes exceeded for role {role}"
+
+
+def _in_use(removal: Removal) -> str | None:
+    role, inventory = removal.target, removal.inventory
+    if role.inputs.get("forceDetachPolicies") is True:
+        return None
+    name = role.outputs.get("name")
+    if any(one.inputs.get("role") == name for one in inventory.of_type(_ATTACHMENT)):
+        return "DeleteConflict: Cannot delete entity, must detach all policies first."
+    if any(one.inputs.get("role") == name for one in inventory.of_type(_INLINE)):
+        return "DeleteConflict: Cannot delete entity, must delete policies first."
+    return None
+
+
+def _attached(removal: Removal) -> str | None:
+    attachments = removal.inventory.of_type(_ATTACHMENT)
+    if any(one.inputs.get("policyArn") == removal.target.id for one in attachments):
+        return "DeleteConflict: Cannot delete a policy attached to entities."
+    return None
+
+
+def _get_roles(call: Call) -> Json:
+    prefix = str(call.arguments.get("pathPrefix") or "/")
+    pattern = str(call.arguments.get("nameRegex") or "")
+    found = [
+        one
+        for one in _roles(call.inventory)
+        if str(one.outputs.get("path") or "/").startswith(prefix)
+        and re.search(pattern, str(one.outputs.get("name")))
+    ]
+    return {
+        **call.arguments,
+        "id": region(call.arguments, call.configuration),
+        "arns": [one.outputs.get("arn") for one in found],
+        "names": [one.outputs.get("name") for one in found],
+    }
+
+
+def _get_role(call: Call) -> Json:
+    name = str(call.arguments.get("name"))
+    found = _role_named(call.inventory, name)
+    if found is None:
+        raise RehearsalError(f"reading IAM Role ({name}): couldn't find resource")
+    defaults: Json = {"description": "", "permissionsBoundary": "", "roleLastUseds": [], "tags": {}}
+    return {**defaults, **found.outputs, "id": name}
+
+
+_trust_too_long: Final = _long_document("assumeRolePolicy", _TRUST_SIZE, "ACLSizePerRole")
+_policy_too_long: Final = _long_document("policy", _POLICY_SIZE, "PolicySize")
+
+RESOURCES: Mapping[str, Rules] = {
+    _ATTACHMENT: Rules(
+        immutable=frozenset({"role", "policyArn"}),
+        refuse_create=(_no_role, _no_policy, writing("iam:AttachRolePolicy", _of_role)),
+        refuse_delete=(removing("iam:DetachRolePolicy"),),
+    ),
+    _INLINE: Rules(
+        longest_name=128,
+        overwrites=True,
+        refuse_create=(_no_role, _long_inline, writing("iam:PutRolePolicy", _of_role)),
+        refuse_update=(_long_inline, writing("iam:PutRolePolicy", _of_role)),
+        refuse_delete=(removing("iam:DeleteRolePolicy"),),
+    ),
+    _POLICY: Rules(
+        longest_name=128,
+        identify=_identify_policy,
+        immutable=frozenset({"path", "description"}),
+        computed={"arn": _arn("policy"), "path": _path},
+        taken="EntityAlreadyExists: A policy called {name} already exists. Duplicate names are not allowed.",
+        refuse_create=(_policy_too_long, writing("iam:CreatePolicy", _arn("policy"))),
+        refuse_update=(_policy_too_long, writing("iam:CreatePolicyVersion", _arn("policy"))),
+        refuse_delete=(_attached, removing("iam:DeletePolicy")),
+    ),
+    _PROFILE: Rules(
+        longest_name=128,
+        immutable=frozenset({"path"}),
+        computed={"arn": _arn("instance-profile"), "path": _path},
+        taken="EntityAlreadyExists: Instance Profile {name} already exists.",
+        refuse_create=(_no_role, writing("iam:CreateInstanceProfile", _arn("instance-profile"))),
+        refuse_delete=(removing("iam:DeleteInstanceProfile"),),
+    ),
+    _ROLE: Rules(
+        longest_name=64,
+        immutable=frozenset({"path"}),
+        computed={"arn": _arn("role"), "path": _path},
+        taken="EntityAlreadyExists: Role with name {name} already exists.",
+        refuse_create=(_trust_too_long, writing("iam:CreateRole", _arn("role"))),
+        refuse_update=(_trust_too_long, writing("iam:UpdateRole", _arn("role"))),
+        refuse_delete=(_in_use, removing("iam:DeleteRole")),
+    ),
+    service_linked_roles.TYPE: service_linked_roles.RULES,
+}
+
+INVOKES: Mapping[str, Invoke] = {
+    "aws:iam/getRole:getRole": _get_role,
+    "aws:iam/getRoles:getRoles": _get_roles,
+}

@@ -1,0 +1,86 @@
+"""Ids and ARNs in the shapes AWS gives them."""
+
+from collections.abc import Mapping
+
+from holdfast.scheduling.json import Json
+from holdfast.simulator.clouds.catalogue import Making, describe
+
+# The account of AWS's own documentation: nobody's.
+ACCOUNT = "123456789012"
+DEFAULT_REGION = "us-east-1"
+PARTITION = "aws"
+
+# EC2 ids: a prefix and 17 hexadecimal digits.
+_EC2_PREFIXES: Mapping[str, str] = {
+    "aws:ec2/eip:Eip": "eipalloc",
+    "aws:ec2/flowLog:FlowLog": "fl",
+    "aws:ec2/instance:Instance": "i",
+    "aws:ec2/internetGateway:InternetGateway": "igw",
+    "aws:ec2/launchTemplate:LaunchTemplate": "lt",
+    "aws:ec2/natGateway:NatGateway": "nat",
+    "aws:ec2/networkAcl:NetworkAcl": "acl",
+    "aws:ec2/route:Route": "r-rtb",
+    "aws:ec2/routeTable:RouteTable": "rtb",
+    "aws:ec2/routeTableAssociation:RouteTableAssociation": "rtbassoc",
+    "aws:ec2/securityGroup:SecurityGroup": "sg",
+    "aws:ec2/securityGroupRule:SecurityGroupRule": "sgrule",
+    "aws:ec2/subnet:Subnet": "subnet",
+    "aws:ec2/vpc:Vpc": "vpc",
+    "aws:ec2/vpcEndpoint:VpcEndpoint": "vpce",
+    "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule": "sgr",
+    "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule": "sgr",
+}
+# Services whose ARNs name no region, because what they hold is global.
+_GLOBAL_SERVICES = frozenset({"iam", "cloudfront", "route53"})
+# ARNs whose resource part is the bare name, without its type.
+_BARE = frozenset({"sqs", "sns", "s3"})
+# The module of an SDK token is not always the service of an ARN.
+_SERVICES: Mapping[str, str] = {"cloudwatch": "events", "lb": "elasticloadbalancing", "vpc": "ec2"}
+
+
+def region(inputs: Json, configuration: Json) -> str:
+    """Return the region a resource is in: its own, its provider's, or AWS's first."""
+    for values in (inputs, configuration):
+        given = values.get("region")
+        if isinstance(given, str) and given:
+            return given
+    return DEFAULT_REGION
+
+
+def place(making: Making) -> str:
+    """Return the region an object is made in."""
+    return region(making.inputs, making.configuration)
+
+
+def identify(making: Making) -> str:
+    """Return an id as AWS makes it: an EC2 id, or scope and name with colons between."""
+    prefix = _EC2_PREFIXES.get(making.type)
+    if prefix is not None:
+        return f"{prefix}-{making.digest[:17]}"
+    if making.name:
+        return ":".join((*making.scope, making.name))
+    return f"{_kind(making)}-{making.digest[:17]}"
+
+
+def arn(making: Making) -> str:
+    """Return the ARN of an object."""
+    module = making.type.split(":")[1].split("/")[0]
+    service = _SERVICES.get(module, module)
+    if service == "s3":
+        return f"arn:{PARTITION}:s3:::{making.name or making.id}"
+    where = "" if service in _GLOBAL_SERVICES else place(making)
+    path = "/".join((*making.scope, making.name)) if making.name else making.id
+    resource = path if service in _BARE else f"{_kind(making)}/{path}"
+    return f"arn:{PARTITION}:{service}:{where}:{ACCOUNT}:{resource}"
+
+
+def text(making: Making, output: str) -> str:
+    """Return a made-up text: an ARN for an output that must be one."""
+    if output.lower().endswith("arn"):
+        service = making.type.split(":")[1].split("/")[0]
+        return f"arn:{PARTITION}:{service}:{place(making)}:{ACCOUNT}:{output}/{making.digest[:12]}"
+    return describe(making, output)
+
+
+def _kind(making: Making) -> str:
+    return making.type.rsplit(":", 1)[-1].lower()

@@ -1,0 +1,206 @@
+"""AKS's node pools that are resources of their own: what AKS adds to them, and what it and its provider refuse."""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from holdfast.scheduling.json import Json, JsonValue
+from holdfast.simulator.clouds.azure.errors import said
+from holdfast.simulator.clouds.azure.names import group_id, guid, same_id
+from holdfast.simulator.clouds.catalogue import Making, Rules
+from holdfast.simulator.clouds.state import CloudObject
+from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+
+AGENT_POOL: Final = "azure-native:containerservice:AgentPool"
+_CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
+
+SPOT_LABEL: Final = "kubernetes.azure.com/scalesetpriority"
+SPOT_TAINT: Final = f"{SPOT_LABEL}=spot:NoSchedule"
+
+_NAME: Final = re.compile(r"[a-z][a-z0-9]{0,11}")
+_DECIMALS: Final = 5
+
+#: What a pool keeps for life, beside what the provider itself replaces it for.
+_FIXED: Final = (
+    "availabilityZones",
+    "osDiskSizeGB",
+    "osDiskType",
+    "scaleSetPriority",
+    "scaleSetEvictionPolicy",
+    "spotMaxPrice",
+    "vnetSubnetID",
+)
+
+
+def node_labels(making: Making) -> JsonValue:
+    """Return the labels of a pool's nodes, with AKS's own of a spot pool."""
+    own = {SPOT_LABEL: "spot"} if _is_spot(making.inputs) else {}
+    return {**mapping(making.inputs.get("nodeLabels")), **own}
+
+
+def node_taints(making: Making) -> JsonValue:
+    """Return the taints of a pool's nodes, with AKS's own of a spot pool."""
+    given = [*sequence(making.inputs.get("nodeTaints"))]
+    return [*given, SPOT_TAINT] if _is_spot(making.inputs) and SPOT_TAINT not in given else given
+
+
+def effective(inputs: Json) -> Json:
+    """Return what a pool is, as far as it stays so for life: what was asked for, and AKS's defaults."""
+    is_spot = _is_spot(inputs)
+    return {
+        **inputs,
+        "scaleSetPriority": "Spot" if is_spot else "Regular",
+        "scaleSetEvictionPolicy": inputs.get("scaleSetEvictionPolicy") or ("Delete" if is_spot else None),
+        "spotMaxPrice": inputs.get("spotMaxPrice") or (-1 if is_spot else None),
+    }
+
+
+def pool_path(making: Making) -> str:
+    """Return the id of a pool."""
+    return f"{cluster_path(making)}/agentPools/{making.name}"
+
+
+def cluster_path(making: Making) -> str:
+    """Return the id of a pool's cluster."""
+    name = making.inputs.get("resourceName")
+    return f"{group_id(making)}/providers/Microsoft.ContainerService/managedClusters/{name}"
+
+
+def _cluster_of(making: Making) -> CloudObject | None:
+    clusters = making.inventory.of_type(_CLUSTER)
+    return next((one for one in clusters if same_id(one.id, cluster_path(making))), None)
+
+
+def _is_spot(inputs: Json) -> bool:
+    return inputs.get("scaleSetPriority") == "Spot"
+
+
+def _bad_name(making: Making) -> str | None:
+    if _NAME.fullmatch(making.name):
+        return None
+    return _invalid(
+        "agentPool.name",
+        f"Agent pool name {making.name!r} is invalid: it has 1 to 12 small letters and digits, a letter first.",
+    )
+
+
+def _no_cluster(making: Making) -> str | None:
+    if _cluster_of(making) is not None:
+        return None
+    return said(
+        "ParentResourceNotFound",
+        "Failed to perform 'write' on resource of type 'managedClusters/agentPools', because the parent resource "
+        f"'{cluster_path(making)}' could not be found.",
+    )
+
+
+def _no_count(making: Making) -> str | None:
+    if making.inputs.get("count") is not None:
+        return None
+    return said("InvalidParameter", "Required parameter properties.count is missing (null).")
+
+
+def _beside_auto_provisioning(making: Making) -> str | None:
+    cluster = _cluster_of(making)
+    provisioning = mapping(cluster.inputs.get("nodeProvisioningProfile") if cluster else None)
+    if provisioning.get("mode") != "Auto" or making.inputs.get("enableAutoScaling") is not True:
+        return None
+    return said(
+        "OperationNotAllowed",
+        f"Agent pool {making.name} has the cluster autoscaler enabled, which is not allowed in a cluster whose "
+        "nodeProvisioningProfile.mode is Auto.",
+    )
+
+
+def _surge_of_spot(making: Making) -> str | None:
+    """Surplus machines come from the same stock that takes the pool's away."""
+    settings = mapping(making.inputs.get("upgradeSettings"))
+    if not _is_spot(making.inputs):
+        return None
+    for name, words in (("maxSurge", "max surge"), ("maxUnavailable", "max unavailable")):
+        if settings.get(name) is not None:
+            return _invalid(f"agentPoolProfile.upgradeSettings.{name}", f"Spot pools can't set {words}.")
+    return None
+
+
+def _no_way_to_upgrade(making: Making) -> str | None:
+    settings = mapping(making.inputs.get("upgradeSettings"))
+    if settings.get("maxSurge") != "0" or settings.get("maxUnavailable") not in (None, "0"):
+        return None
+    return _invalid(
+        "agentPoolProfile.upgradeSettings.maxSurge",
+        "maxSurge must be greater than 0 when maxUnavailable is 0.",
+    )
+
+
+def _spot_alone(making: Making) -> str | None:
+    if _is_spot(making.inputs):
+        return None
+    for name in ("spotMaxPrice", "scaleSetEvictionPolicy"):
+        if making.inputs.get(name) is not None:
+            return _invalid(
+                f"agentPoolProfile.{name}", "It can only be set when the scaleSetPriority is 'Spot'."
+            )
+    return None
+
+
+def _bad_price(making: Making) -> str | None:
+    price = making.inputs.get("spotMaxPrice")
+    if not isinstance(price, int | float) or price == -1 or (price > 0 and round(price, _DECIMALS) == price):
+        return None
+    return _invalid(
+        "agentPoolProfile.spotMaxPrice",
+        "The price must be -1 or a positive value with up to five decimal places.",
+    )
+
+
+def _fixed(making: Making) -> str | None:
+    current = making.inventory.find(making.type, making.id)
+    if current is None:
+        return None
+    before, after = effective(current.inputs), effective(making.inputs)
+    for name in _FIXED:
+        if before.get(name) != after.get(name):
+            return said("PropertyChangeNotAllowed", f"Changing property 'properties.{name}' is not allowed.")
+    return None
+
+
+def _version(making: Making) -> JsonValue:
+    """The version of a pool's nodes: the one that is asked for, or its cluster's."""
+    cluster = _cluster_of(making)
+    asked = str(making.inputs.get("orchestratorVersion") or "")
+    running = str(cluster.outputs.get("currentKubernetesVersion") or "") if cluster else ""
+    return running if not asked or running.startswith(f"{asked}.") else asked
+
+
+def _invalid(parameter: str, details: str) -> str:
+    return said(
+        "InvalidParameter", f"The value of parameter {parameter} is invalid. Error details: {details}"
+    )
+
+
+_ALWAYS: Final = (_beside_auto_provisioning, _surge_of_spot, _no_way_to_upgrade, _spot_alone, _bad_price)
+
+RESOURCES: Mapping[str, Rules] = {
+    AGENT_POOL: Rules(
+        name_property="agentPoolName",
+        unique_within=("resourceGroupName", "resourceName"),
+        longest_name=12,
+        identify=pool_path,
+        # What azure-native replaces a pool for; for whatever else is fixed it lets AKS refuse the change.
+        immutable=frozenset({"gpuInstanceProfile", "networkProfile.nodePublicIPTags", "vmSize"}),
+        computed={
+            "currentOrchestratorVersion": _version,
+            "eTag": lambda making: guid(making, "etag"),
+            "nodeImageVersion": lambda _: "AKSUbuntu-2404gen2containerd",
+            # Whatever is added shows in the answer to the first call: to azure-native, which compares answers, no change.
+            "nodeLabels": node_labels,
+            "nodeTaints": node_taints,
+            "powerState": lambda making: making.inputs.get("powerState") or {"code": "Running"},
+            "scaleSetEvictionPolicy": lambda making: effective(making.inputs)["scaleSetEvictionPolicy"],
+            "spotMaxPrice": lambda making: effective(making.inputs)["spotMaxPrice"],
+        },
+        refuse_create=(_bad_name, _no_cluster, _no_count, *_ALWAYS),
+        refuse_update=(*_ALWAYS, _fixed),
+    ),
+}

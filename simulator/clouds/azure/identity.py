@@ -1,0 +1,142 @@
+"""Identities on Azure, who is given which role, and who asks."""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from holdfast.scheduling.json import Json, JsonValue
+from holdfast.simulator.clouds.azure.errors import said
+from holdfast.simulator.clouds.azure.names import (
+    CALLER,
+    TENANT,
+    group_id,
+    guid,
+    no_group,
+    same_id,
+    subscription_of,
+)
+from holdfast.simulator.clouds.catalogue import Call, Invoke, Making, Rules
+from holdfast.simulator.clouds.state import Inventory
+
+IDENTITY: Final = "azure-native:managedidentity:UserAssignedIdentity"
+ASSIGNMENT: Final = "azure-native:authorization:RoleAssignment"
+
+_GUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+
+def has_role(inventory: Inventory, *, principal_id: str, role: str, scope: str) -> bool:
+    """Tell whether somebody has a role on something, or on what it is in; `role` is the id of its definition alone."""
+    return any(
+        same_id(one.inputs.get("principalId"), principal_id)
+        and str(one.inputs.get("roleDefinitionId")).lower().endswith(f"/{role.lower()}")
+        and f"{scope}/".lower().startswith(f"{one.inputs.get('scope')}/".lower())
+        for one in inventory.of_type(ASSIGNMENT)
+    )
+
+
+def _identity_id(making: Making) -> str:
+    # Managed identities have always shown the group's part in small letters; whoever compares has to know.
+    group = group_id(making).replace("/resourceGroups/", "/resourcegroups/")
+    return f"{group}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{making.name}"
+
+
+def _assignment_id(making: Making) -> str:
+    return f"{making.inputs.get('scope')}/providers/Microsoft.Authorization/roleAssignments/{making.name}"
+
+
+def _principal_type(making: Making) -> JsonValue:
+    given = making.inputs.get("principalType")
+    return given or ("ServicePrincipal" if _is_identity(making) else "User")
+
+
+def _is_identity(making: Making) -> bool:
+    asked = making.inputs.get("principalId")
+    return any(same_id(one.outputs.get("principalId"), asked) for one in making.inventory.of_type(IDENTITY))
+
+
+def _bad_name(making: Making) -> str | None:
+    if _GUID.fullmatch(making.name):
+        return None
+    return said(
+        "InvalidRoleAssignmentId",
+        f"The role assignment ID '{making.name}' is not valid. The role assignment ID must be a GUID.",
+    )
+
+
+def _not_found(making: Making) -> str | None:
+    """An identity that was only just made is not known everywhere in Entra ID; who says what it is need not be looked up."""
+    given = making.inputs.get("principalType")
+    if given == "ServicePrincipal" or not _is_identity(making):
+        return None
+    if given:
+        return said(
+            "UnmatchedPrincipalType",
+            f"The PrincipalId '{making.inputs.get('principalId')}' has type 'ServicePrincipal' , which is different from "
+            f"specified PrinciaplType '{given}'.",
+        )
+    principal = str(making.inputs.get("principalId")).replace("-", "")
+    return said(
+        "PrincipalNotFound",
+        f"Principal {principal} does not exist in the directory {TENANT}. Check that you have the correct principal ID. "
+        "If you are creating this principal and then immediately assigning a role, this error might be related to a "
+        "replication delay. In this case, set the role assignment principalType property to a value, such as "
+        "ServicePrincipal, User, or Group.",
+    )
+
+
+def _given_already(making: Making) -> str | None:
+    fields = ("scope", "principalId", "roleDefinitionId")
+    for other in making.inventory.of_type(ASSIGNMENT):
+        if all(same_id(other.inputs.get(field), making.inputs.get(field)) for field in fields):
+            return said("RoleAssignmentExists", "The role assignment already exists.")
+    return None
+
+
+def _other_role(making: Making) -> str | None:
+    current = making.inventory.find(making.type, making.id)
+    if current is None or same_id(
+        current.inputs.get("roleDefinitionId"), making.inputs.get("roleDefinitionId")
+    ):
+        return None
+    return said(
+        "RoleAssignmentUpdateNotPermitted",
+        "Tenant ID, application ID, principal ID, and scope are not allowed to be updated.",
+    )
+
+
+def _client_config(call: Call) -> Json:
+    return {
+        "clientId": "04b07795-8ddb-461a-bbee-02f9e1bf7b46",
+        "objectId": CALLER,
+        "subscriptionId": subscription_of(call.configuration),
+        "tenantId": str(call.configuration.get("tenantId") or TENANT),
+    }
+
+
+RESOURCES: Mapping[str, Rules] = {
+    IDENTITY: Rules(
+        name_property="resourceName",
+        unique_within=("resourceGroupName",),
+        longest_name=128,
+        identify=_identity_id,
+        immutable=frozenset({"location"}),
+        computed={
+            "clientId": lambda making: guid(making, "client"),
+            "principalId": lambda making: guid(making, "principal"),
+            "tenantId": lambda making: str(making.configuration.get("tenantId") or TENANT),
+        },
+        refuse_create=(no_group,),
+    ),
+    ASSIGNMENT: Rules(
+        name_property="roleAssignmentName",
+        unique_within=("scope",),
+        identify=_assignment_id,
+        immutable=frozenset({"principalId", "scope"}),
+        computed={"principalType": _principal_type},
+        refuse_create=(_bad_name, _not_found, _given_already),
+        refuse_update=(_other_role,),
+    ),
+}
+INVOKES: Mapping[str, Invoke] = {
+    "azure-native:authorization:getClientConfig": _client_config,
+}

@@ -1,0 +1,56 @@
+"""Whose subscription a rehearsal is in, and how Azure names what is there."""
+
+from typing import Final
+
+from holdfast.scheduling.json import Json
+from holdfast.simulator.clouds.azure.errors import said
+from holdfast.simulator.clouds.catalogue import Identify, Making
+
+#: Nobody's. The real ids are not known without an account.
+SUBSCRIPTION: Final = "00000000-0000-0000-0000-000000000000"
+TENANT: Final = "00000000-0000-0000-0000-000000000001"
+#: The object id of whoever runs the rehearsal.
+CALLER: Final = "00000000-0000-0000-0000-000000000002"
+
+RESOURCE_GROUP: Final = "azure-native:resources:ResourceGroup"
+
+
+def subscription_of(configuration: Json) -> str:
+    """Return the subscription of a provider."""
+    return str(configuration.get("subscriptionId") or SUBSCRIPTION)
+
+
+def subscription(making: Making) -> str:
+    """Return the subscription an object is in: its provider's."""
+    return subscription_of(making.configuration)
+
+
+def group_id(making: Making) -> str:
+    """Return the id of the resource group an object is in."""
+    return f"/subscriptions/{subscription(making)}/resourceGroups/{making.inputs.get('resourceGroupName')}"
+
+
+def identified(kind: str) -> Identify:
+    """Return what makes the id of a resource that is part of no other: `Microsoft.Network/natGateways`."""
+    return lambda making: f"{group_id(making)}/providers/{kind}/{making.name}"
+
+
+def guid(making: Making, what: str) -> str:
+    """Return an id of Azure's own form, the same for the same thing of the same object."""
+    digest = making.digest
+    start = sum(what.encode()) % (len(digest) - 32)
+    text = digest[start : start + 32]
+    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+
+
+def no_group(making: Making) -> str | None:
+    """Return why nothing can be made in a resource group that is not there."""
+    name = making.inputs.get("resourceGroupName")
+    if making.inventory.find(RESOURCE_GROUP, group_id(making)) is not None:
+        return None
+    return said("ResourceGroupNotFound", f"Resource group '{name}' could not be found.")
+
+
+def same_id(one: object, other: object) -> bool:
+    """Tell whether two ids name the same thing: Azure reads them without regard to case."""
+    return str(one).lower() == str(other).lower()

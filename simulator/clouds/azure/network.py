@@ -1,0 +1,204 @@
+"""Networks on Azure: what it adds and refuses.
+
+What a resource names and the cloud does not hold is taken for the user's own, there before the stack was, unless it would
+be in a resource group of the stack's.
+"""
+
+from collections.abc import Iterator, Mapping
+from ipaddress import IPv4Network
+from typing import Final
+
+from holdfast.scheduling.json import Json, JsonValue
+from holdfast.simulator.clouds.azure.errors import said
+from holdfast.simulator.clouds.azure.names import (
+    RESOURCE_GROUP,
+    group_id,
+    identified,
+    no_group,
+    same_id,
+)
+from holdfast.simulator.clouds.catalogue import Making, Refuse, RefuseRemoval, Removal, Rules
+from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+
+VIRTUAL_NETWORK: Final = "azure-native:network:VirtualNetwork"
+SUBNET: Final = "azure-native:network:Subnet"
+NAT_GATEWAY: Final = "azure-native:network:NatGateway"
+PUBLIC_ADDRESS: Final = "azure-native:network:PublicIPAddress"
+_CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
+_POOL: Final = "azure-native:containerservice:AgentPool"
+
+
+def _network_of(making: Making) -> str:
+    name = making.inputs.get("virtualNetworkName")
+    return f"{group_id(making)}/providers/Microsoft.Network/virtualNetworks/{name}"
+
+
+def _subnet_id(making: Making) -> str:
+    return f"{_network_of(making)}/subnets/{making.name}"
+
+
+def _address(making: Making) -> JsonValue:
+    # 198.51.100.0/24 is for documentation: nobody's.
+    return f"198.51.100.{int(making.digest[:2], 16)}"
+
+
+def _no_network(making: Making) -> str | None:
+    """A subnet is made in a network that is there."""
+    if making.inventory.find(VIRTUAL_NETWORK, _network_of(making)) is not None:
+        return None
+    return said(
+        "ResourceNotFound",
+        f"The Resource 'Microsoft.Network/virtualNetworks/{making.inputs.get('virtualNetworkName')}' under resource "
+        f"group '{making.inputs.get('resourceGroupName')}' was not found.",
+    )
+
+
+def _outside(making: Making) -> str | None:
+    network = making.inventory.find(VIRTUAL_NETWORK, _network_of(making))
+    spaces = (
+        [
+            IPv4Network(str(prefix))
+            for prefix in sequence(mapping(network.inputs.get("addressSpace")).get("addressPrefixes"))
+        ]
+        if network
+        else []
+    )
+    mine = _prefix(making.inputs)
+    if mine is None or not spaces or any(mine.subnet_of(space) for space in spaces):
+        return None
+    return said(
+        "NetcfgInvalidSubnet",
+        f"Subnet '{making.name}' is not valid in virtual network '{making.inputs.get('virtualNetworkName')}'.",
+    )
+
+
+def _overlapping(making: Making) -> str | None:
+    mine = _prefix(making.inputs)
+    for other in making.inventory.of_type(SUBNET):
+        theirs = _prefix(other.inputs)
+        is_beside = other.id != _subnet_id(making) and other.id.rpartition("/subnets/")[0] == _network_of(
+            making
+        )
+        if is_beside and mine is not None and theirs is not None and mine.overlaps(theirs):
+            return said(
+                "NetcfgSubnetRangesOverlap",
+                f"Subnet '{making.name}' is not valid because its IP address range overlaps with that of an existing "
+                f"subnet in virtual network '{making.inputs.get('virtualNetworkName')}'.",
+            )
+    return None
+
+
+def _prefix(inputs: Json) -> IPv4Network | None:
+    text = inputs.get("addressPrefix") or next(iter(sequence(inputs.get("addressPrefixes"))), None)
+    return IPv4Network(str(text)) if text else None
+
+
+def _naming(kind: str, field: str) -> Refuse:
+    """Return what refuses to name, in an input, something of the stack's that is not there."""
+
+    def refuse(making: Making) -> str | None:
+        for named in _ids(making.inputs.get(field)):
+            is_ours = any(
+                same_id(named[: len(group.id) + 1], f"{group.id}/")
+                for group in making.inventory.of_type(RESOURCE_GROUP)
+            )
+            if is_ours and not any(same_id(one.id, named) for one in making.inventory.of_type(kind)):
+                return said(
+                    "InvalidResourceReference",
+                    f"Resource {named} referenced by resource {making.name} was not found. Please make sure that the "
+                    "referenced resource exists, and that both resources are in the same region.",
+                )
+        return None
+
+    return refuse
+
+
+def _ids(value: JsonValue) -> list[str]:
+    several = sequence(value) or [value]
+    return [str(mapping(each)["id"]) for each in several if mapping(each).get("id")]
+
+
+def _in_use(code: str, what: str, *users: tuple[str, str]) -> RefuseRemoval:
+    """Return what refuses to delete something that objects of these types name, each in an input of its own."""
+
+    def refuse(removal: Removal) -> str | None:
+        user = next(_users(removal, users), None)
+        if user is None:
+            return None
+        name = removal.target.id.rpartition("/")[2]
+        return said(code, f"{what} {name} is in use by {user} and cannot be deleted.")
+
+    return refuse
+
+
+def _users(removal: Removal, users: tuple[tuple[str, str], ...]) -> Iterator[str]:
+    for token, field in users:
+        for one in removal.inventory.of_type(token):
+            if any(same_id(named, removal.target.id) for named in _ids(one.inputs.get(field))):
+                yield one.id
+
+
+def _nodes_in(removal: Removal) -> str | None:
+    """Machines of a cluster are in the subnet that one of its pools names."""
+    for cluster in removal.inventory.of_type(_CLUSTER):
+        profiles = map(mapping, sequence(cluster.inputs.get("agentPoolProfiles")))
+        if any(same_id(profile.get("vnetSubnetID"), removal.target.id) for profile in profiles):
+            return _occupied(removal, cluster.id)
+    for pool in removal.inventory.of_type(_POOL):
+        if same_id(pool.inputs.get("vnetSubnetID"), removal.target.id):
+            return _occupied(removal, pool.id)
+    return None
+
+
+def _occupied(removal: Removal, user: str) -> str:
+    name = removal.target.id.rpartition("/")[2]
+    return said(
+        "InUseSubnetCannotBeDeleted",
+        f"Subnet {name} is in use by {user} and cannot be deleted. In order to delete the subnet, delete all the "
+        "resources within the subnet. See aka.ms/deletesubnet.",
+    )
+
+
+RESOURCES: Mapping[str, Rules] = {
+    VIRTUAL_NETWORK: Rules(
+        name_property="virtualNetworkName",
+        unique_within=("resourceGroupName",),
+        longest_name=64,
+        identify=identified("Microsoft.Network/virtualNetworks"),
+        immutable=frozenset({"location"}),
+        refuse_create=(no_group,),
+    ),
+    SUBNET: Rules(
+        name_property="subnetName",
+        unique_within=("resourceGroupName", "virtualNetworkName"),
+        longest_name=80,
+        identify=_subnet_id,
+        refuse_create=(_no_network, _outside, _overlapping, _naming(NAT_GATEWAY, "natGateway")),
+        refuse_update=(_outside, _overlapping, _naming(NAT_GATEWAY, "natGateway")),
+        refuse_delete=(_nodes_in,),
+    ),
+    NAT_GATEWAY: Rules(
+        name_property="natGatewayName",
+        unique_within=("resourceGroupName",),
+        longest_name=80,
+        identify=identified("Microsoft.Network/natGateways"),
+        immutable=frozenset({"location", "zones"}),
+        refuse_create=(no_group, _naming(PUBLIC_ADDRESS, "publicIpAddresses")),
+        refuse_update=(_naming(PUBLIC_ADDRESS, "publicIpAddresses"),),
+        refuse_delete=(_in_use("InUseNatGatewayCannotBeDeleted", "Nat gateway", (SUBNET, "natGateway")),),
+    ),
+    PUBLIC_ADDRESS: Rules(
+        name_property="publicIpAddressName",
+        unique_within=("resourceGroupName",),
+        longest_name=80,
+        identify=identified("Microsoft.Network/publicIPAddresses"),
+        immutable=frozenset({"location", "publicIPAddressVersion", "publicIPPrefix", "sku", "zones"}),
+        computed={"ipAddress": _address},
+        refuse_create=(no_group,),
+        refuse_delete=(
+            _in_use(
+                "PublicIPAddressCannotBeDeleted", "Public IP address", (NAT_GATEWAY, "publicIpAddresses")
+            ),
+        ),
+    ),
+}

@@ -1,0 +1,58 @@
+"""Who reaches the API server of a GKE cluster: nobody when there is none, nor by a way that it does not have."""
+
+from collections.abc import Iterator
+from typing import Final
+from urllib.parse import urlsplit
+
+from holdfast.scheduling.json import Json
+from holdfast.simulator.clouds.catalogue import Reaching
+from holdfast.simulator.clouds.gcp.gke import CLUSTER
+from holdfast.simulator.clouds.state import CloudObject, Inventory
+from holdfast.simulator.kubernetes_client.summary import mapping
+
+_UNTRUSTED: Final = "tls: failed to verify certificate: x509: certificate signed by unknown authority"
+
+
+def refuse_connection(reaching: Reaching) -> str | None:
+    """Return why the cluster at an address cannot be called, None where it can."""
+    server = reaching.connection.server
+    host = urlsplit(server).hostname or ""
+    request = f'Get "{server}/openapi/v2?timeout=32s"'
+    authority = reaching.connection.cluster.get("certificate-authority-data")
+    for cluster in reaching.inventory.of_type(CLUSTER):
+        if host == _dns(cluster).get("endpoint"):
+            if _dns(cluster).get("allowExternalTraffic") is not True:
+                return f"{request}: Forbidden"
+            # Google's own certificate, which the cluster's authority has not signed.
+            return f"{request}: {_UNTRUSTED}" if authority else None
+        if host in set(_addresses(cluster)):
+            known = mapping(cluster.outputs.get("masterAuth")).get("clusterCaCertificate")
+            return None if authority == known else f"{request}: {_UNTRUSTED}"
+    if host.endswith(".gke.goog"):
+        return f"{request}: dial tcp: lookup {host}: no such host"
+    return f"{request}: dial tcp {host}:443: i/o timeout"
+
+
+def where_from(inventory: Inventory) -> list[str]:
+    """Return a remark for each cluster that is reached from within its network alone."""
+    return [
+        f"the API server of {one.outputs.get('name')} has private addresses only: run `pulumi up` where its network "
+        "is reached (a VPN, a runner in the network), or allow the DNS endpoint. A rehearsal reaches it from anywhere"
+        for one in inventory.of_type(CLUSTER)
+        if _dns(one).get("allowExternalTraffic") is not True
+        and mapping(one.outputs.get("privateClusterConfig")).get("enablePrivateEndpoint") is True
+    ]
+
+
+def _dns(cluster: CloudObject) -> Json:
+    endpoints = mapping(cluster.outputs.get("controlPlaneEndpointsConfig"))
+    return mapping(endpoints.get("dnsEndpointConfig"))
+
+
+def _addresses(cluster: CloudObject) -> Iterator[str]:
+    """The addresses that a cluster answers at: with a private endpoint alone, not the public one."""
+    network = mapping(cluster.outputs.get("privateClusterConfig"))
+    if network.get("privateEndpoint"):
+        yield str(network["privateEndpoint"])
+    if network.get("publicEndpoint") and network.get("enablePrivateEndpoint") is not True:
+        yield str(network["publicEndpoint"])

@@ -1,0 +1,179 @@
+"""GKE's clusters: what GKE adds to them, and what it and its provider refuse. Node pools are apart."""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from holdfast.scheduling.json import Json, JsonValue
+from holdfast.simulator.clouds.catalogue import Making, Removal, Rules
+from holdfast.simulator.clouds.gcp.endpoints import (
+    control_plane_endpoints,
+    endpoint,
+    location,
+    master_auth,
+    private_cluster,
+)
+from holdfast.simulator.clouds.gcp.names import PROJECT_NUMBER, project
+from holdfast.simulator.clouds.gcp.node_account import no_account
+from holdfast.simulator.clouds.gcp.ranges import SUBNETWORK, path_of, secondary_ranges
+from holdfast.simulator.clouds.gcp.windows import hours_in_32_days
+from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+
+CLUSTER: Final = "gcp:container/cluster:Cluster"
+_KEY_GRANT: Final = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"
+_KEY_ROLE: Final = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
+_AGENT: Final = f"serviceAccount:service-{PROJECT_NUMBER}@container-engine-robot.iam.gserviceaccount.com"
+_ZONE: Final = re.compile(r"[a-z]+-[a-z]+\d+-[a-z]")
+_LONGEST_NAME: Final = 40
+_LEAST_HOURS: Final = 48
+
+
+def _identify(making: Making) -> str:
+    return f"projects/{project(making)}/locations/{location(making)}/clusters/{making.name}"
+
+
+def _link(making: Making) -> str:
+    kind = "zones" if _ZONE.fullmatch(location(making)) else "locations"
+    return (
+        "https://container.googleapis.com/v1/"
+        f"projects/{project(making)}/{kind}/{location(making)}/clusters/{making.name}"
+    )
+
+
+def _master_version(making: Making) -> JsonValue:
+    """The version is the least one that was asked for at any time: a cluster never goes back."""
+    current = making.inventory.find(making.type, making.id)
+    kept = str(current.outputs.get("masterVersion")) if current else ""
+    asked = str(making.inputs.get("minMasterVersion") or "1.36")
+    newest = max(asked, kept, key=_numbers)
+    return newest if "-gke." in newest else f"{newest}{'.0' if newest.count('.') == 1 else ''}-gke.1000000"
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version))
+
+
+def _labels(making: Making) -> JsonValue:
+    defaults, own = making.configuration.get("defaultLabels"), making.inputs.get("resourceLabels")
+    return {"goog-pulumi-provisioned": "true", **mapping(defaults), **mapping(own)}
+
+
+def _bad_name(making: Making) -> str | None:
+    if len(making.name) > _LONGEST_NAME:
+        return f'"name" cannot be longer than {_LONGEST_NAME} characters'
+    if not re.fullmatch(r"[a-z0-9-]+", making.name):
+        return '"name" can only contain lowercase letters, numbers and hyphens'
+    if not re.match(r"[a-z]", making.name):
+        return '"name" must start with a letter'
+    return None if re.search(r"[a-z0-9]$", making.name) else '"name" must end with a number or a letter'
+
+
+def _no_such_range(making: Making) -> str | None:
+    """The ranges of a subnetwork of the user's own are not known here."""
+    policy = mapping(making.inputs.get("ipAllocationPolicy"))
+    pods, services = (policy.get(f"{kind}SecondaryRangeName") for kind in ("cluster", "services"))
+    if pods is not None and pods == services:
+        return (
+            f"googleapi: Error 400: Pod secondary range name ({pods}) should not be the same as service secondary "
+            "range name., badRequest"
+        )
+    subnetwork = making.inventory.find(SUBNETWORK, path_of(making.inputs.get("subnetwork")))
+    known = secondary_ranges(subnetwork) if subnetwork else None
+    if known is not None and pods is not None and pods not in known:
+        where = f'network "{making.inputs.get("network")}", subnetwork "{making.inputs.get("subnetwork")}"'
+        return f'googleapi: Error 400: Pod secondary range "{pods}" not found in {where}., badRequest'
+    return None
+
+
+def _key_not_granted(making: Making) -> str | None:
+    key = mapping(making.inputs.get("databaseEncryption")).get("keyName")
+    wanted: Json = {"cryptoKeyId": key, "role": _KEY_ROLE, "member": _AGENT}
+    if not key or any(wanted.items() <= one.inputs.items() for one in making.inventory.of_type(_KEY_GRANT)):
+        return None
+    return (
+        "googleapi: Error 403: Permission 'cloudkms.cryptoKeyVersions.useToEncrypt' denied on resource "
+        f"'{key}' (or it may not exist)., forbidden"
+    )
+
+
+def _exclusion_without_one_end(making: Making) -> str | None:
+    policy = mapping(making.inputs.get("maintenancePolicy"))
+    for one in map(mapping, sequence(policy.get("maintenanceExclusions"))):
+        behaviour = mapping(one.get("exclusionOptions")).get("endTimeBehavior")
+        if (one.get("endTime") is None) == (behaviour is None):
+            return (
+                f"googleapi: Error 400: Maintenance exclusion {one.get('exclusionName')!r} must have exactly one of "
+                "end_time and end_time_behavior., badRequest"
+            )
+    return None
+
+
+def _too_little_maintenance(making: Making) -> str | None:
+    window = mapping(mapping(making.inputs.get("maintenancePolicy")).get("recurringWindow"))
+    hours = hours_in_32_days(window) if window else None
+    if hours is None or hours >= _LEAST_HOURS:
+        return None
+    return (
+        "googleapi: Error 400: error validating maintenance policy: maintenance policy would go longer than 32d "
+        "without 48h maintenance availability, badRequest"
+    )
+
+
+def _protected(removal: Removal) -> str | None:
+    if removal.target.inputs.get("deletionProtection") is False:
+        return None
+    return (
+        "Cannot destroy cluster because deletion_protection is set to true. Set it to false to proceed with cluster "
+        "deletion."
+    )
+
+
+_MAINTENANCE: Final = (_exclusion_without_one_end, _too_little_maintenance)
+
+RESOURCES: Mapping[str, Rules] = {
+    CLUSTER: Rules(
+        unique_within=("project", "location"),
+        longest_name=_LONGEST_NAME,
+        identify=_identify,
+        immutable=frozenset(
+            {
+                "clusterIpv4Cidr",
+                "confidentialNodes",
+                "datapathProvider",
+                "dataplaneOptimizationMode",
+                "defaultMaxPodsPerNode",
+                "description",
+                "enableAutopilot",
+                "enableKubernetesAlpha",
+                "enableTpu",
+                "initialNodeCount",
+                "ipAllocationPolicy",
+                "masterAuth.clientCertificateConfig",
+                "network",
+                "networkingMode",
+                "nodeConfig.oauthScopes",
+                "nodeConfig.serviceAccount",
+                "nodePools",
+                "privateClusterConfig.masterIpv4CidrBlock",
+                "privateClusterConfig.privateEndpointSubnetwork",
+                "subnetwork",
+            }
+        ),
+        computed={
+            "controlPlaneEndpointsConfig": control_plane_endpoints,
+            "effectiveLabels": _labels,
+            "endpoint": endpoint,
+            "location": location,
+            "masterAuth": master_auth,
+            "masterVersion": _master_version,
+            "nodeVersion": _master_version,
+            "privateClusterConfig": private_cluster,
+            "pulumiLabels": _labels,
+            "selfLink": _link,
+        },
+        taken="googleapi: Error 409: Already exists: {name}., alreadyExists",
+        refuse_create=(_bad_name, _no_such_range, no_account, _key_not_granted, *_MAINTENANCE),
+        refuse_update=(_key_not_granted, *_MAINTENANCE),
+        refuse_delete=(_protected,),
+    ),
+}

@@ -1,0 +1,159 @@
+"""IAM of Google Cloud: its accounts, and who is given what."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
+
+from holdfast.scheduling.json import JsonValue
+from holdfast.simulator.clouds.catalogue import Making, Refuse, Rules
+from holdfast.simulator.clouds.gcp.names import project
+from holdfast.simulator.clouds.state import CloudObject, Inventory
+
+_ACCOUNT: Final = "gcp:serviceaccount/account:Account"
+_CLUSTER: Final = "gcp:container/cluster:Cluster"
+
+_ACCOUNT_ID: Final = re.compile(r"[a-z][-a-z0-9]{4,28}[a-z0-9]")
+# Pods, in both of the ways that they are named in.
+_POD: Final = re.compile(
+    r"principal(?:Set)?://iam\.googleapis\.com/projects/[^/]+/locations/global/workloadIdentityPools/"
+    r"(?P<direct>[^/]+\.svc\.id\.goog)/.*"
+    r"|serviceAccount:(?P<linked>[^/@]+\.svc\.id\.goog)\[.*\]"
+)
+_MADE_ACCOUNT: Final = re.compile(
+    r"serviceAccount:(?P<email>[^@]+@(?P<project>[^@]+)\.iam\.gserviceaccount\.com)"
+)
+_TYPED: Final = re.compile(
+    r"(user|group|domain|serviceAccount|deleted|principal|principalSet|projectOwner|projectEditor|projectViewer):.+"
+    r"|allUsers|allAuthenticatedUsers"
+)
+
+#: What a grant is on: the id of the thing.
+Parent: TypeAlias = Callable[[Making], str]
+
+
+def grant(parent: Parent, *, of: str, where: frozenset[str], needs: tuple[Refuse, ...] = ()) -> Rules:
+    """Return the rules of a kind of grant: one member, one role, on one thing.
+
+    `of` is what the thing is called in messages, `where` the inputs that name it, `needs` what else is refused. A grant
+    that is there already is the same one: whoever made it first, it goes with the first who takes it back.
+    """
+
+    def identify(making: Making) -> str:
+        return f"{parent(making)}/{making.inputs.get('role')}/{making.inputs.get('member')}"
+
+    def wrapped(refuse: Refuse) -> Refuse:
+        def with_place(making: Making) -> str | None:
+            reason = refuse(making)
+            if reason is None:
+                return None
+            place = f'{of} "{parent(making)}"'
+            return f"Error applying IAM policy for {place}: Error setting IAM policy for {place}: {reason}"
+
+        return with_place
+
+    return Rules(
+        name_property="",
+        identify=identify,
+        immutable=where | {"role", "member", "condition"},
+        overwrites=True,
+        computed={"etag": lambda making: f"Bw{making.digest[:10]}="},
+        refuse_create=(
+            *needs,
+            *(wrapped(refuse) for refuse in (_unknown_kind, _no_identity_pool, _no_account)),
+        ),
+    )
+
+
+def _member(making: Making) -> str:
+    return str(making.inputs.get("member"))
+
+
+def _unknown_kind(making: Making) -> str | None:
+    member = _member(making)
+    if _TYPED.fullmatch(member):
+        return None
+    return (
+        f"googleapi: Error 400: The member {member} is of an unknown type. "
+        "Please set a valid type prefix for the member., invalid"
+    )
+
+
+def _no_identity_pool(making: Making) -> str | None:
+    """A project's pods have identities once the project has had a cluster that gives them some."""
+    pod = _POD.fullmatch(_member(making))
+    if pod is None:
+        return None
+    pool = pod["direct"] or pod["linked"]
+    if any(_pool_of(one.inputs.get("workloadIdentityConfig")) == pool for one in _clusters(making.inventory)):
+        return None
+    return (
+        f"googleapi: Error 400: Identity Pool does not exist ({pool}). Please check that you specified a valid "
+        "resource name as returned in the `name` attribute in the configuration API., badRequest"
+    )
+
+
+def _clusters(inventory: Inventory) -> list[CloudObject]:
+    return inventory.of_type(_CLUSTER)
+
+
+def _pool_of(identity: JsonValue) -> JsonValue:
+    return identity.get("workloadPool") if isinstance(identity, Mapping) else None
+
+
+def _no_account(making: Making) -> str | None:
+    """The accounts of the project at hand are known; those of others, and Google's own, are taken to be there."""
+    account = _MADE_ACCOUNT.fullmatch(_member(making))
+    if account is None or account["project"] != project(making):
+        return None
+    if any(one.outputs.get("email") == account["email"] for one in making.inventory.of_type(_ACCOUNT)):
+        return None
+    return f"googleapi: Error 400: Service account {account['email']} does not exist., badRequest"
+
+
+def _email(making: Making) -> str:
+    return f"{making.inputs.get('accountId')}@{project(making)}.iam.gserviceaccount.com"
+
+
+def _account_name(making: Making) -> str:
+    return f"projects/{project(making)}/serviceAccounts/{_email(making)}"
+
+
+def _bad_account_id(making: Making) -> str | None:
+    given = str(making.inputs.get("accountId"))
+    if _ACCOUNT_ID.fullmatch(given):
+        return None
+    return f'"account_id" ("{given}") doesn\'t match regexp "^[a-z](?:[-a-z0-9]{{4,28}}[a-z0-9])$"'
+
+
+RESOURCES: Mapping[str, Rules] = {
+    _ACCOUNT: Rules(
+        name_property="accountId",
+        unique_within=("project",),
+        identify=_account_name,
+        immutable=frozenset({"project"}),
+        computed={
+            "email": _email,
+            "member": lambda making: f"serviceAccount:{_email(making)}",
+            "name": _account_name,
+            "uniqueId": lambda making: str(int(making.digest[:17], 16)),
+        },
+        taken=(
+            "Error creating service account: googleapi: Error 409: Service account {name} already exists within "
+            "project., alreadyExists"
+        ),
+        refuse_create=(_bad_account_id,),
+    ),
+    "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember": grant(
+        lambda making: str(making.inputs.get("cryptoKeyId")),
+        of="KMS CryptoKey",
+        where=frozenset({"cryptoKeyId"}),
+    ),
+    "gcp:projects/iAMMember:IAMMember": grant(
+        lambda making: str(making.inputs.get("project")), of="project", where=frozenset({"project"})
+    ),
+    "gcp:serviceaccount/iAMMember:IAMMember": grant(
+        lambda making: str(making.inputs.get("serviceAccountId")),
+        of="service account",
+        where=frozenset({"serviceAccountId"}),
+    ),
+}

@@ -1,0 +1,153 @@
+"""Goes round and round: looks at pods and nodes, buys what is missing and gives back what is not needed."""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from holdfast.scheduling.json import Json
+from holdfast.simulator.clouds.machines import Nodes
+from holdfast.simulator.cluster_autoscaler.buying import Purchase, plan
+from holdfast.simulator.cluster_autoscaler.events import Events
+from holdfast.simulator.cluster_autoscaler.node_groups import Bought, NodeGroups, PoolSeen
+from holdfast.simulator.cluster_autoscaler.observing import (
+    class_priorities,
+    empty_nodes,
+    offers,
+    pending,
+    rooms,
+    upcoming,
+)
+from holdfast.simulator.cluster_autoscaler.pods import PodNeeds
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.kubernetes_client.cancellation import Cancellation
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.errors import KubeCancelled, NoSuchKind
+
+# A cloud's own looks every ten seconds: whoever watches a rehearsal need not wait for it.
+_PAUSE_SECONDS: Final = 1.0
+# So long a node must have been empty before it goes, and so long a zone that had nothing to sell is left alone.
+EMPTY_SECONDS: Final = 600.0
+_BACKOFF_SECONDS: Final = 300.0
+
+_log = logging.getLogger(__name__)
+
+
+class Autoscaler:
+    """The autoscaler of the clusters in a stand-in cloud, whose one API server `client` talks to.
+
+    `groups` are what it makes larger and smaller; `nodes` lets machines join; `empty_seconds` is how long a node must have been empty before it goes.
+    """
+
+    def __init__(
+        self,
+        client: KubeClient,
+        groups: NodeGroups,
+        nodes: Nodes,
+        *,
+        empty_seconds: float = EMPTY_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._client = client
+        self._groups = groups
+        self._nodes = nodes
+        self._events = Events(client)
+        self._empty_seconds = empty_seconds
+        self._clock = clock
+        self._empty_since: dict[str, float] = {}
+        self._backing_off_until: dict[tuple[str, str], float] = {}
+
+    def run(self, cancellation: Cancellation) -> None:
+        """Go round until cancelled."""
+        while True:
+            try:
+                self.step()
+            except KubeCancelled:
+                return
+            except RehearsalError as error:
+                _log.warning("the autoscaler tries again: %s", error)
+            except Exception:  # noqa: BLE001 - without it no pod gets a node any more, and nobody sees why
+                _log.exception("the autoscaler failed, and tries again")
+            try:
+                cancellation.pause(_PAUSE_SECONDS)
+            except KubeCancelled:
+                return
+
+    def step(self) -> None:
+        """Look once, and do what there is to do."""
+        if not self._groups.seen():
+            return
+        restored, lost = self._groups.restore()
+        for one in lost:
+            self._back_off(one.pool, one.zone)
+        pools = self._groups.seen()
+        pods, nodes = self._client.list("v1", "Pod"), self._client.list("v1", "Node")
+        bought = self._grow(pools, pods, nodes)
+        ended = self._shrink(pools, pods, nodes)
+        if restored or bought or ended:
+            self._nodes.keep(self._groups.machines)
+
+    def _grow(self, pools: Sequence[PoolSeen], pods: Sequence[Json], nodes: Sequence[Json]) -> bool:
+        waiting = pending(pods)
+        self._events.forget(waiting)
+        if not waiting:
+            return False
+        now = self._clock()
+        backing_off = {where for where, until in self._backing_off_until.items() if until > now}
+        growing = [seen for seen in pools if seen.template.is_autoscaled]
+        on_offer = offers(growing, backing_off, class_priorities(self._classes()))
+        there = [*rooms(nodes, pods), *upcoming(pools, nodes)]
+        planned = plan(waiting, there, on_offer, datetime.now(UTC))
+        for pod, reasons in planned.hopeless:
+            self._events.hopeless(pod, reasons)
+        return bool(planned.purchases) and self._buy(pools, planned.purchases)
+
+    def _classes(self) -> list[Json]:
+        try:
+            return self._client.list("cloud.google.com/v1", "ComputeClass")
+        except NoSuchKind:
+            return []
+
+    def _buy(self, pools: Sequence[PoolSeen], purchases: Sequence[Purchase]) -> bool:
+        by_id = {seen.pool.id: seen for seen in pools}
+        counts = {(seen.pool.id, zone): _count(seen, zone) for seen in pools for zone in seen.template.zones}
+        done = self._groups.buy(purchases)
+        for one in done:
+            self._tell(one, by_id[one.purchase.pool], counts)
+        return any(one.instance for one in done)
+
+    def _tell(self, one: Bought, seen: PoolSeen, counts: dict[tuple[str, str], int]) -> None:
+        pool, zone, pods = one.purchase.pool, one.purchase.zone, one.purchase.pods
+        if one.instance is None:
+            _log.info("%s is sold out in %s", seen.template.name, zone)
+            self._back_off(pool, zone)
+            message = self._groups.out_of_stock(zone)
+            if message is not None:
+                self._events.out_of_stock(pods, message)
+            return
+        group = self._groups.group_of(seen, one.instance)
+        before = counts[pool, zone]
+        counts[pool, zone] = before + 1
+        _log.info("%s is bought for %s", one.instance.name, _names(pods))
+        limit = seen.template.maximum
+        self._events.triggered(pods, group, before=before, after=before + 1, limit=limit)
+
+    def _shrink(self, pools: Sequence[PoolSeen], pods: Sequence[Json], nodes: Sequence[Json]) -> int:
+        ours = {one.name for seen in pools for one in seen.instances}
+        empty = empty_nodes(nodes, pods) & ours
+        now = self._clock()
+        self._empty_since = {name: self._empty_since.get(name, now) for name in empty}
+        due = [name for name, since in self._empty_since.items() if now - since >= self._empty_seconds]
+        return self._groups.end(due) if due else 0
+
+    def _back_off(self, pool: str, zone: str) -> None:
+        self._backing_off_until[pool, zone] = self._clock() + _BACKOFF_SECONDS
+
+
+def _count(seen: PoolSeen, zone: str) -> int:
+    return sum(one.zone == zone for one in seen.instances)
+
+
+def _names(pods: Iterable[PodNeeds]) -> str:
+    return ", ".join(f"{pod.namespace}/{pod.name}" for pod in pods)

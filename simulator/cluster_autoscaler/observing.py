@@ -1,0 +1,141 @@
+"""What the autoscaler sees of a cluster: the nodes' room, the pods that wait, what is for sale. Pure."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Final
+
+from holdfast.scheduling.json import Json
+from holdfast.simulator.cluster_autoscaler.buying import Offer
+from holdfast.simulator.cluster_autoscaler.fitting import Room
+from holdfast.simulator.cluster_autoscaler.node_groups import PoolSeen, Template
+from holdfast.simulator.cluster_autoscaler.pods import (
+    PodNeeds,
+    Resources,
+    is_daemons,
+    moment,
+    needs_of,
+    node_of,
+    requests_of,
+)
+from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.operator_runner.quantities import parse_quantity
+
+# What a kubelet says of a node whose machine was told to end.
+SHUTTING_DOWN: Final = "node is shutting down"
+
+
+def pending(pods: Iterable[Json]) -> list[PodNeeds]:
+    """Return the pods for which the scheduler finds no node, those that have waited longest first."""
+    needs = [needs_of(pod) for pod in pods if not node_of(pod)]
+    waiting = [(one.unschedulable_since, one) for one in needs if one.unschedulable_since is not None]
+    return [one for _, one in sorted(waiting, key=lambda each: (each[0], each[1].namespace, each[1].name))]
+
+
+def rooms(nodes: Iterable[Json], pods: Sequence[Json]) -> list[Room]:
+    """Return the nodes that take pods, with what is free on each."""
+    taken: dict[str, Resources] = {}
+    for pod in pods:
+        if node_of(pod):
+            before = taken.get(node_of(pod), {})
+            asked = requests_of(pod)
+            taken[node_of(pod)] = {
+                name: before.get(name, Fraction(0)) + asked.get(name, Fraction(0))
+                for name in {**before, **asked}
+            }
+    return [_room(node, taken) for node in nodes if not _is_going(node)]
+
+
+def upcoming(pools: Iterable[PoolSeen], nodes: Iterable[Json]) -> list[Room]:
+    """Return the machines that are no nodes yet: they will be in a moment."""
+    there = {_name(node) for node in nodes}
+    return [
+        _new_room(seen.template, one.zone, one.name)
+        for seen in pools
+        for one in seen.instances
+        if one.name not in there
+    ]
+
+
+def offers(
+    pools: Iterable[PoolSeen],
+    backing_off: Collection[tuple[str, str]],
+    priorities: Mapping[str, int],
+) -> list[Offer]:
+    """Return each pool in each of its zones.
+
+    `backing_off` are those of which nothing is to be had for a while; `priorities` are the pools' places in their
+    ComputeClasses, by name.
+    """
+    return [
+        Offer(
+            pool=seen.pool.id,
+            zone=zone,
+            room=_new_room(seen.template, zone, f"{seen.template.name} in {zone}"),
+            hourly_price=seen.template.hourly_price,
+            nodes=sum(one.zone == zone for one in seen.instances),
+            spare=seen.template.maximum - len(seen.instances),
+            spreads=seen.template.spreads,
+            is_in_backoff=(seen.pool.id, zone) in backing_off,
+            priority=priorities.get(seen.template.name, 0),
+        )
+        for seen in pools
+        for zone in seen.template.zones
+    ]
+
+
+def class_priorities(classes: Iterable[Json]) -> dict[str, int]:
+    """Return the place of each node pool in its ComputeClass, by the pool's name."""
+    return {
+        str(pool): place
+        for one in classes
+        for place, rule in enumerate(sequence(mapping(one.get("spec")).get("priorities")))
+        for pool in sequence(mapping(rule).get("nodepools"))
+    }
+
+
+def empty_nodes(nodes: Iterable[Json], pods: Iterable[Json]) -> set[str]:
+    """Return the names of the nodes that nothing but DaemonSets' pods keeps."""
+    busy = {node_of(pod) for pod in pods if not is_daemons(pod)}
+    return {_name(node) for node in nodes} - busy
+
+
+def _new_room(template: Template, zone: str, name: str) -> Room:
+    return Room(
+        name=name,
+        labels=template.labels_in(zone),
+        taints=template.taints,
+        free=_quantities(template.allocatable),
+    )
+
+
+def _room(node: Json, taken: Mapping[str, Resources]) -> Room:
+    metadata, spec = mapping(node.get("metadata")), mapping(node.get("spec"))
+    labels = {key: str(value) for key, value in mapping(metadata.get("labels")).items()}
+    room = Room(
+        name=_name(node),
+        labels=labels,
+        # One that is starting is there in a moment.
+        taints=tuple(t for t in map(mapping, sequence(spec.get("taints"))) if not _is_passing(t)),
+        free=_quantities(mapping(mapping(node.get("status")).get("allocatable"))),
+        since=moment(metadata.get("creationTimestamp")),
+    )
+    return room.without(taken.get(room.name, {}))
+
+
+def _is_going(node: Json) -> bool:
+    """Whether a node takes no more pods: it is being drained, or shuts down."""
+    conditions = map(mapping, sequence(mapping(node.get("status")).get("conditions")))
+    shuts_down = any(each.get("message") == SHUTTING_DOWN for each in conditions)
+    return shuts_down or bool(mapping(node.get("spec")).get("unschedulable"))
+
+
+def _is_passing(taint: Json) -> bool:
+    return str(taint.get("key")).startswith("node.kubernetes.io/")
+
+
+def _quantities(resources: Mapping[str, object]) -> Resources:
+    return {name: parse_quantity(str(quantity)) for name, quantity in resources.items()}
+
+
+def _name(node: Json) -> str:
+    return str(mapping(node.get("metadata")).get("name"))

@@ -1,0 +1,176 @@
+"""JSON over HTTP to one API server: the only module that imports the official `kubernetes` client.
+
+That package carries no types and takes about a second to import, so it is met here alone, with casts,
+and only once a client is really made.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol, cast
+
+import urllib3
+from urllib3.exceptions import HTTPError
+
+from holdfast.scheduling.json import Json
+from holdfast.simulator.kubernetes_client.cancellation import Cancellation
+from holdfast.simulator.kubernetes_client.errors import KubeError, KubeUnreachable
+
+# A loopback API server answers in milliseconds; a conversion or admission webhook may take its full 30 s.
+_CONNECT_SECONDS = 5
+_READ_SECONDS = 60
+# The engine runs its operations side by side, and each wait holds a connection for as long as it lasts.
+_CONNECTIONS = 64
+
+
+class _Configuration(Protocol):
+    host: str
+    proxy: str | None
+    connection_pool_maxsize: int
+
+
+class _Response(Protocol):
+    response: urllib3.HTTPResponse
+    status: int
+    reason: str
+
+    def read(self) -> bytes: ...
+
+
+class _Client(Protocol):
+    configuration: _Configuration
+
+    def param_serialize(
+        self,
+        method: str,
+        resource_path: str,
+        *,
+        query_params: list[tuple[str, str]],
+        header_params: dict[str, str],
+        body: "Json | None",
+        auth_settings: list[str],
+    ) -> tuple[object, ...]: ...
+
+    def call_api(self, *request: object, _request_timeout: tuple[float, float]) -> _Response: ...
+
+
+def _load(kubeconfig: Path) -> _Client:
+    client, config = import_module("kubernetes.client"), import_module("kubernetes.config")
+    configuration = client.Configuration()
+    try:
+        config.load_kube_config(config_file=str(kubeconfig), client_configuration=configuration)
+    except config.ConfigException as error:
+        raise KubeError(0, "BadKubeconfig", f"kubeconfig {kubeconfig} cannot be used: {error}") from error
+    typed = cast("_Configuration", configuration)
+    typed.proxy = None  # a rehearsal's control plane is on this machine, whatever HTTPS_PROXY says
+    typed.connection_pool_maxsize = _CONNECTIONS
+    return cast("_Client", client.ApiClient(configuration))
+
+
+class Transport:
+    """Requests and watch streams to the API server a kubeconfig names; safe to use from many threads."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        self._client = _load(kubeconfig)
+
+    @property
+    def server(self) -> str:
+        """The API server's address."""
+        return self._client.configuration.host
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: "Json | None" = None,
+        content_type: str = "application/json",
+    ) -> Json:
+        """Send one request and return the answer's JSON.
+
+        Raises KubeError with the server's own words when it refuses, KubeUnreachable when nothing answers.
+        """
+        response = self._send(method, path, query or {}, body, content_type, _READ_SECONDS)
+        try:
+            text = response.read()
+        except HTTPError as error:
+            raise KubeUnreachable(self.server, str(error)) from error
+        return _decode(response.status, response.reason, text)
+
+    def stream(
+        self, path: str, query: Mapping[str, str], *, seconds: float, cancellation: Cancellation
+    ) -> Iterator[Json]:
+        """Yield one JSON document for each line of the answer, until the server ends it.
+
+        Raises KubeError when the server refuses, and KubeCancelled, also in the middle of a quiet stream.
+        """
+        response = self._send("GET", path, query, None, "application/json", seconds + _READ_SECONDS)
+        if response.status >= 300:
+            _decode(response.status, response.reason, response.read())
+        raw = response.response
+        try:
+            with cancellation.running(lambda: _cut(raw)):
+                yield from _lines(raw)
+        except (HTTPError, OSError, ValueError):
+            # The connection broke, or the cancellation cut it.
+            cancellation.refuse_when_cancelled()
+        finally:
+            raw.close()
+        cancellation.refuse_when_cancelled()
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        body: "Json | None",
+        content_type: str,
+        read_seconds: float,
+    ) -> _Response:
+        request = self._client.param_serialize(
+            method,
+            path,
+            query_params=list(query.items()),
+            header_params={"Accept": "application/json", "Content-Type": content_type},
+            body=body,
+            auth_settings=["BearerToken"],
+        )
+        try:
+            return self._client.call_api(*request, _request_timeout=(_CONNECT_SECONDS, read_seconds))
+        except HTTPError as error:
+            raise KubeUnreachable(self.server, str(error)) from error
+        except Exception as error:
+            # The client wraps a failed TLS handshake in an exception of its own with status 0.
+            if getattr(error, "status", None) == 0:
+                raise KubeUnreachable(self.server, str(getattr(error, "reason", error))) from error
+            raise
+
+
+def _cut(raw: urllib3.HTTPResponse) -> None:
+    """End a stream that another thread reads, unless it has ended by itself."""
+    with suppress(OSError, RuntimeError, ValueError):
+        raw.shutdown()
+
+
+def _lines(raw: urllib3.HTTPResponse) -> Iterator[Json]:
+    rest = b""
+    for chunk in raw.stream(64 * 1024, decode_content=True):
+        *whole, rest = (rest + chunk).split(b"\n")
+        for line in whole:
+            if line:
+                yield cast("Json", json.loads(line))
+
+
+def _decode(status: int, reason: str, text: bytes) -> Json:
+    try:
+        document = cast("Json", json.loads(text or b"{}"))
+    except ValueError:
+        # A path nobody serves is answered with the words "404 page not found", not with a Status.
+        document = {"kind": "Text", "message": text.decode(errors="replace").strip()}
+    if status >= 300:
+        words = str(document.get("reason") or reason or "")
+        raise KubeError(status, words, str(document.get("message") or ""))
+    return document

@@ -1,0 +1,200 @@
+"""Objects of every kind, as the engine handles them."""
+
+# ruff: noqa: ARG002 - the parameters are those of Resources
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pulumi.runtime.proto import provider_pb2
+
+from holdfast.scheduling.json import Json
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.kubernetes_client.errors import NoSuchKind
+from holdfast.simulator.kubernetes_client.summary import identity, mapping
+from holdfast.simulator.kubernetes_provider.annotations import field_manager, timeout_seconds
+from holdfast.simulator.kubernetes_provider.applying import apply, apply_in_order, is_managed_by
+from holdfast.simulator.kubernetes_provider.checkpoint import manager_in, outputs_of
+from holdfast.simulator.kubernetes_provider.deletion import delete, wait_until_gone
+from holdfast.simulator.kubernetes_provider.differing import object_diff
+from holdfast.simulator.kubernetes_provider.inputs import Naming, checked
+from holdfast.simulator.kubernetes_provider.operation import Operation, Outcome, object_id, place_of
+from holdfast.simulator.kubernetes_provider.ownership import (
+    existing_of,
+    forces,
+    manager_of,
+    read_object,
+    refuse_strangers,
+)
+from holdfast.simulator.kubernetes_provider.planning import plan_create, plan_update
+from holdfast.simulator.kubernetes_provider.properties import to_object
+from holdfast.simulator.kubernetes_provider.reading import read
+from holdfast.simulator.kubernetes_provider.tokens import is_patch, kind_of
+from holdfast.simulator.kubernetes_provider.waiting import NotReadyError, wait_until_ready
+from holdfast.simulator.pulumi.faults import Faults
+from holdfast.simulator.pulumi.serving import InitFailedError
+from holdfast.simulator.pulumi.values import Properties, has_unknown
+
+
+@dataclass(frozen=True, kw_only=True)
+class Objects:
+    """Objects of every kind; `faults` are the failures their creation is to suffer."""
+
+    faults: Faults
+
+    def check(self, operation: Operation, news: Properties, olds: Properties, naming: Naming) -> Properties:
+        """Return an object's inputs with its name, and its namespace where the provider has a default."""
+
+        def default_namespace() -> str | None:
+            namespace = operation.settings.default_namespace
+            return namespace if namespace and _is_namespaced(operation, news) else None
+
+        return checked(operation.token, news, olds, naming=naming, default_namespace=default_namespace)
+
+    def diff(
+        self, operation: Operation, outputs: Properties, old: Properties, new: Properties
+    ) -> provider_pb2.DiffResponse:
+        """Compare the inputs applied last with new ones."""
+        patches = is_patch(operation.token, str(new.get("kind")))
+        return object_diff(old, new, settings=operation.settings, patches=patches)
+
+    def plan_create(self, operation: Operation, inputs: Properties) -> Properties:
+        """Return the outputs an object will have. Raises RehearsalError for one that `create` would refuse."""
+        return plan_create(operation, inputs)
+
+    def plan_update(self, operation: Operation, inputs: Properties, outputs: Properties) -> Properties:
+        """Return the outputs an object will have after an update."""
+        return plan_update(operation, inputs, outputs)
+
+    def read(
+        self, operation: Operation, resource_id: str, outputs: Properties, inputs: Properties
+    ) -> Outcome:
+        """Return an object as it is now; GONE when it is not there."""
+        return read(operation, resource_id, outputs, inputs)
+
+    def create(self, operation: Operation, inputs: Properties) -> Outcome:
+        """Create an object and wait until it is ready.
+
+        An object of its name is taken over when an interrupted run of this same resource made it, when the
+        provider is told to upsert, or for a patch; otherwise it raises RehearsalError. Raises InitFailedError
+        when the object does not become ready.
+        """
+        obj = to_object(inputs)
+        manager = manager_of(operation, obj)
+        existing = existing_of(operation, obj)
+        if existing is not None and mapping(existing.get("metadata")).get("deletionTimestamp"):
+            seconds = timeout_seconds(obj, operation.custom_timeout)
+            wait_until_gone(operation.client, existing, seconds=seconds)
+        elif existing is not None:
+            refuse_strangers(operation, existing, manager=manager)
+        self.faults.before_create(operation.urn)
+        applied = apply_in_order(
+            operation.client,
+            obj,
+            manager=manager,
+            force=forces(operation, obj),
+            cancellation=operation.cancellation,
+        )
+        self.faults.after_create(operation.urn)
+        return _settled(operation, applied, inputs, manager=manager)
+
+    def update(
+        self,
+        operation: Operation,
+        resource_id: str,
+        inputs: Properties,
+        outputs: Properties,
+        ignored: Sequence[str],
+    ) -> Outcome:
+        """Bring an object up to its new inputs and wait until it is ready again.
+
+        `ignored` are the paths whose live values are kept. Raises RehearsalError when somebody deleted the object,
+        InitFailedError when it does not become ready.
+        """
+        obj = to_object(inputs)
+        live = read_object(operation, obj, resource_id)
+        if live is None:
+            raise RehearsalError(
+                f"{identity(obj)} was deleted outside this stack: refresh the stack, then bring it up"
+            )
+        manager = field_manager(obj) or manager_in(outputs, operation.urn)
+        for path in ignored:
+            obj = _with_live_value(obj, live, path.split("."))
+        applied = apply(operation.client, obj, manager=manager, force=forces(operation, obj))
+        return _settled(operation, applied, inputs, manager=manager)
+
+    def remove(self, operation: Operation, resource_id: str, outputs: Properties) -> None:
+        """Delete an object and wait until it is gone; a patch only gives its fields back."""
+        known = to_object(outputs)
+        kind = kind_of(operation.token)
+        namespace, name = place_of(resource_id)
+        obj: Json = {
+            "apiVersion": known.get("apiVersion", kind.api_version),
+            "kind": known.get("kind", kind.kind),
+            "metadata": {
+                "name": name,
+                **({"namespace": namespace} if namespace else {}),
+                "annotations": mapping(mapping(known.get("metadata")).get("annotations")),
+            },
+        }
+        if is_patch(operation.token, str(obj["kind"])):
+            _relinquish(operation, obj, manager=manager_in(outputs, operation.urn))
+        else:
+            delete(operation.client, obj, seconds=timeout_seconds(obj, operation.custom_timeout))
+
+    def made(self, operation: Operation, inputs: Properties) -> str | None:
+        """Return the id of the object that an interrupted create of a resource did make, None if it made none."""
+        if has_unknown(inputs):
+            return None
+        obj = to_object(inputs)
+        if not mapping(obj.get("metadata")).get("name"):
+            return None
+        live = read_object(operation, obj, object_id(obj))
+        return object_id(live) if live and is_managed_by(live, manager_of(operation, obj)) else None
+
+
+def _settled(operation: Operation, applied: Json, inputs: Properties, *, manager: str) -> Outcome:
+    seconds = timeout_seconds(applied, operation.custom_timeout)
+    try:
+        live = wait_until_ready(operation.client, applied, seconds=seconds)
+    except NotReadyError as error:
+        raise InitFailedError(
+            resource_id=object_id(error.live),
+            properties=outputs_of(error.live, inputs, manager=manager),
+            inputs=inputs,
+            reasons=error.reasons,
+        ) from error
+    return Outcome(id=object_id(live), outputs=outputs_of(live, inputs, manager=manager), inputs=inputs)
+
+
+def _relinquish(operation: Operation, obj: Json, *, manager: str) -> None:
+    """Apply nothing but the object's name: the API server takes away the fields this manager had set."""
+    if read_object(operation, obj, object_id(obj)) is not None:
+        bare: Json = {
+            **obj,
+            "metadata": {
+                key: value for key, value in mapping(obj["metadata"]).items() if key != "annotations"
+            },
+        }
+        apply(operation.client, bare, manager=manager, force=False)
+
+
+def _with_live_value(obj: Json, live: Json, path: Sequence[str]) -> Json:
+    """Return an object with the live value at a path: of the same value, two managers may own a field."""
+    name, rest = path[0], path[1:]
+    if name not in live:
+        return obj
+    if not rest:
+        return {**obj, name: live[name]}
+    inner = _with_live_value(mapping(obj.get(name)), mapping(live[name]), rest)
+    return {**obj, name: inner}
+
+
+def _is_namespaced(operation: Operation, news: Properties) -> bool:
+    """Whether a kind lives in namespaces; one that is not served yet mostly does."""
+    kind = kind_of(operation.token)
+    try:
+        return operation.client.namespaced(
+            str(news.get("apiVersion") or kind.api_version), str(news.get("kind") or kind.kind)
+        )
+    except NoSuchKind:
+        return True

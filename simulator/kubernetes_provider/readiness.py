@@ -1,0 +1,185 @@
+"""When an object is ready, kind by kind: pure rules from the object's own status."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from holdfast.scheduling.json import Json, JsonValue
+from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+
+
+class Progress(Enum):
+    """How far an object is."""
+
+    READY = "ready"
+    WAITING = "waiting"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Readiness:
+    """How far an object is, and what is missing or wrong."""
+
+    progress: Progress
+    reason: str = ""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether nothing is missing."""
+        return self.progress is Progress.READY
+
+
+Rule: TypeAlias = Callable[[Json], Readiness]
+READY = Readiness(progress=Progress.READY)
+
+
+def waiting(reason: str) -> Readiness:
+    """Return that something may still come about."""
+    return Readiness(progress=Progress.WAITING, reason=reason)
+
+
+def failed(reason: str) -> Readiness:
+    """Return that it cannot come about any more."""
+    return Readiness(progress=Progress.FAILED, reason=reason)
+
+
+def condition(obj: Json, name: str) -> Json:
+    """Return one of an object's status conditions, empty when it has none of that type."""
+    found = [mapping(each) for each in sequence(mapping(obj.get("status")).get("conditions"))]
+    none: Json = {}
+    return next((each for each in found if each.get("type") == name), none)
+
+
+def rule_for(obj: Json) -> Rule | None:
+    """Return the rule for an object's kind; None: it is ready as soon as the API server has it."""
+    group = str(obj.get("apiVersion")).rpartition("/")[0]
+    return _RULES.get(f"{group}/{obj.get('kind')}")
+
+
+def _is_observed(obj: Json) -> bool:
+    """Whether the controller has seen the latest change: before, its status speaks of the one before."""
+    seen = mapping(obj.get("status")).get("observedGeneration")
+    return _number(seen) >= _number(mapping(obj.get("metadata")).get("generation"))
+
+
+def _deployment(obj: Json) -> Readiness:
+    progressing = condition(obj, "Progressing")
+    if not _is_observed(obj):
+        return waiting("the controller has not seen it yet")
+    if progressing.get("reason") == "ProgressDeadlineExceeded":
+        return failed(str(progressing.get("message")))
+    status, wanted = mapping(obj.get("status")), _replicas(obj)
+    updated, available = _number(status.get("updatedReplicas")), _number(status.get("availableReplicas"))
+    if updated < wanted:
+        return waiting(f"{updated} of {wanted} pods are of the latest revision")
+    if _number(status.get("replicas")) > updated:
+        return waiting(f"{_number(status.get('replicas')) - updated} pods of an older revision are left")
+    if available < wanted:
+        return waiting(f"{available} of {wanted} pods are available")
+    return READY
+
+
+def _stateful_set(obj: Json) -> Readiness:
+    if not _is_observed(obj):
+        return waiting("the controller has not seen it yet")
+    status, wanted = mapping(obj.get("status")), _replicas(obj)
+    strategy = mapping(mapping(obj.get("spec")).get("updateStrategy"))
+    ready, updated = _number(status.get("readyReplicas")), _number(status.get("updatedReplicas"))
+    if ready < wanted:
+        return waiting(f"{ready} of {wanted} pods are ready")
+    partition = _number(mapping(strategy.get("rollingUpdate")).get("partition"))
+    if strategy.get("type") != "OnDelete" and updated < wanted - partition:
+        return waiting(f"{updated} of {wanted - partition} pods are of the latest revision")
+    return READY
+
+
+def _daemon_set(obj: Json) -> Readiness:
+    if not _is_observed(obj):
+        return waiting("the controller has not seen it yet")
+    status = mapping(obj.get("status"))
+    wanted = _number(status.get("desiredNumberScheduled"))
+    strategy = mapping(mapping(obj.get("spec")).get("updateStrategy")).get("type")
+    updated, available = _number(status.get("updatedNumberScheduled")), _number(status.get("numberAvailable"))
+    if strategy != "OnDelete" and updated < wanted:
+        return waiting(f"{updated} of {wanted} pods are of the latest revision")
+    return READY if available >= wanted else waiting(f"{available} of {wanted} pods are available")
+
+
+def _pod(obj: Json) -> Readiness:
+    status = mapping(obj.get("status"))
+    if status.get("phase") == "Failed":
+        return failed(str(status.get("message") or status.get("reason") or "the pod failed"))
+    if status.get("phase") == "Succeeded" or condition(obj, "Ready").get("status") == "True":
+        return READY
+    return waiting(f"the pod is {status.get('phase') or 'not scheduled'}")
+
+
+def _job(obj: Json) -> Readiness:
+    end = condition(obj, "Failed")
+    if end.get("status") == "True":
+        return failed(str(end.get("message") or end.get("reason")))
+    return READY if condition(obj, "Complete").get("status") == "True" else waiting("the job is not complete")
+
+
+def _service(obj: Json) -> Readiness:
+    is_balanced = mapping(obj.get("spec")).get("type") == "LoadBalancer"
+    return _load_balanced(obj) if is_balanced else READY
+
+
+def _load_balanced(obj: Json) -> Readiness:
+    addresses = sequence(mapping(mapping(obj.get("status")).get("loadBalancer")).get("ingress"))
+    return READY if addresses else waiting("no load balancer has given it an address")
+
+
+def _phase(*wanted: str) -> Rule:
+    def rule(obj: Json) -> Readiness:
+        phase = mapping(obj.get("status")).get("phase")
+        return READY if phase in wanted else waiting(f"it is {phase}, not {' or '.join(wanted)}")
+
+    return rule
+
+
+def _crd(obj: Json) -> Readiness:
+    """Until it is established, an object of the new kind is refused."""
+    refused = condition(obj, "NamesAccepted")
+    if refused.get("status") == "False":
+        return failed(str(refused.get("message")))
+    established = condition(obj, "Established").get("status") == "True"
+    return READY if established else waiting("its kind is not served yet")
+
+
+def _quota(obj: Json) -> Readiness:
+    wanted = mapping(mapping(obj.get("spec")).get("hard"))
+    counted = mapping(mapping(obj.get("status")).get("hard"))
+    return READY if dict(wanted) == dict(counted) else waiting("its limits are not in force")
+
+
+def _secret(obj: Json) -> Readiness:
+    is_token = obj.get("type") == "kubernetes.io/service-account-token"
+    return waiting("its token is not issued") if is_token and not obj.get("data") else READY
+
+
+def _replicas(obj: Json) -> int:
+    wanted = mapping(obj.get("spec")).get("replicas")
+    return 1 if wanted is None else _number(wanted)
+
+
+def _number(value: JsonValue) -> int:
+    return int(value) if isinstance(value, int | float) else 0
+
+
+_RULES: Mapping[str, Rule] = {
+    "apps/DaemonSet": _daemon_set,
+    "apps/Deployment": _deployment,
+    "apps/StatefulSet": _stateful_set,
+    "batch/Job": _job,
+    "networking.k8s.io/Ingress": _load_balanced,
+    "apiextensions.k8s.io/CustomResourceDefinition": _crd,
+    "/PersistentVolume": _phase("Available", "Bound"),
+    "/PersistentVolumeClaim": _phase("Bound"),
+    "/Pod": _pod,
+    "/ResourceQuota": _quota,
+    "/Secret": _secret,
+    "/Service": _service,
+}

@@ -1,0 +1,80 @@
+"""The operator host as a process of its own: `python -m holdfast.simulator.operator_runner STACK PROJECT_ROOT`."""
+
+import asyncio
+import logging
+import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from holdfast.simulator.clouds.state import CloudState
+from holdfast.simulator.cluster_autoscaler import Autoscaler
+from holdfast.simulator.cluster_autoscaler.groups import GCP, InstanceGroups
+from holdfast.simulator.cluster_autoscaler.scale_sets import AZURE, ScaleSets
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.kubernetes_client.cancellation import Cancellation
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.operator_runner.ec2 import Ec2Market
+from holdfast.simulator.operator_runner.host import Host
+from holdfast.simulator.operator_runner.layout import HostLayout
+from holdfast.simulator.operator_runner.managed_karpenter import ManagedKarpenter
+from holdfast.simulator.paths import Workspace
+from holdfast.simulator.pulumi.folder import EngineFolder
+from holdfast.simulator.stacks.cluster_nodes import ClusterNodes
+from holdfast.simulator.tools.locate import find_tool
+
+
+def main() -> int:
+    """Run the host until SIGTERM; returns the exit code."""
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO, stream=sys.stderr)
+    stack, root = sys.argv[1:]
+    workspace = Workspace(project_root=Path(root))
+    try:
+        clouds = EngineFolder.of(stack, workspace).stand_ins
+        ec2 = Ec2Market(CloudState(clouds / "aws.json"))
+        layout = HostLayout.of(stack, workspace)
+        host = Host(layout, lambda tool: find_tool(tool, workspace), ec2.sold_to)
+        karpenter = ManagedKarpenter(
+            cloud=CloudState(clouds / f"{AZURE}.json"),
+            layout=layout,
+            find_program=lambda tool: find_tool(tool, workspace),
+            crds=workspace.charts_dir / "karpenter-azure" / "crds",
+        )
+        with _autoscaling(layout.kubeconfig, clouds):
+            asyncio.run(_serve(host, karpenter))
+    except RehearsalError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+async def _serve(host: Host, karpenter: ManagedKarpenter) -> None:
+    """Run the host, and beside it the Karpenter that is no pod."""
+    managed = asyncio.create_task(karpenter.run())
+    try:
+        await host.run()
+    finally:
+        managed.cancel()
+        with suppress(asyncio.CancelledError):
+            await managed
+
+
+@contextmanager
+def _autoscaling(kubeconfig: Path, clouds: Path) -> Generator[None]:
+    """Have the clouds' autoscalers, which are no pods of the cluster, look after node pools for the length of the block."""
+    cancellation = Cancellation()
+    for cloud, groups in ((GCP, InstanceGroups), (AZURE, ScaleSets)):
+        client = KubeClient.from_kubeconfig(kubeconfig).under(cancellation)
+        state = CloudState(clouds / f"{cloud}.json")
+        autoscaler = Autoscaler(client, groups(state), ClusterNodes(kubeconfig, cloud))
+        name = f"autoscaler of {cloud}"
+        threading.Thread(target=autoscaler.run, args=[cancellation], name=name, daemon=True).start()
+    try:
+        yield
+    finally:
+        cancellation.cancel()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

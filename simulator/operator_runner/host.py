@@ -1,0 +1,161 @@
+"""The operator host: watches pods, and runs a process behind each one that is a controller's."""
+
+import asyncio
+import contextlib
+import logging
+import shutil
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import psutil
+
+from holdfast.scheduling.json import Json
+from holdfast.simulator.control_plane.kubeconfig import read_cluster
+from holdfast.simulator.kubernetes_client.cancellation import Cancellation
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.operator_runner.adaptation import CONTROLLERS, Controller, controller_of
+from holdfast.simulator.operator_runner.connect_proxy import ConnectProxy
+from holdfast.simulator.operator_runner.containers import APP, identity_of, should_run
+from holdfast.simulator.operator_runner.hosted_pod import HostedPod
+from holdfast.simulator.operator_runner.layout import HostLayout
+from holdfast.simulator.operator_runner.preparation import Surroundings
+from holdfast.simulator.operator_runner.ray_dashboard import RayDashboards
+from holdfast.simulator.operator_runner.record import HostRecord
+from holdfast.simulator.operator_runner.routes import Backend, Route, route
+from holdfast.simulator.operator_runner.watching import Watched, Watcher
+
+# Less than OperatorHost waits for the host: a controller that never gets ready is for its pod to tell.
+READY_SECONDS = 30.0
+
+_log = logging.getLogger(__name__)
+
+
+class Host:
+    """Runs until SIGTERM or SIGINT.
+
+    `find_program` names the file of a controller's tool; `market` says what is sold to a Karpenter on a node.
+    """
+
+    def __init__(
+        self, layout: HostLayout, find_program: Callable[[str], Path], market: Callable[[Json], str]
+    ) -> None:
+        self._layout = layout
+        self._find_program = find_program
+        self._market = market
+        self._client = KubeClient.from_kubeconfig(layout.kubeconfig)
+        self._cluster = read_cluster(layout.kubeconfig)
+        self._hosted: dict[str, HostedPod] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._known = asyncio.Event()
+
+    async def run(self) -> None:
+        """Serve until told to end; then end every process."""
+        stopping = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+        shutil.rmtree(self._layout.pods, ignore_errors=True)
+        self._layout.pods.mkdir(parents=True, mode=0o700)
+        cancellation = Cancellation()
+        dashboards, self._cluster_proxy = await RayDashboards(self._client).serve()
+        proxy = await ConnectProxy(self._route).serve(self._layout.egress_socket)
+        Watcher(
+            self._client,
+            Watched(kind="Pod", label_selector=f"{APP} in ({','.join(CONTROLLERS)})"),
+            cancellation,
+            changed=self._changed,
+            gone=self._gone,
+            listed=self._listed,
+        )
+        announcing = asyncio.create_task(self._announce())
+        try:
+            await stopping.wait()
+        finally:
+            announcing.cancel()
+            cancellation.cancel()
+            await self._end_all()
+            for server in (proxy, dashboards):
+                server.close()
+            for path in (self._layout.record, self._layout.egress_socket):
+                path.unlink(missing_ok=True)
+
+    def _listed(self, pods: Sequence[Json]) -> None:
+        """All pods there are: those that went unseen are ended."""
+        there = {identity_of(pod).uid for pod in pods}
+        for uid in [uid for uid in self._hosted if uid not in there]:
+            self._end(uid)
+        for pod in pods:
+            self._changed(pod)
+        self._known.set()
+
+    async def _announce(self) -> None:
+        """Tell whoever waits for the host to go on: once the pods there were are ready, as far as they will be.
+
+        After a restart the API server still shows them ready from before.
+        """
+        await self._known.wait()
+        deadline = asyncio.get_running_loop().time() + READY_SECONDS
+        while not all(each.ready for each in self._hosted.values()):
+            if asyncio.get_running_loop().time() > deadline:
+                break
+            await asyncio.sleep(0.1)
+        HostRecord.of(psutil.Process(), self._cluster.server, ready=True).write(self._layout.record)
+
+    def _changed(self, pod: Json) -> None:
+        uid = identity_of(pod).uid
+        controller = controller_of(pod)
+        if controller is None or not should_run(pod):
+            self._end(uid)
+        elif uid in self._hosted:
+            self._hosted[uid].pod = pod
+        else:
+            self._begin(uid, pod, controller)
+
+    def _gone(self, pod: Json) -> None:
+        self._end(identity_of(pod).uid)
+
+    def _begin(self, uid: str, pod: Json, controller: Controller) -> None:
+        surroundings = Surroundings(
+            client=self._client,
+            cluster=self._cluster,
+            cluster_proxy=self._cluster_proxy,
+            folder=self._layout.folder,
+            pods=self._layout.pods,
+            logs=self._layout.logs,
+            kubelets=self._layout.kubeconfig,
+            market=self._market,
+        )
+        hosted = HostedPod(pod, controller, self._program(controller), surroundings)
+        self._hosted[uid] = hosted
+        self._tasks[uid] = asyncio.create_task(hosted.run(), name=identity_of(pod).name)
+        self._tasks[uid].add_done_callback(lambda task: self._ended(uid, task))
+
+    def _program(self, controller: Controller) -> Path:
+        return Path(sys.executable) if controller.module else self._find_program(controller.tool)
+
+    def _end(self, uid: str) -> None:
+        if uid in self._tasks:
+            self._hosted.pop(uid, None)
+            self._tasks[uid].cancel()
+
+    def _ended(self, uid: str, task: "asyncio.Task[None]") -> None:
+        self._tasks.pop(uid, None)
+        self._hosted.pop(uid, None)
+        if not task.cancelled() and task.exception() is not None:
+            _log.error("pod %s cannot be hosted", task.get_name(), exc_info=task.exception())
+
+    async def _end_all(self) -> None:
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _route(self, host: str, port: int) -> Route:
+        services = await asyncio.to_thread(self._client.list, "v1", "Service")
+        backends = [
+            Backend(pod=hosted.pod, ports=hosted.ports, ready=hosted.ready)
+            for hosted in self._hosted.values()
+        ]
+        return route(host, port, services, backends)

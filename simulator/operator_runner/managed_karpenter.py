@@ -1,0 +1,146 @@
+"""AKS's own Karpenter: part of a cluster's control plane, and no pod that anybody could see.
+
+It is there as long as there is a cluster with node auto-provisioning, and so are the kinds that it brings. Here it is the
+program that stands behind Karpenter's pods on other clouds.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import yaml
+
+from holdfast.simulator.clouds.azure.node_provisioning import provisioned_cluster
+from holdfast.simulator.clouds.state import CloudObject, CloudState
+from holdfast.simulator.control_plane.ports import free_ports
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.operator_runner.azure import sold_to
+from holdfast.simulator.operator_runner.backoff import delay_seconds, failures_after
+from holdfast.simulator.operator_runner.containers import CannotRunError
+from holdfast.simulator.operator_runner.layout import HostLayout
+from holdfast.simulator.operator_runner.supervised_process import Command, SupervisedProcess
+
+if TYPE_CHECKING:
+    from holdfast.scheduling.json import JsonValue
+
+TOOL: Final = "karpenter-kwok"
+FIELD_MANAGER: Final = "aks"
+# A cluster is there minutes before anybody makes a NodePool in it; here it is a moment.
+_PAUSE_SECONDS: Final = 0.3
+_GRACE_SECONDS: Final = 10.0
+# What its chart would say, or a pod of it would find.
+_VARIABLES: Final[Mapping[str, str]] = {
+    "SYSTEM_NAMESPACE": "kube-system",
+    "KUBERNETES_MIN_VERSION": "1.19.0-0",
+    "KARPENTER_SERVICE": "karpenter",
+    "DISABLE_LEADER_ELECTION": "true",
+    "MEMORY_LIMIT": "1073741824",
+}
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ManagedKarpenter:
+    """Karpenter for the cluster with node auto-provisioning in a stand-in cloud, if and as long as there is one.
+
+    `find_program` names the file of the program; `crds` is the folder with the definitions of its kinds. `layout` says
+    which API server is the cluster's, and where files are.
+    """
+
+    cloud: CloudState
+    layout: HostLayout
+    find_program: Callable[[str], Path]
+    crds: Path
+
+    async def run(self) -> None:
+        """Run it whenever there is such a cluster, until cancelled."""
+        failures = 0
+        while True:
+            begin = asyncio.get_running_loop().time()
+            reason = await self._run_once()
+            if not reason:
+                await asyncio.sleep(_PAUSE_SECONDS)
+                continue
+            ran = asyncio.get_running_loop().time() - begin
+            failures = failures_after(failures, ran_seconds=ran)
+            seconds = delay_seconds(failures)
+            _log.warning("AKS's Karpenter: %s; next attempt in %.0f s", reason, seconds)
+            await asyncio.sleep(seconds)
+
+    async def _run_once(self) -> str:
+        """Run it as long as there is such a cluster; returns why it does not run although there is one."""
+        try:
+            cluster = await asyncio.to_thread(self._cluster)
+            return "" if cluster is None else await self._run_for(cluster)
+        except (CannotRunError, RehearsalError, OSError) as error:
+            return str(error)
+        except Exception as error:  # noqa: BLE001 - without it no pod gets a node any more, and nobody sees why
+            _log.exception("AKS's Karpenter could not be run")
+            return repr(error)
+
+    def _cluster(self) -> CloudObject | None:
+        return provisioned_cluster(self.cloud)
+
+    async def _run_for(self, cluster: CloudObject) -> str:
+        """Run it as long as a cluster is there; returns why it does not run any more, "" when the cluster is gone."""
+        await asyncio.to_thread(self._define_kinds)
+        process = await SupervisedProcess.start(self._command(cluster))
+        _log.info("AKS's Karpenter runs for %s", cluster.id)
+        ended = asyncio.create_task(process.ended())
+        try:
+            while not ended.done():
+                if _identity(await asyncio.to_thread(self._cluster)) != _identity(cluster):
+                    return ""
+                await asyncio.wait([ended], timeout=_PAUSE_SECONDS)
+            return f"it ended with code {ended.result()}"
+        finally:
+            ended.cancel()
+            await process.end(grace_seconds=_GRACE_SECONDS)
+
+    def _command(self, cluster: CloudObject) -> Command:
+        folder = self.layout.folder / "managed-karpenter"
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        market = folder / "instance-types.json"
+        market.write_text(sold_to(cluster), encoding="utf-8")
+        metrics, health = free_ports(2)
+        return Command(
+            program=self.find_program(TOOL),
+            args=(),
+            variables={
+                **_VARIABLES,
+                "HOME": str(folder),
+                "KUBECONFIG": str(self.layout.kubeconfig),
+                "KUBELET_KUBECONFIG": str(self.layout.kubeconfig),
+                "INSTANCE_TYPES_FILE_PATH": str(market),
+                "METRICS_PORT": str(metrics),
+                "HEALTH_PROBE_PORT": str(health),
+            },
+            folder=self.layout.folder,
+            log=self.layout.logs / f"{TOOL}.log",
+        )
+
+    def _define_kinds(self) -> None:
+        definitions = _definitions(self.crds)
+        client = KubeClient.from_kubeconfig(self.layout.kubeconfig)
+        try:
+            for definition in definitions:
+                client.apply(mapping(definition), field_manager=FIELD_MANAGER, force=True)
+        finally:
+            client.close()
+
+
+def _identity(cluster: CloudObject | None) -> tuple[str, str] | None:
+    return None if cluster is None else (cluster.id, cluster.digest)
+
+
+def _definitions(folder: Path) -> Sequence["JsonValue"]:
+    files = sorted(folder.glob("*.yaml"))
+    if not files:
+        raise CannotRunError(f"{folder} holds no CRDs: run `make tools`")
+    return [document for file in files for document in yaml.safe_load_all(file.read_text(encoding="utf-8"))]

@@ -1,0 +1,140 @@
+"""Answers for the dashboards of simulated Ray heads.
+
+KubeRay asks the dashboard of a RayJob's head, over HTTP and by its Service's name, how the job is. Nothing
+listens in a simulated pod; so KubeRay's calls come here, through its HTTP_PROXY. A job runs as long as its
+head does, succeeds when the head is annotated `holdfast.dev/complete: "true"`, and fails when it is annotated
+`holdfast.dev/fail: "true"`. A head annotated `holdfast.dev/silent: "true"` gives no answer.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from holdfast.scheduling.json import Json, JsonValue
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.operator_runner.adaptation import LOOPBACK
+from holdfast.simulator.operator_runner.http_head import Head, read_head
+
+COMPLETE = "holdfast.dev/complete"
+FAIL = "holdfast.dev/fail"
+SILENT = "holdfast.dev/silent"
+DASHBOARD_PORT = 8265
+JOBS = "/api/jobs"
+LARGEST_BODY_BYTES = 4_000_000
+
+# Service name, namespace → the pods behind it.
+HeadPods = Callable[[str, str], Sequence[Json]]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """An HTTP answer with a JSON body."""
+
+    status: str
+    body: JsonValue
+
+
+def answer(method: str, url: str, body: Json, heads: HeadPods) -> Answer:
+    """What the dashboard at `url` says. `heads` finds the pods behind its Service."""
+    parts = urlsplit(url)
+    names = (parts.hostname or "").split(".")
+    if parts.port != DASHBOARD_PORT or names[2:3] != ["svc"]:
+        return Answer(status="502 Bad Gateway", body={"error": f"{url} is not the dashboard of a Ray head"})
+    running = [pod for pod in heads(names[0], names[1]) if _answers(pod)]
+    if not running:
+        return Answer(status="502 Bad Gateway", body={"error": f"no Ray head runs behind {parts.hostname}"})
+    submission = parts.path.removeprefix(JOBS).strip("/") if parts.path.startswith(JOBS) else None
+    if submission is None:
+        return Answer(status="200 OK", body={})
+    if method == "POST" and not submission:
+        return Answer(
+            status="200 OK", body={key: body.get("submission_id") for key in ("job_id", "submission_id")}
+        )
+    if method == "GET":
+        return Answer(status="200 OK", body=_job(submission, running[0]) if submission else [])
+    return Answer(status="200 OK", body={})
+
+
+def _answers(head: Json) -> bool:
+    return mapping(head.get("status")).get("phase") == "Running" and not _is_annotated(head, SILENT)
+
+
+def _is_annotated(head: Json, name: str) -> bool:
+    return mapping(mapping(head.get("metadata")).get("annotations")).get(name) == "true"
+
+
+def _status_of(head: Json) -> str:
+    if _is_annotated(head, FAIL):
+        return "FAILED"
+    return "SUCCEEDED" if _is_annotated(head, COMPLETE) else "RUNNING"
+
+
+def _job(submission: str, head: Json) -> Json:
+    status = _status_of(head)
+    return {
+        "type": "SUBMISSION",
+        "job_id": None,
+        "submission_id": submission,
+        "status": status,
+        "message": "simulated",
+        "entrypoint": "simulated",
+        "start_time": 1,
+        "end_time": 0 if status == "RUNNING" else 2,
+    }
+
+
+class RayDashboards:
+    """Serves the answers as an HTTP proxy on a free loopback port."""
+
+    def __init__(self, client: KubeClient) -> None:
+        self._client = client
+
+    async def serve(self) -> tuple[asyncio.Server, str]:
+        """Listen; returns the server and its address as a proxy."""
+        server = await asyncio.start_server(self._handle, LOOPBACK, 0)
+        port = server.sockets[0].getsockname()[1]
+        return server, f"http://{LOOPBACK}:{port}"
+
+    async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = await read_head(reader)
+            body = await _body(head, reader)
+            said = await asyncio.to_thread(answer, head.method, head.target, body, self._heads)
+            writer.write(_render(said))
+            await writer.drain()
+        except (OSError, EOFError, TimeoutError, ValueError, RehearsalError) as error:
+            _log.info("a call to a Ray dashboard broke: %s", error)
+        finally:
+            writer.close()
+
+    def _heads(self, service: str, namespace: str) -> Sequence[Json]:
+        found = self._client.get("v1", "Service", service, namespace)
+        selector = mapping(mapping((found or {}).get("spec")).get("selector"))
+        if not selector:
+            return []
+        labels = ",".join(f"{key}={value}" for key, value in selector.items())
+        return self._client.list("v1", "Pod", namespace=namespace, label_selector=labels)
+
+
+async def _body(head: Head, reader: asyncio.StreamReader) -> Json:
+    length = int(head.headers.get("content-length") or 0)
+    if not 0 < length <= LARGEST_BODY_BYTES:
+        return {}
+    parsed: JsonValue = json.loads(await reader.readexactly(length))
+    return mapping(parsed)
+
+
+def _render(said: Answer) -> bytes:
+    body = json.dumps(said.body).encode()
+    head = (
+        f"HTTP/1.1 {said.status}\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    )
+    return head.encode() + body

@@ -1,0 +1,116 @@
+"""Reads the engine's state of a stack from its file."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from holdfast.scheduling.json import Json, JsonValue
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recorded:
+    """A resource in the state; `id` is empty for a component, `external` says it was only read.
+
+    `protected`: the engine refuses to delete it; `retained`: the engine forgets it and leaves it where it is.
+    """
+
+    urn: str
+    id: str
+    external: bool = False
+    protected: bool = False
+    retained: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its logical name."""
+        return self.urn.rsplit("::", 1)[-1]
+
+    @property
+    def type(self) -> str:
+        """Its type token, without those of its parents."""
+        return type_in(self.urn)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PendingOperation:
+    """An operation of which the engine did not learn the end; `inputs` is what it had asked for."""
+
+    kind: str
+    urn: str
+    inputs: Json
+
+    @property
+    def name(self) -> str:
+        """The operation as one says it: `creating vpc`."""
+        return f"{self.kind} {self.urn.rsplit('::', 1)[-1]}"
+
+    @property
+    def type(self) -> str:
+        """The type token of its resource, without those of its parents."""
+        return type_in(self.urn)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoint:
+    """A stack's state: what it has made, and what it was in the middle of.
+
+    `latest` is the state as the file backend keeps it, in the format of `version`.
+    """
+
+    version: int = 3
+    latest: Json = field(default_factory=dict[str, JsonValue])
+
+    @property
+    def resources(self) -> tuple[Recorded, ...]:
+        """Everything the engine knows of, in the order in which it was made."""
+        return tuple(
+            Recorded(
+                urn=str(entry["urn"]),
+                id=str(entry.get("id", "")),
+                external=entry.get("external") is True,
+                protected=entry.get("protect") is True,
+                retained=entry.get("retainOnDelete") is True,
+            )
+            for entry in self.entries("resources")
+        )
+
+    @property
+    def pending(self) -> tuple[PendingOperation, ...]:
+        """The operations of which the engine did not learn the end."""
+        return tuple(
+            PendingOperation(
+                kind=str(entry["type"]),
+                urn=str(_mapping(entry.get("resource"))["urn"]),
+                inputs=_mapping(_mapping(entry.get("resource")).get("inputs")),
+            )
+            for entry in self.entries("pending_operations")
+        )
+
+    def entries(self, name: str) -> list[Json]:
+        """Return a list of the state as it is kept."""
+        found = self.latest.get(name)
+        if isinstance(found, str) or not isinstance(found, Sequence):
+            return []
+        return [_mapping(entry) for entry in found]
+
+
+def type_in(urn: str) -> str:
+    """Return the type token in a URN, without those of its parents."""
+    return urn.split("::")[2].rsplit("$", 1)[-1]
+
+
+def read_checkpoint(file: Path) -> Checkpoint:
+    """Return the state in a file of the file backend; empty where there is none yet."""
+    if not file.is_file():
+        return Checkpoint()
+    document = cast("Json", json.loads(file.read_text(encoding="utf-8")))
+    return Checkpoint(
+        version=int(str(document["version"])),
+        latest=_mapping(_mapping(document.get("checkpoint")).get("latest")),
+    )
+
+
+def _mapping(value: JsonValue) -> Json:
+    return value if isinstance(value, Mapping) else {}

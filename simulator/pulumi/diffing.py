@@ -1,0 +1,79 @@
+"""What differs between the inputs an object was made with and the new ones, property by property."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from holdfast.simulator.pulumi.values import Properties, Unknown, Value, strip_secrets
+
+
+class ChangeKind(Enum):
+    """What happens to a property."""
+
+    ADD = "add"
+    DELETE = "delete"
+    UPDATE = "update"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """One changed property, by its path: `tags.team`, `rules[0].port`, `tags["a.b"]`."""
+
+    path: str
+    kind: ChangeKind
+
+    @property
+    def top(self) -> str:
+        """The top-level property it is in."""
+        return self.path.split(".")[0].split("[")[0]
+
+    def within(self, paths: Iterable[str]) -> bool:
+        """Tell whether the change is at or below one of some paths, or takes one away."""
+        return any(_covers(path, self.path) or _covers(self.path, path) for path in paths)
+
+
+def changes(old: Properties, new: Properties) -> list[Change]:
+    """Return the changes from old inputs to new ones; null is absent, and an unknown value is a change."""
+    return list(_of_maps(old, new, ""))
+
+
+def _of_maps(old: Properties, new: Properties, path: str) -> Iterator[Change]:
+    for key in dict.fromkeys((*old, *new)):
+        yield from _of_values(strip_secrets(old.get(key)), strip_secrets(new.get(key)), _join(path, key))
+
+
+def _of_values(old: Value, new: Value, path: str) -> Iterator[Change]:
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        yield from _of_maps(old, new, path)
+    elif _is_list(old) and _is_list(new):
+        yield from _of_lists(old, new, path)
+    elif old is None or new is None:
+        if old is not new:
+            yield Change(path=path, kind=ChangeKind.ADD if old is None else ChangeKind.DELETE)
+    elif isinstance(new, Unknown) or old != new:
+        yield Change(path=path, kind=ChangeKind.UPDATE)
+
+
+def _of_lists(old: Value, new: Value, path: str) -> Iterator[Change]:
+    before = old if isinstance(old, Sequence) else ()
+    after = new if isinstance(new, Sequence) else ()
+    for at in range(max(len(before), len(after))):
+        yield from _of_values(
+            before[at] if at < len(before) else None, after[at] if at < len(after) else None, f"{path}[{at}]"
+        )
+
+
+def _is_list(value: Value) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def _join(path: str, key: str) -> str:
+    """Join as the engine writes property paths: keys that would not read back are quoted."""
+    if path and any(character in key for character in '.[]"'):
+        quoted = key.replace('"', '\\"')
+        return f'{path}["{quoted}"]'
+    return f"{path}.{key}" if path else key
+
+
+def _covers(outer: str, inner: str) -> bool:
+    return inner == outer or inner.startswith((f"{outer}.", f"{outer}["))

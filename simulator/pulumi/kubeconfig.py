@@ -1,0 +1,78 @@
+"""Reads a kubeconfig: which API server it leads to, and how it says who is asking."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+import yaml
+
+from holdfast.scheduling.json import Json, JsonValue
+from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+
+
+@dataclass(frozen=True, kw_only=True)
+class Connection:
+    """What the current context of a kubeconfig stands for.
+
+    `cluster` is its cluster entry; `command` the program that is asked for a token, "" where none is, with its
+    `arguments`.
+    """
+
+    cluster: Json = field(default_factory=dict[str, JsonValue])
+    command: str = ""
+    arguments: tuple[str, ...] = ()
+
+    @property
+    def server(self) -> str:
+        """The API server's address."""
+        return str(self.cluster.get("server", ""))
+
+    def option(self, name: str) -> str | None:
+        """Return the value of an argument of the command, written `--name value` or `--name=value`."""
+        for at, argument in enumerate(self.arguments):
+            if argument == name and at + 1 < len(self.arguments):
+                return self.arguments[at + 1]
+            if argument.startswith(f"{name}="):
+                return argument.removeprefix(f"{name}=")
+        return None
+
+
+def read_connection(configuration: Json) -> Connection | None:
+    """Return what a provider's `kubeconfig`, `context` and `cluster` lead to; None for a kubeconfig that leads nowhere.
+
+    A kubeconfig is a path, its text, or its content.
+    """
+    document = _document(configuration.get("kubeconfig"))
+    context = _entry(
+        document, "contexts", configuration.get("context") or document.get("current-context"), "context"
+    )
+    cluster = _entry(document, "clusters", configuration.get("cluster") or context.get("cluster"), "cluster")
+    if not cluster:
+        return None
+    command = mapping(_entry(document, "users", context.get("user"), "user").get("exec"))
+    return Connection(
+        cluster=cluster,
+        command=Path(str(command.get("command", ""))).name,
+        arguments=tuple(str(each) for each in sequence(command.get("args"))),
+    )
+
+
+def _document(kubeconfig: JsonValue) -> Json:
+    if not isinstance(kubeconfig, str):
+        return mapping(kubeconfig)
+    try:
+        text = Path(kubeconfig).expanduser().read_text(encoding="utf-8")
+    except (OSError, RuntimeError, ValueError):
+        # Not the name of a file, and mostly far too long for one.
+        text = kubeconfig
+    try:
+        return mapping(cast("JsonValue", yaml.safe_load(text)))
+    except yaml.YAMLError:
+        return {}
+
+
+def _entry(document: Json, section: str, name: JsonValue, content: str) -> Json:
+    for each in map(mapping, sequence(document.get(section))):
+        if each.get("name") == name:
+            return mapping(each.get(content))
+    return {}

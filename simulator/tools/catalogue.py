@@ -1,0 +1,149 @@
+"""The tools by name: what each is built from, how it tells its version, which versions are good."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.tools.pins import pinned_version
+from holdfast.simulator.tools.versions import Accepts, Version
+
+#: What every program is compiled with. No cgo: one set of standard packages serves all, and no C compiler is
+#: needed. No DWARF and no symbols: nobody debugs these here, and linking them costs seconds per program.
+BUILD_FLAGS = ("-buildvcs=false", "-mod=readonly", "-pgo=off")
+LINK_FLAGS = ("-s", "-w")
+
+_KUBERNETES_VERSION = "k8s.io/component-base/version"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool:
+    """One program, built from a Go package.
+
+    `module` is the folder under tools/ whose go.mod pins it. `version_of` is the package whose version is the
+    program's where its own, `./folder`, lies in that folder and has none. `asks` are the arguments that make it print its
+    version; None where it cannot say, and then only the one built here is trusted. `stamps` are the link-time
+    variables that hold the version, with {version}, {major} and {minor} to be filled in. `idle` are packages it
+    links and a rehearsal never runs: they are compiled without inlining, which is quicker.
+    """
+
+    name: str
+    module: str
+    package: str
+    version_of: str | None = None
+    asks: tuple[str, ...] | None = None
+    accepts: Accepts = Accepts.EXACT
+    stamps: tuple[str, ...] = ()
+    idle: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The name it is shown under."""
+        return self.name
+
+    def pin(self, project_root: Path) -> Version:
+        """The version this tool's go.mod asks for."""
+        return pinned_version(project_root, self.module, self.version_of or self.package)
+
+    def own_sources(self, project_root: Path) -> list[Path]:
+        """The files of this project that the program is made of, none for one that is all upstream's."""
+        if not self.package.startswith("./"):
+            return []
+        return sorted((project_root / "tools" / self.module / self.package).glob("*.go"))
+
+    def build_flags(self, pin: Version) -> tuple[str, ...]:
+        """The flags of `go build`, the version to be written into the program among them."""
+        idle = (f"-gcflags={pattern}=-l" for pattern in self.idle)
+        return (*BUILD_FLAGS, *idle, f"-ldflags={self._link_flags(pin)}")
+
+    def _link_flags(self, pin: Version) -> str:
+        values = (f"-X {stamp}" for stamp in self.stamps)
+        return " ".join((*LINK_FLAGS, *values)).format(version=f"v{pin}", major=pin.major, minor=pin.minor)
+
+
+def _kubernetes(name: str) -> Tool:
+    # Unstamped, a control plane says v0.0.0 and clients refuse it for its skew.
+    return Tool(
+        name=name,
+        module="kubernetes",
+        package=f"k8s.io/kubernetes/cmd/{name}",
+        asks=("--version",),
+        stamps=(
+            f"{_KUBERNETES_VERSION}.gitVersion={{version}}",
+            f"{_KUBERNETES_VERSION}.gitMajor={{major}}",
+            f"{_KUBERNETES_VERSION}.gitMinor={{minor}}",
+        ),
+    )
+
+
+#: In building order: within a module the earlier program compiles packages the later ones share.
+TOOLS = (
+    _kubernetes("kube-apiserver"),
+    _kubernetes("kube-controller-manager"),
+    _kubernetes("kube-scheduler"),
+    Tool(name="etcd", module="kubernetes", package="go.etcd.io/etcd/server/v3", asks=("--version",)),
+    Tool(name="kwok", module="kubernetes", package="sigs.k8s.io/kwok/cmd/kwok", asks=("--version",)),
+    Tool(name="kwokctl", module="kubernetes", package="sigs.k8s.io/kwok/cmd/kwokctl", asks=("--version",)),
+    Tool(
+        name="karpenter-kwok",
+        module="karpenter",
+        package="./kwok",
+        version_of="sigs.k8s.io/karpenter",
+    ),
+    Tool(name="jobset-controller", module="kubernetes", package="sigs.k8s.io/jobset"),
+    Tool(
+        name="helm",
+        module="kubernetes",
+        package="helm.sh/helm/v4/cmd/helm",
+        asks=("version", "--short"),
+        accepts=Accepts.SAME_MAJOR,
+        stamps=("helm.sh/helm/v4/internal/version.version={version}",),
+    ),
+    Tool(
+        name="pulumi",
+        module="pulumi",
+        package="github.com/pulumi/pulumi/pkg/v3/cmd/pulumi",
+        asks=("version",),
+        accepts=Accepts.SAME_MAJOR,
+        stamps=("github.com/pulumi/pulumi/sdk/v3/go/common/version.Version={version}",),
+        # A quarter of pulumi's compiling, for the commands that call its cloud service: 126 s of CPU, so 75 s.
+        idle=("github.com/pb33f/libopenapi/...",),
+    ),
+    Tool(name="kuberay-operator", module="kuberay", package="github.com/ray-project/kuberay/ray-operator"),
+    Tool(
+        name="actionlint",
+        module="actionlint",
+        package="github.com/rhysd/actionlint/cmd/actionlint",
+        asks=("-version",),
+    ),
+)
+
+#: Modules built one after another; the chains run side by side. Those in one chain share packages.
+CHAINS = (("kubernetes", "karpenter"), ("pulumi", "kuberay", "actionlint"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackagedTool:
+    """One program that a locked Python package carries, beside the interpreter."""
+
+    name: str
+    asks: tuple[str, ...]
+    accepts: Accepts
+    same_version_as: str
+
+
+#: kubectl is nothing we build: its package is locked with the other Python packages.
+KUBECTL = PackagedTool(
+    name="kubectl",
+    asks=("version", "--client"),
+    accepts=Accepts.NEIGHBOUR_MINOR,
+    same_version_as="kube-apiserver",
+)
+
+
+def tool_named(name: str) -> Tool:
+    """Return the built tool of that name. Raises RehearsalError listing the names there are."""
+    for tool in TOOLS:
+        if tool.name == name:
+            return tool
+    known = ", ".join(sorted((*(tool.name for tool in TOOLS), KUBECTL.name)))
+    raise RehearsalError(f"{name!r} is no tool of this project; there are {known}")

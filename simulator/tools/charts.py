@@ -1,0 +1,141 @@
+"""The upstream charts, copied out of the pinned modules so that their paths are stable."""
+
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.paths import Workspace
+from holdfast.simulator.tools.pins import pinned_text, pinned_version
+from holdfast.simulator.tools.releasing import write_release
+from holdfast.simulator.tools.stamps import fingerprint, stamped
+from holdfast.simulator.tools.versions import Version
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChartSource:
+    """One chart: `folder` inside `go_module`, which tools/`module`/go.mod pins.
+
+    `more_crds` are folders of the same module whose CRDs the chart needs and does not carry. `numbered_late` is
+    true where upstream writes the version into a chart only as it publishes it.
+    """
+
+    name: str
+    module: str
+    go_module: str
+    folder: PurePosixPath
+    more_crds: tuple[PurePosixPath, ...] = ()
+    numbered_late: bool = False
+
+    @property
+    def title(self) -> str:
+        """The name it is shown under: a chart may share its name with the program it installs."""
+        return f"{self.name} chart"
+
+    def pin(self, project_root: Path) -> Version:
+        """The version of the module, which is its operator's. Raises RehearsalError where it has no releases."""
+        return pinned_version(project_root, self.module, self.go_module)
+
+
+CHARTS = (
+    ChartSource(
+        name="jobset",
+        module="kubernetes",
+        go_module="sigs.k8s.io/jobset",
+        folder=PurePosixPath("charts/jobset"),
+    ),
+    ChartSource(
+        name="kuberay-operator",
+        module="kuberay",
+        go_module="github.com/ray-project/kuberay",
+        folder=PurePosixPath("helm-chart/kuberay-operator"),
+    ),
+    # Upstream calls both of Karpenter's charts `karpenter`: the simulated provider's is published nowhere else, and
+    # goes by its provider's name here.
+    ChartSource(
+        name="karpenter-kwok",
+        module="karpenter",
+        go_module="sigs.k8s.io/karpenter",
+        folder=PurePosixPath("kwok/charts"),
+        more_crds=(PurePosixPath("kwok/apis/crds"),),
+    ),
+    ChartSource(
+        name="karpenter",
+        module="karpenter",
+        go_module="github.com/aws/karpenter-provider-aws",
+        folder=PurePosixPath("charts/karpenter"),
+        # In the repository the chart's crds/ is a link to this folder; Go's modules hold no links.
+        more_crds=(PurePosixPath("pkg/apis/crds"),),
+        numbered_late=True,
+    ),
+    # For its CRDs, which AKS brings with node auto-provisioning: nobody installs this chart.
+    ChartSource(
+        name="karpenter-azure",
+        module="karpenter",
+        go_module="github.com/Azure/karpenter-provider-azure",
+        folder=PurePosixPath("charts/karpenter"),
+        more_crds=(PurePosixPath("pkg/apis/crds"),),
+    ),
+    ChartSource(
+        name="nvidia-device-plugin",
+        module="charts",
+        go_module="github.com/NVIDIA/k8s-device-plugin",
+        folder=PurePosixPath("deployments/helm/nvidia-device-plugin"),
+    ),
+    ChartSource(
+        name="aws-efa-k8s-device-plugin",
+        module="charts",
+        go_module="github.com/aws/eks-charts",
+        folder=PurePosixPath("stable/aws-efa-k8s-device-plugin"),
+    ),
+)
+
+
+def chart_fingerprint(source: ChartSource, workspace: Workspace) -> str:
+    """What decides a copied chart: the module's version and content hash, and which of its folders are taken."""
+    project_root = workspace.project_root
+    pin = pinned_text(project_root, source.module, source.go_module)
+    sums = (project_root / "tools" / source.module / "go.sum").read_text(encoding="utf-8")
+    line = re.search(rf"^{re.escape(source.go_module)} {re.escape(pin)} h1:\S+$", sums, re.MULTILINE)
+    if line is None:
+        raise RehearsalError(
+            f"tools/{source.module}/go.sum has no hash of {source.go_module} {pin}: "
+            f"run `go mod download {source.go_module}` in tools/{source.module}"
+        )
+    folders = (source.folder, *source.more_crds)
+    return fingerprint(line[0], *(str(folder) for folder in folders), str(source.numbered_late))
+
+
+def chart_current(source: ChartSource, workspace: Workspace) -> bool:
+    """Whether .tools/charts holds this chart as the pins ask for it."""
+    there = (workspace.charts_dir / source.name / "Chart.yaml").is_file()
+    return there and stamped("charts", source.name, workspace) == chart_fingerprint(source, workspace)
+
+
+def gather(source: ChartSource, module_dir: Path, made: Path, project_root: Path) -> None:
+    """Copy the chart and the further CRDs from the module's folder into `made`, which is laid anew.
+
+    Raises RehearsalError where the module has no such chart.
+    """
+    chart = module_dir / source.folder
+    if not (chart / "Chart.yaml").is_file():
+        raise RehearsalError(
+            f"{source.go_module} has no chart in {source.folder}: mend its entry in simulator/tools/charts.py"
+        )
+    shutil.rmtree(made, ignore_errors=True)
+    _copy_folder(chart, made)
+    for folder in source.more_crds:
+        _copy_folder(module_dir / folder, made / "crds")
+    if source.numbered_late:
+        write_release(made, source.pin(project_root))
+
+
+def _copy_folder(source: Path, target: Path) -> None:
+    # Contents only: Go's module cache is read-only, and a copy that keeps its modes could not be replaced.
+    target.mkdir(parents=True, exist_ok=True)
+    for path in sorted(source.iterdir()):
+        if path.is_dir():
+            _copy_folder(path, target / path.name)
+        else:
+            shutil.copyfile(path, target / path.name)

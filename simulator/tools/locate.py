@@ -1,0 +1,110 @@
+"""Where a tool is: on PATH at a good version, else in .tools/bin."""
+
+import os
+import shutil
+import subprocess
+import sysconfig
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.paths import Workspace
+from holdfast.simulator.tools.catalogue import KUBECTL, Tool, tool_named
+from holdfast.simulator.tools.stamps import built_and_current
+from holdfast.simulator.tools.versions import Accepts, Version, parse_version
+
+#: A version is printed in well under a second; a program that hangs instead is not the one we look for.
+_ANSWER_SECONDS = 20.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnPath:
+    """What PATH holds under a tool's name: `version` is None where it told none."""
+
+    path: Path
+    version: Version | None
+
+
+@lru_cache(maxsize=64)
+def _version_of(path: Path, asks: tuple[str, ...]) -> Version | None:
+    quiet = {**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "true"}
+    try:
+        answer = subprocess.run(
+            (path, *asks), capture_output=True, text=True, timeout=_ANSWER_SECONDS, env=quiet, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return parse_version(answer.stdout + answer.stderr) if answer.returncode == 0 else None
+
+
+def look_on_path(name: str, asks: tuple[str, ...] | None, workspace: Workspace) -> OnPath | None:
+    """Return what PATH holds under this name, outside .tools/bin, or None."""
+    ours = workspace.tools_bin.resolve()
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    elsewhere = os.pathsep.join(folder for folder in folders if folder and Path(folder).resolve() != ours)
+    found = shutil.which(name, path=elsewhere)
+    if found is None:
+        return None
+    return OnPath(path=Path(found), version=None if asks is None else _version_of(Path(found), asks))
+
+
+def good_on_path(tool: Tool, workspace: Workspace) -> OnPath | None:
+    """Return the tool on PATH where its version is good, else None.
+
+    A program that cannot tell its version is never taken from PATH.
+    """
+    if tool.asks is None:
+        return None
+    found = look_on_path(tool.name, tool.asks, workspace)
+    if found is None or found.version is None:
+        return None
+    return found if tool.accepts.good(found.version, tool.pin(workspace.project_root)) else None
+
+
+def find_tool(name: str, workspace: Workspace) -> Path:
+    """Return the program of that name: on PATH at a good version, else the one `make tools` built.
+
+    Raises RehearsalError naming the tool, the wanted version, what was found instead, and the mend.
+    """
+    if name == KUBECTL.name:
+        return _find_kubectl(workspace)
+    tool = tool_named(name)
+    on_path = good_on_path(tool, workspace)
+    if on_path is not None:
+        return on_path.path
+    if built_and_current(tool, workspace):
+        return workspace.tools_bin / tool.name
+    raise RehearsalError(_missing(tool, workspace))
+
+
+def _missing(tool: Tool, workspace: Workspace) -> str:
+    wanted = tool.accepts.wanted(tool.pin(workspace.project_root))
+    seen = _seen(look_on_path(tool.name, tool.asks, workspace), knows_version=tool.asks is not None)
+    built = workspace.tools_bin / tool.name
+    stale = f"; {built} was built from other pins" if built.exists() else ""
+    return f"{tool.name} is missing: wanted {wanted}; {seen}{stale}. Run `make tools`, which builds it"
+
+
+def _seen(found: OnPath | None, *, knows_version: bool) -> str:
+    if found is None:
+        return "none is on PATH"
+    if not knows_version:
+        return f"{found.path} cannot tell its version"
+    return f"{found.path} on PATH is {found.version or 'of no version it would tell'}"
+
+
+def _find_kubectl(workspace: Workspace) -> Path:
+    pin = tool_named(KUBECTL.same_version_as).pin(workspace.project_root)
+    on_path = look_on_path(KUBECTL.name, KUBECTL.asks, workspace)
+    if on_path is not None and on_path.version is not None and KUBECTL.accepts.good(on_path.version, pin):
+        return on_path.path
+    packaged = Path(sysconfig.get_path("scripts")) / KUBECTL.name
+    if packaged.is_file():
+        return packaged
+    wanted = Accepts.NEIGHBOUR_MINOR.wanted(pin)
+    seen = _seen(on_path, knows_version=True)
+    raise RehearsalError(
+        f"kubectl is missing: wanted {wanted}; {seen}, and {packaged} is not there. "
+        f"Run `make venv`, which installs it, or put a good one on PATH"
+    )

@@ -1,0 +1,127 @@
+"""The machine table out of EC2's own answers. Pure."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from string import ascii_letters
+from typing import TYPE_CHECKING, Final, cast
+
+from holdfast.simulator.errors import RehearsalError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from holdfast.scheduling.json import Json, JsonValue
+
+COLUMNS: Final = (
+    "name",
+    "arch",
+    "vcpus",
+    "memoryMiB",
+    "gpus",
+    "accelerator",
+    "efaInterfaces",
+    "spot",
+    "hourlyPrice",
+    "regions",
+)
+
+#: Kubernetes' names of the architectures; a type of any other (macOS) is none for a node.
+_ARCHITECTURES: Final = {"x86_64": "amd64", "arm64": "arm64"}
+
+# Accelerators that need a driver, a device plugin and an image of their own, none of which a node is given here.
+_FOREIGN: Final = ("FpgaInfo", "InferenceAcceleratorInfo", "MediaAcceleratorInfo", "NeuronInfo")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Market:
+    """What is sold where: instance types and zones by region, on-demand prices in USD an hour by type."""
+
+    types: Mapping[str, frozenset[str]]
+    zones: Mapping[str, frozenset[str]]
+    prices: Mapping[str, float]
+
+
+def machine_table(described: Sequence[Json], market: Market) -> str:
+    """The table's text: one line for a machine that can be a node here.
+
+    `described` are EC2's descriptions of its instance types (DescribeInstanceTypes). Each region stands as one letter.
+    Raises RehearsalError where there are more regions than letters.
+    """
+    regions = sorted(market.types)
+    if len(regions) > len(ascii_letters):
+        raise RehearsalError(
+            f"{len(regions)} regions have no letter each: let table.py spell them with two letters"
+        )
+    letters = dict(zip(ascii_letters, regions, strict=False))
+    usable = sorted(filter(_can_be_a_node, described), key=_name)
+    lines = [_row(machine, market, letters) for machine in usable]
+    zones = {
+        region: "".join(sorted(zone.removeprefix(region) for zone in market.zones.get(region, ())))
+        for region in regions
+    }
+    return "\n".join(
+        [
+            "{",
+            f'"columns": {json.dumps(COLUMNS)},',
+            f'"regions": {json.dumps(letters)},',
+            f'"zones": {json.dumps(zones)},',
+            '"machines": [',
+            ",\n".join(lines),
+            "]",
+            "}",
+            "",
+        ]
+    )
+
+
+def _row(machine: Json, market: Market, letters: Mapping[str, str]) -> str:
+    name = _name(machine)
+    gpu = _gpu(machine)
+    cells: list[JsonValue] = [
+        name,
+        _architecture(machine),
+        _number(machine, "VCpuInfo", "DefaultVCpus"),
+        _number(machine, "MemoryInfo", "SizeInMiB"),
+        _number(gpu, "Count"),
+        str(gpu["Name"]).lower().replace(" ", "-") if gpu else None,
+        _number(machine, "NetworkInfo", "EfaInfo", "MaximumEfaInterfaces"),
+        "spot" in cast("Sequence[str]", machine["SupportedUsageClasses"]),
+        market.prices.get(name),
+        "".join(letter for letter, region in letters.items() if name in market.types[region]),
+    ]
+    return json.dumps(cells, separators=(",", ":"))
+
+
+def _can_be_a_node(machine: Json) -> bool:
+    # Before Nitro came the generations which EC2 has retired.
+    lives = machine["CurrentGeneration"] is True or machine.get("Hypervisor") == "nitro"
+    # A share of a GPU counts as none to Karpenter, and needs a driver which the pinned image does not have.
+    whole = not machine.get("GpuInfo") or _number(_gpu(machine), "Count") > 0
+    return lives and whole and _architecture(machine) is not None and not any(map(machine.get, _FOREIGN))
+
+
+def _architecture(machine: Json) -> str | None:
+    offered = cast("Sequence[str]", _mapping(machine, "ProcessorInfo")["SupportedArchitectures"])
+    return next((_ARCHITECTURES[name] for name in offered if name in _ARCHITECTURES), None)
+
+
+def _gpu(machine: Json) -> Json:
+    gpus = cast("Sequence[Json]", _mapping(machine, "GpuInfo").get("Gpus", ()))
+    return gpus[0] if gpus else {}
+
+
+def _name(machine: Json) -> str:
+    return str(machine["InstanceType"])
+
+
+def _number(machine: Json, *path: str) -> int:
+    found = _mapping(machine, *path[:-1]).get(path[-1], 0)
+    return int(cast("int", found))
+
+
+def _mapping(machine: Json, *path: str) -> Json:
+    for step in path:
+        machine = cast("Json", machine.get(step) or {})
+    return machine

@@ -1,0 +1,207 @@
+"""Behind a hosted pod a real process runs, and the pod says how that is."""
+
+import base64
+import json
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+
+from holdfast.scheduling.json import Json
+from holdfast.simulator.control_plane.processes import python_modules_in
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.operator_runner import OperatorHost
+from holdfast.simulator.operator_runner.containers import restarts_of
+from holdfast.simulator.operator_runner.layout import HostLayout
+from tests.support.control_plane import running_control_plane
+from tests.support.fake_controller import running_host
+from tests.support.pod_waits import wait_for_pod
+
+pytestmark = pytest.mark.cluster
+
+NAMESPACE = "karpenter"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hosting:
+    """A control plane and a host."""
+
+    client: KubeClient
+    layout: HostLayout
+
+    def apply(self, *objects: Json) -> None:
+        for obj in objects:
+            self.client.apply(obj, field_manager="test", force=True)
+
+    def wait_for_pod(self, name: str, condition: Callable[[Json], bool], what: str) -> Json:
+        return wait_for_pod(self.client, name, condition, what, namespace=NAMESPACE)
+
+    def processes(self) -> list[psutil.Process]:
+        """The controllers that run in the host's folder."""
+        return [
+            each
+            for each in psutil.process_iter(["cmdline"])
+            if str(self.layout.folder / "controller") in (each.info["cmdline"] or ())
+        ]
+
+
+@pytest.fixture(scope="module")
+def hosting(tmp_path_factory: pytest.TempPathFactory) -> Generator[Hosting]:
+    with running_control_plane(tmp_path_factory.mktemp("hosting")) as workspace:
+        layout = HostLayout.of("local", workspace)
+        client = KubeClient.from_kubeconfig(layout.kubeconfig)
+        found = Hosting(client=client, layout=layout)
+        found.apply(
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
+            {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "system-0"}},
+            {
+                "apiVersion": "v1",
+                "kind": "ServiceAccount",
+                "metadata": {"name": "controller", "namespace": NAMESPACE},
+            },
+        )
+        with running_host(layout, workspace.project_root):
+            yield found
+        client.close()
+
+
+def state(name: str, said: str) -> Json:
+    """What the program of pod `name` reads: `wait`, `ready` or `end`."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "data": {"state": said},
+    }
+
+
+def pod(name: str) -> Json:
+    """A hosted pod that mounts the ConfigMap of its name."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": NAMESPACE,
+            "labels": {"app.kubernetes.io/name": "karpenter"},
+        },
+        "spec": {
+            "nodeName": "system-0",
+            "serviceAccountName": "controller",
+            "volumes": [{"name": "state", "configMap": {"name": name}}],
+            "containers": [
+                {
+                    "name": "controller",
+                    "image": "controller",
+                    "ports": [
+                        {"name": "metrics", "containerPort": 8080},
+                        {"name": "http", "containerPort": 8081},
+                    ],
+                    "env": [
+                        {"name": "STATE", "value": "/etc/state/state"},
+                        {"name": "WHO", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+                    ],
+                    "volumeMounts": [{"name": "state", "mountPath": "/etc/state"}],
+                    "readinessProbe": {"httpGet": {"path": "/readyz", "port": "http"}},
+                }
+            ],
+        },
+    }
+
+
+def is_ready(pod: Json) -> bool:
+    conditions = [mapping(each) for each in sequence(mapping(pod.get("status")).get("conditions"))]
+    return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
+
+
+def waiting(pod: Json) -> Json:
+    """Why no process runs behind the pod; empty while one does."""
+    container = mapping(next(iter(sequence(mapping(pod.get("status")).get("containerStatuses"))), None))
+    return mapping(mapping(container.get("state")).get("waiting"))
+
+
+def is_running(pod: Json) -> bool:
+    return mapping(pod.get("status")).get("phase") == "Running" and not waiting(pod)
+
+
+def test_a_pod_is_ready_when_its_program_says_so_and_no_sooner(hosting: Hosting) -> None:
+    hosting.apply(state("early", "wait"), pod("early"))
+    running = hosting.wait_for_pod("early", is_running, "the program runs")
+    assert not is_ready(running), "it does not answer its probe with success yet"
+    hosting.apply(state("early", "ready"))
+    assert is_ready(hosting.wait_for_pod("early", is_ready, "the pod is ready")), (
+        "the changed ConfigMap reached the mounted file, and the program the probe"
+    )
+    assert "started as early" in (hosting.layout.logs / "karpenter-kwok.log").read_text(), "its log is kept"
+
+
+def test_a_program_acts_as_its_pods_service_account(hosting: Hosting) -> None:
+    hosting.apply(state("account", "ready"), pod("account"))
+    uid = mapping(hosting.wait_for_pod("account", is_ready, "it is ready")["metadata"])["uid"]
+    token = (hosting.layout.pods / str(uid) / "token").read_text()
+    payload = token.split(".")[1]
+    claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+    assert claims["sub"] == f"system:serviceaccount:{NAMESPACE}:controller", (
+        "the chart's own rights are in force"
+    )
+    assert claims["exp"] - claims["iat"] >= 24 * 3600, "for a working day, after which it is renewed"
+
+
+def test_a_program_that_ends_is_started_again_and_counted(hosting: Hosting) -> None:
+    hosting.apply(state("ends", "ready"), pod("ends"))
+    hosting.wait_for_pod("ends", is_ready, "it is ready")
+    hosting.apply(state("ends", "end"))
+    crashed = hosting.wait_for_pod("ends", lambda pod: bool(waiting(pod)), "the pod says that it ended")
+    assert waiting(crashed)["reason"] == "CrashLoopBackOff", "as on any cluster"
+    assert "karpenter-kwok ended with code 7" in str(waiting(crashed)["message"]), "and says with what code"
+    assert "karpenter-kwok.log" in str(waiting(crashed)["message"]), "and where to read on"
+    hosting.apply(state("ends", "ready"))
+    again = hosting.wait_for_pod("ends", is_ready, "it came back")
+    assert restarts_of(again) >= 1, "the restart was counted"
+
+
+def test_a_pod_waits_for_what_it_mounts_and_says_so(hosting: Hosting) -> None:
+    hosting.apply(pod("hungry"))
+    blocked = hosting.wait_for_pod("hungry", lambda pod: bool(waiting(pod)), "the pod says what it waits for")
+    assert waiting(blocked)["message"] == f"waiting for ConfigMap hungry in {NAMESPACE}", "by name"
+    hosting.apply(state("hungry", "ready"))
+    assert is_ready(hosting.wait_for_pod("hungry", is_ready, "it found it")), (
+        "no restart of anything was needed"
+    )
+
+
+def test_a_deleted_pods_process_and_files_go(hosting: Hosting) -> None:
+    hosting.apply(state("short", "ready"), pod("short"))
+    uid = str(mapping(hosting.wait_for_pod("short", is_ready, "it is ready")["metadata"])["uid"])
+    mine = [each for each in hosting.processes() if uid in each.environ().get("KUBECONFIG", "")]
+    assert len(mine) == 1, "one process stands behind it"
+    hosting.client.delete("v1", "Pod", "short", namespace=NAMESPACE)
+    _, alive = psutil.wait_procs(mine, timeout=30)
+    assert alive == [], "the process ended with its pod"
+
+
+def test_a_host_starts_once_comes_back_after_a_kill_and_stops_for_good(tmp_path: Path) -> None:
+    with running_control_plane(tmp_path / "killed") as workspace:
+        host = OperatorHost(workspace, "local", report=lambda _: None)
+        host.stop()
+        assert not host.running(), "stopping what never ran is harmless"
+        host.start()
+        (process,) = python_modules_in(host.layout.folder, "holdfast.simulator.operator_runner")
+        host.start()
+        assert (
+            python_modules_in(host.layout.folder, "holdfast.simulator.operator_runner")[0].process
+            == process.process
+        ), "one that runs is left as it is"
+        process.process.kill()
+        process.process.wait(timeout=10)
+        assert not host.running(), "its record does not claim that it runs"
+        host.start()
+        assert host.running(), "the next start brings it back"
+        host.stop()
+        host.stop()
+        assert python_modules_in(host.layout.folder, "holdfast.simulator.operator_runner") == [], (
+            "no process is left"
+        )

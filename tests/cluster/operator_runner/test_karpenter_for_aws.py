@@ -1,0 +1,135 @@
+"""AWS's Karpenter chart runs here with Karpenter's own core, on machines that are simulated."""
+
+from collections.abc import Generator
+
+import pytest
+
+from holdfast.scheduling.json import Json
+from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from tests.support.hosted_charts import condition_of, is_ready
+from tests.support.hosted_karpenter import (
+    NAMESPACE,
+    NODE_CLASS,
+    STOCK,
+    HostedKarpenter,
+    hosted_karpenter,
+    job_pod,
+    node_class,
+    node_pool,
+)
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture(scope="module")
+def karpenter(tmp_path_factory: pytest.TempPathFactory) -> Generator[HostedKarpenter]:
+    with hosted_karpenter(tmp_path_factory.mktemp("karpenter")) as found:
+        yield found
+
+
+def is_running(pod: Json) -> bool:
+    return mapping(pod.get("status")).get("phase") == "Running"
+
+
+def finalizers(obj: "Json | None") -> list[str]:
+    return [str(each) for each in sequence(mapping((obj or {}).get("metadata")).get("finalizers"))]
+
+
+def stock(karpenter: HostedKarpenter, name: str, left: str | None) -> None:
+    patch: Json = {"metadata": {"annotations": {STOCK: left}}}
+    karpenter.client.merge_patch(NODE_CLASS, "EC2NodeClass", name, patch)
+
+
+def pool(karpenter: HostedKarpenter, name: str, *types: str, capacity: str = "spot", weight: int = 1) -> None:
+    """A pool, ready to buy."""
+    karpenter.apply(node_class(name), node_pool(name, *types, capacity=capacity, weight=weight))
+    karpenter.client.wait_for(
+        "karpenter.sh/v1", "NodePool", name, timeout_seconds=60, condition=is_ready, what="the pool is ready"
+    )
+
+
+def test_two_controllers_run_in_two_zones_and_one_of_them_leads(karpenter: HostedKarpenter) -> None:
+    pods = karpenter.charts.pods(NAMESPACE)
+    assert len({str(mapping(pod["spec"])["nodeName"]) for pod in pods}) == 2, "each on a node of its own"
+    assert all(is_ready(pod) for pod in pods), "the one that waits is ready to take over"
+    assert karpenter.charts.leader(NAMESPACE, "karpenter-leader-election"), (
+        "with the rights of the chart's own role"
+    )
+
+
+def test_a_node_class_becomes_ready_and_is_held_by_a_finalizer(karpenter: HostedKarpenter) -> None:
+    karpenter.apply(node_class("made"))
+    made = karpenter.wait_for_class("made", is_ready, "the class is ready")
+    assert finalizers(made) == ["karpenter.k8s.aws/termination"], "as AWS's provider holds it"
+    # The garbage collector, which ends deletions in the foreground, looks for new kinds every 30 s only.
+    karpenter.client.delete(NODE_CLASS, "EC2NodeClass", "made", propagation="Background")
+    gone = karpenter.wait_for_class("made", lambda obj: obj is None, "the class goes")
+    assert gone is None, "no machine was of it"
+
+
+def test_a_pod_that_selects_spot_gets_a_spot_machine_as_aws_labels_it(karpenter: HostedKarpenter) -> None:
+    pool(karpenter, "training", "c7i.xlarge", "c7a.xlarge")
+    selector: Json = {"karpenter.sh/capacity-type": "spot", "team": "training"}
+    karpenter.apply(job_pod("trains", selector))
+    pod = karpenter.wait_for_pod("trains", is_running, "the pod runs")
+    node = karpenter.client.get("v1", "Node", str(mapping(pod["spec"])["nodeName"]))
+    labels = mapping(mapping((node or {}).get("metadata")).get("labels"))
+    assert labels["karpenter.sh/capacity-type"] == "spot", "as it selects"
+    assert labels["karpenter.k8s.aws/instance-size"] == "xlarge", "AWS's labels are there"
+    assert str(labels["topology.kubernetes.io/zone"]).startswith("us-east-1"), "in the region of its buyer"
+
+
+def test_a_node_class_waits_for_its_machines_and_names_them(karpenter: HostedKarpenter) -> None:
+    pool(karpenter, "leaving", "m7i.xlarge")
+    karpenter.apply(job_pod("stays", {"team": "leaving"}))
+    karpenter.wait_for_pod("stays", is_running, "the pod runs")
+    (machine,) = karpenter.machines("leaving")
+    karpenter.client.delete(NODE_CLASS, "EC2NodeClass", "leaving", propagation="Background")
+    told = karpenter.wait_for_event("WaitingOnNodeClaimTermination", "leaving")
+    assert str(mapping(machine["metadata"])["name"]) in str(told["message"]), "what is in the way has a name"
+    held = karpenter.client.get(NODE_CLASS, "EC2NodeClass", "leaving")
+    assert finalizers(held) == ["karpenter.k8s.aws/termination"], "it outlives its machine"
+    karpenter.client.delete("karpenter.sh/v1", "NodePool", "leaving")
+    gone = karpenter.wait_for_class("leaving", lambda obj: obj is None, "the class goes")
+    assert gone is None, "after the last machine"
+    assert karpenter.machines("leaving") == [], "which was drained first"
+
+
+def test_a_pool_that_is_out_of_stock_leaves_its_pods_to_the_next_one(karpenter: HostedKarpenter) -> None:
+    pool(karpenter, "scarce", "c7i.2xlarge", weight=50)
+    pool(karpenter, "plenty", "m7i.2xlarge", capacity="on-demand")
+    stock(karpenter, "scarce", "0")
+    either: Json = {"cpu": "6"}
+    wanted = job_pod("wants-either", {})
+    container = mapping(sequence(mapping(wanted["spec"])["containers"])[0])
+    spec: Json = {**mapping(wanted["spec"]), "containers": [{**container, "resources": {"requests": either}}]}
+    karpenter.apply({**wanted, "spec": spec})
+    told = karpenter.wait_for_event("InsufficientCapacityError", "scarce")
+    assert "out of stock" in str(told["message"]), "as AWS says it, when one tries to buy"
+    karpenter.wait_for_pod("wants-either", is_running, "the pod runs")
+    assert len(karpenter.machines("plenty")) == 1, "the next pool was asked"
+    assert karpenter.machines("scarce") == [], "and no machine of the first is waited for"
+
+
+def test_a_pool_sells_again_once_it_is_back_in_stock(karpenter: HostedKarpenter) -> None:
+    pool(karpenter, "emptied", "r7i.xlarge")
+    stock(karpenter, "emptied", "0")
+    karpenter.apply(job_pod("waits", {"team": "emptied"}))
+    karpenter.wait_for_event("InsufficientCapacityError", "emptied")
+    stock(karpenter, "emptied", None)
+    pod = karpenter.wait_for_pod("waits", is_running, "the pod runs")
+    assert mapping(pod["spec"])["nodeName"], "on a machine of that pool"
+
+
+def test_another_image_makes_machines_drift(karpenter: HostedKarpenter) -> None:
+    pool(karpenter, "ageing", "r7a.xlarge")
+    karpenter.apply(job_pod("ages", {"team": "ageing"}))
+    karpenter.wait_for_pod("ages", is_running, "the pod runs")
+    karpenter.apply(node_class("ageing", image="al2023@v20260901"))
+    (machine,) = karpenter.wait_for_machines(
+        "ageing",
+        lambda found: [condition_of(each, "Drifted").get("status") for each in found] == ["True"],
+        "its machine has drifted",
+    )
+    assert condition_of(machine, "Drifted")["reason"] == "AMIDrift", "as AWS's provider calls it"
+    assert is_running(karpenter.wait_for_pod("ages", is_running, "the pod")), "a budget of 0 leaves it alone"

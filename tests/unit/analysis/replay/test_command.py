@@ -1,0 +1,127 @@
+"""The command: what it takes, what it prints, and sentences for all that cannot be."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.analysis.replay.__main__ import main
+from holdfast.analysis.replay.trace_file import read_trace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    """A trace of 20 days."""
+    path = tmp_path / "a.json"
+    assert main(["synthetic", str(path), "--seed", "4", "--length", "480h", "--instances", "2"]) == 0, "made"
+    return path
+
+
+def run(*arguments: str) -> int:
+    return main(["run", *arguments])
+
+
+def test_a_made_trace_can_be_replayed(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = f"a:0.32:{made} b:1 --work 24h --restart 12m --return-after never 4h --starts 3 --within 30h"
+    assert run(*asked.split()) == 0, "the shortest way to a table"
+    printed = capsys.readouterr().out
+    assert "24 h of training on 1 instance; 3 starts in 20 days" in printed, "what was asked"
+    assert "5 failures, 15m, back after 4h" in printed, "a row for each ladder"
+
+
+def test_a_comparison_can_be_had_as_json(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert run(f"a:0.32:{made}", "b:1", "--work", "24h", "--starts", "2", "--nodes", "2", "--json") == 0, (
+        "json"
+    )
+    document = json.loads(capsys.readouterr().out)
+    assert document["job"]["nodes"] == 2, "the job"
+    assert len(document["rows"][0]["replays"]) == 2, "and every replay"
+
+
+def test_a_policy_can_be_replayed(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    policy = tmp_path / "ladder.json"
+    policy.write_text('{"spec": {"tiers": [{"pool": "a", "maxFailures": 1}, {"pool": "b"}]}}')
+    assert run(f"a:0.32:{made}", "b:1", "--work", "24h", "--policy", str(policy), "--starts", "1") == 0, (
+        "it can"
+    )
+    assert "\nladder.json " in capsys.readouterr().out, "as kubectl prints it"
+
+
+def test_rates_are_printed_for_the_advice_on_max_failures(
+    made: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["rates", str(made), str(made), "--nodes", "2"]) == 0, "several at once"
+    printed = capsys.readouterr().out
+    assert "For 2 instances at once" in printed, "of the whole gang"
+    assert printed.count("a.json") == 2, "a line for each"
+
+
+def test_the_same_seed_makes_the_same_file(made: Path, tmp_path: Path) -> None:
+    again = tmp_path / "again.json"
+    main(["synthetic", str(again), "--seed", "4", "--length", "480h", "--instances", "2"])
+    assert again.read_text() == made.read_text(), "byte for byte"
+    assert len(read_trace(made).data) == 480 * 12, "five minutes a tick"
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("run a:0.32:/nowhere/a.json b:1 --work 24h", "/nowhere/a.json"),
+        ("run a:0.32:/ b:1 --work 24h", "'/'"),
+        ("run a:0.32:{trace} a:1 --work 24h", "a a second time"),
+        ("run a:0:{trace} b:1 --work 24h", "price of a: got 0"),
+        ("run a:nan:{trace} b:1 --work 24h", "price of a: got nan"),
+        ("run a:0.32:{trace} b:1 --work 500h", "the traces: 480 h"),
+        ("run a:0.32:{trace} b:1 --work 24h --within 1h", "within: 1 h"),
+        ("run a:0.32:{trace} b:1 --work 24h --nodes 0", "nodes: got 0"),
+        ("run a:0.32:{trace} b:1 --work 24h --starts 0", "starts: got 0"),
+        ("run a:0.32:{trace} b:1 --work 24h --max-failures -1 --procurement-timeout never", "never left"),
+        ("run a:0.32:{trace} b:1 --work 24h --policy /nowhere/p.yaml", "/nowhere/p.yaml"),
+        (
+            "run a:0.32:{trace} b:1 --work 24h --policy p.yaml --max-failures 3 --return-after 4h",
+            "leave out --max-failures, --return-after",
+        ),
+        ("rates {trace} --nodes 0", "nodes: got 0"),
+        ("synthetic /nowhere/a.json", "/nowhere/a.json"),
+        ("synthetic {trace} --instances 0", "instances: got 0"),
+    ],
+)
+def test_what_cannot_be_is_a_sentence_and_no_traceback(
+    asked: str, said: str, made: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert main(asked.format(trace=made).split()) == 1, "the command failed"
+    printed = capsys.readouterr()
+    assert printed.err.startswith("error: "), "one line for the user"
+    assert said in printed.err, "which names what was wrong"
+    assert printed.out == "", "and nothing that looks like an answer"
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("run a --work 24h", '"a": allowed: POOL:PRICE[:TRACE]'),
+        ("run :1 --work 24h", '":1": allowed'),
+        ("run a:cheap --work 24h", '"a:cheap": allowed'),
+        ("run a:1 --work 24", '"24" is no duration'),
+        ("run a:1 --work 0", '"0" is no duration'),
+        ("run a:1 --work 24h --checkpoint-every never", '"never" is no duration'),
+        ("run a:1 --work 24h --return-after sometimes", "Or never."),
+        ("run a:1 --work 24h --max-failures some", '"some": allowed: a whole number from 0'),
+        ("run a:1 --work 24h --max-failures -2", '"-2": allowed: a whole number from 0'),
+        ("run a:1 --work 24h --max-failures 99999999999", '"99999999999": allowed'),
+    ],
+)
+def test_an_argument_that_cannot_be_read_is_refused_with_the_form_it_has(
+    asked: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(asked.split())
+    assert ended.value.code == 2, "a usage error"
+    assert said in capsys.readouterr().err, "it quotes what was written"

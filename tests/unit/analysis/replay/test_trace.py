@@ -1,0 +1,153 @@
+"""Traces: what is read of a file, what a gang meets in one, and what a seed makes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.analysis.replay.synthetic import Weather, synthetic_trace
+from holdfast.analysis.replay.trace import Trace, rates
+from holdfast.analysis.replay.trace_file import TraceError, read_trace, write_trace
+from tests.support.any_json import any_json
+from tests.support.markets import HOUR, MINUTE, trace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from holdfast.scheduling.json import JsonValue
+
+TEXTS = {
+    "no file's words": (b"\xff\xfe\x00", "no JSON"),
+    "nothing": (b"", "no JSON"),
+    "half a file": (b'{"metadata": {"gap_seconds": 300}, "data": [1, 1', "no JSON"),
+    "a million brackets": (b"[" * 1_000_000, "no JSON"),
+    "a number of ten thousand digits": (b'{"data": [' + b"9" * 10_000 + b"]}", "no JSON"),
+    "a list": (b"[1, 2]", "got a list"),
+    "a number": (b"3", "got 3"),
+    "no metadata": (b'{"data": [1]}', "metadata.gap_seconds: missing"),
+    "metadata of another kind": (b'{"metadata": 5, "data": [1]}', "metadata.gap_seconds: missing"),
+    "no gap": (b'{"metadata": {}, "data": [1]}', "metadata.gap_seconds: missing"),
+    "a gap in words": (b'{"metadata": {"gap_seconds": "5m"}, "data": [1]}', 'got "5m"'),
+    "a gap of nothing": (b'{"metadata": {"gap_seconds": 0}, "data": [1]}', "got 0"),
+    "a gap that goes back": (b'{"metadata": {"gap_seconds": -300}, "data": [1]}', "got -300"),
+    "a gap that is no number": (b'{"metadata": {"gap_seconds": NaN}, "data": [1]}', "got NaN"),
+    "a gap without end": (b'{"metadata": {"gap_seconds": Infinity}, "data": [1]}', "got Infinity"),
+    "a gap that is true": (b'{"metadata": {"gap_seconds": true}, "data": [1]}', "got true"),
+    "no data": (b'{"metadata": {"gap_seconds": 300}}', "data: got nothing"),
+    "data of another kind": (b'{"metadata": {"gap_seconds": 300}, "data": {"a": 1}}', "data: got an object"),
+    "no tick": (b'{"metadata": {"gap_seconds": 300}, "data": []}', "data: got an empty list"),
+    "a tick in words": (b'{"metadata": {"gap_seconds": 300}, "data": [1, "1"]}', 'data[1]: got "1"'),
+    "a tick of half an instance": (b'{"metadata": {"gap_seconds": 300}, "data": [0.5]}', "data[0]: got 0.5"),
+    "a tick of less than none": (b'{"metadata": {"gap_seconds": 300}, "data": [-1]}', "data[0]: got -1"),
+    "a tick that is not known": (b'{"metadata": {"gap_seconds": 300}, "data": [null]}', "data[0]: got null"),
+    "a tick that is true": (b'{"metadata": {"gap_seconds": 300}, "data": [true]}', "data[0]: got true"),
+    "a tick that is a list": (b'{"metadata": {"gap_seconds": 300}, "data": [[1]]}', "data[0]: got a list"),
+    "a tick without end": (b'{"metadata": {"gap_seconds": 300}, "data": [1e999]}', "data[0]: got Infinity"),
+    "more than there are": (b'{"metadata": {"gap_seconds": 300}, "data": [9000000]}', "data[0]: got 9000000"),
+}
+
+
+@pytest.mark.parametrize(("text", "said"), TEXTS.values(), ids=list(TEXTS))
+def test_what_is_no_trace_is_a_sentence_with_its_place_and_the_form_it_should_have(
+    text: bytes, said: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(text)
+    with pytest.raises(TraceError) as refused:
+        read_trace(path)
+    assert str(refused.value).startswith(f"{path}: "), "the file"
+    assert said in str(refused.value), "what is wrong with it"
+    assert "allowed: " in str(refused.value), "what it should be"
+
+
+@given(document=any_json("metadata", "gap_seconds", "data"))
+def test_anything_in_json_is_a_trace_or_a_sentence(
+    document: JsonValue, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("any") / "a.json"
+    path.write_text(json.dumps(document))
+    said = f"{path}: "
+    try:
+        assert read_trace(path).data, "a trace has ticks"
+    except TraceError as error:
+        said = str(error)
+    assert said.startswith(f"{path}: "), "and what is none is refused by its name"
+
+
+def test_further_keys_and_whole_numbers_written_with_a_point_are_taken(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(
+        '{"metadata": {"gap_seconds": 32.5, "zone": "a"}, "data": [1.0, 0], "prices": [0.3, 0.3]}'
+    )
+    assert read_trace(path) == Trace(gap=timedelta(seconds=32.5), data=(1, 0)), "recorders add to both"
+
+
+@given(data=st.lists(st.integers(0, 20), min_size=1, max_size=50), gap=st.integers(1, 86_400))
+def test_a_trace_is_read_as_it_was_written(
+    data: list[int], gap: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("round") / "a.json"
+    written = Trace(gap=timedelta(seconds=gap), data=tuple(data))
+    write_trace(written, path)
+    assert read_trace(path) == written, "nothing is lost on the way"
+
+
+def test_only_what_a_gang_can_use_changes_what_it_sees() -> None:
+    seen = trace((1, 5), (1, 4), (1, 3), (1, 0), (1, 9)).steps(4, 10 * HOUR)
+    assert seen == [(0 * HOUR, 4), (2 * HOUR, 3), (3 * HOUR, 0), (4 * HOUR, 4)], "a fifth instance is none"
+    assert trace((2, 1), (2, 0)).steps(1, 2 * HOUR) == [(0 * HOUR, 1)], (
+        "what comes after the length is cut off"
+    )
+
+
+def test_rates_are_those_of_the_whole_gang() -> None:
+    found = rates(trace((6, 4), (2, 3), (2, 4), (4, 0)), 4)
+    assert found.share == pytest.approx(8 / 14), "three are too few"
+    assert found.evictions_per_hour == pytest.approx(2 / 8), "two in eight hours with four"
+    assert found.mean_wait_hours == pytest.approx(3), "two hours, and four"
+    assert found.longest_wait_hours == pytest.approx(4), "the four"
+
+
+def test_rates_of_what_is_never_there_and_of_what_always_is() -> None:
+    never, always = rates(trace((5, 1)), 2), rates(trace((5, 2)), 2)
+    assert (never.share, never.evictions_per_hour, never.longest_wait_hours) == (0, 0, 5), "one long wait"
+    assert (always.share, always.evictions_per_hour, always.mean_wait_hours) == (1, 0, 0), "no wait at all"
+
+
+WEATHER = Weather(instances=4, length=30 * 24 * HOUR)
+
+
+def test_the_same_seed_makes_the_same_trace_and_another_another() -> None:
+    assert synthetic_trace(WEATHER, 1) == synthetic_trace(WEATHER, 1), "tests rely on it"
+    assert synthetic_trace(WEATHER, 1) != synthetic_trace(WEATHER, 2), "a seed is a market"
+
+
+def test_a_made_market_is_as_it_was_asked_for() -> None:
+    made = synthetic_trace(replace(WEATHER, length=2000 * 24 * HOUR), 3)
+    found = rates(made, 4)
+    assert found.share == pytest.approx(0.75, abs=0.03), "6 h there, 2 h gone"
+    assert found.mean_wait_hours == pytest.approx(2, rel=0.1), "the two"
+    assert found.evictions_per_hour == pytest.approx(1 / 6, rel=0.1), "one in six hours"
+    assert set(made.data) == {0, 1, 2, 3, 4}, "what is left of a gang varies"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"instances": 0}, "instances"),
+        ({"there": 0 * HOUR}, "there"),
+        ({"gone": -HOUR}, "gone"),
+        ({"gap": 0 * HOUR}, "gap"),
+        ({"length": MINUTE}, "length"),
+        ({"length": 10**6 * HOUR, "gap": timedelta(seconds=1)}, "length"),
+    ],
+)
+def test_weather_that_makes_no_trace_is_refused(wrong: dict[str, timedelta], named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        replace(WEATHER, **wrong)

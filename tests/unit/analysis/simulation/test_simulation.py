@@ -1,0 +1,145 @@
+"""Simulated jobs walk their ladder by the controller's own decisions, and the same run twice is the same run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.analysis.simulation.availability import ENDLESS, Steps
+from holdfast.analysis.simulation.job import JobPlan
+from holdfast.analysis.simulation.run import Simulation, simulate
+from holdfast.fallback.policy.policy import NoPolicy
+from holdfast.fallback.state_machine.observation import Outcome
+from tests.support.ladder import HOUR, LAST, MINUTE, SECOND, T0, policy, tier
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from holdfast.fallback.policy.policy import Policy
+
+JOB = JobPlan(
+    uid="job", created=T0, pool="a-spot", pods=4, work=10 * HOUR, boot=2 * MINUTE, grace=30 * SECOND
+)
+LADDER = policy(return_after=HOUR, hold_timeout=10 * MINUTE)
+CALM = Steps(pools={})
+
+
+def run(room: Steps, ladder: Policy | NoPolicy = LADDER, plan: JobPlan = JOB) -> Simulation:
+    return simulate([plan], ladder, room, start=T0, until=T0 + 100 * HOUR)
+
+
+def said(simulation: Simulation) -> list[str]:
+    return [each.report.reason for each in simulation.said]
+
+
+def reclaims(*minutes: int) -> list[tuple[datetime, int]]:
+    """A pool that takes a node back at each of these minutes and offers it again five minutes later."""
+    steps = [(T0, 4)]
+    for minute in minutes:
+        steps += [(T0 + minute * MINUTE, 3), (T0 + (minute + 5) * MINUTE, 4)]
+    return steps
+
+
+def test_on_a_calm_market_a_job_runs_where_it_began() -> None:
+    job = run(CALM).jobs[0]
+    assert (job.outcome, job.finished_at) == (Outcome.COMPLETED, T0 + 10 * HOUR + 2 * MINUTE), (
+        "nodes and work"
+    )
+
+
+def test_a_pool_that_takes_its_nodes_back_three_times_is_left_and_returned_to() -> None:
+    market = Steps(pools={"a-spot": reclaims(20, 40, 60), "b-spot": [(T0, 2)]})
+    story = said(run(market))
+    assert story == [
+        "Placed",
+        *("EvictionCounted", "Placed") * 2,
+        "EvictionCounted",
+        "FailuresSpent",
+        "Moved",
+        "NoCapacity",
+        "Moved",
+        "Placed",
+        "ReturnTried",
+        "ReturnMoving",
+        "Moved",
+        "Placed",
+        "Completed",
+    ], "down for its failures, past the pool without capacity, and back up when it was held"
+
+
+def test_nodes_are_paid_for_from_when_they_are_bought_until_they_are_let_go() -> None:
+    simulation = run(CALM)
+    paid = sum(((use.end - use.start) * use.nodes for use in simulation.uses), timedelta(0))
+    assert paid == 4 * (10 * HOUR + 2 * MINUTE), "booting ones too"
+    assert {use.pool for use in simulation.uses} == {"a-spot"}, "and no others"
+
+
+def test_what_is_held_in_vain_is_paid_for_no_longer_than_the_hold_lasts() -> None:
+    market = Steps(pools={"a-spot": [(T0, 0), (T0 + HOUR, 3)], "b-spot": [(T0, 0)]})
+    simulation = run(market)
+    held = [use for use in simulation.uses if use.pool == "a-spot"]
+    tried = said(simulation).count("ReturnEnded")
+    assert tried >= 1, "it was tried"
+    assert sum(((use.end - use.start) for use in held), timedelta(0)) <= tried * 10 * MINUTE, (
+        "holdTimeout each time"
+    )
+
+
+def test_work_since_the_last_checkpoint_is_done_again() -> None:
+    plan = replace(JOB, checkpoint_every=30 * MINUTE, boot=timedelta(0))
+    job = run(Steps(pools={"a-spot": reclaims(40)}), plan=plan).jobs[0]
+    assert job.lost == 10 * MINUTE, "evicted at 40 minutes, written at 30"
+    assert job.finished_at == T0 + 10 * HOUR + 10 * MINUTE + 5 * MINUTE, "and five without a node"
+
+
+def test_a_job_without_a_ladder_stays_on_spot_however_long_it_takes() -> None:
+    market = Steps(pools={"a-spot": [(T0, 4), (T0 + HOUR, 0), (T0 + 90 * HOUR, 4)]})
+    job = run(market, NoPolicy()).jobs[0]
+    assert job.finished_at == T0 + 99 * HOUR + 4 * MINUTE, "which is what the ladder is for"
+
+
+def test_jobs_share_what_a_pool_has() -> None:
+    plans = [replace(JOB, uid=f"job-{number}", created=T0 + number * SECOND) for number in range(3)]
+    crowd = simulate(
+        plans,
+        policy(tiers=(tier(), LAST)),
+        Steps(pools={"a-spot": [(T0, 8)]}),
+        start=T0,
+        until=T0 + 50 * HOUR,
+    )
+    ended_on = sorted(job.nodes.pool for job in crowd.jobs)
+    assert ended_on == ["a-spot", "a-spot", "on-demand"], "two gangs fit, and the third moves on"
+
+
+def test_a_pool_that_is_not_named_has_no_end() -> None:
+    assert CALM.nodes("anything", T0) == ENDLESS, "on-demand"
+    assert Steps(pools={"a": [(T0, 3)]}).nodes("a", T0 - SECOND) == 0, "nothing before its first step"
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 40 * 60), st.integers(0, 6)), max_size=20),
+    st.lists(st.tuples(st.integers(1, 40 * 60), st.integers(0, 6)), max_size=20),
+    st.integers(1, 4),
+)
+def test_whatever_the_market_does_every_job_ends_and_the_same_run_is_the_same(
+    a: list[tuple[int, int]], b: list[tuple[int, int]], jobs: int
+) -> None:
+    market = Steps(
+        pools={
+            pool: [(T0, 4), *((T0 + minute * MINUTE, nodes) for minute, nodes in sorted(steps))]
+            for pool, steps in (("a-spot", a), ("b-spot", b))
+        }
+    )
+    plans = [
+        replace(JOB, uid=f"job-{number}", pods=1 + number, created=T0 + number * SECOND)
+        for number in range(jobs)
+    ]
+    one, other = (simulate(plans, LADDER, market, start=T0, until=T0 + 500 * HOUR) for _ in range(2))
+    assert one == other, "nothing is left to chance"
+    assert all(job.outcome is Outcome.COMPLETED for job in one.jobs), f"{one.said[-5:]}"
+    assert not any(job.held for job in one.jobs), "and nothing is left held"

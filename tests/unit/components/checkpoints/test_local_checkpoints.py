@@ -1,0 +1,78 @@
+"""Checkpoints in a directory of this machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.components.checkpoints.claim import CheckpointClaim, CheckpointClaimArgs
+from holdfast.components.checkpoints.directory import CheckpointBucket, CheckpointBucketArgs
+from tests.support.inputs import mapping, text, value
+from tests.support.recorder import Recording, record
+
+if TYPE_CHECKING:
+    from holdfast.components.checkpoints.contract import CheckpointStore
+
+ARGS = CheckpointBucketArgs(directory="/data/check points", namespaces=["vision", "tabular"])
+
+
+def recorded(*, preview: bool = False) -> Recording:
+    def build() -> None:
+        CheckpointBucket("checkpoints", ARGS)
+        CheckpointClaim("checkpoints-of-vision", CheckpointClaimArgs(namespace="vision"))
+
+    return record(build, preview=preview)
+
+
+@pytest.mark.parametrize("preview", [False, True])
+def test_each_namespace_has_a_volume_of_its_own(preview: bool) -> None:
+    paths = {
+        text(volume, "spec", "hostPath", "path")
+        for volume in recorded(preview=preview).of(":PersistentVolume")
+    }
+    assert paths == {"/data/check points/vision", "/data/check points/tabular"}, "no namespace sees another's"
+
+
+def test_the_address_is_that_of_the_volume() -> None:
+    addresses: list[str] = []
+
+    def build() -> None:
+        store: CheckpointStore = CheckpointBucket("checkpoints", ARGS)
+        store.uri("vision").apply(addresses.append)
+
+    record(build)
+    assert addresses == ["file:///data/check%20points/vision"], (
+        "a trainer on this machine opens the same folder"
+    )
+
+
+def test_checkpoints_outlive_claim_namespace_and_stack() -> None:
+    for volume in recorded().of(":PersistentVolume"):
+        policy = text(volume, "spec", "persistentVolumeReclaimPolicy")
+        assert policy == "Retain", "destroying a stack must not destroy what was trained on it"
+
+
+def test_claim_and_volume_are_made_for_each_other() -> None:
+    recording = recorded()
+    claim = recording.one(":PersistentVolumeClaim")
+    volume = recording.one(":PersistentVolume", "checkpoints-vision")
+    assert text(claim, "spec", "volumeName") == text(volume, "metadata", "name"), "the claim names its volume"
+    reserved = mapping(volume, "spec", "claimRef")
+    assert reserved == {"namespace": "vision", "name": text(claim, "metadata", "name")}, (
+        "the volume names its claim"
+    )
+
+
+def test_nothing_provisions_another_volume() -> None:
+    recording = recorded()
+    for bound in (
+        recording.one(":PersistentVolumeClaim"),
+        recording.one(":PersistentVolume", "checkpoints-vision"),
+    ):
+        assert value(bound, "spec", "storageClassName") == "", "absent would mean the cluster's default class"
+
+
+def test_all_of_a_jobs_pods_write_to_it() -> None:
+    claim = recorded().one(":PersistentVolumeClaim")
+    assert value(claim, "spec", "accessModes") == ["ReadWriteMany"], "a job's workers checkpoint together"

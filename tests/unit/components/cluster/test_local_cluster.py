@@ -1,0 +1,69 @@
+"""The cluster on this machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.components.cluster.local import LocalCluster, LocalClusterArgs
+from tests.support.inputs import objects, text
+from tests.support.recorder import Recording, record
+
+if TYPE_CHECKING:
+    from holdfast.components.cluster.contract import Cluster
+
+
+def recorded(*, system_nodes: int = 2, preview: bool = False) -> Recording:
+    def build() -> None:
+        made: Cluster = LocalCluster(
+            "cluster", LocalClusterArgs(kubeconfig="/somewhere/kubeconfig", system_nodes=system_nodes)
+        )
+        assert made.cluster_name == "cluster", "the contract names the cluster"
+
+    return record(build, preview=preview)
+
+
+@pytest.mark.parametrize("preview", [False, True])
+def test_it_makes_a_provider_and_nothing_but_its_system_nodes(preview: bool) -> None:
+    types = sorted(resource.type for resource in recorded(preview=preview))
+    assert types == [
+        "holdfast:index:LocalCluster",
+        "kubernetes:core/v1:Node",
+        "kubernetes:core/v1:Node",
+        "pulumi:providers:kubernetes",
+    ], "all other nodes are bought by Karpenter when a pod needs one"
+
+
+def test_the_provider_reads_the_kubeconfig_where_it_lies() -> None:
+    provider = recorded().one(":kubernetes")
+    assert provider.inputs["kubeconfig"] == "/somewhere/kubeconfig", (
+        "its path goes into the state; its content, which holds a key, does not"
+    )
+
+
+def test_system_nodes_keep_training_away() -> None:
+    for node in recorded().of(":Node"):
+        assert objects(node, "spec", "taints") == [
+            {"key": "CriticalAddonsOnly", "value": "true", "effect": "NoSchedule"}
+        ], "only operators tolerate it"
+        assert text(node, "metadata", "labels", "karpenter.sh/capacity-type") == "on-demand", (
+            "a system node is none that may be taken away"
+        )
+        assert text(node, "metadata", "labels", "holdfast.dev/system") == "true", "operators select it"
+
+
+def test_system_nodes_are_simulated_and_reached_through_the_cluster() -> None:
+    for node in recorded().of(":Node"):
+        assert text(node, "metadata", "annotations", "kwok.x-k8s.io/node") == "fake", (
+            "without it nobody reports the node ready, and no operator starts"
+        )
+        assert node.provider == "cluster-kubernetes", "not whatever cluster the user's kubectl points at"
+
+
+def test_system_nodes_are_spread_over_zones() -> None:
+    nodes = recorded(system_nodes=3).of(":Node")
+    zones = {text(node, "metadata", "labels", "topology.kubernetes.io/zone") for node in nodes}
+    assert len(zones) == 3, "as on a cloud, so that operators spread"
+    names = {text(node, "metadata", "name") for node in nodes}
+    assert names == {"system-0", "system-1", "system-2"}, "each has a name of its own"

@@ -1,0 +1,99 @@
+"""Karpenter for simulated nodes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from holdfast.components.karpenter.kwok import KwokKarpenter, KwokKarpenterArgs
+from holdfast.scheduling.machines import LOCAL_ZONES
+from tests.support.builders import machine
+from tests.support.inputs import mapping, objects, text, value
+from tests.support.recorder import Recorded, Recording, record
+
+ARGS = KwokKarpenterArgs(
+    charts="/charts", version="1.14.1", chart_version="0.35.0", machines=(machine(),), zones=LOCAL_ZONES
+)
+
+
+def recorded(args: KwokKarpenterArgs = ARGS, *, preview: bool = False) -> Recording:
+    return record(lambda: KwokKarpenter("karpenter", args), preview=preview)
+
+
+def controller(recording: Recording) -> Recorded:
+    return recording.one(":Release", "karpenter-operator-controller")
+
+
+def environment(recording: Recording) -> dict[str, object]:
+    return {
+        text(each, "name"): each["value"]
+        for each in objects(controller(recording), "values", "controller", "env")
+    }
+
+
+@pytest.mark.parametrize("preview", [False, True])
+def test_it_makes_a_namespace_two_releases_and_the_market(preview: bool) -> None:
+    made = sorted(resource.type for resource in recorded(preview=preview) if resource.custom)
+    assert made == [
+        "kubernetes:core/v1:ConfigMap",
+        "kubernetes:core/v1:Namespace",
+        "kubernetes:helm.sh/v3:Release",
+        "kubernetes:helm.sh/v3:Release",
+    ], "CRDs and controller are upgraded apart"
+
+
+def test_the_market_is_mounted_where_karpenter_is_told_to_read_it() -> None:
+    recording = recorded()
+    (mount,) = objects(controller(recording), "values", "controller", "extraVolumeMounts")
+    (volume,) = objects(controller(recording), "values", "extraVolumes")
+    config_map = recording.one(":ConfigMap")
+    (file,) = mapping(config_map, "data")
+    assert environment(recording)["INSTANCE_TYPES_FILE_PATH"] == f"{mount['mountPath']}/{file}", (
+        "else it sells its own types, among them no GPUs"
+    )
+    assert value(volume, "configMap", "name") == text(config_map, "metadata", "name"), (
+        "the volume is the ConfigMap"
+    )
+    assert "karpenter-operator-instance-types" in controller(recording).depends_on, (
+        "the pod cannot start before it"
+    )
+
+
+def test_another_market_makes_another_pod() -> None:
+    bigger = replace(ARGS, machines=(machine(), machine("p4d.24xlarge", gpus=8)))
+    annotations = [
+        mapping(controller(recorded(args)), "values", "podAnnotations") for args in (ARGS, ARGS, bigger)
+    ]
+    assert annotations[0] == annotations[1], "nothing changed, nothing restarts"
+    assert annotations[0] != annotations[2], "the file is read at the start only"
+
+
+def test_one_replica_elects_no_leader() -> None:
+    recording = recorded()
+    assert value(controller(recording), "values", "replicas") == 1, "the machine has one of everything"
+    assert environment(recording)["DISABLE_LEADER_ELECTION"] == "true", (
+        "a lease would only delay a restart by 15 s"
+    )
+
+
+def test_every_feature_gate_the_chart_prints_has_a_value() -> None:
+    gates = mapping(controller(recorded()), "values", "settings", "featureGates")
+    assert set(gates) == {"capacityBuffer", "nodeRepair", "spotToSpotConsolidation", "staticCapacity"}, (
+        "an empty one ends the controller at its start"
+    )
+    assert set(gates.values()) == {False}, "none is needed"
+
+
+def test_its_resources_are_known() -> None:
+    resources = mapping(controller(recorded()), "values", "controller", "resources")
+    assert text(resources, "limits", "memory"), "the chart passes MEMORY_LIMIT on from it"
+    assert text(resources, "requests", "cpu"), "the chart passes CPU_REQUESTS on from it"
+
+
+def test_it_runs_on_system_nodes_beside_the_cluster() -> None:
+    values = mapping(controller(recorded()), "values")
+    assert values["nodeSelector"] == {"holdfast.dev/system": "true"}, "not on nodes which it buys itself"
+    assert objects(values, "tolerations") == [{"key": "CriticalAddonsOnly", "operator": "Exists"}], (
+        "which are tainted"
+    )

@@ -1,0 +1,177 @@
+"""A network made for a stack on AWS."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal
+
+import pytest
+from pulumi import CustomResource
+
+from holdfast.components.network.aws import AwsNetwork, AwsNetworkArgs
+from tests.support.inputs import mapping, text, value
+from tests.support.recorder import Recorded, Recording, record
+
+if TYPE_CHECKING:
+    from holdfast.components.network.contract import Network
+
+ZONES: Final = ("us-east-1a", "us-east-1b", "us-east-1c")
+
+
+class NodeGroup(CustomResource):
+    """Anything that stands in the subnets."""
+
+    def __init__(self, subnets: object) -> None:
+        super().__init__("test:index:NodeGroup", "nodes", {"subnets": subnets})
+
+
+def recorded(
+    *, zones: tuple[str, ...] = ZONES, nat: Literal["single", "per-zone"] = "single", preview: bool = False
+) -> Recording:
+    def build() -> None:
+        network: Network = AwsNetwork(
+            "network",
+            AwsNetworkArgs(
+                cidr="10.40.0.0/16", zones=zones, region="us-east-1", nat=nat, label="holdfast-dev"
+            ),
+        )
+        NodeGroup(list(network.private_subnet_ids))
+
+    return record(build, preview=preview)
+
+
+def texts(resource: Recorded, name: str) -> set[str]:
+    found = value(resource, name)
+    assert isinstance(found, list), f"{name} is a list"
+    return {str(one) for one in found}
+
+
+def private_subnets(recording: Recording) -> list[Recorded]:
+    found = [subnet for subnet in recording.of(":Subnet") if subnet.parent == "network-private"]
+    return sorted(found, key=lambda subnet: subnet.name)
+
+
+@pytest.mark.parametrize("zones", [ZONES[:2], ZONES])
+def test_there_is_a_private_subnet_in_each_zone(zones: tuple[str, ...]) -> None:
+    subnets = private_subnets(recorded(zones=zones))
+    assert [text(subnet, "availabilityZone") for subnet in subnets] == list(zones), "one each, in order"
+    assert len({text(subnet, "cidrBlock") for subnet in subnets}) == len(zones), (
+        "each has addresses of its own"
+    )
+
+
+def test_no_node_gets_a_public_address() -> None:
+    for subnet in recorded(nat="per-zone").of(":Subnet"):
+        assert not value(subnet, "mapPublicIpOnLaunch"), f"{subnet.name} would give its machines one"
+
+
+def test_nodes_find_names_and_register() -> None:
+    vpc = recorded().one(":Vpc")
+    assert value(vpc, "enableDnsSupport") is True, "EKS: otherwise nodes can't register"
+    assert value(vpc, "enableDnsHostnames") is True, "EKS: otherwise nodes can't register"
+
+
+@pytest.mark.parametrize(("nat", "count"), [("single", 1), ("per-zone", 3)])
+def test_there_is_one_nat_gateway_or_one_in_each_zone(nat: Literal["single", "per-zone"], count: int) -> None:
+    made = recorded(nat=nat)
+    for kind in (":NatGateway", ":Eip"):
+        assert len(made.of(kind)) == count, f"each {kind} is paid by the hour"
+    assert len([subnet for subnet in made.of(":Subnet") if subnet.parent == "network-nat"]) == count, (
+        "a public subnet holds a gateway and nothing else"
+    )
+
+
+@pytest.mark.parametrize(
+    ("nat", "gateways"),
+    [("single", ["us-east-1a"] * 3), ("per-zone", ["us-east-1a", "us-east-1b", "us-east-1c"])],
+)
+def test_each_zone_leaves_by_its_own_gateway_or_by_the_only_one(
+    nat: Literal["single", "per-zone"], gateways: list[str]
+) -> None:
+    made = recorded(nat=nat)
+    routes = [made.one(":Route", f"network-nat-route-{zone}") for zone in ZONES]
+    assert [text(route, "natGatewayId") for route in routes] == [
+        f"network-nat-gateway-{zone}-id" for zone in gateways
+    ], "traffic between zones is paid for, and ends when the other zone does"
+    assert {text(route, "destinationCidrBlock") for route in routes} == {"0.0.0.0/0"}, "all that is not near"
+
+
+def test_another_number_of_gateways_changes_routes_and_no_subnet() -> None:
+    single, per_zone = recorded(nat="single"), recorded(nat="per-zone")
+    assert [(subnet.urn, subnet.inputs) for subnet in private_subnets(single)] == [
+        (subnet.urn, subnet.inputs) for subnet in private_subnets(per_zone)
+    ], "nodes stay where they are"
+    tables = {route.name: text(route, "routeTableId") for route in single.of(":Route")}
+    assert (
+        tables.items() <= {route.name: text(route, "routeTableId") for route in per_zone.of(":Route")}.items()
+    ), "a route's gateway changes in place, its table does not"
+
+
+def test_a_zone_that_is_added_leaves_the_others_as_they_are() -> None:
+    two, three = recorded(zones=ZONES[:2]), recorded()
+    before = {(subnet.urn, text(subnet, "cidrBlock")) for subnet in two.of(":Subnet")}
+    assert before < {(subnet.urn, text(subnet, "cidrBlock")) for subnet in three.of(":Subnet")}, (
+        "a subnet that is replaced takes the node group with it"
+    )
+
+
+def test_checkpoints_reach_s3_from_every_zone_without_nat() -> None:
+    made = recorded()
+    s3 = made.one(":VpcEndpoint")
+    assert (text(s3, "vpcEndpointType"), text(s3, "serviceName")) == (
+        "Gateway",
+        "com.amazonaws.us-east-1.s3",
+    ), "a gateway endpoint costs nothing"
+    tables = {
+        text(made.one(":RouteTableAssociation", f"network-private-association-{zone}"), "routeTableId")
+        for zone in ZONES
+    }
+    assert texts(s3, "routeTableIds") == tables, "a zone without it pays NAT for each gigabyte"
+
+
+def test_what_names_no_security_group_is_let_nowhere() -> None:
+    group = recorded().one(":DefaultSecurityGroup")
+    assert not value(group, "ingress"), "AWS's own default lets its members reach each other"
+    assert not value(group, "egress"), "AWS's own default lets its members reach everything"
+
+
+def test_nothing_is_tagged_for_others_to_find() -> None:
+    for resource in recorded(nat="per-zone"):
+        tags = set(mapping(resource, "tags")) if value(resource, "tags") else set[str]()
+        assert tags <= {"Name"}, f"{resource.name}: subnets are selected by id, not by tag"
+
+
+def test_names_in_the_console_begin_with_the_stacks() -> None:
+    made = recorded()
+    names = [text(resource, "tags", "Name") for resource in made if value(resource, "tags")]
+    assert len(names) >= 10, "an account has many networks, and its console shows ids beside these names"
+    assert all(name.startswith("holdfast-dev") for name in names), f"whose is which? {names}"
+
+
+@pytest.mark.parametrize("preview", [False, True])
+def test_all_routing_outlives_what_drains_through_it(preview: bool) -> None:
+    made = recorded(nat="per-zone", preview=preview)
+    kinds = (
+        ":Route",
+        ":RouteTableAssociation",
+        ":NatGateway",
+        ":Eip",
+        ":InternetGateway",
+        ":VpcEndpoint",
+        ":Subnet",
+    )
+    routing = {resource.name for kind in kinds for resource in made.of(kind)}
+    assert len(routing) == 24, (
+        "four routes, six associations and subnets, three gateways and addresses, two others"
+    )
+    before = made.everything_before(made.one(":NodeGroup"))
+    assert routing <= before, (
+        f"nodes that drain lose the way to EC2, S3 or the API server: {routing - before}"
+    )
+
+
+def test_a_gateway_is_there_only_while_its_own_way_out_is() -> None:
+    made = recorded(nat="per-zone")
+    for gateway in made.of(":NatGateway"):
+        zone = gateway.name.removeprefix("network-nat-gateway-")
+        needed = {"network-nat-internet", "network-nat-public-route", f"network-nat-association-{zone}"}
+        assert needed <= made.everything_before(gateway), "packets through it would be lost"

@@ -1,0 +1,28 @@
+"""Ties a value to resources beside the one it comes from."""
+
+from __future__ import annotations
+
+from pulumi import CustomResource, Output
+
+from holdfast.components.network.ordering import tied_to
+from tests.support.inputs import text
+from tests.support.recorder import Recording, record
+
+
+def recorded(*, preview: bool) -> Recording:
+    def build() -> None:
+        route = CustomResource("test:index:Route", "route", {})
+        subnet = tied_to(Output.from_input("subnet-1"), [route])
+        CustomResource("test:index:Node", "node", {"subnet": subnet})
+
+    return record(build, preview=preview)
+
+
+def test_the_user_of_a_tied_value_depends_on_the_resource() -> None:
+    assert "route" in recorded(preview=False).one(":Node").depends_on, "it would be deleted after its route"
+
+
+def test_a_new_resource_makes_the_value_no_less_known_in_a_preview() -> None:
+    assert text(recorded(preview=True).one(":Node"), "subnet") == "subnet-1", (
+        "a node group whose subnet is unknown is shown as replaced"
+    )

@@ -1,0 +1,92 @@
+"""An operator made of two charts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from holdfast.components.operators.charted_operator import ChartedOperator, ChartedOperatorArgs
+from tests.support.inputs import text, value
+from tests.support.recorder import Recorded, Recording, record
+
+ARGS = ChartedOperatorArgs(
+    namespace="jobset-system",
+    release="jobset",
+    crds_release="jobset-crds",
+    crds_chart="jobset-crds",
+    charts="/charts",
+    chart="jobset",
+    version="0.12.0",
+    chart_version="0.12.1",
+    values={"replicas": 1},
+    config_maps={"settings": {"file.json": "{}"}},
+)
+
+
+def recorded(args: ChartedOperatorArgs = ARGS, *, preview: bool = False) -> Recording:
+    return record(lambda: ChartedOperator("operator", args), preview=preview)
+
+
+def crds(recording: Recording) -> Recorded:
+    return recording.one(":Release", "operator-crds")
+
+
+def controller(recording: Recording) -> Recorded:
+    return recording.one(":Release", "operator-controller")
+
+
+@pytest.mark.parametrize("preview", [False, True])
+def test_it_makes_its_namespace_its_files_and_two_releases(preview: bool) -> None:
+    names = sorted(resource.name for resource in recorded(preview=preview) if resource.custom)
+    assert names == ["operator-controller", "operator-crds", "operator-namespace", "operator-settings"], (
+        "and nothing else"
+    )
+
+
+def test_the_crds_come_first_and_go_last() -> None:
+    recording = recorded()
+    assert "operator-crds" in controller(recording).depends_on, "a controller without its CRDs does not start"
+    assert "operator-namespace" in crds(recording).depends_on, "helm records its releases in the namespace"
+
+
+def test_the_controllers_chart_leaves_the_crds_alone() -> None:
+    recording = recorded()
+    assert controller(recording).inputs["skipCrds"] is True, (
+        "helm would install them once and never upgrade them"
+    )
+    assert not crds(recording).inputs.get("skipCrds"), "in their own chart they are ordinary templates"
+
+
+def test_both_releases_have_the_names_and_versions_given() -> None:
+    recording = recorded()
+    made = [
+        (text(release, "name"), text(release, "namespace"), text(release, "version"))
+        for release in (crds(recording), controller(recording))
+    ]
+    assert made == [("jobset-crds", "jobset-system", "0.12.0"), ("jobset", "jobset-system", "0.12.1")], (
+        "an upgrade shows in the plan as another version of each"
+    )
+
+
+def test_the_crds_chart_is_part_of_the_package() -> None:
+    chart = Path(text(crds(recorded()), "chart"))
+    assert (chart / "Chart.yaml").is_file(), f"{chart} is found from any working directory"
+
+
+@pytest.mark.parametrize(
+    ("charts", "chart", "repository"),
+    [
+        ("/charts", "/charts/jobset", None),
+        ("/charts/", "/charts/jobset", None),
+        ("oci://mirror.example.com/charts", "oci://mirror.example.com/charts/jobset", None),
+        ("https://mirror.example.com/charts", "jobset", "https://mirror.example.com/charts"),
+    ],
+)
+def test_the_controllers_chart_is_taken_from_the_mirror(
+    charts: str, chart: str, repository: str | None
+) -> None:
+    release = controller(recorded(replace(ARGS, charts=charts)))
+    assert text(release, "chart") == chart, f"that is how helm names a chart of {charts}"
+    assert value(release, "repositoryOpts", "repo") == repository, "only a chart repository is named apart"

@@ -1,0 +1,200 @@
+"""A pool of AKS: one scale set that the cluster's own autoscaler keeps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.components.pools.aks import NO_CAP, AksPool, AksPoolArgs, upgrade_settings
+from holdfast.scheduling.labels import CAPACITY_TYPE, CapacityType
+from holdfast.scheduling.taints import GPU, SPOT
+from tests.support.aks_pools import A100_SPOT, CPU, MACHINES, SUBNET
+from tests.support.inputs import mapping, value
+from tests.support.recorder import Recording, record
+
+if TYPE_CHECKING:
+    from tests.support.recorder import Recorded
+
+CPU_SPOT = replace(CPU, pool=replace(CPU.pool, name="cpu-spot", capacity=CapacityType.SPOT))
+A100 = replace(A100_SPOT, pool=replace(A100_SPOT.pool, name="a100", capacity=CapacityType.ON_DEMAND))
+
+
+def recorded(args: AksPoolArgs = A100_SPOT, *, preview: bool = False) -> Recording:
+    return record(lambda: AksPool("pool-it", args), preview=preview)
+
+
+def agent_pool(args: AksPoolArgs = A100_SPOT) -> Recorded:
+    return recorded(args).one(":AgentPool")
+
+
+@pytest.mark.parametrize("preview", [False, True])
+def test_it_makes_one_agent_pool(preview: bool) -> None:
+    made = sorted((resource.type, resource.name) for resource in recorded(preview=preview))
+    assert made == [
+        ("azure-native:containerservice:AgentPool", "pool-it-agent-pool"),
+        ("holdfast:index:AksPool", "pool-it"),
+    ], "a pool is one scale set"
+
+
+def test_it_is_a_pool_of_its_cluster_under_a_name_that_aks_takes() -> None:
+    made = agent_pool()
+    assert value(made, "agentPoolName") == "a100spot", "AKS knows no hyphens"
+    assert (value(made, "resourceName"), value(made, "resourceGroupName")) == (
+        "holdfast-test",
+        "holdfast-test",
+    ), "and is asked by the cluster's name"
+    assert (value(made, "mode"), value(made, "type")) == ("User", "VirtualMachineScaleSets"), (
+        "spot is never for cluster services"
+    )
+
+
+def test_it_scales_from_none_to_its_limit() -> None:
+    made = agent_pool()
+    scaling = [value(made, field) for field in ("enableAutoScaling", "minCount", "maxCount")]
+    assert scaling == [True, 0, 8], "a pool that nobody selects costs nothing"
+    assert value(made, "scaleDownMode") == "Delete", "machines that are kept count against the quota"
+
+
+def test_how_many_nodes_there_are_is_the_autoscalers_business() -> None:
+    made = agent_pool()
+    assert value(made, "count") == 0, "AKS refuses to make a pool without a number"
+    assert made.ignore_changes == {"count"}, "and from then on it is not ours"
+
+
+@pytest.mark.parametrize(
+    ("args", "labels"),
+    [
+        (
+            A100_SPOT,
+            {
+                "holdfast.dev/pool": "a100-spot",
+                "nvidia.com/gpu.present": "true",
+                "karpenter.sh/capacity-type": "spot",
+                "kubernetes.azure.com/scalesetpriority": "spot",
+            },
+        ),
+        (CPU, {"holdfast.dev/pool": "cpu", "karpenter.sh/capacity-type": "on-demand"}),
+    ],
+)
+def test_its_nodes_are_labelled_as_karpenter_would_label_them(
+    args: AksPoolArgs, labels: dict[str, str]
+) -> None:
+    assert mapping(agent_pool(args), "nodeLabels") == labels, (
+        "one manifest for both ways of scaling; AKS's own label goes if it is not named"
+    )
+
+
+@pytest.mark.parametrize(
+    ("args", "taints"),
+    [
+        (
+            A100_SPOT,
+            [
+                "karpenter.sh/capacity-type=spot:NoSchedule",
+                "kubernetes.azure.com/scalesetpriority=spot:NoSchedule",
+                "nvidia.com/gpu=present:NoSchedule",
+            ],
+        ),
+        (
+            CPU_SPOT,
+            [
+                "karpenter.sh/capacity-type=spot:NoSchedule",
+                "kubernetes.azure.com/scalesetpriority=spot:NoSchedule",
+            ],
+        ),
+        (A100, ["nvidia.com/gpu=present:NoSchedule"]),
+        (CPU, []),
+    ],
+    ids=["gpu-spot", "spot", "gpu", "default"],
+)
+def test_its_nodes_are_tainted_as_admission_expects(args: AksPoolArgs, taints: list[str]) -> None:
+    assert value(agent_pool(args), "nodeTaints") == taints, (
+        "AKS adds its own for spot: unsaid, an update would take it away again"
+    )
+
+
+def test_pods_find_the_same_taints_as_in_karpenters_pools() -> None:
+    said = value(agent_pool(), "nodeTaints")
+    assert isinstance(said, list), "taints are a list"
+    assert {f"{taint.key}={taint.value}:{taint.effect}" for taint in (SPOT, GPU)} <= set(map(str, said)), (
+        "a job moves between both kinds as it stands"
+    )
+
+
+def test_only_spot_is_bought_as_spot() -> None:
+    spot, on_demand = agent_pool(A100_SPOT), agent_pool(CPU)
+    fields = ("scaleSetPriority", "scaleSetEvictionPolicy", "spotMaxPrice")
+    assert [value(spot, field) for field in fields] == ["Spot", "Delete", NO_CAP], (
+        "gone for good when it is taken back, and never for its price"
+    )
+    assert [value(on_demand, field) for field in fields] == [None, None, None], (
+        "AKS refuses the two, and answers without the first"
+    )
+
+
+def test_a_price_cap_is_passed_on() -> None:
+    assert value(agent_pool(replace(A100_SPOT, spot_max_price=9.87654)), "spotMaxPrice") == 9.87654, (
+        "five decimals are what AKS takes"
+    )
+
+
+def test_what_aks_cannot_change_replaces_the_pool() -> None:
+    made = agent_pool()
+    assert made.replace_on_changes == {
+        "availabilityZones",
+        "osDiskSizeGB",
+        "scaleSetEvictionPolicy",
+        "scaleSetPriority",
+        "spotMaxPrice",
+        "vnetSubnetID",
+    }, "the provider would send each as an update, and AKS refuse it half-way"
+    assert made.deletes_first, "two pools cannot have one name"
+
+
+def test_its_nodes_follow_the_clusters_version() -> None:
+    assert value(agent_pool(), "orchestratorVersion") == "1.36", (
+        "AKS upgrades the control plane of a cluster alone"
+    )
+
+
+def test_jobs_are_restarted_once_by_an_upgrade() -> None:
+    assert upgrade_settings(CPU) == {"max_surge": "0", "max_unavailable": "100%"}, "in place, and all at once"
+    assert value(agent_pool(A100_SPOT), "upgradeSettings") is None, "AKS refuses either word on spot pools"
+
+
+def test_its_machines_are_where_they_were_asked_for() -> None:
+    made = agent_pool(replace(CPU, zones=("3", "1")))
+    assert value(made, "availabilityZones") == ["1", "3"], "in order, whatever the configuration's"
+    assert value(made, "vnetSubnetID") == SUBNET, "pods of all pools reach each other there"
+    assert value(agent_pool(replace(CPU, zones=())), "availabilityZones") is None, "some locations have none"
+
+
+def test_its_machines_are_of_the_size_that_was_asked_for() -> None:
+    made = agent_pool()
+    assert (value(made, "vmSize"), value(made, "osDiskSizeGB")) == ("Standard_ND96asr_v4", 256), "as asked"
+    assert mapping(made, "tags") == {"holdfast-stack": "test"}, "the bill is read by them"
+
+
+@pytest.mark.parametrize(
+    ("args", "change", "reason"),
+    [
+        (A100_SPOT, {"machine": MACHINES["Standard_D8ds_v5"]}, "Standard_D8ds_v5 has 0 GPUs"),
+        (CPU, {"spot_max_price": 1.0}, "pool cpu: only a spot machine's price can be capped"),
+        (A100_SPOT, {"spot_max_price": 0.0}, "a price cap is above 0 with up to 5 decimals, or -1"),
+        (A100_SPOT, {"spot_max_price": -2.0}, "a price cap is above 0"),
+        (A100_SPOT, {"spot_max_price": 0.123456}, "up to 5 decimals"),
+    ],
+)
+def test_what_aks_would_not_make_is_refused(
+    args: AksPoolArgs, change: dict[str, object], reason: str
+) -> None:
+    with pytest.raises(ValueError, match=reason):
+        replace(args, **change)  # pyright: ignore[reportArgumentType] - one change of any field
+
+
+def test_the_capacity_type_is_labelled_whatever_it_is() -> None:
+    for args in (A100_SPOT, A100, CPU, CPU_SPOT):
+        label = value(agent_pool(args), "nodeLabels", CAPACITY_TYPE)
+        assert label == args.pool.capacity.value, f"{args.pool.name} is selected by it"

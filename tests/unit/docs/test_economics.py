@@ -1,0 +1,52 @@
+"""What the page on economics says its commands print is what they print."""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+from typing import TYPE_CHECKING
+
+from holdfast.analysis.economics.__main__ import main as economics
+from holdfast.analysis.replay.__main__ import main as replay
+from tests.support.doc_pages import DocPage
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+PAGE = DocPage.read("docs/economics.md")
+COMMAND = "python -m "
+COMMANDS = {"holdfast.analysis.economics": economics, "holdfast.analysis.replay": replay}
+
+
+def commands() -> list[tuple[str, str]]:
+    """The commands of the page, each with what is printed after it."""
+    found: list[tuple[str, list[str]]] = []
+    fence: str | None = None
+    for line in PAGE.text.splitlines():
+        bare = line.strip()
+        if bare.startswith("```"):
+            fence = None if fence else bare
+        elif fence == "```" and bare.startswith(COMMAND):
+            found.append((bare.removeprefix(COMMAND), []))
+        elif fence == "```" and found:
+            found[-1][1].append(line)
+    return [(command, textwrap.dedent("\n".join(said))) for command, said in found]
+
+
+def test_every_command_prints_what_the_page_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # In order, since later ones read what earlier ones have written.
+    monkeypatch.chdir(tmp_path)
+    asked = commands()
+    assert len(asked) == 8, "all commands of the page"
+    for command, said in asked:
+        module, *arguments = shlex.split(command)
+        assert COMMANDS[module](arguments) == 0, f"{command} has an answer"
+        assert capsys.readouterr().out.rstrip() == said.rstrip(), command
+
+
+def test_its_links_lead_somewhere() -> None:
+    assert not PAGE.dead_links(), "no dead links"

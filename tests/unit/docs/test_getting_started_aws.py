@@ -1,0 +1,80 @@
+"""What the way onto AWS says by number and name is what the program does."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.components.network.services import ISOLATED_SERVICES
+from holdfast.components.operators.chart_source import UPSTREAM
+from holdfast.infra import versions
+from holdfast.infra.aws.config.stack import AwsPlatform
+from holdfast.infra.aws.preflight.needs import needs
+from holdfast.infra.program import load_platform
+from tests.support.doc_pages import ROOT, DocPage
+from tests.support.iam_linter import lint
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAGE = DocPage.read("docs/getting-started-aws.md")
+CHARTS = {
+    "karpenter": versions.KARPENTER,
+    "jobset": versions.JOBSET,
+    "kuberay-operator": versions.KUBERAY,
+    "nvidia-device-plugin": versions.NVIDIA_DEVICE_PLUGIN,
+    "aws-efa-k8s-device-plugin": versions.EFA_DEVICE_PLUGIN,
+}
+
+
+def test_every_chart_is_listed_with_its_version_and_its_upstream() -> None:
+    listed = PAGE.charts("## Isolated")
+    wanted = {chart: [version, UPSTREAM[chart]] for chart, version in CHARTS.items()}
+    assert {chart: listed.get(chart) for chart in UPSTREAM} == wanted, "whoever mirrors them would miss one"
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        f"karpenter/controller:{versions.KARPENTER}",
+        f"jobset/jobset:v{versions.JOBSET}",
+        f"kuberay/operator:v{versions.KUBERAY}",
+        f"holdfast-dev/fallback-controller:{versions.FALLBACK_CONTROLLER}",
+        f"pause:{versions.PAUSE}",
+        f"nvidia/k8s-device-plugin:v{versions.NVIDIA_DEVICE_PLUGIN}",
+        versions.KARPENTER_IMAGE_DIGEST,
+    ],
+)
+def test_images_are_listed_at_their_versions(image: str) -> None:
+    assert image in PAGE.section("## Isolated"), "an isolated cluster would not find it in its mirror"
+
+
+def test_every_endpoint_of_an_isolated_network_is_listed() -> None:
+    missing = [name for name in ISOLATED_SERVICES if f"`{name}`" not in PAGE.section("## Isolated")]
+    assert missing == [], "whoever brings an isolated network would leave them out"
+
+
+@pytest.mark.parametrize("stack", ["aws-dev", "aws-prod"])
+def test_the_quotas_are_those_that_a_stack_can_use_up(stack: str) -> None:
+    platform = load_platform(ROOT / "stacks" / f"Pulumi.{stack}.yaml")
+    assert isinstance(platform, AwsPlatform), "it is a stack on AWS"
+    wanted = Counter[str]()
+    for need in needs(platform):
+        wanted[need.quota.code] += need.vcpus
+    owner, told = "", dict[str, int]()
+    for row in [row for row in PAGE.rows("**Quotas.**") if re.fullmatch(r"L-[0-9A-F]{8}", row[2])]:
+        owner = row[0] or owner
+        told |= {row[2]: int(row[3])} if owner == stack else {}
+    assert told == dict(wanted), "a quota that is asked for too low is a pool that never fills"
+
+
+def test_the_rights_of_the_deployer_are_a_policy_that_iam_takes(tmp_path: Path) -> None:
+    (policy,) = re.findall(r"```json\n(.*?)```", PAGE.text, re.DOTALL)
+    assert lint({"deployer": policy}, tmp_path) == [], "it is meant to be copied"
+
+
+def test_links_lead_somewhere() -> None:
+    assert PAGE.dead_links() == [], "a reader is sent where nothing is"

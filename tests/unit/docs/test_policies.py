@@ -1,0 +1,83 @@
+"""What the page on policies says of the rules."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, cast
+
+from holdfast.policies.mending import remediations
+from holdfast.policies.tables import RULES
+from tests.support.doc_pages import ROOT, DocPage
+
+if TYPE_CHECKING:
+    from holdfast.scheduling.json import Json
+
+PAGE = DocPage.read("docs/policies.md")
+NAMES = {rule.name for rule in RULES} | {mend.name for mend in remediations()}
+
+
+def cells(chapter: str, columns: int) -> list[list[str]]:
+    """The rows of a chapter's table, without its head and what marks words up."""
+    rows = [[cell.replace("`", "") for cell in row] for row in PAGE.rows(chapter)]
+    return [row for row in rows if len(row) == columns][2:]
+
+
+def test_the_table_of_rules_is_the_packs_own() -> None:
+    written = [
+        [rule.name, rule.level.value, rule.description, rule.mend.replace("`", ""), ", ".join(rule.settings)]
+        for rule in RULES
+    ]
+    assert cells("## Rules", 5) == written, "what the page says of a rule is what the rule says of itself"
+
+
+def test_every_setting_is_there_with_its_default() -> None:
+    written = [
+        [
+            name,
+            rule.name,
+            json.dumps(setting.default),
+            str(setting.schema["description"]).replace("`", ""),
+        ]
+        for rule in RULES
+        for name, setting in rule.settings.items()
+    ]
+    assert cells("## Settings", 4) == written, "what nobody finds nobody uses"
+
+
+def test_every_mend_is_there() -> None:
+    assert [row[0] for row in cells("## Mending", 2)] == [mend.name for mend in remediations()], (
+        "all are told of"
+    )
+
+
+def test_examples_of_configuration_name_rules_that_exist_and_settings_that_they_have() -> None:
+    settings = {rule.name: {*rule.settings, "enforcementLevel"} for rule in RULES}
+    shown = [
+        cast("Json", json.loads(block)) for block in re.findall(r"```json\n(.*?)```", PAGE.text, re.DOTALL)
+    ]
+    file = ROOT / "examples/policies/policies.json"
+    kept = cast("Json", json.loads(file.read_text("utf-8")))
+    assert kept in shown, "the page shows the example's own file"
+    for configuration in shown:
+        assert configuration.keys() <= NAMES | {"all"}, (
+            f"{configuration.keys() - NAMES} is no policy of the pack"
+        )
+        for name, given in configuration.items():
+            if isinstance(given, dict):
+                assert given.keys() <= settings[name], f"{name} has no such setting: {given}"
+
+
+def test_no_link_is_dead() -> None:
+    assert PAGE.dead_links() == [], "a page leads on"
+
+
+def test_requirements_are_the_projects_own_versions() -> None:
+    pinned = re.findall(
+        r"^(pulumi[\w-]*==\S+)$", (ROOT / "policies/requirements.in").read_text("utf-8"), re.MULTILINE
+    )
+    project = (ROOT / "pyproject.toml").read_text("utf-8")
+    locked = (ROOT / "policies/requirements.txt").read_text("utf-8")
+    for pin in pinned:
+        assert f'"{pin}"' in project, f"{pin}: rules are tested with the project's version"
+        assert f"{pin} \\" in locked, f"{pin}: run `make lock`"

@@ -1,0 +1,63 @@
+"""What the manifests run is what lies in `examples/training`, with the versions it was tried with."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.support.json_objects import obj
+from tests.support.training_program import TRAINING
+
+ROOT = Path(__file__).parents[3]
+EXAMPLES = ROOT / "examples"
+CLOUDS = ["aws", "azure", "gcp"]
+MANIFESTS = sorted(f"{cloud}/{path.name}" for cloud in CLOUDS for path in (EXAMPLES / cloud).glob("*.yaml"))
+TRIED = (ROOT / "tests/soak/frameworks/requirements.txt").read_text(encoding="utf-8")
+
+
+def text(manifest: str) -> str:
+    return (EXAMPLES / manifest).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("manifest", MANIFESTS)
+def test_the_program_that_a_manifest_runs_is_there_and_its_first_lines_say_how_it_gets_there(
+    manifest: str,
+) -> None:
+    programs = set(re.findall(r"python /train/(\S+?\.py)", text(manifest)))
+    assert programs, "it runs one of them"
+    assert all((TRAINING / program).is_file() for program in programs), f"{programs} are there"
+    assert re.search(
+        r"^#   kubectl create configmap train -n \w+ --from-file examples/training$",
+        text(manifest),
+        re.MULTILINE,
+    ), "the ConfigMap that is mounted at /train is made of all of them"
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_ray_is_of_the_version_that_resuming_was_tried_with(cloud: str) -> None:
+    manifest = text(f"{cloud}/rayjob-spot.yaml")
+    versions = set(re.findall(r"rayproject/ray:(\S+)", manifest)) | set(
+        re.findall(r'rayVersion: "(.+)"', manifest)
+    )
+    assert len(versions) == 1, "head and workers are of one version"
+    assert f"ray[train]=={versions.pop()}\n" in TRIED, "its Ray Train is the one that was run"
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_ray_workers_find_the_programs_and_their_run(cloud: str) -> None:
+    spec = obj(yaml.safe_load(text(f"{cloud}/rayjob-spot.yaml"))["spec"])
+    environment = obj(yaml.safe_load(str(spec["runtimeEnvYAML"]))["env_vars"])
+    assert environment["PYTHONPATH"] == "/train", "train_on_ray.py imports train.py, on the workers too"
+    assert environment["RUN"] == "train-with-ray", (
+        "a name of its own, by which a new cluster finds its checkpoints"
+    )
+
+
+@pytest.mark.parametrize("manifest", [each for each in MANIFESTS if each.startswith("azure/")])
+def test_where_machines_go_without_a_word_checkpoints_are_written_more_often(manifest: str) -> None:
+    assert re.search(r'STEPS_BETWEEN_CHECKPOINTS(, value)?: "30"', text(manifest)), (
+        "a minute is too much to lose"
+    )

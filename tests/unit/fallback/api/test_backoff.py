@@ -1,0 +1,35 @@
+"""Waits grow, are never in step, and heed what the server asks for."""
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.fallback.api.backoff import Backoff
+
+
+@given(attempts=st.integers(1, 2000), seed=st.integers(0, 100))
+def test_a_wait_is_never_longer_than_the_longest_nor_shorter_than_half_of_it(
+    attempts: int, seed: int
+) -> None:
+    backoff = Backoff(first=0.5, most=30, chance=random.Random(seed))
+    waits = [backoff.seconds() for _ in range(attempts)]
+    for attempt, wait in enumerate(waits):
+        meant = min(30, 0.5 * 2 ** min(attempt, 100))
+        assert meant / 2 <= wait <= meant, f"wait {attempt} is about {meant} s, shortened at random"
+
+
+def test_the_server_is_not_asked_before_it_wants_to_be() -> None:
+    backoff = Backoff(first=0.1, most=1, chance=random.Random(1))
+    waits = {backoff.seconds(5) for _ in range(20)}
+    assert min(waits) >= 5, "Retry-After is the least a wait may be"
+    assert max(waits) <= 7.5, "and not much is added"
+    assert len(waits) > 10, "clients that were refused in one second do not come back in one second"
+
+
+def test_after_a_success_the_shortest_wait_comes_again() -> None:
+    backoff = Backoff(first=0.5, most=30, chance=random.Random(1))
+    for _ in range(10):
+        backoff.seconds()
+    backoff.succeed()
+    assert backoff.seconds() <= 0.5, "what was is forgotten"

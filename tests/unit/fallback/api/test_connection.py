@@ -1,0 +1,223 @@
+"""Requests over real HTTP: answers, refusals in any form, streams in any pieces, and a server that moves."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+from aiohttp import web
+
+from holdfast.fallback.api.access import Access
+from holdfast.fallback.api.connection import Connection, refusal
+from holdfast.fallback.api.errors import ApiError, Unreachable
+from holdfast.scheduling.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable
+    from pathlib import Path
+
+
+@asynccontextmanager
+async def server(handler: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> AsyncGenerator[str]:
+    """A server on this machine that answers everything by `handler`; yields its address."""
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", handler)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+@asynccontextmanager
+async def connected(
+    handler: Callable[[web.Request], Awaitable[web.StreamResponse]],
+    seen: list[tuple[str, int]] | None = None,
+) -> AsyncGenerator[Connection]:
+    """A connection to such a server; `seen` is told of methods and statuses."""
+    told = [] if seen is None else seen
+    async with server(handler) as address:
+        connection = Connection(
+            lambda: Access(server=address, token="secret"),
+            seen=lambda method, status, _: told.append((method, status)),
+        )
+        try:
+            yield connection
+        finally:
+            await connection.close()
+
+
+def test_a_request_carries_its_body_its_kind_and_who_we_are() -> None:
+    async def echo(request: web.Request) -> web.Response:
+        return web.json_response(
+            {
+                "body": await request.json(),
+                "type": request.headers["Content-Type"],
+                "who": request.headers["Authorization"],
+                "query": dict(request.query),
+            }
+        )
+
+    async def run() -> None:
+        seen: list[tuple[str, int]] = []
+        async with connected(echo, seen) as connection:
+            answer = await connection.request(
+                "PATCH", "/x", query={"a": "b"}, body={"n": 1}, content_type="application/json-patch+json"
+            )
+        assert answer == {
+            "body": {"n": 1},
+            "type": "application/json-patch+json",
+            "who": "Bearer secret",
+            "query": {"a": "b"},
+        }, "as it was given"
+        assert seen == [("PATCH", 200)], "and it was counted"
+
+    asyncio.run(run())
+
+
+def test_a_refusal_is_told_with_the_servers_own_words() -> None:
+    async def throttle(_: web.Request) -> web.Response:
+        return web.json_response(
+            {"reason": "TooManyRequests", "message": "slow down"}, status=429, headers={"Retry-After": "7"}
+        )
+
+    async def run() -> None:
+        async with connected(throttle) as connection:
+            with pytest.raises(ApiError, match="slow down") as refused:
+                await connection.request("GET", "/x")
+        assert refused.value.is_overload, "it is the server's trouble"
+        assert refused.value.retry_after_seconds == 7, "and it says for how long"
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("body", [b"404 page not found\n", b"<html>bad gateway</html>", b"[1]", b"", b"\xff"])
+def test_a_refusal_may_have_any_body(body: bytes) -> None:
+    error = refusal(502, "Bad Gateway", body, retry_after_seconds=None)
+    assert error.status == 502, "the status is what counts"
+    assert str(error), "and something is said"
+
+
+def test_a_stream_is_taken_apart_into_lines_however_it_arrives() -> None:
+    long = b"x" * 3_000_000
+
+    async def pieces(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for piece in (b"one\ntw", b"o\n\nthree\n", long[:2_000_000], long[2_000_000:], b"\n", b"half"):
+            await response.write(piece)
+            await asyncio.sleep(0)
+        return response
+
+    async def run() -> None:
+        async with connected(pieces) as connection:
+            lines = [line async for line in connection.lines("/x", {}, silent_seconds=5)]
+        assert lines == [b"one", b"two", b"three", long], "whole lines, however long; a half one is no line"
+
+    asyncio.run(run())
+
+
+def test_a_stream_that_falls_silent_is_given_up() -> None:
+    async def run() -> None:
+        over = asyncio.Event()
+
+        async def silent(request: web.Request) -> web.StreamResponse:
+            response = web.StreamResponse()
+            await response.prepare(request)
+            await response.write(b"one\n")
+            await over.wait()
+            return response
+
+        async with connected(silent) as connection:
+            lines = connection.lines("/x", {}, silent_seconds=0.05)
+            assert await anext(lines) == b"one", "what came before counts"
+            with pytest.raises(Unreachable):
+                await anext(lines)
+            over.set()
+
+    asyncio.run(run())
+
+
+def test_an_answer_that_does_not_come_in_time_is_none() -> None:
+    async def run() -> None:
+        over = asyncio.Event()
+
+        async def slow(_: web.Request) -> web.Response:
+            await over.wait()
+            return web.Response()
+
+        seen: list[tuple[str, int]] = []
+        async with connected(slow, seen) as connection:
+            with pytest.raises(Unreachable):
+                await connection.request("PUT", "/x", seconds=0.05)
+            over.set()
+        assert seen == [("PUT", 0)], "nobody knows whether it was done"
+
+    asyncio.run(run())
+
+
+def test_a_server_that_has_moved_is_found_where_it_is_now() -> None:
+    async def here(_: web.Request) -> web.Response:
+        return web.json_response({"where": "here"})
+
+    async def run() -> None:
+        async with server(here) as there:
+            addresses = iter(["http://127.0.0.1:1", there])
+            connection = Connection(lambda: Access(server=next(addresses, there)))
+            with pytest.raises(Unreachable, match=r"127\.0\.0\.1:1"):
+                await connection.request("GET", "/x")
+            assert await connection.request("GET", "/x") == {"where": "here"}, "the kubeconfig says so"
+            await connection.close()
+
+    asyncio.run(run())
+
+
+def test_a_token_that_cannot_be_read_for_a_moment_is_no_end(tmp_path: Path) -> None:
+    async def who(request: web.Request) -> web.Response:
+        return web.json_response({"who": request.headers.get("Authorization")})
+
+    async def run() -> None:
+        async with server(who) as address:
+            token = tmp_path / "token"
+            connection = Connection(lambda: Access(server=address, token_file=token))
+            with pytest.raises(Unreachable, match="token"):
+                await connection.request("GET", "/x")
+            token.write_text("here")
+            assert await connection.request("GET", "/x") == {"who": "Bearer here"}, "the kubelet was at it"
+            await connection.close()
+
+    asyncio.run(run())
+
+
+def test_a_connection_that_can_never_be_is_refused_at_once() -> None:
+    with pytest.raises(ConfigError, match="PEM"):
+        Connection(lambda: Access(server="https://x", authority=b"nonsense"))
+
+
+def test_a_redirection_is_not_followed_with_our_token() -> None:
+    async def elsewhere(_: web.Request) -> web.Response:
+        return web.Response(status=302, headers={"Location": "http://127.0.0.1:1/steal"})
+
+    async def run() -> None:
+        async with connected(elsewhere) as connection:
+            with pytest.raises(ApiError) as refused:
+                await connection.request("GET", "/x")
+        assert refused.value.status == 302, "an API server redirects nobody"
+
+    asyncio.run(run())
+
+
+def test_what_is_no_json_is_no_answer() -> None:
+    async def page(_: web.Request) -> web.Response:
+        return web.Response(text="<html>sign in</html>")
+
+    async def run() -> None:
+        async with connected(page) as connection:
+            with pytest.raises(Unreachable):
+                await connection.request("GET", "/x")
+
+    asyncio.run(run())

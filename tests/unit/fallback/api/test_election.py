@@ -1,0 +1,227 @@
+"""At no time do two replicas lead, whatever becomes of their requests."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from holdfast.fallback.api.client import Client
+from holdfast.fallback.api.election import Candidacy, Election, Fence
+from holdfast.fallback.api.errors import ApiError, Deposed, Unreachable
+from holdfast.fallback.api.kinds import LEASE, POD
+from holdfast.fallback.api.lease import DURATION_SECONDS, RENEW_SECONDS
+from tests.support.fake_api import FakeApi, Sent
+from tests.support.json_objects import obj
+from tests.support.virtual_time import run_virtually
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from holdfast.scheduling.json import Json, JsonValue
+
+
+@dataclass
+class Replica:
+    """A candidate with a way of its own to the server."""
+
+    api: FakeApi
+    name: str
+    lost: bool = False
+    terms: int = 0
+    fence: Fence = field(init=False)
+    task: asyncio.Task[None] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.fence = Fence(asyncio.get_running_loop().time)
+        way = _Way(self)
+        client = Client(way, may_write=self.fence.seconds_left)
+        self.client = client
+        election = Election(client, Candidacy(namespace="ns", name="lease", identity=self.name), self.fence)
+        self.task = asyncio.create_task(election.run(self._lead))
+
+    async def _lead(self) -> None:
+        self.terms += 1
+        await asyncio.Event().wait()
+
+    async def end(self) -> None:
+        """End as on SIGTERM."""
+        self.task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self.task
+
+
+class _Way(FakeApi):
+    """The requests of one replica, which may be cut off from the server."""
+
+    def __init__(self, replica: Replica) -> None:
+        super().__init__()
+        self._replica = replica
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: JsonValue = None,
+        content_type: str = "application/json",
+        seconds: float = 30.0,
+    ) -> Json:
+        if self._replica.lost:
+            await asyncio.sleep(1)
+            raise Unreachable("fake", "cut off")
+        return await self._replica.api.request(
+            method, path, query=query, body=body, content_type=content_type, seconds=seconds
+        )
+
+
+async def until(condition: Callable[[], bool], seconds: float = 60) -> float:
+    """Let time pass until something holds; returns how long it took."""
+    clock = asyncio.get_running_loop().time
+    began = clock()
+    while not condition():
+        assert clock() - began < seconds, "it did not come about in time"
+        await asyncio.sleep(0.1)
+    return clock() - began
+
+
+def test_the_first_to_come_leads_and_the_second_waits() -> None:
+    async def run() -> None:
+        api = FakeApi()
+        first = Replica(api, "first")
+        await until(lambda: first.fence.is_open)
+        second = Replica(api, "second")
+        await asyncio.sleep(300)
+        assert (first.terms, second.terms) == (1, 0), "it renews, and so it stays"
+        await first.end()
+        assert await until(lambda: second.fence.is_open) < 4, "a lease that was given back is free at once"
+        await second.end()
+
+    run_virtually(run())
+
+
+def test_a_leader_that_is_cut_off_stands_back_before_another_leads() -> None:
+    async def run() -> None:
+        api = FakeApi()
+        first, second = Replica(api, "first"), Replica(api, "second")
+        await until(lambda: first.fence.is_open)
+        first.lost = True
+        assert await until(lambda: not first.fence.is_open) <= RENEW_SECONDS + 1, "it cannot renew"
+        with pytest.raises(Deposed):
+            first.fence.seconds_left()
+        assert not second.fence.is_open, "nobody leads for a while"
+        assert await until(lambda: second.fence.is_open) <= DURATION_SECONDS, "then the other does"
+        first.lost = False
+        await asyncio.sleep(60)
+        assert not first.fence.is_open, "and goes on doing so"
+        await first.end()
+        await second.end()
+
+    run_virtually(run())
+
+
+def test_a_renewal_whose_answer_is_lost_deposes_nobody() -> None:
+    async def run() -> None:
+        api = FakeApi()
+        only = Replica(api, "only")
+        await until(lambda: only.fence.is_open)
+        lost = iter([True, False, True, False, True])
+        arrives = api.request
+
+        async def lose_answer(method: str, path: str, **given: Any) -> Json:
+            answer = await arrives(method, path, **given)
+            if method == "PUT" and next(lost, False):
+                raise Unreachable("fake", "the answer was lost")
+            return answer
+
+        api.request = lose_answer
+        await asyncio.sleep(60)
+        assert only.fence.is_open, "it looked, and found its own name"
+        assert only.terms == 1, "without a break"
+        await only.end()
+
+    run_virtually(run())
+
+
+def test_a_lease_taken_by_force_ends_a_term_at_the_next_renewal() -> None:
+    async def run() -> None:
+        api = FakeApi()
+        only = Replica(api, "only")
+        await until(lambda: only.fence.is_open)
+        lease = api.get(LEASE, "ns", "lease")
+        assert lease is not None, "it is there"
+        await api.put(LEASE, {**lease, "spec": {**lease["spec"], "holderIdentity": "intruder"}})
+        await until(lambda: not only.fence.is_open, seconds=5)
+        assert await until(lambda: only.fence.is_open) >= 10, "the intruder does not renew, and is waited out"
+        await only.end()
+
+    run_virtually(run())
+
+
+def test_a_write_is_given_no_more_time_than_its_writer_leads() -> None:
+    async def run() -> None:
+        api = FakeApi()
+        only = Replica(api, "only")
+        await until(lambda: only.fence.is_open)
+        await only.client.create(POD, "ns", {"metadata": {"name": "p"}})
+        assert api.sent[-1].seconds <= RENEW_SECONDS, "a request that hangs must not arrive in another's term"
+        await only.end()
+        with pytest.raises(Deposed):
+            await only.client.delete(POD, "ns", "p", uid="uid-of-p")
+        assert api.get(POD, "ns", "p") is not None, "it was not asked for"
+        assert (await only.client.get(POD, "ns", "p"))["metadata"], "whoever does not lead may still look"
+
+    run_virtually(run())
+
+
+def test_a_client_that_is_told_to_slow_down_is_quiet_but_for_its_lease() -> None:
+    async def run() -> None:
+        api = FakeApi()
+        only = Replica(api, "only")
+        await until(lambda: only.fence.is_open)
+
+        def throttle(sent: Sent) -> None:
+            if sent.method == "POST" and "pods" in sent.path:
+                raise ApiError(429, "TooManyRequests", "slow down", retry_after_seconds=20)
+
+        api.fail = throttle
+        clock = asyncio.get_running_loop().time
+        with pytest.raises(ApiError):
+            await only.client.create(POD, "ns", {"metadata": {"name": "p"}})
+        began = clock()
+        await only.client.page(POD)
+        assert clock() - began == pytest.approx(20, abs=0.1), "everybody waits, not only who was refused"
+        assert only.fence.is_open, "the lease was renewed meanwhile"
+        await only.end()
+
+    run_virtually(run())
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_never_do_two_lead_whatever_is_lost(seed: int) -> None:
+    chance = random.Random(seed)
+
+    async def run() -> None:
+        api = FakeApi()
+        replicas = [Replica(api, f"r{number}") for number in range(3)]
+        led = 0
+        for _ in range(400):
+            await asyncio.sleep(chance.uniform(0.1, 2))
+            leading = [each for each in replicas if each.fence.is_open]
+            assert len(leading) <= 1, f"{[each.name for each in leading]} lead at once"
+            led += len(leading)
+            unlucky = chance.choice(replicas)
+            unlucky.lost = chance.random() < 0.3
+        assert led > 100, "somebody led most of the time"
+        for each in replicas:
+            each.lost = False
+        for each in replicas:
+            await each.end()
+        assert obj(obj(api.get(LEASE, "ns", "lease"))["spec"])["holderIdentity"] == "", "it was given back"
+
+    run_virtually(run())

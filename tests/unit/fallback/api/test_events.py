@@ -1,0 +1,152 @@
+"""What is said again is counted and not written again; what is said too often is cut short; nothing is in the way."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from holdfast.fallback.api.client import Client
+from holdfast.fallback.api.errors import ApiError, Deposed
+from holdfast.fallback.api.event_log import REPEAT_SECONDS, EventLog, Occurrence, Subject, event_object
+from holdfast.fallback.api.kinds import EVENT, JOBSET
+from holdfast.fallback.api.recorder import Recorder
+from tests.support.fake_api import FakeApi, Sent
+from tests.support.json_objects import obj
+from tests.support.virtual_time import run_virtually
+
+if TYPE_CHECKING:
+    import pytest
+
+AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
+SAID = Occurrence(
+    subject=Subject(kind=JOBSET, namespace="vision", name="train", uid="u"),
+    reason="Moved",
+    message="it moved",
+    is_warning=False,
+)
+
+
+def test_the_same_thing_is_counted_and_written_again_only_after_a_while() -> None:
+    log = EventLog()
+    first = log.take(SAID, AT, 0)
+    assert first is not None, "it is new"
+    assert first.count == 1, "said once"
+    assert log.take(SAID, AT, 1) is None, "it was said just now"
+    assert log.take(SAID, AT, 2) is None, "and again"
+    later = log.take(SAID, AT, REPEAT_SECONDS + 1)
+    assert later is not None, "an Event is kept for an hour: it is written before it is forgotten"
+    assert later.count == 4, "with all there was meanwhile"
+    assert later.name == first.name, "on the same Event"
+
+
+def test_an_object_that_is_spoken_of_too_much_is_cut_short() -> None:
+    log = EventLog()
+    written = [log.take(replace(SAID, message=f"attempt {n}"), AT, 0) for n in range(100)]
+    assert sum(entry is not None for entry in written) == 25, "at once"
+    assert log.take(replace(SAID, message="one more"), AT, 301) is not None, "and one every five minutes"
+    other = replace(SAID, subject=replace(SAID.subject, uid="v"))
+    assert log.take(other, AT, 0) is not None, "which takes nothing from the others"
+
+
+def test_an_events_name_fits_and_is_the_same_in_every_process() -> None:
+    long = replace(SAID, subject=replace(SAID.subject, name="n" * 253))
+    names = {entry.name for entry in (EventLog().take(long, AT, 0), EventLog().take(long, AT, 5)) if entry}
+    assert len(names) == 1, "so that a new process counts on"
+    assert all(len(name) <= 253 for name in names), "as long as the API server takes"
+
+
+def test_an_event_is_what_kubectl_shows() -> None:
+    entry = EventLog().take(replace(SAID, message="x" * 5000, is_warning=True), AT, 0)
+    assert entry is not None, "it is new"
+    event = event_object(entry, instance="pod_1")
+    assert event["type"] == "Warning", "as it was said"
+    assert len(str(event["message"])) == 1024, "as long as the API server takes"
+    assert obj(event["involvedObject"])["uid"] == "u", "about this very job"
+
+
+def test_events_are_written_and_counted_on_by_the_next_process() -> None:
+    async def run() -> None:
+        api = FakeApi()
+        for process in ("first", "second"):
+            recorder = Recorder(Client(api), instance=process)
+            task = asyncio.create_task(recorder.run())
+            recorder.say(SAID)
+            recorder.say(SAID)
+            await asyncio.sleep(1)
+            task.cancel()
+        (event,) = api.of(EVENT)
+        assert event["count"] == 2, "each process has written it once"
+
+    run_virtually(run())
+
+
+def test_an_event_that_cannot_be_written_holds_up_nothing() -> None:
+    async def run() -> None:
+        api = FakeApi()
+        written: list[bool] = []
+
+        def refuse_first(sent: Sent) -> None:
+            if not written:
+                raise ApiError(403, "Forbidden", "no")
+
+        api.fail = refuse_first
+        recorder = Recorder(Client(api), instance="me", written=written.append)
+        task = asyncio.create_task(recorder.run())
+        recorder.say(SAID)
+        recorder.say(replace(SAID, message="another"))
+        await asyncio.sleep(1)
+        task.cancel()
+        assert written == [False, True], "the first was dropped"
+
+    run_virtually(run())
+
+
+def test_a_replica_that_no_longer_leads_drops_what_it_had_to_say_and_tells_of_it_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
+
+    async def run() -> None:
+        api = FakeApi()
+        written: list[bool] = []
+
+        def depose(_: Sent) -> None:
+            if not written:
+                raise Deposed
+
+        api.fail = depose
+        recorder = Recorder(Client(api), instance="me", written=written.append)
+        for number in range(3):
+            recorder.say(replace(SAID, message=f"{number}"))
+        task = asyncio.create_task(recorder.run())
+        await asyncio.sleep(1)
+        assert written == [False] * 3, "all of them are counted as dropped"
+        recorder.say(replace(SAID, message="it leads again"))
+        await asyncio.sleep(1)
+        task.cancel()
+        assert written[3:] == [True], "what it has to say later is written"
+
+    run_virtually(run())
+    assert [each.getMessage() for each in caplog.records] == [
+        "Events that are not written: 3: this replica no longer leads: it writes nothing"
+    ], "a thousand lines would hide what matters"
+
+
+def test_a_repetition_of_an_event_that_has_been_forgotten_is_written_anew() -> None:
+    async def run() -> None:
+        api = FakeApi()
+        recorder = Recorder(Client(api), instance="me")
+        task = asyncio.create_task(recorder.run())
+        recorder.say(SAID)
+        await asyncio.sleep(REPEAT_SECONDS + 1)
+        (event,) = api.of(EVENT)
+        await api.drop(EVENT, "vision", event["metadata"]["name"])
+        recorder.say(SAID)
+        await asyncio.sleep(1)
+        task.cancel()
+        (again,) = api.of(EVENT)
+        assert again["count"] == 2, "the API server had dropped it after an hour"
+
+    run_virtually(run())

@@ -1,0 +1,256 @@
+"""An informer's cache is what the server has, whatever becomes of its watches."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.fallback.api.cache import Cache
+from holdfast.fallback.api.client import Client
+from holdfast.fallback.api.errors import ApiError, Unreachable
+from holdfast.fallback.api.informer import Informer
+from holdfast.fallback.api.kinds import POD
+from tests.support.fake_api import FakeApi, Sent
+from tests.support.json_objects import obj
+from tests.support.virtual_time import run_virtually
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable
+
+    from holdfast.scheduling.json import Json
+
+
+def pod(name: str, phase: str = "Running", **labels: str) -> Json:
+    """A pod in the namespace `vision`."""
+    return {
+        "metadata": {"namespace": "vision", "name": name, "labels": labels},
+        "status": {"phase": phase},
+    }
+
+
+def phase(found: Json) -> str:
+    """What is kept of a pod."""
+    return str(obj(found["status"])["phase"])
+
+
+@asynccontextmanager
+async def following(api: FakeApi, labels: str | None = None) -> AsyncGenerator[Informer[str]]:
+    """An informer at work that has seen everything once."""
+    informer = Informer(Client(api), POD, Cache(phase), labels=labels)
+    task = asyncio.create_task(informer.run())
+    try:
+        await informer.wait_synced()
+        yield informer
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Let time pass until something holds."""
+    for _ in range(1000):
+        if condition():
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError("it never came about")
+
+
+def names(informer: Informer[str]) -> list[str]:
+    """What the informer knows."""
+    return sorted(name for _, name in informer.cache.known())
+
+
+def test_all_pages_of_a_list_are_taken_in() -> None:
+    async def run() -> None:
+        api = FakeApi(page=2)
+        for number in range(5):
+            await api.put(POD, pod(f"p{number}"))
+        async with following(api) as informer:
+            assert names(informer) == ["p0", "p1", "p2", "p3", "p4"], "three pages"
+
+    run_virtually(run())
+
+
+def test_what_happens_is_shown_as_it_happens() -> None:
+    async def run() -> None:
+        api = FakeApi()
+        async with following(api) as informer:
+            await api.put(POD, pod("new"))
+            await until(lambda: names(informer) == ["new"])
+            await api.put(POD, pod("new", "Failed"))
+            await until(lambda: informer.cache.get("vision", "new") == "Failed")
+            await api.drop(POD, "vision", "new")
+            await until(lambda: not names(informer))
+            assert informer.lists == 1, "a watch needs no second list"
+
+    run_virtually(run())
+
+
+def test_only_objects_with_the_labels_are_asked_for() -> None:
+    async def run() -> None:
+        api = FakeApi()
+        await api.put(POD, pod("mine", job="x"))
+        await api.put(POD, pod("other"))
+        async with following(api, labels="job") as informer:
+            await api.put(POD, pod("later", job="y"))
+            await api.put(POD, pod("stranger"))
+            await until(lambda: names(informer) == ["later", "mine"])
+
+    run_virtually(run())
+
+
+def test_a_watch_that_breaks_is_taken_up_where_it_ended() -> None:
+    async def run() -> None:
+        api = FakeApi()
+        async with following(api) as informer:
+            await api.break_watches()
+            await api.put(POD, pod("meanwhile"))
+            await until(lambda: names(informer) == ["meanwhile"])
+            assert informer.lists == 1, "nothing was listed anew"
+            assert informer.watches >= 2, "it was watched again"
+
+    run_virtually(run())
+
+
+def test_what_was_deleted_while_the_watch_was_lost_for_good_is_gone() -> None:
+    async def run() -> None:
+        api = FakeApi()
+        await api.put(POD, pod("old"))
+        async with following(api) as informer:
+            await api.drop(POD, "vision", "old")
+            await api.put(POD, pod("new"))
+            await api.break_watches(forget=True)
+            await until(lambda: names(informer) == ["new"])
+            await until(lambda: informer.lists == 2)
+
+    run_virtually(run())
+
+
+def test_a_server_that_refuses_watches_is_listed_again_and_not_hammered() -> None:
+    async def run() -> None:
+        api = FakeApi()
+        async with following(api) as informer:
+
+            def refuse(sent: Sent) -> None:
+                if sent.method == "WATCH":
+                    raise ApiError(500, "InternalError", "broken")
+
+            api.fail = refuse
+            await api.break_watches()
+            asked = len(api.sent)
+            await asyncio.sleep(60)
+            await api.put(POD, pod("unwatched"))
+            await until(lambda: names(informer) == ["unwatched"])
+            assert len(api.sent) - asked < 30, "a minute of it took a request every few seconds at most"
+
+    run_virtually(run())
+
+
+def test_a_server_that_ends_every_watch_at_once_is_not_hammered() -> None:
+    class Ending(FakeApi):
+        """Ends each watch before it has begun."""
+
+        async def lines(self, path: str, query: object, *, silent_seconds: float) -> AsyncGenerator[bytes]:
+            self.sent.append(Sent(method="WATCH", path=path, query={}, body=None, seconds=silent_seconds))
+            return
+            yield b""
+
+    async def run() -> None:
+        api = Ending()
+        async with following(api):
+            await asyncio.sleep(60)
+            assert len(api.sent) < 40, "as if it had refused them"
+
+    run_virtually(run())
+
+
+def test_a_kind_that_is_not_served_has_no_objects_until_it_is() -> None:
+    async def run() -> None:
+        api = FakeApi(absent={"pods"})
+        async with following(api) as informer:
+            assert not informer.is_served, "nobody serves it"
+            assert names(informer) == [], "so there are none, and that is known"
+            api.absent.clear()
+            await api.put(POD, pod("first"))
+            await until(lambda: names(informer) == ["first"])
+            assert informer.is_served, "it came with its operator"
+
+    run_virtually(run())
+
+
+def test_a_kind_whose_objects_we_know_is_not_taken_for_gone_at_the_first_word_of_it() -> None:
+    async def run() -> None:
+        api = FakeApi()
+        await api.put(POD, pod("known"))
+        async with following(api) as informer:
+            gone: list[object] = []
+            informer.cache.listen(gone.append)
+            refusals = iter([True, True])
+
+            def starting(sent: Sent) -> None:
+                if sent.method == "GET" and next(refusals, False):
+                    raise ApiError(404, "NotFound", "404 page not found")
+
+            api.fail = starting
+            await api.break_watches(forget=True)
+            await until(lambda: informer.lists >= 4)
+            assert not gone, "a server that is starting says so too, and every job would have been forgotten"
+            api.fail = lambda _: None
+            api.absent.add("pods")
+            await api.break_watches(forget=True)
+            await until(lambda: not names(informer))
+
+    run_virtually(run())
+
+
+def test_a_server_that_does_not_answer_is_waited_for() -> None:
+    async def run() -> None:
+        api = FakeApi()
+
+        def silent(_: Sent) -> None:
+            raise Unreachable("fake", "refused")
+
+        api.fail = silent
+        informer = Informer(Client(api), POD, Cache(phase))
+        task = asyncio.create_task(informer.run())
+        await asyncio.sleep(300)
+        assert not informer.is_synced, "nothing is known, and nothing is made up"
+        assert len(api.sent) < 40, "five minutes without a server are not five minutes of asking"
+        api.fail = lambda _: None
+        await informer.wait_synced()
+        task.cancel()
+
+    run_virtually(run())
+
+
+def test_listing_anew_shows_what_was_of_no_interest_before() -> None:
+    async def run() -> None:
+        api = FakeApi()
+        await api.put(POD, pod("dropped"))
+        wanted: set[str] = set()
+        cache = Cache[str](lambda found: phase(found) if wanted else None)
+        informer = Informer(Client(api), POD, cache)
+        task = asyncio.create_task(informer.run())
+        await informer.wait_synced()
+        assert not len(cache), "of no interest yet"
+        wanted.add("everything")
+        informer.relist()
+        await until(lambda: len(cache) == 1)
+        task.cancel()
+
+    run_virtually(run())
+
+
+def test_a_fault_of_our_own_ends_the_informer_with_its_cause() -> None:
+    async def run() -> None:
+        api = FakeApi()
+        await api.put(POD, {"metadata": {"namespace": "vision", "name": "odd"}})
+        informer = Informer(Client(api), POD, Cache(phase))
+        with pytest.raises(KeyError, match="status"):
+            await asyncio.wait_for(informer.run(), 10)  # the process ends, loudly, and is started anew
+
+    run_virtually(run())

@@ -1,0 +1,85 @@
+"""Whatever the API server holds, every kind of job has an answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+
+from holdfast.fallback.jobs.kinds import KINDS, job_of_child, job_of_pod
+from holdfast.fallback.jobs.memory import JobMemory, note
+from holdfast.fallback.jobs.snapshot import Snapshot
+from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
+from holdfast.fallback.state_machine.state import JobState, Phase
+from tests.support.any_json import any_json
+from tests.support.fallback_objects import NOW, child_job, jobset, node, ray_worker, rayjob, worker
+from tests.support.json_objects import obj
+
+if TYPE_CHECKING:
+    from holdfast.scheduling.json import Json, JsonValue
+
+KEYS = (
+    "metadata",
+    "spec",
+    "status",
+    "labels",
+    "annotations",
+    "conditions",
+    "type",
+    "nodeSelector",
+    "tolerations",
+    "template",
+    "replicatedJobs",
+    "rayClusterSpec",
+    "workerGroupSpecs",
+    "replicas",
+    "parallelism",
+    "deletionTimestamp",
+    "containers",
+    "resources",
+    "requests",
+    "cpu",
+    "ownerReferences",
+    "initContainers",
+    "creationTimestamp",
+    "containerStatuses",
+)
+STATE = JobState(uid="u", phase=Phase.SUSPENDING, pool="cpu", rank=0, since=NOW)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(job=any_json(*KEYS), pod=any_json(*KEYS), other=any_json(*KEYS))
+def test_nothing_that_stands_in_an_object_stops_the_observer(
+    kind: str, job: JsonValue, pod: JsonValue, other: JsonValue
+) -> None:
+    seen = Snapshot(
+        job=obj(job) if isinstance(job, dict) else {},
+        now=NOW,
+        pods=(obj(pod) if isinstance(pod, dict) else {},),
+        children=(obj(other) if isinstance(other, dict) else {},),
+        nodes={"": obj(other) if isinstance(other, dict) else {}},
+        claims={},
+        workloads=(obj(other) if isinstance(other, dict) else {},),
+    )
+    memory = note(JobMemory(), seen.pods[0], NOW)
+    found, memory = KINDS[kind].observe(seen, memory)
+    assert found.pods_expected >= 0, "no job wants fewer than no pods"
+    assert KINDS[kind].observe(seen, memory)[0] == found, "the same look shows the same"
+    KINDS[kind].suspension(seen.job, Suspend(state=STATE, pool="cpu"), "")
+    KINDS[kind].succession(seen.job, Recreate(state=STATE, pool="cpu"), "")
+
+
+def test_a_resumption_is_a_suspension_but_for_its_flag() -> None:
+    for kind, job in (("JobSet", jobset()), ("RayJob", rayjob())):
+        suspended = KINDS[kind].suspension(job, Suspend(state=STATE, pool="cpu"), "x")
+        resumed = KINDS[kind].resumption(job, Resume(state=STATE, pool="cpu"), "x")
+        spec: Json = {**obj(suspended["spec"]), "suspend": False}
+        assert resumed == {**suspended, "spec": spec}, f"{kind}: what was selected on the way down still is"
+
+
+def test_each_pod_and_child_is_of_one_kind() -> None:
+    assert (job_of_pod(worker("a")) or ("", "", ""))[0] == "JobSet", "a JobSet's pod bears a Job's label too"
+    assert (job_of_pod(ray_worker("a")) or ("", "", ""))[0] == "RayJob", "a Ray worker"
+    assert job_of_pod(node("a")) is None, "what bears nothing is nobody's"
+    assert (job_of_child(child_job(jobset())) or ("", "", ""))[0] == "JobSet", "by its owner"

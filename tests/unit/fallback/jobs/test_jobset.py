@@ -1,0 +1,375 @@
+"""A JobSet as the ladder sees it, and a decision as a JobSet takes it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.fallback.jobs.jobset import JobSetKind
+from holdfast.fallback.jobs.memory import JobMemory
+from holdfast.fallback.jobs.snapshot import JobKey
+from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
+from holdfast.fallback.state_machine.observation import Cause, Outcome
+from holdfast.fallback.state_machine.state import JobState, Phase
+from tests.support.fallback_objects import (
+    NAMESPACE,
+    NOW,
+    UID,
+    child_job,
+    condition,
+    disrupted,
+    jobset,
+    node,
+    pod_spec,
+    replicated_job,
+    snapshot,
+    worker,
+)
+from tests.support.json_objects import obj, objects
+
+if TYPE_CHECKING:
+    from holdfast.fallback.jobs.snapshot import Snapshot
+    from holdfast.fallback.state_machine.observation import Observation
+    from holdfast.scheduling.json import Json
+
+KIND = JobSetKind()
+STATE = JobState(uid=UID, phase=Phase.SUSPENDING, pool="cpu", rank=2, since=NOW)
+SUSPENDED = condition("Suspended")
+SPOT = {"karpenter.sh/capacity-type": "spot"}
+ON_A = {"holdfast.dev/pool": "spot-a"}
+
+
+def seen(snap: Snapshot) -> Observation:
+    return KIND.observe(snap, JobMemory())[0]
+
+
+def pod_specs(patch: Json) -> list[Json]:
+    """The pod specs of a patch's templates."""
+    templates = objects(obj(patch["spec"])["replicatedJobs"])
+    return [obj(obj(obj(obj(each["template"])["spec"])["template"])["spec"]) for each in templates]
+
+
+def test_a_job_that_runs_is_seen_with_all_its_pods_placed() -> None:
+    job = jobset()
+    nodes = [node("n1"), node("n2")]
+    now = seen(
+        snapshot(job, worker("a", node="n1"), worker("b", node="n2"), nodes=nodes, children=[child_job(job)])
+    )
+    assert (now.uid, now.follows, now.suspended, now.pool) == (UID, True, False, "spot-a"), (
+        "who and where it is"
+    )
+    assert (now.pods_expected, now.pods_placed, now.pods_started, now.pods_left) == (2, 2, 2, 2), "two of two"
+    assert (now.can_be_suspended, now.never_suspendable, now.outcome) == (True, None, None), "it may be moved"
+    assert now.losses == (), "nothing was lost"
+
+
+def test_a_pod_is_placed_by_its_node_and_started_by_its_containers() -> None:
+    job = jobset(replicated_job(selector=ON_A, parallelism=4))
+    bound = condition("PodScheduled", at=NOW - timedelta(minutes=3))
+    pods = [
+        worker("waiting"),
+        worker("pulling", node="n1", phase="Pending", conditions=[bound]),
+        worker("running", node="n1"),
+        worker("ending", node="n1", deleted_at=NOW),
+    ]
+    now = seen(snapshot(job, *pods, nodes=[node("n1")]))
+    assert (now.pods_expected, now.pods_placed, now.pods_started) == (4, 2, 1), (
+        "a slow image is no lack of capacity, and a pod that ends is replaced"
+    )
+    assert now.starting_since == NOW - timedelta(minutes=3), "since it got its node"
+    assert now.pods_unmade == 1, "the one that ends is not yet replaced"
+    assert now.pods_left == 4, "the one that ends is still there"
+
+
+def test_a_pod_on_a_node_that_does_not_answer_has_no_place() -> None:
+    now = seen(snapshot(jobset(), worker("a", node="n1"), nodes=[node("n1", ready="Unknown")]))
+    assert now.pods_placed == 0, "capacity that is lost must be procured again"
+
+
+@pytest.mark.parametrize(
+    ("templates", "expected"),
+    [
+        ([replicated_job(replicas=3, parallelism=4)], 12),
+        ([replicated_job(parallelism=8, completions=3)], 3),
+        ([replicated_job("driver", parallelism=1), replicated_job("worker", replicas=2)], 5),
+        ([replicated_job("driver", parallelism=1), replicated_job("worker", selector=ON_A)], 2),
+    ],
+    ids=[
+        "replicas times parallelism",
+        "no more than complete",
+        "all that select nothing",
+        "those that select",
+    ],
+)
+def test_so_many_pods_are_expected(templates: list[Json], expected: int) -> None:
+    now = seen(snapshot(jobset(*templates)))
+    assert now.pods_expected == expected, "the pods that the tier has to place"
+    assert sum(shape.count for shape in now.shapes) == expected, "and as many would have to be held"
+
+
+def test_the_templates_that_admission_has_marked_follow_and_no_others() -> None:
+    driver = replicated_job("driver", selector={"holdfast.dev/pool": "cpu"}, parallelism=1)
+    job = jobset(driver, replicated_job("worker", selector=ON_A, follows=True))
+    now = seen(snapshot(job))
+    assert (now.pool, now.pods_expected) == ("spot-a", 2), (
+        "the driver names a pool, and is meant to stay there"
+    )
+    stays, moves = pod_specs(KIND.suspension(job, Suspend(state=STATE, pool="spot-b"), ""))
+    assert obj(stays["nodeSelector"]) == {"holdfast.dev/pool": "cpu"}, "and stays there"
+    assert obj(moves["nodeSelector"]) == {"holdfast.dev/pool": "spot-b"}, "while the workers move"
+
+
+def test_pods_that_have_completed_are_not_expected_any_more() -> None:
+    job = jobset(replicated_job(selector=ON_A, replicas=2, parallelism=4))
+    done = child_job(job, status={"conditions": [condition("Complete")], "succeeded": 4})
+    half = child_job(job, index=1, status={"succeeded": 3})
+    assert seen(snapshot(job, children=[done, half])).pods_expected == 1, "seven of eight are done"
+
+
+def test_a_template_whose_turn_has_not_come_expects_nothing() -> None:
+    later = replicated_job("worker", selector=ON_A, dependsOn=[{"name": "driver", "status": "Ready"}])
+    job = jobset(replicated_job("driver", selector=ON_A, parallelism=1), later)
+    first = child_job(job, place=0)
+    assert seen(snapshot(job, children=[first])).pods_expected == 1, (
+        "its Job is not made before the driver is ready"
+    )
+    assert seen(snapshot(job, children=[first, child_job(job, place=1)])).pods_expected == 3, "now it is"
+
+
+def test_a_job_started_in_order_expects_what_has_been_started() -> None:
+    order: Json = {"startupPolicyOrder": "InOrder"}
+    job = jobset(
+        replicated_job("driver", selector=ON_A, parallelism=1),
+        replicated_job("worker", selector=ON_A),
+        startupPolicy=order,
+    )
+    children = [child_job(job, place=0), child_job(job, place=1, suspend=True)]
+    assert seen(snapshot(job, children=children)).pods_expected == 1, (
+        "JobSet resumes the second when the first is ready"
+    )
+
+
+@pytest.mark.parametrize(
+    ("selector", "pool"),
+    [(ON_A, "spot-a"), ({**ON_A, "topology.kubernetes.io/zone": "a"}, "spot-a"), (SPOT, None), (None, None)],
+)
+def test_the_pool_is_what_its_templates_select(selector: dict[str, str] | None, pool: str | None) -> None:
+    assert seen(snapshot(jobset(replicated_job(selector=selector)))).pool == pool, f"of {selector}"
+
+
+def test_templates_on_several_pools_are_on_none() -> None:
+    both = [replicated_job("a", selector=ON_A), replicated_job("b", selector={"holdfast.dev/pool": "cpu"})]
+    assert seen(snapshot(jobset(*both))).pool is None, "there is no saying where the job is"
+
+
+@pytest.mark.parametrize(
+    ("kind", "outcome"), [("Completed", Outcome.COMPLETED), ("Failed", Outcome.FAILED), ("Suspended", None)]
+)
+def test_a_job_ends_by_its_conditions(kind: str, outcome: Outcome | None) -> None:
+    now = seen(snapshot(jobset(status={"conditions": [condition(kind, at=NOW)]})))
+    assert now.outcome is outcome, f"of the condition {kind}"
+    assert now.can_be_suspended is (outcome is None), "what has ended is left alone"
+
+
+def test_a_failed_job_says_what_it_fell_to() -> None:
+    job = jobset(status={"conditions": [condition("Failed", at=NOW)]})
+    evicted = worker(
+        "a", node="n1", phase="Failed", conditions=[disrupted(NOW)], deleted_at=NOW, ended_at=NOW
+    )
+    peer = worker("b", node="n2", phase="Failed", ended_at=NOW)
+    nodes = [node("n1"), node("n2")]
+    assert seen(snapshot(job, evicted, peer, nodes=nodes)).outcome_cause is Cause.EVICTION, (
+        "its peer died of that"
+    )
+    assert seen(snapshot(job, peer, nodes=nodes)).outcome_cause is Cause.APPLICATION, "nothing else is known"
+    assert seen(snapshot(job, nodes=nodes)).outcome_cause is None, "nobody watched"
+
+
+def test_the_operators_counters_are_passed_on() -> None:
+    now = seen(snapshot(jobset(status={"restarts": 5, "restartsCountTowardsMax": 2})))
+    assert (now.restarts, now.disrupted_restarts) == (5, 3), "three were put down to evictions"
+
+
+def test_a_job_is_at_rest_when_all_its_jobs_are_suspended_too() -> None:
+    job = jobset(suspend=True, status={"conditions": [SUSPENDED]})
+    assert seen(snapshot(job, children=[child_job(job, suspend=True)])).at_rest is True, "JobSet is done"
+    assert seen(snapshot(job, children=[child_job(job)])).at_rest is False, (
+        "the condition is that of the last suspension: JobSet has not come to this one"
+    )
+    assert seen(snapshot(jobset(suspend=True))).at_rest is False, "it has not even begun"
+
+
+def test_a_job_is_not_at_rest_while_jobset_has_a_failure_to_answer_to() -> None:
+    job = jobset(suspend=True, status={"conditions": [SUSPENDED]})
+    failing = child_job(job, suspend=True, status={"conditions": [condition("Failed")]})
+    assert seen(snapshot(job, children=[failing])).at_rest is False, (
+        "it restarts a suspended JobSet too: resumed before that, it would start twice"
+    )
+    done = child_job(job, status={"conditions": [condition("Complete")]})
+    assert seen(snapshot(job, children=[done])).at_rest is True, "what is complete is left as it is"
+
+
+def test_a_job_that_is_to_fail_is_waited_for_while_a_pod_of_it_is_left_and_then_deleted() -> None:
+    job = jobset(suspend=True, status={"conditions": [SUSPENDED]})
+    failing = child_job(job, suspend=True, status={"conditions": [condition("FailureTarget")]})
+    ending = worker("a", node="n1", deleted_at=NOW)
+    now = seen(snapshot(job, ending, nodes=[node("n1")], children=[failing]))
+    assert (now.at_rest, now.outdated_children) == (False, 0), "the Job controller has yet to look at it"
+    now = seen(snapshot(job, children=[failing]))
+    assert (now.at_rest, now.outdated_children) == (True, 1), (
+        "it may never look at it again, with FailureTarget there for good"
+    )
+
+
+def test_a_job_is_not_at_rest_while_the_job_controller_holds_on_to_a_pod() -> None:
+    job = jobset(suspend=True, status={"conditions": [SUSPENDED]})
+    evicted = worker("a", node="n1", phase="Failed", conditions=[disrupted(NOW)], deleted_at=NOW)
+    now = seen(snapshot(job, evicted, nodes=[node("n1")], children=[child_job(job, suspend=True)]))
+    assert (now.pods_left, now.at_rest) == (0, False), "it has ended, and its Job has yet to fail of that"
+    failed = worker("b", node="n1", phase="Failed", ended_at=NOW)
+    now = seen(snapshot(job, failed, nodes=[node("n1")], children=[child_job(job, suspend=True)]))
+    assert now.at_rest is True, "a Job with retries left keeps its failed pods for good"
+
+
+def test_pods_that_still_terminate_are_left_and_those_that_ended_are_not() -> None:
+    ended = worker("a", node="n1", phase="Failed", deleted_at=NOW, ended_at=NOW)
+    ending = worker("b", node="n1", deleted_at=NOW)
+    earlier = worker("c", node="n1", of="another")
+    now = seen(snapshot(jobset(suspend=True), ended, ending, earlier, nodes=[node("n1")]))
+    assert now.pods_left == 1, "`active` is 0 already, and yet one gang still writes its checkpoint"
+
+
+def test_a_suspension_selects_the_pool_and_drops_every_other_selector_of_capacity() -> None:
+    selector = {**SPOT, "cloud.google.com/gke-spot": "true", "topology.kubernetes.io/zone": "a", **ON_A}
+    job = jobset(replicated_job(selector=selector), replicated_job("driver"))
+    patch = KIND.suspension(job, Suspend(state=STATE, pool="cpu"), "the state")
+    follows, stays = pod_specs(patch)
+    assert follows["nodeSelector"] == {"topology.kubernetes.io/zone": "a", "holdfast.dev/pool": "cpu"}, (
+        "one spot selector left over would make the on-demand tier unschedulable for ever"
+    )
+    assert stays == pod_spec(), "what selects nothing stays on the default pool"
+    assert obj(patch["spec"])["suspend"] is True, "in one update"
+
+
+def test_an_update_is_fenced_and_carries_the_state() -> None:
+    for patch in (
+        KIND.suspension(jobset(), Suspend(state=STATE, pool="cpu"), "the state"),
+        KIND.resumption(jobset(), Resume(state=STATE, pool="cpu"), "the state"),
+    ):
+        assert patch["metadata"] == {
+            "resourceVersion": "41",
+            "uid": UID,
+            "annotations": {"fallback.holdfast.dev/state": "the state"},
+        }, "a job that has changed since, or another of its name, refuses it"
+
+
+def test_held_capacity_is_tolerated_on_the_way_up_and_not_after_it() -> None:
+    up = KIND.resumption(jobset(), Resume(state=STATE, pool="spot-a", tolerate_hold=True), "")
+    (spec,) = pod_specs(up)
+    taint: Json = {"key": "holdfast.dev/held-for", "operator": "Equal", "value": UID, "effect": "NoSchedule"}
+    assert spec["tolerations"] == [taint], "its own nodes, and nobody else's"
+    held = jobset(replicated_job(template=pod_spec(ON_A, tolerations=[taint, {"key": "x"}])))
+    (spec,) = pod_specs(KIND.suspension(held, Suspend(state=STATE, pool="cpu"), ""))
+    assert spec["tolerations"] == [{"key": "x"}], "its author's stay"
+
+
+def test_a_resumption_ends_the_suspension() -> None:
+    patch = KIND.resumption(jobset(suspend=True), Resume(state=STATE, pool="cpu"), "")
+    assert obj(patch["spec"])["suspend"] is False, "and selects the pool in the same update"
+    assert obj(pod_specs(patch)[0])["nodeSelector"] == {"holdfast.dev/pool": "cpu"}, (
+        "whatever happened meanwhile"
+    )
+
+
+def test_children_of_another_template_are_outdated() -> None:
+    job = jobset(suspend=True, status={"conditions": [SUSPENDED]})
+    current = child_job(job, suspend=True)
+    spot = child_job(job, index=1, suspend=True, selector={**ON_A, **SPOT})
+    elsewhere = child_job(job, index=2, suspend=True, selector={"holdfast.dev/pool": "cpu"})
+    done = child_job(job, index=3, selector=SPOT, status={"conditions": [condition("Complete")]})
+    marked = child_job(
+        job, index=4, suspend=True, selector={**ON_A, "alpha.jobset.sigs.k8s.io/namespaced-job": "x"}
+    )
+    tolerant = child_job(
+        job, index=5, suspend=True, tolerations=[{"key": "holdfast.dev/held-for", "value": "x"}]
+    )
+    found = KIND.outdated_children(snapshot(job, children=[current, spot, elsewhere, done, marked, tolerant]))
+    assert [obj(each["metadata"])["name"] for each in found] == [
+        "train-worker-1",
+        "train-worker-2",
+        "train-worker-5",
+    ], "JobSet merges its template into what is there; what is done stays done"
+
+
+def test_a_job_that_runs_has_no_outdated_children() -> None:
+    job = jobset()
+    assert KIND.outdated_children(snapshot(job, children=[child_job(job, selector=SPOT)])) == (), (
+        "deleting a Job that runs would cost its pods"
+    )
+
+
+def test_a_job_that_never_restarts_is_warned_of() -> None:
+    reasons = {report.reason for report in seen(snapshot(jobset(failurePolicy=None))).notices}
+    assert reasons == {"NeverRestarts"}, "its first eviction ends it, and the policy cannot be changed"
+    ignoring: Json = {"rules": [{"action": "RestartJobSetAndIgnoreMaxRestarts"}]}
+    assert not seen(snapshot(jobset(failurePolicy=ignoring))).notices, "this one survives evictions"
+
+
+def test_a_script_that_exits_0_when_told_to_stop_is_warned_of() -> None:
+    pod = worker("a", node="n1", phase="Succeeded", conditions=[disrupted(NOW)], deleted_at=NOW)
+    (report,) = seen(snapshot(jobset(), pod, nodes=[node("n1")])).notices
+    assert report.reason == "EndsWellWhenStopped", "Kubernetes takes it for the end of the training"
+    assert report.is_standing, "it is so until the script is mended"
+
+
+def test_affinity_that_demands_spot_keeps_a_job_from_being_moved() -> None:
+    term: Json = {
+        "matchExpressions": [{"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["spot"]}]
+    }
+    affinity: Json = {
+        "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    }
+    job = jobset(replicated_job(template=pod_spec(ON_A, affinity=affinity)))
+    said = seen(snapshot(job)).never_suspendable
+    assert said is not None, "on the on-demand tier it would wait for ever"
+    assert "karpenter.sh/capacity-type" in said, "it says which key"
+
+
+def test_what_kueue_manages_is_queued() -> None:
+    workload: Json = {"metadata": {"ownerReferences": [{"uid": UID}]}}
+    stranger: Json = {"metadata": {"ownerReferences": [{"uid": "another"}]}}
+    assert seen(snapshot(jobset(labels={"kueue.x-k8s.io/queue-name": "q"}))).queued is True, "by its label"
+    assert seen(snapshot(jobset(), workloads=[workload])).queued is True, (
+        "by its Workload: it may name no queue"
+    )
+    assert seen(snapshot(jobset(managedBy="kueue.x-k8s.io/multikueue"))).queued is True, "by its manager"
+    assert seen(snapshot(jobset(), workloads=[stranger])).queued is False, (
+        "another job's Workload is nothing to it"
+    )
+
+
+def test_a_checkpoint_is_asked_for_and_answered_by_annotations() -> None:
+    asked = {
+        "fallback.holdfast.dev/checkpoints-on-request": "true",
+        "fallback.holdfast.dev/checkpoint-asked": "2026-11-21T11:59:00Z",
+    }
+    answer = {"fallback.holdfast.dev/checkpointed": "2026-11-21T11:59:30Z"}
+    pods = [worker("a", node="n1", annotations=answer), worker("b", node="n1")]
+    now = seen(snapshot(jobset(annotations=asked), *pods, nodes=[node("n1")]))
+    assert (now.listens, now.checkpoint_asked_at) == (True, NOW - timedelta(seconds=60)), "the request"
+    assert now.checkpointed_at == NOW - timedelta(seconds=30), "the latest answer of any pod"
+
+
+def test_pods_and_jobs_are_found_by_what_they_bear() -> None:
+    key = JobKey("JobSet", NAMESPACE, "train")
+    assert KIND.job_of_pod(worker("a")) == key, "by label"
+    assert KIND.job_of_child(child_job(jobset())) == key, "by owner"
+    assert KIND.job_of_child({"metadata": {"name": "train"}}) is None, "not by name"
+
+
+def test_a_jobset_has_no_successor() -> None:
+    assert KIND.succession(jobset(), Recreate(state=STATE, pool="cpu"), "") is None, (
+        "its operator restarts it"
+    )

@@ -1,0 +1,386 @@
+"""A RayJob as the ladder sees it, and a decision as KubeRay takes it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.fallback.jobs.memory import JobMemory
+from holdfast.fallback.jobs.rayjob import RayJobKind
+from holdfast.fallback.jobs.snapshot import JobKey
+from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
+from holdfast.fallback.state_machine.observation import Cause, Outcome, Part
+from holdfast.fallback.state_machine.state import JobState, Phase
+from tests.support.fallback_objects import (
+    NAMESPACE,
+    NOW,
+    UID,
+    condition,
+    disrupted,
+    node,
+    pod,
+    pod_spec,
+    ray_head,
+    ray_worker,
+    rayjob,
+    snapshot,
+    stamp,
+    worker_group,
+)
+from tests.support.json_objects import obj, objects
+
+if TYPE_CHECKING:
+    from holdfast.fallback.jobs.snapshot import Snapshot
+    from holdfast.fallback.state_machine.observation import Observation
+    from holdfast.scheduling.json import Json
+
+KIND = RayJobKind()
+STATE = JobState(uid=UID, phase=Phase.SUSPENDING, pool="cpu", rank=2, since=NOW)
+NODES = [node("n1"), node("n2"), node("head-node")]
+ON_A = {"holdfast.dev/pool": "spot-a"}
+SPOT = {"karpenter.sh/capacity-type": "spot"}
+RECREATE = {"fallback.holdfast.dev/recreate": "true"}
+
+
+def seen(snap: Snapshot) -> Observation:
+    return KIND.observe(snap, JobMemory())[0]
+
+
+def groups(patch: Json) -> list[Json]:
+    """The pod specs of a patch's worker groups."""
+    found = objects(obj(obj(patch["spec"])["rayClusterSpec"])["workerGroupSpecs"])
+    return [obj(obj(each["template"])["spec"]) for each in found]
+
+
+def test_a_job_that_runs_is_seen_with_its_workers_placed() -> None:
+    pods = [ray_head(), ray_worker("a", node="n1"), ray_worker("b", node="n2")]
+    now = seen(snapshot(rayjob(), *pods, nodes=NODES))
+    assert (now.pods_expected, now.pods_placed, now.pods_started) == (2, 2, 2), (
+        "the head is not the tier's to place"
+    )
+    assert now.pods_left == 3, "but it is a pod of the job"
+    assert (now.pool, now.head_silent_since, now.outcome) == ("spot-a", None, None), "all is well"
+
+
+@pytest.mark.parametrize(
+    ("status", "honoured", "outcome"),
+    [
+        ("", False, None),
+        ("Initializing", True, None),
+        ("Waiting", False, None),
+        ("Running", True, None),
+        ("Suspending", False, None),
+        ("Suspended", False, None),
+        ("Retrying", False, None),
+        ("Complete", False, Outcome.COMPLETED),
+        ("Failed", False, Outcome.FAILED),
+        ("ValidationFailed", False, Outcome.FAILED),
+    ],
+)
+def test_each_state_of_a_rayjob_has_its_meaning(status: str, honoured: bool, outcome: Outcome | None) -> None:
+    now = seen(snapshot(rayjob(status=status)))
+    assert now.can_be_suspended is honoured, f"KubeRay looks at `suspend` in {status or 'New'}: {honoured}"
+    assert now.outcome is outcome, f"{status or 'New'} is terminal: {outcome}"
+    assert now.at_rest is (status == "Suspended"), "the operator's own word for it"
+
+
+@pytest.mark.parametrize(
+    ("spec", "word"),
+    [
+        ({"shutdownAfterJobFinishes": False}, "shutdownAfterJobFinishes"),
+        ({"clusterSelector": {"ray.io/cluster": "shared"}}, "clusterSelector"),
+        ({"submissionMode": "InteractiveMode"}, "InteractiveMode"),
+    ],
+)
+def test_what_kuberay_would_call_invalid_is_never_suspended(spec: dict[str, object], word: str) -> None:
+    said = seen(snapshot(rayjob(**spec))).never_suspendable  # type: ignore[arg-type] - of the spec alone
+    assert said is not None, "a RayJob found invalid is never looked at again: it would be lost"
+    assert word in said, "it says what stands in the way"
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"replicas": 3}, 3),
+        ({"replicas": 1, "minReplicas": 2}, 2),
+        ({"replicas": 20, "maxReplicas": 4}, 4),
+        ({"replicas": 2, "numOfHosts": 4}, 8),
+        ({"replicas": 2, "suspend": True}, 0),
+    ],
+)
+def test_a_group_wants_what_kuberay_makes_of_it(fields: dict[str, object], expected: int) -> None:
+    group = worker_group(selector=ON_A, **fields)  # type: ignore[arg-type] - of the group alone
+    assert seen(snapshot(rayjob(group))).pods_expected == expected, f"of {fields}"
+
+
+def test_a_group_that_ray_scales_cannot_do_without_its_minimum() -> None:
+    group = worker_group(selector=ON_A, replicas=5, minReplicas=1)
+    now = seen(snapshot(rayjob(group, cluster={"enableInTreeAutoscaling": True})))
+    assert now.pods_expected == 1, "more is a wish, and a wish must not walk a job down its ladder"
+
+
+def test_a_group_that_selects_nothing_is_not_the_tiers_to_place() -> None:
+    now = seen(snapshot(rayjob(worker_group(selector=ON_A), worker_group("helpers", replicas=3))))
+    assert now.pods_expected == 2, "helpers run on the default pool"
+    assert [shape.count for shape in now.shapes] == [2], "and nothing is held for them"
+
+
+def test_an_evicted_worker_is_a_loss_though_the_operator_does_not_count_it() -> None:
+    lost = ray_worker("a", node="n1", conditions=[disrupted(NOW)], deleted_at=NOW)
+    now = seen(snapshot(rayjob(), ray_head(), lost, ray_worker("b", node="n2"), nodes=NODES))
+    assert [(loss.cause, loss.part, loss.pool) for loss in now.losses] == [
+        (Cause.EVICTION, Part.WORKER, "spot-a")
+    ], "read from the pod"
+    assert now.restarts == 0, "status.failed knows nothing of it"
+
+
+def test_a_lost_head_is_told_from_a_lost_worker() -> None:
+    head = ray_head(conditions=[disrupted(NOW)], deleted_at=NOW)
+    (loss,) = seen(snapshot(rayjob(), head, nodes=NODES)).losses
+    assert (loss.part, loss.pool) == (Part.HEAD, None), (
+        "it runs on the default pool, and costs the whole attempt"
+    )
+
+
+def silent(memory: JobMemory, *pods: Json, after: float, status: str = "Running") -> tuple[object, JobMemory]:
+    now = NOW + timedelta(seconds=after)
+    found, memory = KIND.observe(snapshot(rayjob(status=status), *pods, nodes=NODES, now=now), memory)
+    return found.head_silent_since, memory
+
+
+def test_a_head_is_silent_from_the_first_look_that_misses_it_to_the_one_that_finds_it() -> None:
+    since, memory = silent(JobMemory(), after=0)
+    assert since == NOW, "there is no head"
+    since, memory = silent(memory, ray_head(ready=False), after=40)
+    assert since == NOW, "a new one that does not answer yet changes nothing"
+    since, memory = silent(memory, ray_head(), after=60)
+    assert since is None, "it answers: KubeRay submits the job anew by itself"
+    since, _ = silent(memory, after=90)
+    assert since == NOW + timedelta(seconds=90), "another time"
+
+
+@pytest.mark.parametrize("status", ["Initializing", "Retrying", "Suspending", "Suspended"])
+def test_a_head_that_is_not_expected_to_answer_is_not_silent(status: str) -> None:
+    assert silent(JobMemory(), after=0, status=status)[0] is None, f"in {status} no job runs on it"
+
+
+def test_a_ready_head_on_a_node_that_does_not_answer_is_silent() -> None:
+    lost = snapshot(rayjob(), ray_head(), nodes=[node("head-node", ready="Unknown")])
+    assert seen(lost).head_silent_since == NOW, "its pod says Ready for minutes after its machine has gone"
+
+
+def failing(
+    memory: JobMemory, count: int, *, reason: str = "AppFailed", after: float = 0
+) -> tuple[Observation, JobMemory]:
+    more: Json = {"failed": count, "reason": reason, "message": "the driver raised"}
+    job = rayjob(status="Retrying" if count else "Running", more_status=more)
+    return KIND.observe(snapshot(job, now=NOW + timedelta(seconds=after)), memory)
+
+
+def test_a_failure_is_recorded_before_its_operator_forgets_it() -> None:
+    _, memory = failing(JobMemory(), 0)
+    now, memory = failing(memory, 1, after=10)
+    assert [(loss.cause, loss.at) for loss in now.losses] == [
+        (Cause.APPLICATION, NOW + timedelta(seconds=10))
+    ], "no pod was lost, and yet the attempt was"
+    assert now.restarts == 1, "the operator's counter goes along"
+    cleared = rayjob(more_status={"failed": 1, "reason": "", "message": ""})
+    later, _ = KIND.observe(
+        snapshot(cleared, ray_head(), nodes=NODES, now=NOW + timedelta(seconds=20)), memory
+    )
+    assert later.losses == now.losses, "it is the same loss at every look"
+    (report,) = later.notices
+    assert (report.reason, "AppFailed" in report.message, "the driver raised" in report.message) == (
+        "AttemptFailed",
+        True,
+        True,
+    ), "KubeRay has cleared reason and message, and the user still learns them"
+
+
+def test_failures_from_before_the_first_look_are_left_to_the_jobs_state() -> None:
+    now, _ = failing(JobMemory(), 3)
+    assert (now.losses, now.restarts) == ((), 3), "a new process has not seen them, the annotation may have"
+
+
+def test_an_attempt_that_never_began_is_no_failure_of_the_program() -> None:
+    _, memory = failing(JobMemory(), 0)
+    now, _ = failing(memory, 1, reason="PreRunningDeadlineExceeded")
+    assert now.losses == (), "its workers had no nodes: the tier's own clock measures that"
+
+
+def test_two_failures_between_two_looks_are_two_losses() -> None:
+    _, memory = failing(JobMemory(), 0)
+    now, _ = failing(memory, 2)
+    assert len({loss.pod for loss in now.losses}) == 2, "each has a name of its own"
+
+
+def test_an_outcome_says_what_it_fell_to() -> None:
+    head = ray_head(conditions=[disrupted(NOW)], deleted_at=NOW)
+    job = rayjob(status="Failed", more_status={"endTime": stamp(NOW + timedelta(seconds=30))})
+    assert seen(snapshot(job, head, nodes=NODES)).outcome_cause is Cause.EVICTION, "its head was evicted"
+
+
+def test_a_suspension_moves_worker_groups_alone() -> None:
+    job = rayjob(worker_group(selector={**SPOT, **ON_A}), worker_group("helpers"), head=pod_spec(SPOT))
+    patch = KIND.suspension(job, Suspend(state=STATE, pool="cpu"), "the state")
+    moved, helpers = groups(patch)
+    assert moved["nodeSelector"] == {"holdfast.dev/pool": "cpu"}, "no other selector of capacity is left"
+    assert helpers == pod_spec(), "what selects nothing stays"
+    assert obj(obj(patch["spec"])["rayClusterSpec"]).keys() == {"workerGroupSpecs"}, "the head is not touched"
+    assert obj(patch["spec"])["suspend"] is True, "in one update"
+    assert obj(patch["metadata"])["resourceVersion"] == "41", "fenced"
+
+
+def test_a_resumption_tolerates_held_capacity_where_it_is_to() -> None:
+    patch = KIND.resumption(rayjob(), Resume(state=STATE, pool="spot-a", tolerate_hold=True), "")
+    (spec,) = groups(patch)
+    assert [each["value"] for each in objects(spec["tolerations"])] == [UID], "held for this job alone"
+    assert obj(patch["spec"])["suspend"] is False, "in one update"
+
+
+def test_a_head_on_spot_is_warned_of() -> None:
+    (report,) = seen(snapshot(rayjob(head=pod_spec(SPOT)))).notices
+    assert report.reason == "HeadSelectsCapacity", "moves leave it there"
+
+
+@pytest.mark.parametrize(
+    ("name", "labels", "found"),
+    [
+        ("of its cluster", {"ray.io/cluster": "train-bcdfg"}, "train"),
+        ("of its submitter", {"batch.kubernetes.io/job-name": "train"}, "train"),
+        ("of a cluster whose name has no such ending", {"ray.io/cluster": "shared"}, None),
+        ("of nothing", {}, None),
+    ],
+)
+def test_a_pods_rayjob_is_told_by_names(name: str, labels: dict[str, str], found: str | None) -> None:
+    key = JobKey("RayJob", NAMESPACE, found) if found else None
+    assert KIND.job_of_pod(pod("a", labels)) == key, f"a pod {name}"
+
+
+def test_pods_of_a_suspended_jobs_cluster_are_left_after_the_cluster_has_gone() -> None:
+    now = seen(
+        snapshot(
+            rayjob(status="Suspended", suspend=True), ray_worker("a", node="n1", deleted_at=NOW), nodes=NODES
+        )
+    )
+    assert (now.at_rest, now.pods_left) == (True, 1), (
+        "KubeRay calls it suspended once the RayCluster is gone; its pods are collected after that"
+    )
+
+
+def test_a_cluster_of_somebody_elses_that_bears_such_a_name_is_none_of_it() -> None:
+    cluster: Json = {"kind": "RayCluster", "metadata": {"name": "train-bcdfg", "namespace": NAMESPACE}}
+    assert KIND.job_of_child(cluster) == JobKey("RayJob", NAMESPACE, "train"), "its name is known, so that"
+    assert seen(snapshot(rayjob(), ray_worker("a", node="n1"), children=[cluster])).pods_left == 0, (
+        "its pods do not keep the job from being resumed"
+    )
+
+
+def test_the_submitter_is_a_pod_of_the_job_where_there_is_one() -> None:
+    submitter = pod("train-x", {"batch.kubernetes.io/job-name": "train"}, node="n1")
+    assert seen(snapshot(rayjob(), submitter, nodes=NODES)).pods_left == 1, (
+        "it must be gone before a resumption"
+    )
+    assert seen(snapshot(rayjob(submissionMode="HTTPMode"), submitter, nodes=NODES)).pods_left == 0, (
+        "in HTTPMode a Job of that name is somebody else's"
+    )
+
+
+def test_a_submitter_that_fails_is_no_loss_of_the_gang() -> None:
+    submitter = pod(
+        "train-x",
+        {"batch.kubernetes.io/job-name": "train"},
+        node="n1",
+        pool=None,
+        phase="Failed",
+        ended_at=NOW,
+    )
+    assert seen(snapshot(rayjob(), ray_head(), submitter, nodes=NODES)).losses == (), (
+        "its Job submits again, and when it gives up the attempt has failed and is counted"
+    )
+
+
+def test_another_job_of_the_same_name_has_not_failed_yet() -> None:
+    _, memory = failing(JobMemory(), 0)
+    _, memory = failing(memory, 2)
+    now, _ = failing(memory, 0)
+    assert (now.losses, now.notices) == ((), ()), "the counter has gone back: it is not the job that failed"
+
+
+def test_a_job_that_is_being_deleted_follows_nothing() -> None:
+    going = rayjob(metadata={"deletionTimestamp": stamp(NOW), "labels": {"holdfast.dev/fallback": "true"}})
+    assert seen(snapshot(going)).follows is False, "whoever deletes it does not want it moved"
+
+
+def test_a_job_is_made_anew_only_where_it_asks_for_it() -> None:
+    assert seen(snapshot(rayjob(status="Failed"))).can_be_recreated is False, (
+        "making jobs is not the ladder's habit"
+    )
+    assert seen(snapshot(rayjob(status="Failed", annotations=RECREATE))).can_be_recreated is True, "it asks"
+    done = {**RECREATE, "fallback.holdfast.dev/successor": "train-0c9d27a2"}
+    assert seen(snapshot(rayjob(status="Failed", annotations=done))).can_be_recreated is False, "once"
+    owned: Json = {"ownerReferences": [{"kind": "RayCronJob", "controller": True}], "annotations": RECREATE}
+    assert seen(snapshot(rayjob(status="Failed", metadata=owned))).can_be_recreated is False, (
+        "its owner decides"
+    )
+
+
+def test_a_successor_is_the_same_job_under_a_name_of_its_own() -> None:
+    job = rayjob(
+        status="Failed",
+        suspend=True,
+        annotations={**RECREATE, "team": "a", "fallback.holdfast.dev/state": "old"},
+    )
+    made = KIND.succession(job, Recreate(state=STATE, pool="cpu"), "new")
+    assert made is not None, "a RayJob can be made anew"
+    metadata, spec = obj(made.manifest["metadata"]), obj(made.manifest["spec"])
+    assert metadata["name"] == "train-0c9d27a2", "told from the failed one, which stays, by that one's uid"
+    assert metadata["annotations"] == {
+        **RECREATE,
+        "team": "a",
+        "fallback.holdfast.dev/state": "new",
+        "fallback.holdfast.dev/successor-of": "train",
+    }, "it goes on where the failed one was on its ladder"
+    assert "uid" not in metadata, "it is a new object"
+    assert "status" not in made.manifest, "that has run nowhere yet"
+    assert (spec["suspend"], spec["entrypoint"]) == (False, "python -m train"), "and runs the same program"
+    assert obj(groups(made.manifest)[0])["nodeSelector"] == {"holdfast.dev/pool": "cpu"}, (
+        "on the tier decided"
+    )
+    assert obj(spec["rayClusterSpec"])["headGroupSpec"], "with the same head"
+    assert obj(made.patch["metadata"])["annotations"] == {
+        "fallback.holdfast.dev/successor": "train-0c9d27a2",
+        "fallback.holdfast.dev/state": None,
+    }, "the failed one is nobody's from then on"
+
+
+def test_a_line_of_successors_keeps_the_first_ones_name() -> None:
+    job = rayjob(
+        status="Failed",
+        annotations={**RECREATE, "fallback.holdfast.dev/successor-of": "a" * 47},
+        metadata={"name": "b", "uid": "12345678-x"},
+    )
+    annotated: Json = {
+        **job,
+        "metadata": {**obj(job["metadata"]), "annotations": {"fallback.holdfast.dev/successor-of": "a" * 47}},
+    }
+    made = KIND.succession(annotated, Recreate(state=STATE, pool="cpu"), "")
+    assert made is not None, "it has a successor too"
+    assert obj(made.manifest["metadata"])["name"] == f"{'a' * 38}-12345678", (
+        "no longer than KubeRay lets a name be"
+    )
+
+
+def test_a_group_of_several_hosts_is_held_as_so_many_pods() -> None:
+    now = seen(snapshot(rayjob(worker_group(selector=ON_A, replicas=2, numOfHosts=2))))
+    assert [shape.count for shape in now.shapes] == [4], "each host is a pod"
+    assert seen(snapshot(rayjob(worker_group(selector=ON_A, replicas=0)))).shapes == (), (
+        "none is nothing to hold"
+    )
+
+
+def test_a_conditions_reason_is_not_needed() -> None:
+    head = ray_head(conditions=[condition("Ready", status="Unknown")])
+    assert seen(snapshot(rayjob(), head, nodes=NODES)).head_silent_since == NOW, "only True is ready"

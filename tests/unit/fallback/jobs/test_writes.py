@@ -1,0 +1,58 @@
+"""The patches that are the same for every kind of job."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.fallback.jobs import writes
+from tests.support.fallback_objects import NOW, UID, jobset, worker
+
+if TYPE_CHECKING:
+    from holdfast.scheduling.json import Json
+
+
+def test_a_record_changes_nothing_but_the_state() -> None:
+    assert writes.record(jobset(), "the state") == {
+        "metadata": {
+            "resourceVersion": "41",
+            "uid": UID,
+            "annotations": {"fallback.holdfast.dev/state": "the state"},
+        }
+    }, "under the version that was looked at"
+
+
+def test_a_request_to_checkpoint_is_not_fenced_by_a_version() -> None:
+    assert writes.checkpoint_request(worker("a"), NOW) == {
+        "metadata": {
+            "uid": "uid-of-a",
+            "annotations": {"fallback.holdfast.dev/checkpoint-asked": "2026-11-21T12:00:00Z"},
+        }
+    }, "a kubelet writes to its pods all the time, and the request holds whatever it wrote"
+
+
+def test_a_job_that_has_not_been_asked_has_no_request() -> None:
+    assert writes.asked_at(jobset()) is None, "no annotation"
+    assert writes.listens(jobset()) is False, "and it does not say that it listens"
+    assert writes.answered_at([worker("a")]) is None, "nor has it answered"
+
+
+def test_a_pod_whose_machine_is_gone_is_ended_in_its_kubelets_place() -> None:
+    ready: Json = {"type": "Ready", "status": "True"}
+    before: Json = {"type": "DisruptionTarget", "status": "False"}
+    patch = writes.end_of_lost_pod(worker("a", node="n1", conditions=[ready, before]), NOW)
+    assert patch == {
+        "metadata": {"uid": "uid-of-a"},
+        "status": {
+            "phase": "Failed",
+            "conditions": [
+                ready,
+                {
+                    "type": "DisruptionTarget",
+                    "status": "True",
+                    "reason": "DeletionByPodGC",
+                    "message": "Its machine is gone for good.",
+                    "lastTransitionTime": "2026-11-21T12:00:00Z",
+                },
+            ],
+        },
+    }, "a Job with a pod failure policy lets go of it then, and takes it for disrupted"

@@ -1,0 +1,160 @@
+"""FallbackPolicy objects as the controller reads them: whole, in part, and wrong."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+
+from holdfast.components.fallback_policy.ladder import ladder_spec
+from holdfast.fallback.policy.parser import parse_policy
+from holdfast.fallback.policy.policy import Machine, NoPolicy, Policy, PolicyTier
+from holdfast.scheduling.labels import CapacityType
+from holdfast.scheduling.ladder import Failures, Ladder, Tier
+from holdfast.scheduling.pool_facts import MachineSize, PoolFacts
+from holdfast.scheduling.taints import SPOT
+from tests.support.any_json import any_json
+
+if TYPE_CHECKING:
+    from holdfast.scheduling.json import Json, JsonValue
+
+MINUTE = timedelta(minutes=1)
+TIERS: JsonValue = [{"pool": "a-spot", "maxFailures": 5, "procurementTimeout": "15m"}, {"pool": "a"}]
+
+
+MISTAKES: list[tuple[Json, str, str]] = [
+    ({"tiers": []}, "spec.tiers: got no tier", "Add the pool"),
+    ({"tiers": None}, "spec.tiers: got no tier", "Add the pool"),
+    ({"tiers": [{}]}, "spec.tiers[0].pool: got no pool", "Name the pool"),
+    (
+        {"tiers": [{"pool": "a"}, {"pool": "a"}]},
+        'spec.tiers[1].pool: got "a" a second time',
+        "raise maxFailures",
+    ),
+    ({"tiers": [{"pool": "a", "maxFailures": -2}]}, "spec.tiers[0].maxFailures: got -2", "from -1"),
+    ({"tiers": [{"pool": "a", "maxFailures": True}]}, "maxFailures: got True", "a whole number"),
+    ({"tiers": [{"pool": "a", "procurementTimeout": "15"}]}, 'procurementTimeout: got "15"', "Write 15m"),
+    (
+        {"tiers": [{"pool": "a", "procurementTimeout": 15}]},
+        "procurementTimeout: got 15",
+        "a time with its units",
+    ),
+    ({"failures": "all"}, 'spec.failures: got "all"', "any or evictions"),
+    ({"outageWindow": "0s"}, 'spec.outageWindow: got "0s"', "at least 1s"),
+    ({"applicationFailures": "5"}, 'spec.applicationFailures: got "5"', "a whole number"),
+    (
+        {"tiers": [{"pool": "a", "facts": {"capacity": "cheap"}}]},
+        'facts.capacity: got "cheap"',
+        "spot or on-demand",
+    ),
+    (
+        {"tiers": [{"pool": "a", "facts": {"machine": {"cpu": "lots", "memory": "1Gi"}}}]},
+        'spec.tiers[0].facts.machine.cpu: got "lots"',
+        "a quantity",
+    ),
+]
+
+
+def document(**spec: JsonValue) -> Json:
+    return {"metadata": {"name": "ladder"}, "spec": {"tiers": TIERS, **spec}}
+
+
+def read(**spec: JsonValue) -> Policy:
+    policy = parse_policy(document(**spec))
+    assert isinstance(policy, Policy), f"this is a ladder: {policy}"
+    return policy
+
+
+def problem(**spec: JsonValue) -> str:
+    policy = parse_policy(document(**spec))
+    assert isinstance(policy, NoPolicy), f"this is no ladder: {policy}"
+    assert len(policy.problems) == 1, f"one mistake is one problem: {policy.problems}"
+    return policy.problems[0]
+
+
+def test_a_plain_ladder_is_read() -> None:
+    first = PolicyTier(pool="a-spot", max_failures=5, procurement_timeout=15 * MINUTE)
+    assert read().tiers == (first, PolicyTier(pool="a")), "what is not said is not limited"
+
+
+def test_what_is_left_out_is_the_controllers_to_choose() -> None:
+    assert read() == Policy(tiers=read().tiers), "a ladder alone is enough"
+    assert read().return_after is None, "there is no way back up unless it is asked for"
+
+
+def test_all_that_can_be_said_is_read() -> None:
+    policy = read(
+        failures="evictions",
+        outageWindow="5m",
+        giveUpAfter="24h",
+        applicationFailures=2,
+        returnAfter="4h",
+        holdTimeout="10m",
+        startTimeout="30m",
+        deadline="48h",
+    )
+    assert policy == Policy(
+        tiers=read().tiers,
+        failures=Failures.EVICTIONS,
+        outage_window=5 * MINUTE,
+        give_up_after=timedelta(hours=24),
+        application_failures=2,
+        return_after=timedelta(hours=4),
+        hold_timeout=10 * MINUTE,
+        start_timeout=30 * MINUTE,
+        deadline=timedelta(hours=48),
+    ), "each field has its namesake"
+
+
+def test_what_a_stack_writes_is_read_as_it_was_meant() -> None:
+    ladder = Ladder(
+        tiers=(Tier(pool="a-spot", max_failures=-1, procurement_timeout=MINUTE), Tier(pool="a")),
+        failures=Failures.ANY,
+        application_failures=3,
+        return_after=60 * MINUTE,
+    )
+    facts = PoolFacts(
+        capacity=CapacityType.SPOT,
+        labels={"holdfast.dev/pool": "a-spot"},
+        taints=(SPOT,),
+        machine=MachineSize(vcpus=96, memory_mib=1152, gpus=8),
+        largest=MachineSize(vcpus=96, memory_mib=1152, gpus=8),
+        max_nodes=4,
+    )
+    policy = parse_policy({"spec": ladder_spec(ladder, {"a-spot": facts})})
+    assert isinstance(policy, Policy), f"the stack's own object is a ladder: {policy}"
+    first = policy.tiers[0]
+    assert (first.max_failures, first.procurement_timeout) == (-1, MINUTE), "as configured"
+    assert first.facts.machine == Machine(cpu=96_000, memory=1152 * 2**20, gpus=8), "in millicores and bytes"
+    assert (first.facts.taints, first.facts.max_nodes) == ((SPOT,), 4), "with what keeps pods away"
+    assert (policy.application_failures, policy.return_after) == (3, 60 * MINUTE), "and how it is walked"
+
+
+def test_a_namespace_without_a_policy_has_no_problem() -> None:
+    assert parse_policy(None) == NoPolicy(), "it is just not there"
+
+
+def test_fields_of_a_newer_definition_are_left_out_of_account() -> None:
+    assert read(cluster={"name": "elsewhere"}) == read(), "a controller may be rolled back"
+
+
+@pytest.mark.parametrize(("spec", "field", "mend"), MISTAKES)
+def test_a_mistake_is_named_with_its_mend(spec: Json, field: str, mend: str) -> None:
+    said = problem(**dict(spec))
+    assert field in said, f"where it is: {said}"
+    assert mend in said, f"and what to do: {said}"
+
+
+def test_every_mistake_is_named_at_once() -> None:
+    policy = parse_policy(document(failures="all", returnAfter="soon"))
+    assert isinstance(policy, NoPolicy), "half a ladder is not walked"
+    assert len(policy.problems) == 2, f"{policy.problems}"
+
+
+@given(any_json("spec", "tiers", "pool", "maxFailures", "facts", "machine", "taints", "labels"))
+def test_any_document_has_an_answer(value: JsonValue) -> None:
+    for found in ({"spec": value}, {"spec": {"tiers": value}}, {"spec": {"tiers": [value]}}):
+        policy = parse_policy(found)
+        assert isinstance(policy, Policy) or policy.problems, "a ladder, or what is wrong with it"

@@ -1,0 +1,239 @@
+"""Objects wake the jobs they mean something to, pods are remembered as they go, and pools are told by what is there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.fallback.api.kinds import JOB, RAYCLUSTER
+from holdfast.fallback.jobs.losses import losses_in
+from holdfast.fallback.jobs.memory import JobMemory
+from holdfast.fallback.jobs.snapshot import JobKey
+from holdfast.fallback.policy.policy import Policy, PolicyTier
+from holdfast.fallback.reconciler.caches import OF_JOB, POD_LABELS, Caches, pod_selectors
+from holdfast.fallback.reconciler.memories import Memories
+from holdfast.fallback.reconciler.pools import pools_seen
+from holdfast.fallback.reconciler.used_nodes import UsedNodes
+from holdfast.fallback.reconciler.wakes import wake_on_changes
+from holdfast.fallback.state_machine.observation import Cause, PoolSeen
+from holdfast.scheduling.labels import HELD_FOR, POOL, TRAINING
+from tests.support.fallback_objects import (
+    NAMESPACE,
+    NOW,
+    UID,
+    child_job,
+    disrupted,
+    jobset,
+    node,
+    ray_worker,
+    rayjob,
+    worker,
+)
+from tests.support.json_objects import obj
+
+if TYPE_CHECKING:
+    from holdfast.scheduling.json import Json
+
+TRAIN = JobKey("JobSet", NAMESPACE, "train")
+RAY = JobKey("RayJob", NAMESPACE, "train")
+OF_JOBSET, OF_RAY, OF_SUBMITTER = POD_LABELS
+
+
+def training(*, jobs: bool = True) -> Caches:
+    """Caches of a cluster with one training namespace, with a JobSet and a RayJob in it."""
+    caches = Caches()
+    caches.namespaces.put({"metadata": {"name": NAMESPACE, "labels": {TRAINING: "true"}}})
+    if jobs:
+        caches.jobs["JobSet"].put(jobset())
+        caches.jobs["RayJob"].put({**rayjob(), "metadata": {**obj(rayjob()["metadata"]), "uid": "ray"}})
+    return caches
+
+
+def elsewhere(thing: Json) -> Json:
+    """The same in a namespace that is none of ours."""
+    return {**thing, "metadata": {**obj(thing["metadata"]), "namespace": "default"}}
+
+
+def named(name: str, *, labels: Json | None = None, **fields: Json) -> Json:
+    """Something of the cluster's scope."""
+    return {"metadata": {"name": name, "labels": labels or {}}, **fields}
+
+
+def woken_by(caches: Caches) -> list[JobKey]:
+    """What is woken from now on."""
+    woken: list[JobKey] = []
+    wake_on_changes(caches, woken.append)
+    return woken
+
+
+def test_what_is_in_other_namespaces_is_not_kept() -> None:
+    caches = training(jobs=False)
+    caches.jobs["JobSet"].put(elsewhere(jobset()))
+    caches.pods[OF_JOBSET].put(elsewhere(worker("w")))
+    assert (len(caches.jobs["JobSet"]), len(caches.pods[OF_JOBSET])) == (0, 0), "nobody trains there"
+
+
+def test_each_object_wakes_its_job_and_no_other() -> None:
+    caches = training()
+    woken = woken_by(caches)
+    caches.pods[OF_JOBSET].put(worker("w", node="n"))
+    caches.children[JOB].put(child_job(jobset()))
+    caches.nodes.put(node("n"))
+    caches.nodes.put(node("empty"))
+    caches.claims.put(named("claim", status={"nodeName": "n"}))
+    owner: Json = {"uid": UID, "kind": "JobSet", "name": "train"}
+    workload: Json = {"name": "w", "namespace": NAMESPACE, "ownerReferences": [owner]}
+    caches.workloads.put({"metadata": workload})
+    caches.placeholders.put(named("hold", labels={HELD_FOR: UID}))
+    assert woken == [TRAIN] * 6, "its pod, child, node, NodeClaim, Workload and placeholder; no empty node"
+    woken.clear()
+    caches.pods[OF_RAY].put(ray_worker("r"))
+    assert woken == [RAY], "the RayJob of the same name is another job"
+
+
+def test_a_child_of_which_only_the_version_is_another_wakes_nobody() -> None:
+    caches = training()
+    cache = caches.children[JOB]
+    cache.put(child_at("1"))
+    woken = woken_by(caches)
+    cache.put(child_at("2", ready=2))
+    assert not woken, "how many of its pods are ready is read from the pods"
+    assert obj(cache.find(OF_JOB, "/".join(TRAIN))[0]["metadata"])["resourceVersion"] == "2", (
+        "its deletion is under the version that it has"
+    )
+    cache.put(child_at("3", succeeded=1))
+    assert woken == [TRAIN], "a pod that completed is expected no longer"
+
+
+def child_at(version: str, **status: int) -> Json:
+    """The JobSet's Job in one of its versions."""
+    child = child_job(jobset(), status=status)
+    return {**child, "metadata": {**obj(child["metadata"]), "resourceVersion": version}}
+
+
+def test_the_node_of_a_placeholder_wakes_the_job_that_it_is_held_for() -> None:
+    caches = training()
+    caches.placeholders.put(named("hold", labels={HELD_FOR: UID}, spec={"nodeName": "above"}))
+    woken = woken_by(caches)
+    caches.nodes.put(node("above"))
+    caches.claims.put(named("claim", status={"nodeName": "above"}))
+    assert woken == [TRAIN] * 2, (
+        "that its node is there, and later tainted, is what the way back up waits for"
+    )
+
+
+def test_a_ladder_or_a_pool_that_changes_wakes_every_job_it_concerns() -> None:
+    caches = training()
+    woken = woken_by(caches)
+    caches.policies.put({"metadata": {"name": "ladder", "namespace": NAMESPACE}, "spec": {"tiers": []}})
+    assert sorted(woken) == [TRAIN, RAY], "those of its namespace"
+    woken.clear()
+    caches.node_pools.put(named("spot-a"))
+    assert sorted(woken) == [TRAIN, RAY], "one may be on a ladder that waits for it"
+
+
+def test_what_is_reported_in_a_ladder_wakes_nobody() -> None:
+    caches = training()
+    spec: Json = {"tiers": [{"pool": "spot-a"}, {"pool": "reserved"}]}
+    ladder: Json = {"metadata": {"name": "ladder", "namespace": NAMESPACE}, "spec": spec}
+    caches.policies.put(ladder)
+    woken = woken_by(caches)
+    caches.policies.put({**ladder, "status": {"jobs": 7}})
+    assert not woken, (
+        "it is our own summary: with a thousand jobs, a thousand looks for each time it is written"
+    )
+    caches.policies.put({**ladder, "spec": {**spec, "returnAfter": "1h"}})
+    assert sorted(woken) == [TRAIN, RAY], "another ladder may move any of them"
+
+
+def test_a_pod_that_went_between_two_looks_is_remembered() -> None:
+    caches = training()
+    memories = Memories(caches, now=lambda: NOW)
+    caches.pods[OF_JOBSET].put(worker("w", node="n"))
+    evicted = worker("w", node="n", conditions=[disrupted(NOW)], deleted_at=NOW)
+    caches.pods[OF_JOBSET].remove(evicted)
+    (loss,) = losses_in(memories.of(TRAIN))
+    assert (loss.pod, loss.cause) == ("uid-of-w", Cause.EVICTION), (
+        "its last state told of it, and then it was gone"
+    )
+
+
+def test_what_nobody_will_ask_for_is_not_remembered() -> None:
+    caches = training(jobs=False)
+    memories = Memories(caches, now=lambda: NOW)
+    caches.pods[OF_JOBSET].put(worker("w", node="n"))
+    assert len(memories) == 1, "its job may be seen in a moment"
+    caches.pods[OF_JOBSET].remove(worker("w", node="n"))
+    assert len(memories) == 0, "it never was"
+    memories.keep(TRAIN, JobMemory())
+    assert len(memories) == 0, "nothing is no memory"
+
+
+@pytest.mark.parametrize(
+    ("pod", "key", "watched_by"),
+    [
+        (worker("w"), TRAIN, OF_JOBSET),
+        (ray_worker("r"), RAY, OF_RAY),
+    ],
+)
+def test_a_jobs_pods_are_found_by_what_is_watched_and_by_what_is_asked(
+    pod: Json, key: JobKey, watched_by: str
+) -> None:
+    labels = obj(obj(pod["metadata"])["labels"])
+    assert watched_by in labels, "the watch shows them"
+    asked = [selector.partition("=") for selector in pod_selectors(key)]
+    assert any(labels.get(name) == value if equals else name in labels for name, equals, value in asked), (
+        "and so does the question before a job is resumed"
+    )
+
+
+def test_children_of_both_kinds_are_found_by_their_job() -> None:
+    caches = training()
+    caches.children[JOB].put(child_job(jobset()))
+    owner: Json = {"kind": "RayJob", "name": "train", "uid": "ray", "controller": True}
+    cluster: Json = {"name": "train-bcdfg", "namespace": NAMESPACE, "ownerReferences": [owner]}
+    caches.children[RAYCLUSTER].put({"metadata": cluster})
+    assert [child["kind"] for child in caches.children_of(TRAIN)] == ["Job"], "the JobSet's"
+    assert [child["kind"] for child in caches.children_of(RAY)] == ["RayCluster"], "the RayJob's"
+
+
+LADDER = Policy(tiers=(PolicyTier(pool="spot"), PolicyTier(pool="missing")))
+
+
+def test_a_pool_is_missing_only_where_karpenter_would_have_one_for_it() -> None:
+    caches = training()
+    used = UsedNodes(caches)
+    assert pools_seen(LADDER, caches, used)["missing"] == PoolSeen(), (
+        "a cloud's own pools leave no trace when empty"
+    )
+    caches.node_pools.put(named("else"))
+    assert pools_seen(LADDER, caches, used)["missing"] == PoolSeen(), "a NodePool that makes no pool of ours"
+    template: Json = {"metadata": {"labels": {POOL: "spot"}}}
+    caches.node_pools.put(named("np", spec={"template": template, "limits": {"nodes": "8"}}))
+    assert pools_seen(LADDER, caches, used)["missing"] == PoolSeen(is_there=False), (
+        "Karpenter makes no such node"
+    )
+    assert pools_seen(LADDER, caches, used)["spot"] == PoolSeen(max_nodes=8), "and at most eight of these"
+    caches.nodes.put(node("m", labels={POOL: "missing"}))
+    assert pools_seen(LADDER, caches, used)["missing"].is_there, "somebody else makes them"
+
+
+def test_nodes_in_use_have_training_pods_or_placeholders() -> None:
+    caches = training()
+    used = UsedNodes(caches)
+    pods = caches.pods[OF_JOBSET]
+    pods.put(worker("early", node="trains"))
+    for name in ("trains", "held", "empty"):
+        caches.nodes.put(node(name, labels={POOL: "spot"}))
+    pods.put(worker("w", node="trains"))
+    caches.placeholders.put(named("hold", labels={HELD_FOR: UID}, spec={"nodeName": "held"}))
+    assert pools_seen(LADDER, caches, used)["spot"].nodes_in_use == 2, "an empty node is there to be used"
+    pods.remove(worker("w", node="trains"))
+    assert used.count("spot") == 2, "one pod is left on it, which was there before its node was seen"
+    pods.remove(worker("early", node="trains"))
+    assert used.count("spot") == 1, "now none is"
+    caches.nodes.put(node("held", labels={POOL: "other"}))
+    assert (used.count("spot"), used.count("other")) == (0, 1), "a node is where its label says"
+    caches.nodes.retain(set())
+    assert (used.count("spot"), used.count("other")) == (0, 0), "and none is left"

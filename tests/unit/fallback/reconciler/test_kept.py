@@ -1,0 +1,156 @@
+"""What is kept of an object is all that anybody reads of it, and little of what there is."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.fallback.api.kinds import JOB, RAYCLUSTER
+from holdfast.fallback.jobs.kinds import KINDS
+from holdfast.fallback.jobs.memory import JobMemory
+from holdfast.fallback.reconciler.kept import (
+    POD_FIELDS,
+    kept_child,
+    kept_claim,
+    kept_job,
+    kept_node,
+    kept_pod,
+    reduced,
+)
+from tests.support.any_json import any_json
+from tests.support.fallback_objects import (
+    NOW,
+    child_job,
+    condition,
+    disrupted,
+    jobset,
+    node,
+    ray_head,
+    ray_worker,
+    rayjob,
+    snapshot,
+    worker,
+)
+from tests.support.json_objects import obj, objects
+
+if TYPE_CHECKING:
+    from holdfast.fallback.jobs.snapshot import Snapshot
+    from holdfast.scheduling.json import Json, JsonValue
+
+LONG = "x" * 3000
+FAILED = worker("failed", node="n1", phase="Failed", ended_at=NOW, exit_code=1)
+EVICTED = worker("evicted", node="n2", conditions=[disrupted(NOW)], deleted_at=NOW)
+SNAPSHOTS = {
+    "a JobSet with every kind of pod": snapshot(
+        jobset(),
+        worker("runs", node="n1"),
+        worker("waits"),
+        FAILED,
+        EVICTED,
+        worker("other", job="evaluator", node="n3"),
+        children=[child_job(jobset())],
+        nodes=[node("n1"), node("n2", taints=["karpenter.sh/disrupted"]), node("n3", ready="Unknown")],
+        claims={},
+    ),
+    "a suspended JobSet with an outdated child": snapshot(
+        jobset(suspend=True), children=[child_job(jobset(), suspend=True, selector={"a": "b"})]
+    ),
+    "a RayJob whose head is lost": snapshot(
+        rayjob(), ray_head(ready=False), ray_worker("w", node="n1"), nodes=[node("n1"), node("head-node")]
+    ),
+}
+
+
+def noisy(pod: Json) -> Json:
+    """A pod as a kubelet leaves it, with much that nobody reads."""
+    status = obj(pod["status"])
+    return {
+        **pod,
+        "apiVersion": "v1",
+        "metadata": {**obj(pod["metadata"]), "managedFields": [LONG], "generateName": "x", "finalizers": []},
+        "spec": {**obj(pod["spec"]), "containers": [{"name": "c", "env": [{"value": LONG}]}], "volumes": []},
+        "status": {
+            **status,
+            "podIP": "10.0.0.1",
+            "qosClass": "Burstable",
+            "conditions": [*objects(status["conditions"]), condition("Initialized")],
+        },
+    }
+
+
+def seen_whole(seen: Snapshot) -> Snapshot:
+    """The snapshot with everything in it that the API server tells."""
+    return replace(seen, pods=tuple(noisy(pod) for pod in seen.pods))
+
+
+def seen_reduced(seen: Snapshot) -> Snapshot:
+    """The snapshot as the controller has it."""
+    kinds = {"Job": JOB, "RayCluster": RAYCLUSTER}
+    children = (kept_child(kinds[str(child["kind"])])(child) for child in seen.children)
+    return replace(
+        seen,
+        job=kept_job(seen.job).read(),
+        pods=tuple(kept_pod(pod) for pod in seen_whole(seen).pods),
+        children=tuple(child for child in children if child is not None),
+        nodes={name: kept_node(each) for name, each in seen.nodes.items()},
+        claims=None
+        if seen.claims is None
+        else {name: kept_claim(each) for name, each in seen.claims.items()},
+    )
+
+
+@pytest.mark.parametrize("seen", SNAPSHOTS.values(), ids=SNAPSHOTS)
+def test_a_job_looks_the_same_by_what_is_kept(seen: Snapshot) -> None:
+    kind = KINDS[str(seen.job["kind"])]
+    whole, reduced_to = seen_whole(seen), seen_reduced(seen)
+    assert kind.observe(reduced_to, JobMemory()) == kind.observe(whole, JobMemory()), (
+        "an adapter that reads another field must have it kept"
+    )
+    left = [obj(child["metadata"])["name"] for child in kind.outdated_children(reduced_to)]
+    assert left == [obj(child["metadata"])["name"] for child in kind.outdated_children(whole)], (
+        "what is to be deleted too"
+    )
+
+
+def test_most_of_a_pod_is_dropped() -> None:
+    pod = noisy(worker("w", node="n1"))
+    assert len(json.dumps(kept_pod(pod))) < len(json.dumps(pod)) / 5, "a cluster has many"
+
+
+def test_a_heartbeat_changes_nothing_that_is_kept() -> None:
+    quiet = node("n")
+    pressure = {**condition("MemoryPressure"), "lastHeartbeatTime": "now"}
+    conditions = [*objects(obj(quiet["status"])["conditions"]), pressure]
+    beating: Json = {**quiet, "status": {"conditions": conditions, "images": [LONG]}}
+    assert kept_node(beating) == kept_node(quiet), "or every node's heartbeat would wake its jobs"
+
+
+def test_a_job_is_kept_whole_for_patches_but_for_who_wrote_it() -> None:
+    job = jobset(annotations={"kubectl.kubernetes.io/last-applied-configuration": LONG, "mine": "1"})
+    kept = kept_job({**job, "metadata": {**obj(job["metadata"]), "managedFields": [LONG]}})
+    assert kept.read()["spec"] == job["spec"], "a patch of a list replaces all of it"
+    assert LONG.encode() not in kept.content, "twice the object, for nobody"
+    assert obj(obj(kept.read()["metadata"])["annotations"]) == {"mine": "1"}, "the others are kept"
+
+
+def test_a_child_of_somebody_elses_is_not_kept() -> None:
+    child = child_job(jobset())
+    stranger: Json = {**child, "metadata": {**obj(child["metadata"]), "ownerReferences": []}}
+    assert kept_child(JOB)(stranger) is None, "a CronJob's"
+    assert obj(kept_child(JOB)(child))["kind"] == "Job", "lists leave it out"
+
+
+@given(any_json("metadata", "spec", "status", "conditions", "type", "labels"))
+def test_anything_can_be_reduced(value: JsonValue) -> None:
+    once = reduced(value, POD_FIELDS)
+    assert reduced(once, POD_FIELDS) == once, "and what is reduced stays as it is"
+
+
+@given(st.dictionaries(st.sampled_from(["metadata", "spec", "status", "other"]), st.text()))
+def test_nothing_is_made_up(found: dict[str, str]) -> None:
+    assert set(kept_pod(found)) <= set(found), "what is absent stays absent"

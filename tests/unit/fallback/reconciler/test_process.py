@@ -1,0 +1,109 @@
+"""What surrounds the loop: settings, log lines, and what is served."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from typing import TYPE_CHECKING
+
+import aiohttp
+import pytest
+
+from holdfast.fallback.reconciler.json_log import JsonFormatter
+from holdfast.fallback.reconciler.metrics import Metrics
+from holdfast.fallback.reconciler.serving import serving
+from holdfast.fallback.reconciler.settings import parse_settings
+from holdfast.scheduling.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_pod_needs_no_setting(tmp_path: Path) -> None:
+    (tmp_path / "namespace").write_text("elsewhere\n")
+    settings = parse_settings([], {}, account=tmp_path)
+    assert settings.kubeconfig is None, "it has a service account"
+    assert settings.namespace == "elsewhere", "its lease is where it is"
+    assert settings.port == 8080, "where probes look"
+
+
+def test_two_starts_are_two_candidates() -> None:
+    assert parse_settings([], {}).identity != parse_settings([], {}).identity, (
+        "a process must never take an older one's lease for its own"
+    )
+
+
+def test_a_kubeconfig_comes_from_the_command_line_before_the_environment(tmp_path: Path) -> None:
+    variables = {"KUBECONFIG": str(tmp_path / "a")}
+    assert parse_settings([], variables).kubeconfig == tmp_path / "a", "as every client does"
+    given = parse_settings(["--kubeconfig", str(tmp_path / "b")], variables)
+    assert given.kubeconfig == tmp_path / "b", "what was said last counts"
+    with pytest.raises(ConfigError, match="readable kubeconfig"):
+        given.access()
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--port", "70000"], ["--port", "x"], ["--workers", "0"], ["--log-level", "loud"], ["x"]]
+)
+def test_what_cannot_be_is_refused_with_what_can(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        parse_settings(arguments, {})
+    assert arguments[-1] in capsys.readouterr().err, "the text names what was given"
+
+
+def test_a_log_line_is_one_object_with_what_was_named() -> None:
+    record = logging.makeLogRecord(
+        {"name": "fallback", "levelno": 30, "levelname": "WARNING", "msg": "said %s\n", "args": ("so",)}
+    )
+    record.job = "JobSet/vision/train"
+    line = JsonFormatter().format(record)
+    assert "\n" not in line, "one line"
+    found = json.loads(line)
+    assert (found["message"], found["level"], found["job"]) == (
+        "said so\n",
+        "warning",
+        "JobSet/vision/train",
+    ), "and what stands in it"
+
+
+def test_an_exception_is_told_in_its_line() -> None:
+    try:
+        raise KeyError("lost")
+    except KeyError as error:
+        record = logging.makeLogRecord({"msg": "x", "exc_info": (KeyError, error, error.__traceback__)})
+    assert "KeyError" in json.loads(JsonFormatter().format(record))["exception"], "with where it came from"
+
+
+def test_health_readiness_and_metrics_are_served() -> None:
+    async def run() -> None:
+        ready = [False]
+        metrics = Metrics(process=False)
+        metrics.leads.set(1)
+        async with (
+            serving("127.0.0.1", 0, is_ready=lambda: ready[0], metrics=metrics.text) as port,
+            aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session,
+        ):
+
+            async def get(path: str) -> tuple[int, str]:
+                async with session.get(path) as answer:
+                    return answer.status, await answer.text()
+
+            assert (await get("/healthz"))[0] == 200, "it is alive"
+            assert (await get("/readyz"))[0] == 503, "and has not seen the cluster"
+            ready[0] = True
+            assert (await get("/readyz"))[0] == 200, "now it has"
+            status, text = await get("/metrics")
+            assert (status, "holdfast_fallback_leads 1.0" in text) == (200, True), "in Prometheus' format"
+            assert (await get("/else"))[0] == 404, "and nothing else"
+
+    asyncio.run(run())
+
+
+def test_numbers_are_read_when_they_are_asked_for() -> None:
+    metrics, value = Metrics(process=False), [1.0]
+    metrics.show("holdfast_things", "Things.", ("kind",), lambda: [(("a",), value[0])])
+    value[0] = 5
+    assert b'holdfast_things{kind="a"} 5.0' in metrics.text(), "not when they were added"

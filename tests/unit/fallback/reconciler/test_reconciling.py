@@ -1,0 +1,198 @@
+"""What stands in the way of one job is said, tried again, and no other job's affair."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from holdfast.fallback.api.errors import ApiError, Deposed, Unreachable
+from holdfast.fallback.api.event_log import Occurrence
+from holdfast.fallback.jobs.kinds import KINDS
+from holdfast.fallback.jobs.memory import JobMemory
+from holdfast.fallback.jobs.snapshot import JobKey
+from holdfast.fallback.policy.policy import Policy, PolicyTier
+from holdfast.fallback.reconciler.acting import JobChanged, StillThere
+from holdfast.fallback.reconciler.metrics import Metrics
+from holdfast.fallback.reconciler.observing import Look
+from holdfast.fallback.reconciler.reconciling import Reconciler
+from holdfast.fallback.reconciler.reporting import Reporter
+from holdfast.fallback.reconciler.roster import Roster
+from holdfast.fallback.reconciler.work_queue import WorkQueue
+from holdfast.fallback.state_machine.actions import Action, Record
+from tests.support.fallback_objects import NAMESPACE, jobset, node, snapshot, worker
+from tests.support.virtual_time import run_virtually
+
+if TYPE_CHECKING:
+    import pytest
+
+
+TRAIN = JobKey("JobSet", NAMESPACE, "train")
+BROKEN = JobKey("JobSet", NAMESPACE, "broken")
+POLICY = Policy(tiers=(PolicyTier(pool="spot-a", max_failures=1), PolicyTier(pool="on-demand")))
+
+
+@dataclass
+class Scene:
+    """A reconciler whose API server does as a test says: it raises what is in `errors`, one for each try."""
+
+    leads: bool = True
+    errors: list[Exception] = field(default_factory=list[Exception])
+    acted: list[tuple[Action, ...]] = field(default_factory=list[tuple[Action, ...]])
+    said: list[Occurrence] = field(default_factory=list[Occurrence])
+    settled: int = 0
+    gone: bool = False
+    version: int = 41
+
+    def __post_init__(self) -> None:
+        self.queue = WorkQueue[JobKey]()
+        self.metrics = Metrics(process=False)
+        self.roster = Roster(lambda _: None)
+        # It stands in for whoever looks, acts and writes Events, of which what is here alone is asked.
+        self.reconciler = Reconciler(
+            self.queue,
+            self,  # type: ignore[arg-type]
+            self,  # type: ignore[arg-type]
+            Reporter(self, self.metrics),  # type: ignore[arg-type]
+            self.roster,
+            self.metrics,
+            leads=lambda: self.leads,
+        )
+
+    def look(self, key: JobKey) -> Look | None:
+        """Show a job that runs, and has never been looked at."""
+        if key == BROKEN:
+            raise KeyError("a bug")
+        if self.gone:
+            return None
+        job = jobset()
+        seen = snapshot(job, worker("w0", node="n"), worker("w1", node="n"), nodes=[node("n")])
+        observed, _ = KINDS["JobSet"].observe(seen, JobMemory())
+        return Look(key=key, kind=KINDS["JobSet"], snapshot=seen, state=None, seen=observed, policy=POLICY)
+
+    def settle(self, _: Look) -> None:
+        self.settled += 1
+
+    def forget(self, _: JobKey) -> None: ...
+
+    async def act(self, _: Look, actions: tuple[Action, ...]) -> None:
+        if self.errors:
+            raise self.errors.pop(0)
+        self.acted.append(actions)
+
+    def say(self, said: Occurrence) -> None:
+        self.said.append(said)
+
+    async def work(self, seconds: float, *keys: JobKey) -> None:
+        """Work on what is queued for some time."""
+        for key in keys or (TRAIN,):
+            self.queue.add(key)
+        task = asyncio.create_task(self.reconciler.work())
+        await asyncio.sleep(seconds)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+    def counted(self, line: str) -> bool:
+        """Whether the metrics have a line."""
+        return line in self.metrics.text().decode().splitlines()
+
+
+def test_a_job_is_looked_at_acted_for_and_spoken_of() -> None:
+    async def run() -> None:
+        scene = Scene()
+        await scene.work(1)
+        assert [type(action) for (action,) in scene.acted] == [Record], "its state is written"
+        assert [said.reason for said in scene.said] == ["Placed"], "and what was found is said"
+        assert scene.settled == 1, "its clock is settled"
+        assert len(scene.roster.in_namespace(NAMESPACE)) == 1, "it is counted"
+
+    run_virtually(run())
+
+
+def test_whoever_stands_by_looks_and_writes_nothing() -> None:
+    async def run() -> None:
+        scene = Scene(leads=False)
+        await scene.work(1)
+        assert (scene.acted, scene.said) == ([], []), "not a word"
+
+    run_virtually(run())
+
+
+def test_nothing_is_said_of_what_was_not_done() -> None:
+    async def run() -> None:
+        for error in (
+            ApiError(429, "TooManyRequests", "slow down", retry_after_seconds=3),
+            Unreachable("server", "gone"),
+            StillThere("2 pods are left"),
+            ApiError(404, "NotFound", "gone"),
+            ApiError(409, "Conflict", "a node or a child Job was modified, and the job itself may never be"),
+        ):
+            scene = Scene(errors=[error])
+            await scene.work(0.01)
+            assert scene.said == [], f"{error}: it may not have come about"
+            assert scene.settled == 0, "nor was any jump of the clock recorded"
+            await scene.work(10)
+            assert len(scene.acted) >= 1, f"{error}: it is tried again"
+            assert [said.reason for said in scene.said][:1] == ["Placed"], "then it is said"
+
+    run_virtually(run())
+
+
+def test_a_job_is_not_written_to_again_before_the_watch_has_shown_what_changed() -> None:
+    async def run() -> None:
+        scene = Scene(errors=[JobChanged(409, "Conflict", "modified")])
+        await scene.work(120)
+        assert scene.acted == [], "the version that was refused is refused for ever"
+        assert scene.counted('holdfast_fallback_refused_writes_total{why="409"} 1.0'), "it was asked once"
+
+    run_virtually(run())
+
+
+def test_a_refusal_for_good_is_said_with_the_servers_words() -> None:
+    async def run() -> None:
+        scene = Scene(errors=[ApiError(422, "Invalid", "spec.suspend: forbidden by a webhook")] * 3)
+        await scene.work(0.05)
+        (said,) = scene.said
+        assert (said.reason, said.is_warning) == ("Refused", True), "somebody has to mend it"
+        assert "forbidden by a webhook" in said.message, "and finds out what"
+        await scene.work(60)
+        assert len(scene.acted) >= 1, "and once it is mended it goes on by itself"
+
+    run_virtually(run())
+
+
+def test_a_deposed_leader_stops_in_the_middle() -> None:
+    async def run() -> None:
+        scene = Scene(errors=[Deposed()])
+        await scene.work(600)
+        assert scene.said == [], "it says nothing"
+        assert scene.acted == [], "and does not try again: whoever leads does"
+
+    run_virtually(run())
+
+
+def test_one_job_that_breaks_us_does_not_break_the_others(caplog: pytest.LogCaptureFixture) -> None:
+    async def run() -> None:
+        scene = Scene()
+        with caplog.at_level(logging.ERROR):
+            await scene.work(5, BROKEN, TRAIN)
+        assert len(scene.acted) == 1, "the other job is served"
+        assert any(getattr(each, "job", None) == "JobSet/vision/broken" for each in caplog.records), (
+            "and the broken one is named"
+        )
+
+    run_virtually(run())
+
+
+def test_a_job_that_is_gone_is_forgotten() -> None:
+    async def run() -> None:
+        scene = Scene()
+        await scene.work(1)
+        scene.gone = True
+        await scene.work(1)
+        assert scene.roster.in_namespace(NAMESPACE) == [], "nobody counts it any more"
+
+    run_virtually(run())

@@ -1,0 +1,249 @@
+"""The whole controller against an API server in memory: killed, cut off and refused at random, it moves jobs as one."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.fallback.api.election import Fence
+from holdfast.fallback.api.errors import ApiError, Unreachable
+from holdfast.fallback.api.kinds import EVENT, FALLBACK_POLICY, JOBSET, NAMESPACE, NODE
+from holdfast.fallback.reconciler.assembly import Controller
+from holdfast.fallback.reconciler.metrics import Metrics
+from holdfast.fallback.reconciler.settings import parse_settings
+from holdfast.fallback.state_machine.annotation import read_state
+from holdfast.fallback.state_machine.state import JobState, Phase
+from holdfast.scheduling.labels import POOL, STATE, TRAINING
+from tests.support.fake_api import FakeApi
+from tests.support.json_objects import obj
+from tests.support.loop_cluster import jobset, policy
+from tests.support.playing_jobset import NAMESPACE as WITHIN
+from tests.support.playing_jobset import PlayingJobSet, now, stamp
+from tests.support.virtual_time import run_virtually
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Mapping
+
+    from holdfast.scheduling.json import Json, JsonValue
+
+POOLS = ("spot-a", "spot-b", "on-demand")
+ABSENT = {"rayjobs", "rayclusters", "nodeclaims", "nodepools", "workloads"}
+
+
+class Way:
+    """The requests of one process: `fate` may lose one on its way there ("lose") or its answer ("lose answer")."""
+
+    def __init__(self, api: FakeApi) -> None:
+        self.api = api
+        self.is_dead = False
+        self.fate: Callable[[str, str], str] = lambda _method, _path: "pass"
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: JsonValue = None,
+        content_type: str = "application/json",
+        seconds: float = 30.0,
+    ) -> Json:
+        await asyncio.sleep(0.003)
+        fate = "lose" if self.is_dead else self.fate(method, path)
+        if fate == "lose":
+            raise Unreachable("fake", "lost")
+        if fate == "throttle":
+            raise ApiError(429, "TooManyRequests", "slow down", retry_after_seconds=1)
+        if fate == "fail":
+            raise ApiError(500, "InternalError", "etcd is gone")
+        answer = await self.api.request(
+            method, path, query=query, body=body, content_type=content_type, seconds=seconds
+        )
+        await asyncio.sleep(0.003)
+        if fate == "lose answer" or self.is_dead:
+            raise Unreachable("fake", "the answer was lost")
+        return answer
+
+    def lines(self, path: str, query: Mapping[str, str], *, silent_seconds: float) -> AsyncGenerator[bytes]:
+        return self.api.lines(path, query, silent_seconds=silent_seconds)
+
+
+class Process:
+    """A process of the controller."""
+
+    def __init__(self, api: FakeApi) -> None:
+        loop = asyncio.get_running_loop()
+        self.way = Way(api)
+        self.fence = Fence(loop.time)
+        settings = parse_settings(["--workers", "4"], {})
+        self.controller = Controller(
+            settings, self.way, Metrics(process=False), self.fence, now=now, going=loop.time
+        )
+        self.task = asyncio.create_task(self.controller.run())
+
+    async def kill(self) -> None:
+        """End it as kill -9 does: nothing it still has to say arrives."""
+        self.way.is_dead = True
+        await self.end()
+
+    async def end(self) -> None:
+        """End it as SIGTERM does."""
+        self.task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self.task
+
+
+class World:
+    """An API server in which JobSet plays, with a ladder and a node for each pool."""
+
+    def __init__(self, seed: int) -> None:
+        self.chance = random.Random(seed)
+        self.api = FakeApi(absent=set(ABSENT), page=50)
+        self.operator = PlayingJobSet(self.api, self.chance)
+
+    async def begin(self, *names: str) -> None:
+        """Put everything there, and start the operator."""
+        training: Json = {"metadata": {"name": WITHIN, "labels": {TRAINING: "true"}}}
+        await self.api.put(NAMESPACE, training)
+        await self.api.put(FALLBACK_POLICY, policy())
+        for pool in POOLS:
+            ready: Json = {"conditions": [{"type": "Ready", "status": "True"}]}
+            node: Json = {"metadata": {"name": f"node-{pool}", "labels": {POOL: pool}}, "status": ready}
+            await self.api.put(NODE, node)
+        for name in names:
+            job = jobset(name)
+            metadata: Json = {**obj(job["metadata"]), "creationTimestamp": stamp(now())}
+            await self.api.put(JOBSET, {**job, "metadata": metadata, "status": {}})
+        self._playing = asyncio.create_task(self.operator.run())
+
+    async def end(self) -> None:
+        """Stop the operator."""
+        assert not self._playing.done(), "it played on to the end"
+        self._playing.cancel()
+
+    def state(self, name: str) -> JobState | None:
+        """What is kept of a job."""
+        job = self.api.get(JOBSET, WITHIN, name)
+        text = (job or {}).get("metadata", {}).get("annotations", {}).get(STATE)
+        state = read_state(text)
+        return state if isinstance(state, JobState) else None
+
+    def runs_on(self, name: str, pool: str) -> bool:
+        """Whether a job is known to run on a pool, and does."""
+        state = self.state(name)
+        pods = self.operator.pods(name)
+        placed = [pod for pod in pods if pod["spec"].get("nodeName") == f"node-{pool}"]
+        return (
+            state is not None
+            and (state.phase, state.pool) == (Phase.RUNNING, pool)
+            and len(pods) == len(placed) == 2
+        )
+
+    async def until(self, condition: Callable[[], bool], what: str, seconds: float = 300) -> None:
+        """Let time pass until something holds."""
+        deadline = asyncio.get_running_loop().time() + seconds
+        while not condition():
+            assert asyncio.get_running_loop().time() < deadline, f"it never came about: {what}"
+            await asyncio.sleep(0.05)
+
+    async def evict_one(self, name: str) -> None:
+        """Evict a pod of a job, if there is one to evict."""
+        pods = [pod for pod in self.operator.pods(name) if "deletionTimestamp" not in pod["metadata"]]
+        if pods:
+            await self.operator.evict(self.chance.choice(pods))
+
+
+def test_a_job_walks_down_its_ladder() -> None:
+    async def run() -> None:
+        world = World(1)
+        await world.begin("train")
+        process = Process(world.api)
+        for pool in ("spot-a", "spot-b"):
+            await world.until(lambda pool=pool: world.runs_on("train", pool), f"it runs on {pool}")
+            await world.evict_one("train")
+        await world.until(lambda: world.runs_on("train", "on-demand"), "it runs on-demand")
+        state = world.state("train")
+        assert state is not None, "it is kept"
+        assert state.moves == 2, "two tiers were entered"
+        await world.until(lambda: bool(world.api.of(FALLBACK_POLICY)[0].get("status")), "the policy tells")
+        reasons = {event["reason"] for event in world.api.of(EVENT)}
+        assert {"Placed", "Moved", "FailuresSpent"} <= reasons, "each step is an Event"
+        assert not world.operator.overlaps, "one gang at a time"
+        await process.end()
+        await world.end()
+
+    run_virtually(run())
+
+
+@pytest.mark.parametrize("write", range(6))
+@pytest.mark.parametrize("fate", ["lose", "lose answer"])
+def test_a_kill_at_any_write_of_a_move_leaves_one_move(write: int, fate: str) -> None:
+    async def run() -> None:
+        world = World(write)
+        await world.begin("train")
+        process = Process(world.api)
+        await world.until(lambda: world.runs_on("train", "spot-a"), "it runs")
+        writes = iter(range(1000))
+
+        def die(method: str, path: str) -> str:
+            if method == "GET" or "/leases/" in path or "/events" in path or next(writes) != write:
+                return "pass"
+            process.way.is_dead = True
+            return fate
+
+        process.way.fate = die
+        await world.evict_one("train")
+        await asyncio.sleep(20)
+        await process.kill()
+        process = Process(world.api)
+        await world.until(lambda: world.runs_on("train", "spot-b"), "the next process ends the move")
+        state = world.state("train")
+        assert state is not None, "it is kept"
+        assert state.moves == 1, "once"
+        assert not world.operator.overlaps, "one gang at a time"
+        await process.end()
+        await world.end()
+
+    run_virtually(run())
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_jobs_end_up_where_they_belong_whatever_is_lost(seed: int) -> None:
+    async def run() -> None:
+        world = World(seed)
+        chance, names = world.chance, [f"job-{number}" for number in range(4)]
+        await world.begin(*names)
+
+        def fate(method: str, _: str) -> str:
+            if chance.random() > 0.1:
+                return "pass"
+            return chance.choice(["lose", "lose answer", "throttle", "fail"])
+
+        process = Process(world.api)
+        for _ in range(25):
+            process.way.fate = fate
+            await asyncio.sleep(chance.uniform(0.2, 12))
+            match chance.choice(["evict", "evict", "evict", "kill", "break", "forget"]):
+                case "evict":
+                    await world.evict_one(chance.choice(names))
+                case "kill":
+                    await process.kill()
+                    process = Process(world.api)
+                case "break":
+                    await world.api.break_watches()
+                case _:
+                    await world.api.break_watches(forget=True)
+        process.way.fate = lambda _method, _path: "pass"
+        for name in names:
+            await world.until(
+                lambda name=name: any(world.runs_on(name, pool) for pool in POOLS), f"{name} runs", 900
+            )
+        assert not world.operator.overlaps, "never two gangs of one job"
+        await process.end()
+        await world.end()
+
+    run_virtually(run())

@@ -1,0 +1,151 @@
+"""Each key is worked on once, by one worker at a time, and at its time by a clock that may be set."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from holdfast.fallback.reconciler.work_queue import WorkQueue
+from tests.support.virtual_time import run_virtually
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+class Wall:
+    """A clock on the wall, which may be set."""
+
+    def __init__(self) -> None:
+        self._began = asyncio.get_running_loop().time()
+        self.off = timedelta(0)
+
+    def now(self) -> datetime:
+        """What it shows."""
+        return NOON + self.off + timedelta(seconds=asyncio.get_running_loop().time() - self._began)
+
+
+@asynccontextmanager
+async def working(queue: WorkQueue[str], done: list[str]) -> AsyncGenerator[None]:
+    """A worker that notes what it was given, and the queue's own clock."""
+
+    async def work() -> None:
+        while True:
+            key = await queue.get()
+            done.append(key)
+            queue.done(key)
+
+    tasks = [asyncio.create_task(queue.run()), asyncio.create_task(work())]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+def test_a_key_that_is_wanted_often_is_worked_on_once() -> None:
+    async def run() -> None:
+        queue, done = WorkQueue[str](), list[str]()
+        for key in "abaacb":
+            queue.add(key)
+        async with working(queue, done):
+            await asyncio.sleep(1)
+        assert done == ["a", "b", "c"], "in the order they came"
+
+    run_virtually(run())
+
+
+def test_a_key_that_changes_while_it_is_worked_on_is_worked_on_again_and_never_twice_at_once() -> None:
+    async def run() -> None:
+        queue = WorkQueue[str]()
+        queue.add("a")
+        assert await queue.get() == "a", "it is being worked on"
+        queue.add("a")
+        queue.add("a")
+        assert len(queue) == 0, "nobody else gets it meanwhile"
+        queue.done("a")
+        assert len(queue) == 1, "once more after that"
+
+    run_virtually(run())
+
+
+def test_a_key_is_woken_at_its_time_and_not_at_the_one_given_before() -> None:
+    async def run() -> None:
+        wall, done = Wall(), list[str]()
+        queue = WorkQueue[str](now=wall.now)
+        async with working(queue, done):
+            queue.add_at("a", NOON + timedelta(hours=1))
+            queue.add_at("a", NOON + timedelta(minutes=1))
+            queue.add_at("b", NOON + timedelta(minutes=2))
+            queue.add_at("b", None)
+            await asyncio.sleep(59)
+            assert not done, "not before"
+            await asyncio.sleep(2)
+            assert done == ["a"], "at the new time"
+            await asyncio.sleep(4000)
+            assert done == ["a"], "and not at the old one; nor what was taken back"
+
+    run_virtually(run())
+
+
+def test_a_clock_that_is_set_forward_wakes_what_is_due_by_it() -> None:
+    async def run() -> None:
+        wall, done = Wall(), list[str]()
+        queue = WorkQueue[str](now=wall.now)
+        async with working(queue, done):
+            queue.add_at("a", NOON + timedelta(hours=1))
+            await asyncio.sleep(10)
+            wall.off = timedelta(hours=1)
+            await asyncio.sleep(6)
+            assert done == ["a"], "within seconds"
+
+    run_virtually(run())
+
+
+def test_a_clock_that_is_set_back_does_not_wake_too_soon() -> None:
+    async def run() -> None:
+        wall, done = Wall(), list[str]()
+        queue = WorkQueue[str](now=wall.now)
+        async with working(queue, done):
+            queue.add_at("a", NOON + timedelta(minutes=1))
+            wall.off = timedelta(hours=-1)
+            await asyncio.sleep(120)
+            assert not done, "it is not time by the clock that counts"
+
+    run_virtually(run())
+
+
+def test_what_fails_again_and_again_is_tried_less_and_less() -> None:
+    async def run() -> None:
+        queue, done = WorkQueue[str](), list[str]()
+        async with working(queue, done):
+            for _ in range(12):
+                queue.retry("a")
+                await asyncio.sleep(0.3)
+            assert len(done) < 6, "each time later"
+            await asyncio.sleep(300)
+            done.clear()
+            queue.succeed("a")
+            queue.retry("a")
+            await asyncio.sleep(0.3)
+            assert done == ["a"], "after a success at once"
+
+    run_virtually(run())
+
+
+def test_ten_thousand_changes_of_plan_are_not_kept() -> None:
+    async def run() -> None:
+        wall, done = Wall(), list[str]()
+        queue = WorkQueue[str](now=wall.now)
+        async with working(queue, done):
+            for number in range(10_000):
+                queue.add_at("a", NOON + timedelta(days=1, seconds=number))
+            await asyncio.sleep(1)
+            assert queue.planned <= 100, "one is wanted"
+
+    run_virtually(run())

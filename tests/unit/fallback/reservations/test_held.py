@@ -1,0 +1,121 @@
+"""What is held for a job now, the taint that keeps it, and what a job that is no more leaves behind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.fallback.jobs.values import mapping
+from holdfast.fallback.reservations.held import held_capacity, orphans
+from holdfast.fallback.reservations.taints import hold_patch, holder_of, release_patch
+from holdfast.fallback.state_machine.observation import HeldCapacity
+from holdfast.scheduling.labels import HELD_FOR, POOL
+from holdfast.scheduling.taints import SPOT
+
+if TYPE_CHECKING:
+    from holdfast.scheduling.json import Json
+
+HELD: Json = {"key": HELD_FOR, "value": "job-1", "effect": "NoSchedule"}
+
+
+def placeholder(name: str, node: str = "", uid: str = "job-1", **metadata: str) -> Json:
+    return {
+        "metadata": {"name": name, "labels": {HELD_FOR: uid, POOL: "a-spot"}, **metadata},
+        "spec": {"nodeName": node} if node else {},
+        "status": {"phase": "Running" if node else "Pending"},
+    }
+
+
+def node(name: str, *taints: Json, ready: str = "True") -> Json:
+    return {
+        "metadata": {"name": name, "labels": {POOL: "a-spot"}, "resourceVersion": "7"},
+        "spec": {"taints": list(taints)},
+        "status": {"conditions": [{"type": "Ready", "status": ready}]},
+    }
+
+
+def capacity(pods: list[Json], *nodes: Json) -> HeldCapacity | None:
+    return held_capacity(
+        "job-1", pods, {str(mapping(each.get("metadata"))["name"]): each for each in nodes}, None
+    )
+
+
+def test_nothing_is_held_where_there_is_nothing() -> None:
+    assert capacity([], node("n1")) is None, "an ordinary node is nobody's"
+    assert capacity([placeholder("p", "n1", uid="job-2")], node("n1")) is None, "nor is another job's"
+
+
+def test_a_placeholder_counts_once_it_has_a_live_node() -> None:
+    held = capacity([placeholder("p0", "n1"), placeholder("p1")], node("n1"))
+    assert held == HeldCapacity(pool="a-spot", pods=2, placed=1, tainted=0, nodes=("n1",)), "one still waits"
+
+
+def test_a_node_that_does_not_answer_holds_nothing() -> None:
+    held = capacity([placeholder("p0", "n1")], node("n1", ready="Unknown"))
+    assert held is not None, "it is still to be released"
+    assert held.placed == 0, "but nobody could run there"
+
+
+def test_a_node_that_is_not_there_yet_holds_nothing() -> None:
+    held = capacity([placeholder("p0", "n1")])
+    assert held is not None, "the pod is there"
+    assert held.placed == 0, "and its node was not seen"
+
+
+def test_tainted_nodes_are_counted_by_their_placeholders() -> None:
+    held = capacity(
+        [placeholder("p0", "n1"), placeholder("p1", "n1"), placeholder("p2", "n2")],
+        node("n1", HELD),
+        node("n2"),
+    )
+    assert held is not None, "three placeholders stand"
+    assert (held.placed, held.tainted) == (3, 2), "n2 could be lost to a stranger"
+
+
+def test_a_placeholder_that_goes_or_has_ended_is_none() -> None:
+    going = placeholder("p0", "n1", deletionTimestamp="2030-05-01T12:00:00Z")
+    ended = {**placeholder("p1", "n1"), "status": {"phase": "Failed"}}
+    held = capacity([going, ended], node("n1"))
+    assert held == HeldCapacity(pool="a-spot", pods=0, placed=0, tainted=0), (
+        "they are only to be cleared away"
+    )
+
+
+def test_a_taint_without_placeholders_is_still_something_held() -> None:
+    held = capacity([], node("n1", HELD))
+    assert held == HeldCapacity(pool="a-spot", pods=0, placed=0, tainted=0, nodes=("n1",)), (
+        "it keeps everybody off"
+    )
+
+
+def test_a_node_is_held_with_a_taint_a_label_and_the_version_it_was_read_at() -> None:
+    patch = hold_patch(node("n1", SPOT.as_taint()), "job-1")
+    assert patch == {
+        "metadata": {"resourceVersion": "7", "labels": {HELD_FOR: "job-1"}},
+        "spec": {"taints": [SPOT.as_taint(), HELD]},
+    }, "the list is replaced as a whole, so somebody's taint in between must make it fail"
+
+
+def test_a_node_that_is_held_is_not_held_again() -> None:
+    assert hold_patch(node("n1", HELD), "job-1") is None, "done"
+    assert hold_patch(node("n1", HELD), "job-2") is None, "and not taken from another job"
+
+
+def test_a_released_node_is_as_it_was_before() -> None:
+    assert release_patch(node("n1", SPOT.as_taint(), HELD)) == {
+        "metadata": {"resourceVersion": "7", "labels": {HELD_FOR: None}},
+        "spec": {"taints": [SPOT.as_taint()]},
+    }, "its other taints are not ours"
+    assert release_patch(node("n1", SPOT.as_taint())) is None, "one that is not held needs nothing"
+
+
+def test_whose_a_node_is_stands_in_its_taint() -> None:
+    assert (holder_of(node("n1", HELD)), holder_of(node("n1"))) == ("job-1", None), "the label only finds it"
+
+
+def test_what_a_deleted_job_left_behind_is_found() -> None:
+    left = orphans(
+        [placeholder("p0"), placeholder("p1", uid="job-2")],
+        [node("n1", HELD), node("n2"), node("n3", {**HELD, "value": "job-2"})],
+        lambda uid: uid == "job-2",
+    )
+    assert (left.placeholders, left.nodes) == (("p0",), ("n1",)), "job-1 is no more; job-2 still climbs"

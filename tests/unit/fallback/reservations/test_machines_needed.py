@@ -1,0 +1,48 @@
+"""How many machines a gang fills, which a pool's limit is held against."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.fallback.policy.policy import Machine
+from holdfast.fallback.reservations.machines_needed import machines_needed
+from holdfast.fallback.reservations.shape import PodShape
+
+EIGHT_GPUS = Machine(cpu=96_000, memory=1152 * 2**30, gpus=8)
+
+
+@pytest.mark.parametrize(
+    ("count", "requests", "machines"),
+    [
+        (4, {"nvidia.com/gpu": "8"}, 4),
+        (16, {"nvidia.com/gpu": "1"}, 2),
+        (3, {"cpu": "50"}, 3),
+        (3, {"cpu": "48500m", "memory": "1Gi"}, 3),
+        (4, {"cpu": "48"}, 2),
+        (2, {"memory": "600Gi"}, 2),
+        (1, {}, 1),
+        (0, {"cpu": "1"}, 0),
+        (2, {"cpu": "200"}, 2),
+        (2, {"cpu": "nonsense"}, 1),
+        (5, {"example.com/device": "1"}, 1),
+    ],
+)
+def test_a_gang_needs_as_many_machines_as_it_fills(
+    count: int, requests: dict[str, str], machines: int
+) -> None:
+    shapes = (PodShape(count=count, requests=requests),)
+    assert machines_needed(shapes, EIGHT_GPUS) == machines, "whole pods go onto whole machines"
+
+
+def test_pods_of_several_shapes_share_machines() -> None:
+    shapes = (
+        PodShape(count=1, requests={"nvidia.com/gpu": "4"}),
+        PodShape(count=4, requests={"nvidia.com/gpu": "1"}),
+    )
+    assert machines_needed(shapes, EIGHT_GPUS) == 1, "8 GPUs in all"
+
+
+def test_without_facts_one_machine_is_assumed() -> None:
+    assert machines_needed((PodShape(count=9, requests={"cpu": "64"}),), None) == 1, (
+        "a hold that is too large times out"
+    )

@@ -1,0 +1,110 @@
+"""Placeholder pods: what makes a pool buy exactly the nodes that a gang needs, and keeps them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.fallback.jobs.values import mapping, metadata_of, name_of, objects
+from holdfast.fallback.reservations.placeholders import (
+    HoldRequest,
+    hold_changes,
+    hold_toleration,
+    placeholders,
+)
+from holdfast.fallback.reservations.shape import PodShape
+from holdfast.scheduling.holding import HOLDING_NAMESPACE, HOLDING_PRIORITY, HOLDING_PRIORITY_CLASS
+from holdfast.scheduling.labels import HELD_FOR, POOL
+from holdfast.scheduling.taints import GPU, SPOT
+
+if TYPE_CHECKING:
+    from holdfast.scheduling.json import Json
+
+UID = "6f2c2f0e-0000-4000-8000-000000000001"
+REQUEST = HoldRequest(
+    uid=UID,
+    job="JobSet vision/train",
+    pool="a-spot",
+    shapes=(
+        PodShape(count=2, requests={"cpu": "90", "nvidia.com/gpu": "8"}, tolerations=(GPU.as_toleration(),)),
+        PodShape(count=1, requests={"cpu": "4"}),
+    ),
+    taints=(SPOT, GPU),
+    image="registry.example/pause:3.10",
+)
+
+
+def spec(pod: Json) -> Json:
+    return mapping(pod.get("spec"))
+
+
+def container(pod: Json) -> Json:
+    return objects(spec(pod).get("containers"))[0]
+
+
+def test_there_is_one_for_each_pod_of_the_gang_with_what_that_asks_for() -> None:
+    asked = [mapping(container(pod).get("resources")).get("requests") for pod in placeholders(REQUEST)]
+    gpus = {"cpu": "90", "nvidia.com/gpu": "8"}
+    assert asked == [gpus, gpus, {"cpu": "4"}], "less would buy too small a machine"
+
+
+def test_extended_resources_are_limited_to_what_is_requested() -> None:
+    resources = mapping(container(placeholders(REQUEST)[0]).get("resources"))
+    assert resources["limits"] == resources["requests"], "the API server refuses GPUs otherwise"
+
+
+def test_they_go_to_the_better_tiers_pool_through_its_taints() -> None:
+    pod = placeholders(REQUEST)[0]
+    assert spec(pod)["nodeSelector"] == {POOL: "a-spot"}, "and nowhere else"
+    expected = [GPU.as_toleration(), SPOT.as_toleration(), hold_toleration(UID)]
+    assert spec(pod)["tolerations"] == expected, (
+        "each once, and that of the hold, which comes while some still wait"
+    )
+
+
+def test_they_stay_where_they_are() -> None:
+    annotations = mapping(metadata_of(placeholders(REQUEST)[0]).get("annotations"))
+    assert annotations["karpenter.sh/do-not-disrupt"] == "true", (
+        "Karpenter would consolidate their nodes away"
+    )
+    assert annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"] == "false", "and so would GKE"
+
+
+def test_they_make_room_for_the_jobs_pods_and_are_not_overlooked() -> None:
+    assert spec(placeholders(REQUEST)[0])["priorityClassName"] == HOLDING_PRIORITY_CLASS, "below every job"
+    assert -10 <= HOLDING_PRIORITY < 0, "lower ones buy no node"
+
+
+def test_they_stand_where_no_teams_quota_counts_them_and_say_whose_they_are() -> None:
+    metadata = metadata_of(placeholders(REQUEST)[0])
+    assert metadata["namespace"] == HOLDING_NAMESPACE, "a team's quota is used up by its job"
+    assert mapping(metadata.get("labels")) == {HELD_FOR: UID, POOL: "a-spot"}, "by which they are found again"
+    assert "JobSet vision/train" in mapping(metadata.get("annotations")).values(), "for whoever wonders"
+
+
+def test_they_may_stand_in_a_namespace_of_the_restricted_standard() -> None:
+    for pod in placeholders(REQUEST):
+        security = mapping(container(pod).get("securityContext"))
+        assert security["allowPrivilegeEscalation"] is False, "restricted"
+        assert security["capabilities"] == {"drop": ["ALL"]}, "restricted"
+        assert mapping(spec(pod).get("securityContext"))["runAsNonRoot"] is True, "restricted"
+        assert spec(pod)["automountServiceAccountToken"] is False, "they ask nobody for anything"
+
+
+def test_their_names_follow_from_the_job_so_that_making_them_twice_makes_them_once() -> None:
+    names = [name_of(pod) for pod in placeholders(REQUEST)]
+    assert names == [f"hold-{UID}-{number}" for number in range(3)], "a controller may die half way"
+    assert all(len(name) <= 63 for name in names), "a pod's name is its host name"
+
+
+def test_only_what_is_missing_is_made() -> None:
+    there = placeholders(REQUEST)[:2]
+    changes = hold_changes(REQUEST, there)
+    assert [name_of(pod) for pod in changes.create] == [f"hold-{UID}-2"], "the others are there"
+    assert changes.delete == (), "and well"
+
+
+def test_one_that_has_ended_makes_way_for_another() -> None:
+    ended: Json = {**placeholders(REQUEST)[0], "status": {"phase": "Failed"}}
+    changes = hold_changes(REQUEST, [ended, *placeholders(REQUEST)[1:]])
+    assert changes.delete == (f"hold-{UID}-0",), "a node that was reclaimed leaves it behind"
+    assert changes.create == (), "it can be made once the name is free"

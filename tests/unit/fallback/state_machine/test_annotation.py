@@ -1,0 +1,91 @@
+"""The annotation: every state can be written and read again, and every text has an answer."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.fallback.state_machine.annotation import read_state, write_state
+from holdfast.fallback.state_machine.state import JobState, UnreadableState
+from tests.support.any_json import any_json
+from tests.support.ladder import T0, running
+from tests.support.ladder_strategies import job_states
+
+
+@given(job_states)
+def test_a_state_that_is_written_is_read_again(state: JobState) -> None:
+    assert read_state(write_state(state)) == state, "all that is kept of a job is in its annotation"
+
+
+@given(st.text() | any_json("uid", "phase").map(json.dumps))
+def test_any_text_has_an_answer(text: str) -> None:
+    assert isinstance(read_state(text), JobState | UnreadableState), "anybody may edit an annotation"
+
+
+def test_no_annotation_is_no_state() -> None:
+    assert read_state(None) is None, "the job has not been seen before"
+
+
+def test_a_field_that_a_newer_controller_wrote_is_left_out_of_account() -> None:
+    newer = {**json.loads(write_state(running())), "mood": "good"}
+    assert read_state(json.dumps(newer)) == running(), "a controller may be rolled back"
+
+
+def test_a_field_that_an_older_controller_did_not_know_is_as_it_begins() -> None:
+    older = json.loads(write_state(running(evictions=2)))
+    del older["evictions"]
+    assert read_state(json.dumps(older)) == running(), "a controller may be upgraded"
+
+
+def test_what_is_as_it_began_is_left_out() -> None:
+    assert set(json.loads(write_state(running()))) == {"uid", "phase", "pool", "rank", "since"}, (
+        "it is sent often"
+    )
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("phase", "Dancing", "phase: 'Dancing'"),
+        ("rank", -1, "rank: it is no count"),
+        ("rank", True, "rank: it is no count"),
+        ("rank", 10**400, "rank: it is no count"),
+        ("since", "yesterday", "since: "),
+        ("since", "2030-05-01T12:00:00", "with its zone"),
+        ("since", "9999-12-31T23:59:59Z", "no time between"),
+        ("since", 5, "since: it is no time"),
+        ("waited", float("nan"), "waited: it is no number of seconds"),
+        ("waited", -1, "waited: it is no number of seconds"),
+        ("returned", "yes", "returned: it is neither true nor false"),
+        ("pool", "x" * 300, "pool: it is no text"),
+        ("returning", {"pool": "a"}, "returning: "),
+        ("returning", [], "returning: it is no JSON object"),
+    ],
+)
+def test_a_value_that_cannot_be_is_named(field: str, value: object, said: str) -> None:
+    broken = {**json.loads(write_state(running())), field: value}
+    state = read_state(json.dumps(broken))
+    assert isinstance(state, UnreadableState), "half a state is worse than none"
+    assert said in state.problem, f"an Event says what is wrong with it: {state.problem}"
+
+
+@pytest.mark.parametrize("missing", ["uid", "phase", "pool", "rank", "since"])
+def test_a_state_without_what_it_cannot_be_without_is_named(missing: str) -> None:
+    broken = json.loads(write_state(running()))
+    del broken[missing]
+    assert read_state(json.dumps(broken)) == UnreadableState(problem=f"{missing} is not there"), (
+        "and so is the field"
+    )
+
+
+def test_an_annotation_that_is_nested_too_deeply_is_named() -> None:
+    assert isinstance(read_state("[" * 100_000), UnreadableState), "it must not end the controller"
+
+
+def test_times_are_written_in_utc() -> None:
+    state = replace(running(), since=T0.astimezone())
+    assert '"2030-05-01T12:00:00Z"' in write_state(state), "whatever zone the machine is in"

@@ -1,0 +1,294 @@
+"""A job moves on when its tier has cost too much or gives no capacity, and is given up only where the policy says so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.fallback.state_machine.actions import ForceDelete, Resume, Suspend
+from holdfast.fallback.state_machine.decide import decide
+from holdfast.fallback.state_machine.leaving import HEAD_PATIENCE, MISSING_POOL_GRACE, MOST_HEAD_RESTARTS
+from holdfast.fallback.state_machine.observation import Cause, PoolSeen
+from holdfast.fallback.state_machine.procurement import MADE_WITHIN
+from holdfast.fallback.state_machine.state import Phase, Purpose
+from holdfast.scheduling.ladder import FOREVER, Failures
+from tests.support.ladder import (
+    HOUR,
+    LAST,
+    LOWER,
+    MINUTE,
+    SECOND,
+    SPOT,
+    T0,
+    StateFields,
+    kinds,
+    loss,
+    only,
+    policy,
+    reasons,
+    running,
+    seen,
+    state_of,
+    tier,
+    waiting,
+)
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from holdfast.fallback.state_machine.state import JobState
+    from tests.support.ladder import StateFields
+
+NOT_THERE = PoolSeen(is_there=False)
+
+
+def on_last(**fields: Unpack[StateFields]) -> JobState:
+    return replace(running(pool="on-demand", rank=2), **fields)
+
+
+def test_a_job_that_runs_well_is_left_in_peace() -> None:
+    decision = decide(running(), seen(), policy())
+    assert decision.state == running(), "nothing has happened"
+    assert not decision.actions, "and nothing is written"
+    assert decision.wake_at is None, "nor is anything waited for"
+
+
+def test_the_failure_that_spends_the_tier_sends_the_job_to_the_next() -> None:
+    decision = decide(running(evictions=2), seen(losses=(loss(),)), policy())
+    suspend = only(decision, Suspend)
+    assert suspend.pool == "b-spot", "the next tier of the ladder"
+    assert (suspend.state.phase, suspend.state.purpose) == (Phase.SUSPENDING, Purpose.DOWN), "marked as ours"
+    assert "FailuresSpent" in reasons(decision), "and an Event says why"
+
+
+def test_one_failure_less_keeps_it_where_it_is() -> None:
+    decision = decide(running(evictions=1), seen(losses=(loss(),)), policy())
+    assert Suspend not in kinds(decision), "maxFailures is 3"
+    assert state_of(decision).evictions == 2, "but it is counted"
+
+
+def test_with_max_failures_of_0_the_first_failure_moves_on() -> None:
+    ladder = policy(tiers=(tier(max_failures=0), LAST))
+    assert Suspend not in kinds(decide(running(), seen(), ladder)), (
+        "a tier that may cost nothing is still tried"
+    )
+    assert only(decide(running(), seen(losses=(loss(),)), ladder), Suspend).pool == "on-demand", (
+        "and left at once"
+    )
+
+
+@pytest.mark.parametrize("max_failures", [FOREVER, None])
+def test_minus_1_never_moves_by_count(max_failures: int | None) -> None:
+    ladder = policy(tiers=(tier(max_failures=max_failures), LAST))
+    decision = decide(running(evictions=10_000), seen(losses=(loss(),)), ladder)
+    assert Suspend not in kinds(decision), "its author said so"
+
+
+def test_capacity_that_does_not_come_in_time_sends_the_job_on() -> None:
+    short = seen(pods_placed=3, now=T0 + 15 * MINUTE)
+    decision = decide(waiting(), short, policy())
+    assert only(decision, Suspend).pool == "b-spot", "15 minutes are over and a node is missing"
+    assert "NoCapacity" in reasons(decision), "and an Event says why"
+
+
+def test_it_is_looked_at_again_when_the_wait_is_over() -> None:
+    decision = decide(waiting(), seen(pods_placed=0, now=T0 + MINUTE), policy())
+    assert decision.wake_at == T0 + 15 * MINUTE, "no event comes when nothing happens"
+
+
+def test_capacity_lost_after_an_eviction_is_waited_for_as_long_as_at_the_start() -> None:
+    lost = seen(losses=(loss(),), pods_placed=0)
+    first = state_of(decide(running(), lost, policy()))
+    assert (first.phase, first.waiting_since) == (Phase.WAITING, T0), "the clock starts with the loss"
+    late = seen(losses=(loss(),), pods_placed=0, now=T0 + 15 * MINUTE)
+    assert only(decide(first, late, policy()), Suspend).pool == "b-spot", (
+        "a pool that gives nothing back is left"
+    )
+
+
+def test_pods_that_have_nodes_and_do_not_start_move_nothing() -> None:
+    stuck = seen(pods_started=0, starting_since=T0 - HOUR, now=T0 + 2 * HOUR)
+    decision = decide(running(), stuck, policy())
+    assert not decision.actions, "a bad image would walk the job down to on-demand"
+    assert reasons(decision) == ["SlowStart"], "it is said instead"
+
+
+def test_a_slow_start_is_looked_for_when_it_becomes_one() -> None:
+    decision = decide(running(), seen(pods_started=0, starting_since=T0), policy(start_timeout=9 * MINUTE))
+    assert (decision.wake_at, reasons(decision)) == (T0 + 9 * MINUTE, []), "startTimeout has not passed yet"
+
+
+def test_pods_that_were_refused_are_told_from_a_lack_of_capacity() -> None:
+    refused = seen(pods_placed=0, pods_started=0, pods_left=1, pods_unmade=3)
+    first = decide(waiting(), refused, policy())
+    assert (first.wake_at, reasons(first)) == (T0 + MADE_WITHIN, []), "operators take a moment to make pods"
+    late = decide(waiting(), replace(refused, now=T0 + MADE_WITHIN), policy())
+    assert reasons(late) == ["PodsNotMade"], "no machine would help"
+    assert "3 of 4 pods" in late.reports[0].message, f"and how many are missing: {late.reports}"
+    assert not late.actions, "the tier has its whole procurementTimeout"
+
+
+def test_pods_that_exist_and_have_no_node_are_not_said_to_be_refused() -> None:
+    pending = seen(pods_placed=0, pods_started=0, now=T0 + 10 * MINUTE)
+    assert reasons(decide(waiting(), pending, policy())) == [], "they wait for capacity"
+
+
+def test_all_nodes_ends_the_wait_and_says_how_long_it_was() -> None:
+    decision = decide(waiting(), seen(now=T0 + 90 * SECOND), policy())
+    assert (state_of(decision).phase, state_of(decision).waiting_since) == (Phase.RUNNING, None), (
+        "it waits no more"
+    )
+    assert "1m30s" in decision.reports[0].message, f"{decision.reports}"
+
+
+def test_a_tier_whose_pool_is_not_there_is_skipped() -> None:
+    decision = decide(running(evictions=3), seen(pools={"b-spot": NOT_THERE}), policy())
+    assert only(decision, Suspend).pool == "on-demand", "nothing would ever come of waiting there"
+
+
+def test_a_job_does_not_wait_for_a_pool_that_is_not_there() -> None:
+    missing = {"a-spot": NOT_THERE}
+    early = decide(waiting(), seen(pods_placed=0, pools=missing), policy())
+    assert Suspend not in kinds(early), "a pool that is replaced is away for a moment"
+    assert early.wake_at == T0 + MISSING_POOL_GRACE, "it is looked at again soon"
+    late = decide(waiting(), seen(pods_placed=0, pools=missing, now=T0 + MISSING_POOL_GRACE), policy())
+    assert only(late, Suspend).pool == "b-spot", "and not after the tier's 15 minutes"
+
+
+def test_with_no_tier_left_to_go_to_the_job_stays_and_an_event_says_what_to_do() -> None:
+    missing = {"b-spot": NOT_THERE, "on-demand": NOT_THERE}
+    decision = decide(running(evictions=3), seen(pools=missing), policy())
+    assert Suspend not in kinds(decision), "a job is never suspended without somewhere to go"
+    assert "add one to the FallbackPolicy" in decision.reports[0].message, f"{decision.reports}"
+
+
+def test_a_move_waits_until_the_job_would_honour_a_suspension() -> None:
+    decision = decide(running(evictions=3), seen(can_be_suspended=False), policy())
+    assert Suspend not in kinds(decision), "KubeRay ignores it in most states"
+    assert reasons(decision) == ["MoveBlocked"], "and an Event says what is waited for"
+    assert Suspend in kinds(decide(running(evictions=3), seen(), policy())), "it is made when it can be"
+
+
+def test_on_the_last_tier_evictions_move_nothing() -> None:
+    decision = decide(on_last(evictions=99), seen(pool="on-demand"), policy())
+    assert not decision.actions, "there is nowhere better to be"
+
+
+def test_a_program_that_fails_on_the_last_tier_again_and_again_is_given_up() -> None:
+    decision = decide(on_last(application_failures=5), seen(pool="on-demand"), policy())
+    suspend = only(decision, Suspend)
+    assert suspend.state.phase is Phase.GIVEN_UP, "a broken script burns on-demand GPUs for ever"
+    assert "suspend: false" in decision.reports[0].message, "and how to go on is said"
+
+
+def test_the_budget_of_the_last_tier_is_for_the_last_tier() -> None:
+    ladder = policy(tiers=(tier(max_failures=FOREVER), LAST))
+    decision = decide(running(application_failures=50), seen(), ladder)
+    assert not decision.actions, "other tiers have their own limit"
+
+
+def test_minus_1_gives_no_job_up_for_its_failures() -> None:
+    ladder = policy(application_failures=FOREVER)
+    assert not decide(on_last(application_failures=99), seen(pool="on-demand"), ladder).actions, "no limit"
+
+
+def test_under_evictions_failures_of_the_program_are_the_jobs_own_business() -> None:
+    ladder = policy(failures=Failures.EVICTIONS)
+    assert not decide(on_last(application_failures=99), seen(pool="on-demand"), ladder).actions, "its budget"
+
+
+def test_the_last_tier_without_capacity_is_waited_for_as_long_as_give_up_after_says() -> None:
+    ladder = policy(give_up_after=HOUR)
+    state = waiting(pool="on-demand", rank=2)
+    early = decide(state, seen(pool="on-demand", pods_placed=0), ladder)
+    assert early.wake_at == T0 + HOUR, "there is no other limit"
+    late = decide(state, seen(pool="on-demand", pods_placed=0, now=T0 + HOUR), ladder)
+    assert only(late, Suspend).state.phase is Phase.GIVEN_UP, "nothing runs and nothing is paid for"
+
+
+def test_without_give_up_after_the_last_tier_is_waited_for_without_end() -> None:
+    decision = decide(
+        waiting(pool="on-demand", rank=2),
+        seen(pool="on-demand", pods_placed=0, now=T0 + 900 * HOUR),
+        policy(),
+    )
+    assert not decision.actions, "the user did not ask for an end"
+
+
+def test_a_job_that_was_given_up_is_resumed_by_its_user_alone() -> None:
+    given_up = on_last(phase=Phase.GIVEN_UP, application_failures=5)
+    suspended = seen(
+        pool="on-demand", suspended=True, at_rest=True, pods_placed=0, pods_left=0, now=T0 + 99 * HOUR
+    )
+    assert not decide(given_up, suspended, policy()).actions, "it is suspended for good"
+    resumed = decide(given_up, seen(pool="on-demand"), policy())
+    assert state_of(resumed).application_failures == 0, "who resumes it gives it a new budget"
+    assert state_of(resumed).phase is Phase.WAITING, "and it is on its tier again"
+
+
+def test_past_the_deadline_trouble_leads_straight_to_the_last_tier() -> None:
+    decision = decide(running(evictions=3), seen(created=T0 - 9 * HOUR), policy(deadline=8 * HOUR))
+    assert only(decision, Suspend).pool == "on-demand", "there is no time left to try"
+
+
+def test_past_the_deadline_a_job_that_runs_is_left_where_it_is() -> None:
+    decision = decide(running(), seen(created=T0 - 9 * HOUR), policy(deadline=8 * HOUR))
+    assert not decision.actions, "it makes the same progress on spot"
+
+
+def test_pods_of_machines_that_are_gone_for_good_are_deleted_by_force() -> None:
+    decision = decide(running(), seen(dead_pods=("train-0",)), policy())
+    assert only(decision, ForceDelete).pods == ("train-0",), "no kubelet is left to end them"
+
+
+def test_a_lost_head_that_does_not_come_back_restarts_the_job_where_it_is() -> None:
+    silent = seen(head_silent_since=T0)
+    assert decide(running(), silent, policy()).wake_at == T0 + HEAD_PATIENCE, "it may come back by itself"
+    decision = decide(running(), seen(head_silent_since=T0, now=T0 + HEAD_PATIENCE), policy())
+    suspend = only(decision, Suspend)
+    assert (suspend.pool, suspend.state.purpose) == ("a-spot", Purpose.RESTART), (
+        "its operator would wait for ever"
+    )
+
+
+def test_silence_from_before_the_restart_is_not_held_against_the_new_head() -> None:
+    restarted = running(resumed_at=T0 + HOUR, head_restarts=1)
+    decision = decide(restarted, seen(head_silent_since=T0, now=T0 + HOUR + MINUTE), policy())
+    assert Suspend not in kinds(decision), "a dashboard needs a while to answer"
+
+
+def test_a_head_that_is_lost_again_and_again_sends_the_job_on() -> None:
+    hopeless = running(head_restarts=MOST_HEAD_RESTARTS)
+    lost = seen(head_silent_since=T0, now=T0 + HOUR)
+    assert only(decide(hopeless, lost, policy()), Suspend).pool == "b-spot", "every path must end"
+    last = on_last(head_restarts=MOST_HEAD_RESTARTS)
+    silent = seen(head_silent_since=T0, now=T0 + HOUR, pool="on-demand")
+    assert only(decide(last, silent, policy()), Suspend).state.phase is Phase.GIVEN_UP, (
+        "and on the last tier too"
+    )
+
+
+def test_a_failure_counts_once_though_it_is_looked_at_while_the_move_is_made() -> None:
+    spent = only(decide(running(evictions=2), seen(losses=(loss(),)), policy()), Suspend).state
+    gone = seen(suspended=True, at_rest=True, pool="b-spot", pods_placed=0, pods_left=0, losses=(loss(),))
+    resumed = only(decide(spent, gone, policy()), Resume).state
+    on_next = decide(resumed, seen(pool="b-spot", losses=(loss(),)), policy())
+    assert state_of(on_next).evictions == 0, "one outage moves a job once"
+
+
+def test_tiers_may_be_walked_to_the_end_and_each_starts_its_own_count() -> None:
+    ladder, state, pools = policy(tiers=(SPOT, LOWER, LAST)), running(), ["a-spot"]
+    for move in range(2):
+        now = T0 + (move + 1) * HOUR
+        lost = tuple(
+            loss(now - 20 * MINUTE + n * 5 * MINUTE, Cause.EVICTION, pod=f"{n}", pool=pools[-1])
+            for n in range(3)
+        )
+        suspend = only(decide(state, seen(pool=pools[-1], losses=lost, now=now), ladder), Suspend)
+        pools.append(suspend.pool)
+        rest = seen(suspended=True, at_rest=True, pool=pools[-1], pods_placed=0, pods_left=0, now=now)
+        state = only(decide(suspend.state, rest, ladder), Resume).state
+        assert (state.evictions, state.since) == (0, now), "the new tier's clock and count start on it"
+    assert pools == ["a-spot", "b-spot", "on-demand"], "in the order of the ladder"

@@ -1,0 +1,189 @@
+"""A move: suspended with its state, nothing left of the old gang, the old child Jobs gone, resumed elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.fallback.policy.policy import NoPolicy
+from holdfast.fallback.state_machine.actions import (
+    DeleteChildren,
+    DropPlaceholders,
+    ForceDelete,
+    Record,
+    Resume,
+    Suspend,
+)
+from holdfast.fallback.state_machine.decide import decide
+from holdfast.fallback.state_machine.moving import MOST_REASSERTED, SLOW_SUSPENSION
+from holdfast.fallback.state_machine.observation import Outcome, PoolSeen
+from holdfast.fallback.state_machine.state import Phase, Purpose, ReturnAttempt, ReturnStage
+from tests.support.ladder import (
+    HOUR,
+    LAST,
+    MINUTE,
+    SPOT,
+    T0,
+    held,
+    kinds,
+    loss,
+    only,
+    policy,
+    reasons,
+    seen,
+    seen_suspended,
+    state_of,
+    suspending,
+    tier,
+)
+
+
+def test_a_job_is_resumed_on_its_next_tier_once_nothing_is_left_of_it() -> None:
+    decision = decide(suspending(), seen_suspended(now=T0 + MINUTE), policy())
+    resume = only(decision, Resume)
+    assert resume.pool == "b-spot", "the tier that the suspension was for"
+    assert (resume.state.phase, resume.state.since) == (Phase.WAITING, T0 + MINUTE), (
+        "the new tier's clock starts"
+    )
+    assert resume.state.moves == 1, "and it has moved once"
+
+
+def test_a_job_with_a_pod_left_is_not_resumed() -> None:
+    decision = decide(suspending(), seen_suspended(pods_left=1), policy())
+    assert not decision.actions, "inactive is not gone: two gangs would write one checkpoint"
+
+
+def test_a_job_whose_operator_has_not_suspended_it_yet_is_not_resumed() -> None:
+    decision = decide(suspending(), seen_suspended(at_rest=False), policy())
+    assert not decision.actions, "the operator would create what it was about to delete"
+
+
+def test_old_child_jobs_are_deleted_before_the_job_is_resumed() -> None:
+    decision = decide(suspending(), seen_suspended(outdated_children=2), policy())
+    assert kinds(decision) == [DeleteChildren], "resuming merges their selectors with the new ones"
+
+
+def test_child_jobs_are_kept_until_the_pods_are_gone() -> None:
+    decision = decide(suspending(), seen_suspended(outdated_children=2, pods_left=1), policy())
+    assert not decision.actions, "they are what makes their pods end"
+
+
+def test_a_template_that_selects_another_pool_is_put_right_first() -> None:
+    decision = decide(suspending(), seen_suspended(pool="a-spot"), policy())
+    assert only(decision, Suspend).pool == "b-spot", "somebody edited it in the middle of the move"
+
+
+def test_a_move_that_was_cut_off_is_taken_up_where_it_was() -> None:
+    for cut_off in (
+        seen_suspended(pods_left=4, at_rest=False),
+        seen_suspended(outdated_children=1),
+        seen_suspended(),
+    ):
+        first, again = (decide(suspending(), cut_off, policy()) for _ in range(2))
+        assert first == again, "the annotation and what is there say all that is needed"
+
+
+def test_pods_that_never_end_are_said_aloud_and_never_run_over() -> None:
+    late = seen_suspended(pods_left=1, now=T0 + SLOW_SUSPENSION)
+    decision = decide(suspending(), late, policy())
+    assert (kinds(decision), reasons(decision)) == ([], ["SlowSuspension"]), "it waits, and says what for"
+    early = decide(suspending(), seen_suspended(pods_left=1), policy())
+    assert early.wake_at == T0 + SLOW_SUSPENSION, "and is looked at when it has become slow"
+
+
+def test_pods_on_machines_that_are_gone_do_not_hold_a_move_up() -> None:
+    decision = decide(suspending(), seen_suspended(pods_left=1, dead_pods=("train-3",)), policy())
+    assert only(decision, ForceDelete).pods == ("train-3",), "nobody else will end them"
+
+
+def test_losses_while_it_is_suspended_count_against_no_tier() -> None:
+    lost = (loss(T0 + MINUTE, pool="a-spot"), loss(T0 + MINUTE, pool="b-spot"))
+    resumed = only(decide(suspending(), seen_suspended(losses=lost, restarts=3), policy()), Resume).state
+    after = decide(resumed, seen(pool="b-spot", losses=lost, restarts=3, now=T0 + HOUR), policy())
+    assert state_of(after).evictions == 0, "its pods were going anyway"
+    assert state_of(after).unexplained == 0, "nor do the restarts that came of it"
+
+
+@pytest.mark.parametrize("outcome", list(Outcome))
+def test_a_job_that_ends_while_it_is_suspended_is_left_alone(outcome: Outcome) -> None:
+    decision = decide(suspending(), seen_suspended(outcome=outcome), policy())
+    assert kinds(decision) == [Record], "a failure during suspension still runs the failure policy"
+    assert state_of(decision).phase is Phase.FINISHED, "what has ended cannot be resumed"
+    again = decide(decision.state, seen_suspended(outcome=outcome), policy())
+    assert (again.actions, again.reports) == ((), ()), "and it is said once"
+
+
+def test_a_job_that_somebody_resumes_in_the_middle_of_its_move_is_suspended_again() -> None:
+    decision = decide(suspending(), seen(pool="b-spot", pods_left=6), policy())
+    assert only(decision, Suspend).state.reasserted == 1, "old and new pods would run side by side"
+    assert "SuspendedAgain" in reasons(decision), "and whoever did it is told"
+
+
+def test_whoever_insists_on_resuming_it_has_their_way_in_the_end() -> None:
+    decision = decide(suspending(reasserted=MOST_REASSERTED), seen(pool="b-spot"), policy())
+    assert kinds(decision) == [Record], "a GitOps tool would go on for ever"
+    assert (state_of(decision).phase, state_of(decision).pool) == (Phase.WAITING, "b-spot"), (
+        "it runs where it selects"
+    )
+
+
+@pytest.mark.parametrize("without", [NoPolicy(), NoPolicy(problems=("spec.tiers: got none",))])
+def test_a_policy_that_goes_away_in_the_middle_of_a_move_leaves_no_job_suspended(without: NoPolicy) -> None:
+    assert only(decide(suspending(), seen_suspended(), without), Resume).pool == "b-spot", (
+        "the move is finished"
+    )
+
+
+def test_a_label_that_is_taken_off_in_the_middle_of_a_move_leaves_no_job_suspended() -> None:
+    assert only(decide(suspending(), seen_suspended(follows=False), policy()), Resume).pool == "b-spot", (
+        "as promised"
+    )
+
+
+def test_a_tier_that_is_removed_while_a_job_moves_there_is_passed_over() -> None:
+    decision = decide(suspending(), seen_suspended(), policy(tiers=(SPOT, LAST)))
+    suspend = only(decision, Suspend)
+    assert (suspend.pool, suspend.state.rank) == ("on-demand", 1), "what stands in its place now"
+    resumed = decide(suspend.state, seen_suspended(pool="on-demand"), policy(tiers=(SPOT, LAST)))
+    assert only(resumed, Resume).pool == "on-demand", "and the move is finished there"
+
+
+def test_a_ladder_that_is_reordered_in_the_middle_of_a_move_does_not_divert_it() -> None:
+    reordered = policy(tiers=(tier("b-spot"), SPOT, LAST))
+    assert only(decide(suspending(), seen_suspended(), reordered), Resume).pool == "b-spot", (
+        "it is still a tier"
+    )
+
+
+def test_a_pool_that_goes_away_while_a_job_moves_there_is_passed_over() -> None:
+    gone = seen_suspended(pools={"b-spot": PoolSeen(is_there=False)})
+    assert only(decide(suspending(), gone, policy()), Suspend).pool == "on-demand", (
+        "it would wait there for nothing"
+    )
+
+
+def test_with_every_pool_gone_a_job_is_resumed_all_the_same() -> None:
+    gone = {name: PoolSeen(is_there=False) for name in ("a-spot", "b-spot", "on-demand")}
+    decision = decide(suspending(), seen_suspended(pools=gone), policy())
+    assert Resume in kinds(decision), "waiting for nodes is not being suspended"
+
+
+def test_kueue_may_take_a_job_over_while_it_is_suspended() -> None:
+    decision = decide(suspending(), seen_suspended(queued=True), policy())
+    assert (kinds(decision), state_of(decision).phase) == ([Record], Phase.STOPPED), (
+        "Kueue resumes what it admits"
+    )
+
+
+def test_a_restart_in_place_keeps_what_was_counted() -> None:
+    restart = suspending(pool="a-spot", rank=0, purpose=Purpose.RESTART, evictions=2)
+    state = only(decide(restart, seen_suspended(pool="a-spot"), policy()), Resume).state
+    assert (state.evictions, state.moves, state.since) == (2, 0, T0 - HOUR), "it has not left its tier"
+
+
+def test_a_job_that_is_moved_onto_held_nodes_tolerates_them_and_its_placeholders_make_room() -> None:
+    attempt = ReturnAttempt(pool="a-spot", stage=ReturnStage.MOVING, since=T0)
+    up = suspending(pool="a-spot", rank=0, purpose=Purpose.UP, returning=attempt)
+    decision = decide(up, seen_suspended(pool="a-spot", held=held()), policy())
+    assert kinds(decision) == [Resume, DropPlaceholders], "room is made once the job is there to take it"
+    assert only(decision, Resume).tolerate_hold, "its pods alone may have these nodes"
+    assert only(decision, Resume).state.returned, "and the stay counts as a return"

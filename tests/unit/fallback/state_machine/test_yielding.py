@@ -1,0 +1,150 @@
+"""Two gangs that each sit on half of the nodes they need: one of them lets go for a while."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.analysis.simulation.availability import Steps
+from holdfast.analysis.simulation.job import JobPlan, Nodes, SimulatedJob
+from holdfast.analysis.simulation.run import Simulation
+from holdfast.fallback.policy.policy import NoPolicy
+from holdfast.fallback.state_machine.actions import Record, Resume, Suspend
+from holdfast.fallback.state_machine.clock import LONGEST_PAUSE
+from holdfast.fallback.state_machine.decide import decide
+from holdfast.fallback.state_machine.observation import Rival
+from holdfast.fallback.state_machine.procurement import (
+    SHORTEST_PAUSE,
+    YIELD_WITHOUT_LIMIT,
+    YIELDS_APART,
+    pause,
+)
+from holdfast.fallback.state_machine.state import Phase, Purpose
+from tests.support.ladder import (
+    HOUR,
+    MINUTE,
+    SECOND,
+    T0,
+    kinds,
+    only,
+    policy,
+    running,
+    seen,
+    seen_suspended,
+    state_of,
+    suspending,
+    waiting,
+)
+
+HALF_OF_THE_WAIT = T0 + timedelta(minutes=7, seconds=30)
+ELDER = Rival(uid="elder", created=T0 - 2 * HOUR)
+YOUNGER = Rival(uid="younger", created=T0)
+
+
+def test_the_younger_of_two_half_placed_gangs_lets_go() -> None:
+    decision = decide(waiting(), seen(pods_placed=2, rival=ELDER, now=HALF_OF_THE_WAIT), policy())
+    suspend = only(decision, Suspend)
+    assert (suspend.pool, suspend.state.purpose) == ("a-spot", Purpose.YIELD), "it stays on its tier"
+
+
+def test_the_elder_keeps_its_nodes() -> None:
+    decision = decide(waiting(), seen(pods_placed=2, rival=YOUNGER, now=HALF_OF_THE_WAIT), policy())
+    assert not decision.actions, "or both would let go, again and again"
+
+
+def test_gangs_let_go_one_after_the_other() -> None:
+    gave_way_at = HALF_OF_THE_WAIT - SECOND
+    after = seen(pods_placed=2, rival=ELDER, now=HALF_OF_THE_WAIT, gave_way_at=gave_way_at)
+    decision = decide(waiting(), after, policy())
+    assert not decision.actions, "what a younger one has just let go may be enough for the elder"
+    assert decision.wake_at == gave_way_at + YIELDS_APART, "and if it is not"
+    later = decide(waiting(), replace(after, now=gave_way_at + YIELDS_APART), policy())
+    assert Suspend in kinds(later), "the next lets go"
+
+
+def test_a_gang_that_gave_way_in_the_future_holds_nobody_up() -> None:
+    strange = seen(pods_placed=2, rival=ELDER, now=HALF_OF_THE_WAIT, gave_way_at=HALF_OF_THE_WAIT + HOUR)
+    assert Suspend in kinds(decide(waiting(), strange, policy())), "the clock was set back since"
+
+
+def test_gangs_are_given_time_to_sort_themselves_out() -> None:
+    early = seen(pods_placed=2, rival=ELDER, now=HALF_OF_THE_WAIT - SECOND)
+    decision = decide(waiting(), early, policy())
+    assert Suspend not in kinds(decision), "their machines may only be slow to boot"
+    assert decision.wake_at == HALF_OF_THE_WAIT, "and it is looked at again in time"
+
+
+def test_without_a_limit_gangs_are_given_as_long_as_machines_boot() -> None:
+    state = waiting(pool="on-demand", rank=2)
+    stuck = seen(pool="on-demand", pods_placed=2, rival=ELDER, now=T0 + YIELD_WITHOUT_LIMIT)
+    assert Suspend in kinds(decide(state, stuck, policy())), "nothing else would ever end it"
+
+
+def test_a_gang_without_any_node_has_none_to_let_go() -> None:
+    decision = decide(waiting(), seen(pods_placed=0, rival=ELDER, now=HALF_OF_THE_WAIT), policy())
+    assert not decision.actions, "it blocks nobody"
+
+
+def test_it_pauses_once_its_pods_are_gone() -> None:
+    yielding = suspending(pool="a-spot", rank=0, purpose=Purpose.YIELD)
+    decision = decide(yielding, seen_suspended(pool="a-spot"), policy())
+    state = state_of(decision)
+    assert (kinds(decision), state.phase) == ([Record], Phase.PAUSED), "the other gang takes the nodes"
+    assert decision.wake_at == state.resume_at, "and it wakes by itself"
+    assert state.resume_at is not None, "every pause has an end"
+    assert SHORTEST_PAUSE <= state.resume_at - T0 <= 2 * SHORTEST_PAUSE, "soon"
+
+
+def test_it_goes_on_after_its_pause_with_what_it_has_waited_already() -> None:
+    paused = running(phase=Phase.PAUSED, resume_at=T0, waited=7 * MINUTE, yields=1)
+    state = only(decide(paused, seen_suspended(pool="a-spot"), policy()), Resume).state
+    assert (state.waited, state.waiting_since) == (7 * MINUTE, T0), (
+        "or two gangs could keep each other there for ever"
+    )
+    late = seen(pods_placed=2, now=T0 + 8 * MINUTE)
+    assert only(decide(state, late, policy()), Suspend).pool == "b-spot", "7 and 8 are 15 minutes"
+
+
+def test_a_pause_is_not_cut_short_nor_counted() -> None:
+    paused = running(phase=Phase.PAUSED, resume_at=T0 + MINUTE)
+    assert not decide(paused, seen_suspended(pool="a-spot"), policy()).actions, "it has promised to stay away"
+
+
+def test_a_pause_without_a_policy_ends_at_once() -> None:
+    paused = running(phase=Phase.PAUSED, resume_at=T0 + MINUTE)
+    assert Resume in kinds(decide(paused, seen_suspended(pool="a-spot"), NoPolicy())), (
+        "never left suspended by us"
+    )
+
+
+def test_whoever_resumes_a_paused_job_has_their_way() -> None:
+    paused = running(phase=Phase.PAUSED, resume_at=T0 + MINUTE, yields=1)
+    decision = decide(paused, seen(pods_placed=0), policy())
+    assert (kinds(decision), state_of(decision).phase) == ([Record], Phase.WAITING), "no pod of it was left"
+
+
+@given(st.text(max_size=36), st.integers(0, 50))
+def test_pauses_are_spread_by_the_job_and_repeatable(uid: str, yields: int) -> None:
+    state = waiting(uid=uid, yields=yields)
+    assert pause(state) == pause(state), "the same seed gives the same pause"
+    assert SHORTEST_PAUSE <= pause(state) <= LONGEST_PAUSE, "within what the clock's keeper takes for a pause"
+    assert pause(state) != pause(waiting(uid=f"{uid}x", yields=yields)), "two jobs do not come back together"
+
+
+def test_two_gangs_that_block_each_other_both_run_in_the_end() -> None:
+    plans = [
+        JobPlan(uid=uid, created=T0 + number * SECOND, pool="a-spot", pods=3, work=HOUR)
+        for number, uid in enumerate(("elder", "younger"))
+    ]
+    jobs = tuple(SimulatedJob(plan=plan, nodes=Nodes(pool="a-spot", there=2)) for plan in plans)
+    room = Steps(pools={"a-spot": [(T0, 4)]})
+    both = Simulation(policy=policy(), availability=room, now=T0, jobs=jobs)
+    both.run(T0 + 24 * HOUR)
+    assert [said.uid for said in both.said if said.report.reason == "Yielded"] == ["younger"], (
+        "one lets go, once"
+    )
+    assert jobs[0].finished_at == HALF_OF_THE_WAIT + HOUR, "the elder has its nodes at once"
+    assert jobs[1].finished_at is not None, f"and the younger runs too: {both.said}"

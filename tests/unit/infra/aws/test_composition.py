@@ -1,0 +1,203 @@
+"""What every AWS stack has, whichever way it is written."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pulumi
+import pytest
+
+from holdfast.infra import versions
+from holdfast.infra.aws.stack import compose
+from holdfast.scheduling.errors import ConfigError
+from tests.support.aws_account import QUOTA, SPOT_ROLE, answers
+from tests.support.aws_documents import aws_platform
+from tests.support.aws_stacks import PLATFORMS, composed, stack, without_spot_role
+from tests.support.builders import entry, list_of
+from tests.support.inputs import mapping, objects, text, value
+from tests.support.recorder import record
+
+if TYPE_CHECKING:
+    from holdfast.scheduling.json import Json
+    from tests.support.builders import Document
+
+every_stack = pytest.mark.parametrize("name", PLATFORMS)
+
+SPOT_ROLE_TYPE = ":ServiceLinkedRole"
+
+
+@every_stack
+def test_a_preview_registers_what_an_up_registers(name: str) -> None:
+    planned = {resource.urn for resource in stack(name, preview=True)}
+    made = {resource.urn for resource in stack(name)}
+    assert planned == made, "nothing may hang on a value that only an up knows"
+
+
+@every_stack
+def test_every_resource_has_a_name_of_its_own(name: str) -> None:
+    names = [resource.name for resource in stack(name)]
+    assert len(set(names)) == len(names), "two of one name are hard to tell apart in a plan"
+
+
+@every_stack
+def test_system_nodes_and_karpenters_nodes_have_roles_of_their_own(name: str) -> None:
+    recording = stack(name)
+    system = text(recording.one(":NodeGroup"), "nodeRoleArn")
+    entries = [found for found in recording.of(":AccessEntry") if value(found, "type") == "EC2_LINUX"]
+    (admitted,) = [text(found, "principalArn") for found in entries]
+    assert admitted.endswith(":karpenter-node-role"), "Karpenter's nodes are let in by us"
+    assert system.endswith(":cluster-system-iam-role"), (
+        "EKS lets the nodes of its own group in, and refuses ours"
+    )
+    for node_class in recording.of(":EC2NodeClass"):
+        own = value(node_class, "spec", "role") or value(node_class, "spec", "instanceProfile")
+        assert str(own).startswith("karpenter-node-"), (
+            "a pool's pods do not get what the operators' nodes may do"
+        )
+
+
+def test_an_account_that_never_used_spot_gets_the_role() -> None:
+    role = composed(aws_platform(), answer=without_spot_role).one(SPOT_ROLE_TYPE)
+    assert role.import_id == "", "there is nothing to adopt"
+    assert role.retain_on_delete, "other stacks use it by then"
+
+
+@every_stack
+def test_an_account_that_has_the_spot_role_keeps_it(name: str) -> None:
+    role = stack(name).one(SPOT_ROLE_TYPE)
+    assert role.import_id == SPOT_ROLE, "a second one cannot be made"
+    assert role.retain_on_delete, "it was there before the stack"
+
+
+def test_what_an_account_cannot_hold_is_refused_before_anything_is_registered() -> None:
+    def poor(token: str, arguments: Json) -> Json:
+        return {"value": 0.0} if token == QUOTA else answers(token, arguments)
+
+    refused: list[ConfigError] = []
+
+    def attempt() -> None:
+        try:
+            compose(aws_platform(), "aws-test", None)
+        except ConfigError as error:
+            refused.append(error)
+
+    recording = record(attempt, answer=poor)
+    assert "quota" in str(refused), "EC2 would answer as if it were out of stock"
+    assert not recording.resources, "a half-made stack would have to be cleaned up by hand"
+
+
+def test_versions_come_from_one_place() -> None:
+    releases = stack("aws-prod").of(":Release")
+    assert {text(release, "name"): text(release, "version") for release in releases} == {
+        "jobset": versions.JOBSET,
+        "jobset-crds": versions.JOBSET,
+        "kuberay-operator": versions.KUBERAY,
+        "kuberay-crds": versions.KUBERAY,
+        "karpenter": versions.KARPENTER,
+        "karpenter-crds": versions.KARPENTER,
+        "nvidia-device-plugin": versions.NVIDIA_DEVICE_PLUGIN,
+        "aws-efa-k8s-device-plugin": versions.EFA_DEVICE_PLUGIN,
+    }, "an upgrade is one line"
+
+
+def test_all_nodes_start_from_one_image() -> None:
+    aliases = {
+        text(term, "alias")
+        for node_class in stack("aws-prod").of(":EC2NodeClass")
+        for term in objects(node_class, "spec", "amiSelectorTerms")
+    }
+    assert aliases == {f"al2023@v{versions.NODE_IMAGE_RELEASE}"}, (
+        "pinned: the newest would be a drift, unasked"
+    )
+    release = text(stack("aws-prod").one(":NodeGroup"), "releaseVersion")
+    assert release == f"{versions.NODE_IMAGE_KUBELET}-{versions.NODE_IMAGE_RELEASE}", (
+        "and the operators' nodes too"
+    )
+
+
+@every_stack
+def test_every_operator_runs_twice(name: str) -> None:
+    recording = stack(name)
+    for release, path in (
+        ("operators-jobset-controller", ("controller", "replicas")),
+        ("operators-kuberay-controller", ("replicas",)),
+        ("karpenter-operator-controller", ("replicas",)),
+    ):
+        assert value(recording.one(":Release", release), "values", *path) == 2, f"{release} outlives a zone"
+    size = value(recording.one(":NodeGroup"), "scalingConfig", "desiredSize")
+    assert isinstance(size, int | float), "the group has a size"
+    assert size >= 2, "Karpenter's two insist on two nodes"
+
+
+@pytest.mark.parametrize("namespace", ["vision", "tabular"])
+def test_jobs_learn_where_to_checkpoint_and_may_write_there(namespace: str) -> None:
+    recording = stack("aws-prod")
+    address = text(
+        recording.one(":ConfigMap", f"namespace-{namespace}-checkpoints"), "data", "CHECKPOINT_URI"
+    )
+    assert address == f"s3://checkpoints-bucket-0a1b2c3/{namespace}", "each in its own place"
+    account = recording.one(":ServiceAccount", f"namespace-{namespace}-trainer")
+    association = recording.one(":PodIdentityAssociation", f"checkpoint-access-of-{namespace}-association")
+    assert text(association, "serviceAccount") == text(account, "metadata", "name"), (
+        "the pods that jobs are told to use"
+    )
+    assert text(association, "namespace") == namespace, "of this namespace alone"
+    policy = text(recording.one(":RolePolicy", f"checkpoint-access-of-{namespace}-policy"), "policy")
+    assert f":checkpoints-bucket/{namespace}/*" in policy, "the very prefix"
+
+
+def test_the_cluster_is_reached_by_its_name_and_as_whoever_aws_is_asked_as() -> None:
+    provider = composed(aws_platform(), name="team-a", profile="training").one("providers:kubernetes")
+    (user,) = objects(json.loads(text(provider, "kubeconfig")), "users")
+    command = mapping(user, "user", "exec")
+    assert "holdfast-team-a" in objects(command, "args"), "the stack's own cluster"
+    assert command["env"] == [{"name": "AWS_PROFILE", "value": "training"}], (
+        "else the token is somebody else's"
+    )
+
+
+def test_a_pool_and_a_namespace_added_change_no_other_name() -> None:
+    def more(document: Document) -> None:
+        list_of(document, "pools").insert(
+            0, {"name": "g6", "capacity": "spot", "instanceTypes": ["g6.12xlarge"], "maxNodes": 1}
+        )
+        list_of(document, "namespaces").insert(0, {"name": "speech", "ladder": [{"pool": "cpu"}]})
+
+    grown = {resource.urn for resource in composed(aws_platform(more))}
+    assert {resource.urn for resource in composed(aws_platform())} < grown, (
+        "or adding one would replace others"
+    )
+
+
+def test_a_stack_without_training_namespaces_is_a_stack() -> None:
+    recording = composed(aws_platform(lambda d: d.update(namespaces=[])))
+    assert not recording.of("TrainingNamespace"), "teams may come later"
+    assert recording.of(":NodePool"), "the pools are there for them"
+
+
+def test_pools_have_the_users_names_and_the_order_they_are_written_in() -> None:
+    ranks = {
+        text(pool, "metadata", "name"): value(pool, "spec", "weight")
+        for pool in stack("aws-dev").of(":NodePool")
+    }
+    assert sorted(ranks, key=lambda name: -int(str(ranks[name]).removesuffix(".0"))) == ["cpu", "cpu-spot"], (
+        "the highest is tried first"
+    )
+
+
+@pytest.mark.parametrize(
+    ("types", "warning"),
+    [
+        (["g6.12xlarge", "g6.24xlarge"], "fewer than 3"),
+        (["g6.12xlarge", "g6.48xlarge", "g5.12xlarge"], "accelerators"),
+    ],
+)
+def test_a_spot_pool_that_will_often_stop_its_jobs_is_said_to(
+    types: list[str], warning: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(pulumi.log, "warn", said.append)
+    composed(aws_platform(lambda d: entry(d, "pools", 2).update(instanceTypes=types)))
+    (about,) = [line for line in said if "pool a100-spot" in line]
+    assert warning in about, "the user learns of it from the plan, and the reason with it"

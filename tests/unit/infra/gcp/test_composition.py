@@ -1,0 +1,192 @@
+"""What every GCP stack has, whichever way it is written."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.infra import versions
+from tests.support.builders import list_of
+from tests.support.gcp_documents import gcp_platform
+from tests.support.gcp_project import NUMBER
+from tests.support.gcp_stacks import CLASSES, PLATFORMS, composed, stack
+from tests.support.inputs import mapping, objects, text, value
+
+if TYPE_CHECKING:
+    from tests.support.builders import Document
+    from tests.support.recorder import Recording
+
+every_stack = pytest.mark.parametrize("name", PLATFORMS)
+
+#: Accounts that Google keeps for all of a project: who grants them something shares nothing of a stack.
+GOOGLES_OWN = (f"service-{NUMBER}@gs-project-accounts.", f"service-{NUMBER}@container-engine-robot.")
+
+
+@every_stack
+def test_a_preview_registers_what_an_up_registers(name: str) -> None:
+    planned = {resource.urn for resource in stack(name, preview=True)}
+    made = {resource.urn for resource in stack(name)}
+    assert planned == made, "nothing may hang on a value that only an up knows"
+
+
+@every_stack
+def test_every_resource_has_a_name_of_its_own(name: str) -> None:
+    names = [resource.name for resource in stack(name)]
+    assert len(set(names)) == len(names), "two of one name are hard to tell apart in a plan"
+
+
+@every_stack
+def test_all_nodes_are_the_service_account_that_is_made_for_them(name: str) -> None:
+    recording = stack(name)
+    account = recording.one(":Account")
+    email = f"{text(account, 'accountId')}@{text(account, 'project')}.iam.gserviceaccount.com"
+    nodes = [*recording.of(":Cluster"), *recording.of(":NodePool")]
+    assert len(nodes) == len(PLATFORMS[name]().pools) + 2, (
+        "GKE's first pool, the system pool, and those that are written"
+    )
+    for found in nodes:
+        assert text(found, "nodeConfig", "serviceAccount") == email, (
+            f"{found.name}: Compute Engine's own account may edit the project, or is disabled"
+        )
+
+
+def test_versions_come_from_one_place() -> None:
+    releases = stack("gcp-prod").of(":Release")
+    assert {text(release, "name"): text(release, "version") for release in releases} == {
+        "jobset": versions.JOBSET,
+        "jobset-crds": versions.JOBSET,
+        "kuberay-operator": versions.KUBERAY,
+        "kuberay-crds": versions.KUBERAY,
+    }, "an upgrade is one line; GKE brings the plugin of GPUs itself, and scales pools itself"
+
+
+@every_stack
+def test_every_operator_runs_twice(name: str) -> None:
+    for release, path in (
+        ("operators-jobset-controller", ("controller", "replicas")),
+        ("operators-kuberay-controller", ("replicas",)),
+    ):
+        assert value(stack(name).one(":Release", release), "values", *path) == 2, f"{release} outlives a zone"
+
+
+@pytest.mark.parametrize("namespace", ["vision", "tabular"])
+def test_jobs_learn_where_to_checkpoint_and_may_write_there(namespace: str) -> None:
+    recording = stack("gcp-prod")
+    address = text(
+        recording.one(":ConfigMap", f"namespace-{namespace}-checkpoints"), "data", "CHECKPOINT_URI"
+    )
+    assert address == f"gs://checkpoints-bucket-0a1b2c3/{namespace}", "each in its own place"
+    account = recording.one(":ServiceAccount", f"namespace-{namespace}-trainer")
+    assert text(account, "metadata", "name") == "trainer-gcp-prod", "the environment is in it"
+    grant = recording.one(":ManagedFolderIamMember", f"checkpoint-access-of-{namespace}-trainers")
+    assert text(grant, "member").endswith(f"/subject/ns/{namespace}/sa/trainer-gcp-prod"), (
+        "the pods that jobs are told to use, of this namespace alone"
+    )
+    assert text(grant, "bucket") == "checkpoints-bucket-0a1b2c3", "the stack's own bucket"
+    assert text(grant, "managedFolder") == f"{namespace}/", "the very folder"
+
+
+def identities(recording: Recording) -> set[str]:
+    """Whoever gets something granted by a stack."""
+    members = {text(found, "member") for found in recording if value(found, "member") is not None}
+    return {member for member in members if not any(agent in member for agent in GOOGLES_OWN)}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("dev", "prod"), ("team-a", "team.a"), ("a" * 60 + "1", "a" * 60 + "2")]
+)
+def test_two_stacks_in_one_project_share_no_identity_and_no_name(one: str, other: str) -> None:
+    first, second = (composed(gcp_platform(), name=name) for name in (one, other))
+    assert len(identities(first)) == 3, "the nodes, and the jobs of two namespaces"
+    assert not identities(first) & identities(second), "the one could read the other's checkpoints"
+    for kind, field in ((":Cluster", "name"), (":Account", "accountId"), (":Network", "name")):
+        assert value(first.one(kind), field) != value(second.one(kind), field), (
+            f"the second of one {kind} in a project is refused"
+        )
+
+
+def test_the_cluster_is_reached_by_asking_the_plugin_and_holds_no_token() -> None:
+    provider = composed(gcp_platform()).one("providers:kubernetes")
+    (user,) = objects(json.loads(text(provider, "kubeconfig")), "users")
+    assert mapping(user, "user").keys() == {"exec"}, "a token would expire, and show as a change"
+    assert text(user, "user", "exec", "command") == "gke-gcloud-auth-plugin", "Google's own"
+
+
+def test_a_pool_and_a_namespace_added_change_no_other_name() -> None:
+    def more(document: Document) -> None:
+        list_of(document, "pools").insert(
+            0, {"name": "l4", "capacity": "spot", "machineType": "g2-standard-8", "maxNodes": 1}
+        )
+        list_of(document, "namespaces").insert(0, {"name": "speech", "ladder": [{"pool": "cpu"}]})
+
+    grown = {resource.urn for resource in composed(gcp_platform(more))}
+    assert {resource.urn for resource in composed(gcp_platform())} < grown, (
+        "or adding one would replace others"
+    )
+
+
+def test_a_stack_without_training_namespaces_is_a_stack() -> None:
+    recording = composed(gcp_platform(lambda d: d.update(namespaces=[])))
+    assert not recording.of("TrainingNamespace"), "teams may come later"
+    assert len(recording.of(":NodePool")) == 5, "the pools are there for them"
+
+
+def declared_taints(recording: Recording, pool: str) -> dict[str, str]:
+    """The taints that a pool is made with, key → value."""
+    found = recording.one(":NodePool", f"pool-{pool}-node-pool")
+    return {text(taint, "key"): text(taint, "value") for taint in objects(found, "nodeConfig", "taints")}
+
+
+def test_spot_is_tainted_by_the_program_and_gpus_by_gke() -> None:
+    recording = stack("gcp-prod")
+    for pool in PLATFORMS["gcp-prod"]().pools:
+        is_spot = pool.name.endswith("-spot")
+        wanted = {"cloud.google.com/gke-spot": "true"} if is_spot else {}
+        assert declared_taints(recording, pool.name) == wanted, (
+            f"{pool.name}: GKE taints no spot pool, and refuses a second taint for GPUs"
+        )
+        node_pool = recording.one(":NodePool", f"pool-{pool.name}-node-pool")
+        assert value(node_pool, "nodeConfig", "spot") is is_spot, "it is what it is called"
+        assert text(node_pool, "name") == pool.name, "under the user's own name"
+
+
+def test_a_class_stands_for_its_pools_and_for_nothing_else_ever() -> None:
+    recording = stack("with-classes")
+    for name, pool in zip(CLASSES, ("a100-spot", "a100"), strict=True):
+        found = recording.one(":ComputeClass", f"class-{name}-compute-class")
+        assert value(found, "spec", "priorities") == [{"nodepools": [pool]}], "by the name of its node pool"
+        assert value(found, "spec", "whenUnsatisfiable") == "DoNotScaleUp", "no machine of GKE's choice"
+        assert declared_taints(recording, pool).get("cloud.google.com/compute-class") == name, (
+            "GKE lets in those that select the class, and nobody else"
+        )
+        node_pool = recording.one(":NodePool", f"pool-{pool}-node-pool")
+        assert value(node_pool, "nodeConfig", "labels", "cloud.google.com/compute-class") == name, (
+            "nodes without it are none of the class"
+        )
+
+
+def test_a_job_that_walks_a_ladder_of_classes_is_let_into_each_of_them() -> None:
+    rules = stack("with-classes").of(":MutatingAdmissionPolicy")
+    names = {text(rule, "metadata", "name") for rule in rules}
+    assert {"training-class-gpus-on-spot-pods", "training-class-gpus-kept-pods"} <= names, (
+        "GKE lets in those that select the class; a job on a ladder names its pool"
+    )
+    for rule in rules:
+        if text(rule, "metadata", "name") == "training-spot-pods":
+            assert "a100" not in json.dumps(rule.inputs), (
+                "nodes of a class have its taint and no other of ours"
+            )
+
+
+def test_without_classes_none_is_made() -> None:
+    assert not stack("gcp-dev").of(":ComputeClass"), "nobody asked for one"
+
+
+def test_a_cluster_has_a_name_that_gke_takes_whatever_the_stack_is_called() -> None:
+    long = composed(gcp_platform(), name="Team_A.experiments-with-large-models")
+    name = text(long.one(":Cluster"), "name")
+    assert len(name) <= 40, f"{name}: GKE takes 40 characters"
+    assert name.startswith("holdfast-team-a-"), "and it can still be told whose it is"
+    assert text(stack("gcp-dev").one(":Cluster"), "name") == "holdfast-gcp-dev", "a short one stays as it is"

@@ -1,0 +1,110 @@
+"""The networks that a GCP stack can stand in, how it is reached, and where its charts and images come from."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.gcp_stacks import BROUGHT, CHARTS, IMAGES, PLATFORMS, stack
+from tests.support.gke_outputs import ADDRESS, AUTHORITY, DNS_ENDPOINT
+from tests.support.inputs import mapping, objects, text, value
+from tests.support.mirrors import assert_charts_come_from, assert_images_come_from, assert_unmirrored
+
+if TYPE_CHECKING:
+    from holdfast.scheduling.json import Json
+    from tests.support.recorder import Recorded
+
+MADE = [name for name in PLATFORMS if name != "brought"]
+
+
+def releases(name: str) -> list[Recorded]:
+    found = stack(name).of(":Release")
+    assert len(found) == 4, "JobSet and KubeRay, in two releases each"
+    return found
+
+
+def test_with_a_mirror_no_chart_comes_from_elsewhere() -> None:
+    assert_charts_come_from(CHARTS, releases("mirrored"))
+
+
+def test_with_a_mirror_no_image_comes_from_elsewhere() -> None:
+    assert_images_come_from(IMAGES, releases("mirrored"))
+
+
+@pytest.mark.parametrize("name", ["gcp-dev", "brought"])
+def test_without_a_mirror_each_project_is_asked_itself(name: str) -> None:
+    assert_unmirrored(releases(name))
+
+
+def test_a_network_that_is_brought_is_used_by_its_ids_and_left_as_it_is() -> None:
+    recording = stack("brought")
+    assert not [found.name for found in recording if found.type.startswith("gcp:compute/")], (
+        "no network, no range, no way out"
+    )
+    cluster = recording.one(":Cluster")
+    assert text(cluster, "network") == BROUGHT["network"], "of another project, where it is shared"
+    assert text(cluster, "subnetwork") == BROUGHT["subnetwork"], "with its nodes"
+    assert mapping(cluster, "ipAllocationPolicy") == {
+        "clusterSecondaryRangeName": BROUGHT["podsRange"],
+        "servicesSecondaryRangeName": BROUGHT["servicesRange"],
+    }, "by the names that the ranges have there"
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_network_of_the_stacks_own_has_the_ranges_that_are_written(name: str) -> None:
+    recording, asked = stack(name), PLATFORMS[name]().network
+    subnetwork, cluster = recording.one(":Subnetwork"), recording.one(":Cluster")
+    ranges = {text(found, "rangeName"): found for found in objects(subnetwork, "secondaryIpRanges")}
+    policy = mapping(cluster, "ipAllocationPolicy")
+    found = [
+        text(subnetwork, "ipCidrRange"),
+        *(
+            text(ranges[text(policy, key)], "ipCidrRange")
+            for key in ("clusterSecondaryRangeName", "servicesSecondaryRangeName")
+        ),
+    ]
+    assert found == [getattr(asked, field) for field in ("nodes_cidr", "pods_cidr", "services_cidr")], (
+        "nodes, pods and Services, each where they are looked for"
+    )
+    assert text(cluster, "subnetwork") == f"{subnetwork.name}-id", "the cluster is in it"
+    assert value(subnetwork, "privateIpGoogleAccess") is True, "checkpoints do not pay for NAT"
+
+
+@pytest.mark.parametrize("name", PLATFORMS)
+def test_no_node_has_a_public_address(name: str) -> None:
+    recording = stack(name)
+    assert value(recording.one(":Cluster"), "privateClusterConfig", "enablePrivateNodes") is True, (
+        "by the cluster"
+    )
+    for pool in recording.of(":NodePool"):
+        assert value(pool, "networkConfig", "enablePrivateNodes") is True, f"{pool.name} can say otherwise"
+
+
+def api_server(name: str) -> Json:
+    """Where a stack's Kubernetes provider finds its API server."""
+    document = json.loads(text(stack(name).one("providers:kubernetes"), "kubeconfig"))
+    (cluster,) = objects(document, "clusters")
+    return mapping(cluster, "cluster")
+
+
+def test_a_cluster_with_a_dns_endpoint_is_reached_by_that_alone() -> None:
+    cluster = stack("brought").one(":Cluster")
+    assert value(cluster, "controlPlaneEndpointsConfig") == {
+        "dnsEndpointConfig": {"allowExternalTraffic": True},
+        "ipEndpointsConfig": {"enabled": False},
+    }, "the name, and no address"
+    assert value(cluster, "masterAuthorizedNetworksConfig") is None, (
+        "there is no address to let anybody in to"
+    )
+    assert api_server("brought") == {"server": f"https://{DNS_ENDPOINT}"}, (
+        "its certificate is one that every client trusts, and not of the cluster's own authority"
+    )
+
+
+def test_a_cluster_with_authorized_networks_is_reached_by_its_address() -> None:
+    assert api_server("gcp-dev") == {
+        "server": f"https://{ADDRESS}",
+        "certificate-authority-data": AUTHORITY,
+    }, "with the authority that signed for it"

@@ -1,0 +1,393 @@
+"""What only the account knows: how it is asked, what is refused because of it, and what is only said."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import pulumi
+import pytest
+
+from holdfast.infra.aws.config.network import MadeNetwork
+from holdfast.infra.aws.preflight import Account, survey, zones_of_network
+from holdfast.infra.aws.preflight.findings import refusals, warnings
+from holdfast.infra.aws.preflight.lookups import Lookups
+from holdfast.infra.aws.preflight.needs import needs
+from holdfast.infra.aws.preflight.quotas import quota_of
+from holdfast.scheduling.errors import ConfigError
+from holdfast.scheduling.labels import CapacityType
+from holdfast.scheduling.machines import machine_catalogue
+from tests.support.aws_account import (
+    ACCOUNT,
+    AVAILABILITY_ZONES,
+    IDENTITY,
+    OFFERINGS,
+    QUOTA,
+    ROLES,
+    SPOT_ROLE,
+    TYPES,
+    ZONES,
+    account,
+    answers,
+    asked,
+)
+from tests.support.aws_documents import aws_platform, section
+from tests.support.builders import entry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast.infra.aws.config.stack import AwsPlatform
+    from holdfast.scheduling.json import Json
+
+PLATFORM = "holdfast:platform"
+STANDARD_SPOT = "L-34B43A08"
+STANDARD = "L-1216C47A"
+P4_SPOT = "L-7212CCBC"
+
+
+def refused(platform: AwsPlatform, found: Account) -> list[str]:
+    return [problem.field.removeprefix(PLATFORM) for problem in refusals(platform, found)]
+
+
+# --- what cannot work -----------------------------------------------------------------------------
+
+
+def test_a_generous_account_refuses_and_warns_of_nothing() -> None:
+    assert not refused(aws_platform(), account()), "there is nothing to refuse"
+    assert not list(warnings(aws_platform(), account())), "nor to say"
+
+
+def test_another_account_is_refused_and_nothing_else_is_said_of_it() -> None:
+    found = account(number="210987654321", zones=())
+    (problem,) = refusals(aws_platform(), found)
+    assert problem.field == f"{PLATFORM}.account", "the one thing that was promised of it"
+    assert "210987654321" in problem.value, "which one it is"
+    assert "Log in to 123456789012" in problem.mend, "and which one was meant"
+
+
+def test_a_stack_that_names_no_account_is_made_in_any() -> None:
+    platform = aws_platform(lambda d: d.pop("account"))
+    assert not refused(platform, account(number="210987654321")), "nobody asked for another"
+
+
+def test_a_zone_that_the_account_does_not_have_is_refused() -> None:
+    found = account(zones=("us-west-2a", "us-west-2b", "us-west-2d"))
+    assert ".network.zones[2]" in refused(aws_platform(), found), (
+        "a region's letters differ from account to account"
+    )
+
+
+def test_more_zones_than_the_account_has_are_refused() -> None:
+    platform = aws_platform(lambda d: section(d, "network").update(zones=4))
+    assert refused(platform, account(zones=ZONES[:3])) == [".network.zones"], "a subnet would have no place"
+
+
+def test_a_pool_in_a_zone_that_the_network_turns_out_not_to_be_in_is_refused() -> None:
+    platform = aws_platform(
+        lambda d: (
+            section(d, "network").update(zones=2),
+            entry(d, "pools", 2).update(zones=["us-west-2c"]),
+        )
+    )
+    (problem,) = refusals(platform, account())
+    assert problem.field == f"{PLATFORM}.pools[2].zones[0]", "its machines would have no subnet"
+    assert "us-west-2a, us-west-2b" in problem.allowed, "where the network is is said"
+
+
+def test_machines_that_no_zone_of_the_pool_sells_are_refused() -> None:
+    everywhere = dict.fromkeys(machine_catalogue("aws"), frozenset(ZONES))
+    offered = {
+        **everywhere,
+        "p4d.24xlarge": frozenset({"us-west-2d"}),
+        "p4de.24xlarge": frozenset({"us-west-2d"}),
+    }
+    problems = list(refusals(aws_platform(), account(offered=offered)))
+    assert [problem.field for problem in problems] == [f"{PLATFORM}.pools[2]", f"{PLATFORM}.pools[3]"], (
+        "both pools of these machines would wait for ever"
+    )
+    assert "us-west-2d" in problems[0].allowed, "where they could be had is said"
+
+
+def test_one_machine_in_one_zone_is_enough() -> None:
+    everywhere = dict.fromkeys(machine_catalogue("aws"), frozenset(ZONES))
+    offered = {**everywhere, "p4d.24xlarge": frozenset({"us-west-2a"}), "p4de.24xlarge": frozenset[str]()}
+    assert not refused(aws_platform(), account(offered=offered)), "a pool is a choice"
+
+
+def test_a_pool_whose_machines_are_not_sold_on_spot_is_refused() -> None:
+    everything = frozenset(machine_catalogue("aws"))
+    bought = {
+        CapacityType.SPOT: everything - {"p4d.24xlarge", "p4de.24xlarge"},
+        CapacityType.ON_DEMAND: everything,
+    }
+    assert refused(aws_platform(), account(bought=bought)) == [".pools[2].capacity"], (
+        "the on-demand one is fine"
+    )
+
+
+def test_a_quota_that_holds_no_machine_is_refused_before_it_looks_like_a_stock_out() -> None:
+    (problem,) = refusals(aws_platform(), account(quotas={P4_SPOT: 0}))
+    assert problem.field == f"{PLATFORM}.pools[2]", "the spot pool of A100 machines"
+    assert "All P4, P3 and P2 Spot Instance Requests" in problem.value, "the console's own name for it"
+    assert (
+        "request-service-quota-increase --service-code ec2 --quota-code L-7212CCBC --desired-value 768"
+        in (problem.mend)
+    ), "8 machines of 96 vCPUs"
+
+
+def test_a_new_accounts_quotas_hold_a_development_stack() -> None:
+    platform = aws_platform(
+        lambda d: d.update(
+            pools=[
+                {**entry(d, "pools", 0), "instanceTypes": ["m7i.large"]},
+                {**entry(d, "pools", 1), "sizes": ["large"]},
+            ],
+            namespaces=[],
+        )
+    )
+    assert not refused(platform, account(quotas={STANDARD: 5, STANDARD_SPOT: 5})), (
+        "5 vCPUs each way are its first"
+    )
+
+
+# --- what may be less than is hoped for -----------------------------------------------------------
+
+
+def test_a_quota_that_holds_some_machines_is_said_and_refuses_nothing() -> None:
+    found = account(quotas={STANDARD_SPOT: 8})
+    (warning,) = warnings(aws_platform(), found)
+    assert not refused(aws_platform(), found), "two machines are machines"
+    assert "is 8 vCPUs in us-west-2; pools[1] at their largest need 32" in warning, "the numbers are shown"
+    assert "--desired-value 32" in warning, "and how to get there"
+
+
+def test_system_nodes_count_against_the_quota_of_the_pools() -> None:
+    (warning,) = warnings(aws_platform(), account(quotas={STANDARD: 80}))
+    assert "cluster.systemNodes, pools[0] at their largest need 84" in warning, "2 × 2 and 20 × 4 vCPUs"
+
+
+def test_a_machine_that_cannot_be_bought_is_said_while_another_can() -> None:
+    everything = frozenset(machine_catalogue("aws"))
+    bought = dict.fromkeys(CapacityType, everything - {"p4de.24xlarge"})
+    (warning,) = warnings(aws_platform(), account(bought=bought))
+    assert "pool a100-spot" in warning, "the pool is named"
+    assert "p4de.24xlarge on spot" in warning, "and what it does without"
+
+
+@pytest.mark.parametrize(
+    ("admin", "caller"),
+    [
+        (f"arn:aws:iam::{ACCOUNT}:user/deployer", f"arn:aws:iam::{ACCOUNT}:user/deployer"),
+        (f"arn:aws:iam::{ACCOUNT}:role/platform", f"arn:aws:sts::{ACCOUNT}:assumed-role/platform/me"),
+        (f"arn:aws:iam::{ACCOUNT}:role/teams/platform", f"arn:aws:sts::{ACCOUNT}:assumed-role/platform/me"),
+    ],
+)
+def test_a_deployer_among_the_administrators_is_said(admin: str, caller: str) -> None:
+    platform = aws_platform(lambda d: section(d, "cluster").update(admins=[admin]))
+    (warning,) = warnings(platform, account(caller=caller))
+    assert admin in warning, "which of them it is"
+    assert "EKS refuses a second access entry" in warning, "it would fail half an hour into the first `up`"
+
+
+@pytest.mark.parametrize(
+    "caller",
+    [
+        f"arn:aws:iam::{ACCOUNT}:user/platform",
+        "arn:aws:sts::210987654321:assumed-role/platform/me",
+        f"arn:aws:sts::{ACCOUNT}:assumed-role/platform-two/me",
+    ],
+)
+def test_a_deployer_who_is_none_of_the_administrators_hears_nothing(caller: str) -> None:
+    assert not list(warnings(aws_platform(), account(caller=caller))), "the administrator is another"
+
+
+def test_what_the_account_did_not_answer_is_said_in_one_line() -> None:
+    found = account(unanswered=("servicequotas:GetServiceQuota (L-1): denied", "iam:X: denied"))
+    (warning,) = warnings(aws_platform(), found)
+    assert "L-1" in warning, "what was asked"
+    assert "\n" not in warning, "on one line"
+
+
+# --- zones of the network -------------------------------------------------------------------------
+
+
+def test_a_number_of_zones_takes_the_first_that_the_account_has() -> None:
+    network = MadeNetwork(zones=2)
+    assert zones_of_network(network, account(), ("us-west-2x",)) == ("us-west-2a", "us-west-2b"), (
+        "always the same ones, or the plan would change"
+    )
+
+
+def test_an_account_that_does_not_say_its_zones_has_those_of_the_region() -> None:
+    assert zones_of_network(MadeNetwork(zones=2), account(zones=None), ZONES[1:]) == ZONES[1:3], (
+        "which most accounts see"
+    )
+
+
+# --- quotas ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("instance_type", "capacity", "code"),
+    [
+        ("m7i.large", CapacityType.ON_DEMAND, "L-1216C47A"),
+        ("im4gn.large", CapacityType.SPOT, "L-34B43A08"),
+        ("g6.12xlarge", CapacityType.SPOT, "L-3819A6DF"),
+        ("gr6.4xlarge", CapacityType.ON_DEMAND, "L-DB2E81BA"),
+        ("p4d.24xlarge", CapacityType.SPOT, "L-7212CCBC"),
+        ("p4d.24xlarge", CapacityType.ON_DEMAND, "L-417A185B"),
+        ("p5en.48xlarge", CapacityType.SPOT, "L-C4BD4855"),
+        ("p5.48xlarge", CapacityType.ON_DEMAND, "L-417A185B"),
+        ("trn1.32xlarge", CapacityType.SPOT, "L-6B0D517C"),
+        ("dl1.24xlarge", CapacityType.ON_DEMAND, "L-6E869C2A"),
+        ("hpc6a.48xlarge", CapacityType.ON_DEMAND, "L-F7808C92"),
+        ("x2idn.16xlarge", CapacityType.ON_DEMAND, "L-7295265B"),
+        ("u-6tb1.56xlarge", CapacityType.ON_DEMAND, "L-43DA4232"),
+    ],
+)
+def test_a_machine_counts_against_its_familys_quota(
+    instance_type: str, capacity: CapacityType, code: str
+) -> None:
+    quota = quota_of(instance_type, capacity)
+    assert quota is not None, f"{instance_type} counts against one"
+    assert quota.code == code, "as AWS lists them"
+
+
+def test_no_quota_is_made_up_for_a_family_of_which_aws_does_not_say() -> None:
+    assert quota_of("p6-b200.48xlarge", CapacityType.SPOT) is None, "its spot quota is not documented"
+
+
+def test_every_machine_on_demand_has_a_quota() -> None:
+    without = [name for name in machine_catalogue("aws") if quota_of(name, CapacityType.ON_DEMAND) is None]
+    assert not [name for name in without if not name.startswith("mac")], "else a shortage would stay unseen"
+
+
+def test_a_pool_of_two_quotas_is_not_refused_for_one_of_them() -> None:
+    platform = aws_platform(
+        lambda d: entry(d, "pools", 2).update(instanceTypes=["p4d.24xlarge", "p5.48xlarge"])
+    )
+    assert [need.is_all for need in needs(platform) if need.field.endswith("pools[2]")] == [False, False], (
+        "the other machines may be had"
+    )
+    assert not refused(platform, account(quotas={P4_SPOT: 0})), "and so the pool"
+
+
+# --- asking ---------------------------------------------------------------------------------------
+
+
+def lookups(answer: Callable[[str, Json], Json] = answers) -> Account:
+    found: list[Account] = []
+    asked(lambda: found.append(Lookups(aws_platform()).account()), answer)
+    return found[0]
+
+
+def silent_about(*tokens: str) -> Callable[[str, Json], Json]:
+    def answer(token: str, arguments: Json) -> Json:
+        if token in tokens:
+            raise PermissionError("AccessDenied: you may not ask")
+        return answers(token, arguments)
+
+    return answer
+
+
+def test_the_answers_are_kept_as_what_they_mean() -> None:
+    found = lookups()
+    assert found.id == ACCOUNT, "the account"
+    assert found.zones == ZONES, "its zones in order, however it lists them"
+    assert found.spot_role == SPOT_ROLE, "the role that is there is adopted by its ARN"
+    assert found.offered is not None, "where machines are sold"
+    assert found.offered["p4d.24xlarge"] == frozenset(ZONES), "by zone"
+    assert found.bought[CapacityType.SPOT] >= {"p4d.24xlarge", "c7i.xlarge"}, "what is sold on spot"
+    assert found.quotas[P4_SPOT] == 10_000, "and how much of it"
+    assert not found.unanswered, "nothing stays open"
+
+
+def test_only_quotas_that_the_stack_counts_against_are_asked() -> None:
+    assert set(lookups().quotas) == {STANDARD, STANDARD_SPOT, P4_SPOT, "L-417A185B"}, (
+        "each question takes its time"
+    )
+
+
+@pytest.mark.parametrize("token", [AVAILABILITY_ZONES, OFFERINGS, TYPES, QUOTA])
+def test_a_question_that_is_not_answered_refuses_nothing(token: str) -> None:
+    found = lookups(silent_about(token))
+    assert not refused(aws_platform(), found), "the caller may not ask, and may still deploy"
+    (warning,) = warnings(aws_platform(), found)
+    assert "you may not ask" in warning, "why is said, once"
+
+
+@pytest.mark.parametrize("token", [IDENTITY, ROLES])
+def test_without_an_answer_that_the_stack_needs_there_is_one_clear_message(token: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        lookups(silent_about(token))
+    (problem,) = error.value.problems
+    assert problem.field == "AWS credentials", "what has to be mended"
+    assert "you may not ask" in problem.value, "the reason AWS gives"
+    assert "pulumi config set aws:profile" in problem.mend, "and how"
+
+
+def test_an_account_without_the_spot_role_says_so() -> None:
+    def answer(token: str, arguments: Json) -> Json:
+        return {"arns": [], "names": []} if token == ROLES else answers(token, arguments)
+
+    assert lookups(answer).spot_role is None, "then it is made"
+
+
+def test_many_types_are_asked_for_in_parts() -> None:
+    sizes: list[int] = []
+
+    def answer(token: str, arguments: Json) -> Json:
+        filters = cast("list[Json]", arguments.get("filters") or [])
+        sizes.extend(len(cast("list[str]", one["values"])) for one in filters)
+        return answers(token, arguments)
+
+    families = sorted(
+        {name.split(".")[0] for name in machine_catalogue("aws") if name.startswith(("c", "m"))}
+    )
+    amd = [
+        family
+        for family in families
+        if (machine := machine_catalogue("aws").get(f"{family}.xlarge")) and machine.arch == "amd64"
+    ]
+    platform = aws_platform(
+        lambda d: entry(d, "pools", 1).update(
+            families=amd,
+            sizes=["large", "xlarge", "2xlarge", "4xlarge", "8xlarge", "12xlarge", "16xlarge", "24xlarge"],
+        )
+    )
+    assert len(platform.pools[1].machines(platform.region)) > 200, "else this shows nothing"
+    asked(lambda: Lookups(platform).account(), answer)
+    assert max(sizes) <= 200, "EC2 takes no more values in a filter"
+
+
+def test_a_survey_raises_what_cannot_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(pulumi.log, "warn", said.append)
+
+    def answer(token: str, arguments: Json) -> Json:
+        return {"value": 8.0} if token == QUOTA else answers(token, arguments)
+
+    with pytest.raises(ConfigError) as error:
+        asked(lambda: survey(aws_platform()), answer)
+    assert {problem.field for problem in error.value.problems} == {
+        f"{PLATFORM}.pools[2]",
+        f"{PLATFORM}.pools[3]",
+    }, "both pools of A100 machines, at once"
+    assert not said, "nothing else is said of a stack that cannot be"
+
+
+def test_a_survey_says_what_may_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(pulumi.log, "warn", said.append)
+
+    def answer(token: str, arguments: Json) -> Json:
+        return {"value": 100.0} if token == QUOTA else answers(token, arguments)
+
+    asked(lambda: survey(aws_platform()), answer)
+    assert len(said) == 2, f"the two quotas of A100 machines, not {said}"
+
+
+def test_the_services_default_is_the_clusters_own() -> None:
+    from holdfast.components.cluster.eks.component import SERVICE_CIDR
+
+    assert aws_platform().cluster.service_cidr == SERVICE_CIDR, "one block, whoever is asked"

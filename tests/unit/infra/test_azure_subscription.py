@@ -1,0 +1,239 @@
+"""What only a subscription knows: how it is asked, what is refused because of it, and how its clusters are reached."""
+
+from __future__ import annotations
+
+import re
+import socket
+from dataclasses import replace
+from string import ascii_letters, digits
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.infra.azure.preflight import (
+    Subscription,
+    cluster_name_of,
+    kubelogin_problem,
+    reach_problem,
+    survey,
+)
+from holdfast.infra.azure.preflight.findings import refusals
+from holdfast.infra.azure.preflight.lookups import api_server_of, ask
+from holdfast.infra.azure.preflight.reach import knock
+from holdfast.scheduling.errors import ConfigError
+from tests.support.asking import asked_of
+from tests.support.aws_documents import section
+from tests.support.azure_documents import SUBSCRIPTION, TENANT, nap_document, nap_platform, read_azure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast.infra.azure.config.stack import AzurePlatform
+    from holdfast.scheduling.errors import Problem
+    from holdfast.scheduling.json import Json
+
+CLIENT_CONFIG = "azure-native:authorization:getClientConfig"
+CLUSTER = "azure-native:containerservice:getManagedCluster"
+DEPLOYER = "00000000-0000-0000-0000-00000000000d"
+STACKS = st.text(f"{ascii_letters}{digits}_.-", min_size=1, max_size=100)
+
+FOUND = Subscription(subscription_id=SUBSCRIPTION, tenant_id=TENANT, deployer=DEPLOYER, signed_in_to=TENANT)
+
+
+def answers(token: str, _: Json) -> Json:
+    """What a subscription answers to each question."""
+    return {
+        CLIENT_CONFIG: {
+            "clientId": "client",
+            "objectId": DEPLOYER,
+            "subscriptionId": "another-subscription",
+            "tenantId": TENANT,
+        },
+        CLUSTER: {"fqdn": "train.hcp.azmk8s.io", "privateFQDN": "train.privatelink.azmk8s.io"},
+    }[token]
+
+
+def refused_to_answer(_token: str, _arguments: Json) -> Json:
+    raise PermissionError("AADSTS700082: The refresh token has expired")
+
+
+def asking(what: Callable[[], object], answer: Callable[[str, Json], Json] = answers) -> None:
+    asked_of(answer, what, stack="azure-dev")
+
+
+def private(*, public_name: bool = False) -> AzurePlatform:
+    access: Json = {"private": True, **({"publicName": True} if public_name else {})}
+    return nap_platform(lambda document: section(document, "cluster").update(access=access))
+
+
+# --- asking ---------------------------------------------------------------------------------------
+
+
+def test_what_is_written_beside_the_stack_goes_before_what_the_credentials_lead_to() -> None:
+    found: list[Subscription] = []
+    asking(lambda: found.append(ask(nap_platform())))
+    assert found == [FOUND], "the stack's own subscription; the tenant and the deployer are the credentials'"
+
+
+def test_what_is_not_written_is_asked() -> None:
+    platform = read_azure(nap_document(), subscription=None)
+    found: list[Subscription] = []
+    asking(lambda: found.append(ask(platform)))
+    assert found == [replace(FOUND, subscription_id="another-subscription")], "az account set chooses it"
+
+
+def test_without_an_answer_there_is_one_clear_message() -> None:
+    with pytest.raises(ConfigError) as error:
+        asking(lambda: survey(nap_platform()), refused_to_answer)
+    (problem,) = error.value.problems
+    assert problem.field == "Azure credentials", "what has to be mended"
+    assert "The refresh token has expired" in problem.value, "the reason Azure gives"
+    assert "az login" in problem.mend, "and how"
+
+
+# --- what cannot work -----------------------------------------------------------------------------
+
+
+def test_a_subscription_that_fits_refuses_nothing() -> None:
+    assert not list(refusals(FOUND)), "there is nothing to refuse"
+
+
+@pytest.mark.parametrize(
+    ("found", "field", "mend"),
+    [
+        (replace(FOUND, subscription_id=""), "azure-native:subscriptionId", "az account list"),
+        (replace(FOUND, tenant_id="other"), "azure-native:tenantId", "az login --tenant other"),
+        (replace(FOUND, deployer=""), "Azure credentials", "az login"),
+    ],
+)
+def test_whoever_could_not_make_the_stack_learns_why(found: Subscription, field: str, mend: str) -> None:
+    (problem,) = refusals(found)
+    assert problem.field == field, "the one thing that is wrong"
+    assert mend in problem.mend, "what to do"
+
+
+def test_a_survey_raises_what_cannot_work() -> None:
+    platform = read_azure(nap_document(), tenant="00000000-0000-0000-0000-0000000000ff")
+    with pytest.raises(ConfigError) as error:
+        asking(lambda: survey(platform))
+    assert [one.field for one in error.value.problems] == ["azure-native:tenantId"], "before anything is made"
+
+
+# --- kubelogin ------------------------------------------------------------------------------------
+
+
+def test_a_missing_kubelogin_is_refused_with_how_to_get_it() -> None:
+    problem = kubelogin_problem(lambda _: None)
+    assert problem is not None, "nobody would get into the cluster, ten minutes after it was made"
+    assert problem.field == "kubelogin", "the command that is missing"
+    assert "az aks install-cli" in problem.mend, "one way to get it"
+
+
+def test_a_kubelogin_that_is_there_is_enough() -> None:
+    looked_for: list[str] = []
+
+    def find(command: str) -> str:
+        looked_for.append(command)
+        return f"/usr/bin/{command}"
+
+    assert kubelogin_problem(find) is None, "there is nothing to say"
+    assert looked_for == ["kubelogin"], "no other command is needed"
+
+
+# --- reaching -------------------------------------------------------------------------------------
+
+
+def reached(
+    platform: AzurePlatform,
+    why_not: str | None,
+    answer: Callable[[str, Json], Json] = answers,
+) -> tuple[Problem | None, list[str]]:
+    """What is said of a cluster, and at which hosts it was looked for."""
+    knocked: list[str] = []
+    found: list[Problem | None] = []
+
+    def at(host: str) -> str | None:
+        knocked.append(host)
+        return why_not
+
+    asking(lambda: found.append(reach_problem(platform, "azure-dev", at)), answer)
+    return found[0], knocked
+
+
+def test_a_public_cluster_is_not_looked_for() -> None:
+    assert reached(nap_platform(), "timed out") == (None, []), "it says itself whom it lets in"
+
+
+@pytest.mark.parametrize(
+    ("public_name", "host"), [(False, "train.privatelink.azmk8s.io"), (True, "train.hcp.azmk8s.io")]
+)
+def test_a_private_cluster_that_does_not_answer_here_is_refused(*, public_name: bool, host: str) -> None:
+    problem, knocked = reached(private(public_name=public_name), "timed out")
+    assert knocked == [host], "by the name that clients call it by"
+    assert problem is not None, "each object in it would be waited for in vain"
+    assert problem.field == "holdfast:platform.cluster.access.private", "what makes it so"
+    assert f"{host} does not answer here (timed out)" in problem.value, "and what was tried"
+
+
+def test_a_private_cluster_that_answers_here_is_enough() -> None:
+    problem, knocked = reached(private(), None)
+    assert (problem, len(knocked)) == (None, 1), "the run is where it has to be"
+
+
+def test_a_cluster_that_is_not_there_yet_is_in_nobodys_way() -> None:
+    assert reached(private(), "timed out", refused_to_answer) == (None, []), "a first `up` has none"
+
+
+def test_a_name_that_aks_does_not_give_is_not_looked_for() -> None:
+    found: list[str | None] = []
+    asking(
+        lambda: found.append(api_server_of("train", by_public_name=True)),
+        lambda _token, _arguments: {"fqdn": "", "privateFQDN": "p"},
+    )
+    assert found == [None], "there is nothing to call"
+
+
+def test_a_door_that_opens_is_told_from_one_that_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[object] = []
+
+    class Door:
+        def close(self) -> None:
+            opened.append("closed again")
+
+    def connect(address: tuple[str, int], timeout: float) -> Door:
+        opened.append((address, timeout))
+        if address[0] == "nowhere":
+            raise socket.gaierror(-2, "Name or service not known")
+        if address[0] == "slow":
+            raise TimeoutError
+        return Door()
+
+    monkeypatch.setattr(socket, "create_connection", connect)
+    assert knock("here") is None, "somebody answers"
+    assert opened == [(("here", 443), 5.0), "closed again"], "for seconds, and nothing is left open"
+    assert knock("nowhere") == "Name or service not known", "the name is not known"
+    assert knock("slow") == "TimeoutError", "nobody answers; there is always a reason to show"
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+@given(STACKS)
+def test_every_stack_has_a_cluster_that_azure_takes(stack: str) -> None:
+    name = cluster_name_of(stack)
+    assert re.fullmatch(r"holdfast-[a-z0-9]([-a-z0-9]*[a-z0-9])?", name), (
+        "a cluster, a group, and a part of a host's"
+    )
+    assert len(name) <= 54, "the API server's name begins with it"
+    assert "--" not in name, "some of Azure's names take no two hyphens in a row"
+
+
+@given(st.lists(STACKS, min_size=2, unique=True))
+def test_no_two_stacks_have_clusters_of_one_name(stacks: list[str]) -> None:
+    assert len({cluster_name_of(stack) for stack in stacks}) == len(stacks), "the second could not be made"
+
+
+def test_a_stack_whose_name_azure_takes_keeps_it() -> None:
+    assert cluster_name_of("azure-dev") == "holdfast-azure-dev", "`az aks list` shows it"

@@ -1,0 +1,240 @@
+"""Determined's pool list, turned into a stack's pools."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import pytest
+import yaml
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from holdfast.infra.determined.__main__ import main
+from holdfast.infra.determined.conversion import convert
+from holdfast.infra.determined.master_file import MasterFile, read_master_file
+from holdfast.infra.determined.writing import as_yaml
+from holdfast.infra.naming import as_dns_label
+from holdfast.scheduling.errors import ConfigError, Problem
+from holdfast.scheduling.machines import is_sold_in, machine_catalogue
+from tests.support.aws_documents import REGION, aws_problems
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from holdfast.scheduling.json import Json, JsonValue
+    from tests.support.builders import Document
+
+SPOT_G4DN: Document = {
+    "pool_name": "aws-spot-g4dn-metal",
+    "provider": {"type": "aws", "max_instances": 10, "instance_type": "g4dn.metal", "spot": True},
+}
+
+
+def changed(**provider: JsonValue) -> Document:
+    """The pool of Determined's own page on spot, with other values for its provider."""
+    return {**SPOT_G4DN, "provider": {**cast("Json", SPOT_G4DN["provider"]), **provider}}
+
+
+def converted(*pools: JsonValue, auxiliary_pool: str | None = None) -> list[Document]:
+    """The pools as a reader of the printed text gets them."""
+    text = as_yaml(convert(MasterFile(pools=pools, auxiliary_pool=auxiliary_pool)))
+    return cast("list[Document]", yaml.safe_load(text)["pools"])
+
+
+def refused(*pools: JsonValue) -> tuple[Problem, ...]:
+    with pytest.raises(ConfigError) as error:
+        convert(MasterFile(pools=pools, auxiliary_pool=None))
+    return error.value.problems
+
+
+def test_the_pool_of_determineds_own_page_becomes_a_spot_pool() -> None:
+    assert converted(SPOT_G4DN)[1] == {
+        "name": "aws-spot-g4dn-metal",
+        "capacity": "spot",
+        "instanceTypes": ["g4dn.metal"],
+        "maxNodes": 10,
+    }, "each of its four facts has its field"
+
+
+def test_what_determined_leaves_out_it_takes_for_a_default() -> None:
+    assert converted({"pool_name": "bare", "provider": {"type": "aws"}})[1] == {
+        "name": "bare",
+        "capacity": "on-demand",
+        "instanceTypes": ["g4dn.metal"],
+        "maxNodes": 5,
+    }, "the same machines come up as did before"
+
+
+def test_a_volume_is_taken_over() -> None:
+    assert converted(changed(root_volume_size=300))[1]["volumeGiB"] == 300, "jobs may need the room"
+
+
+def test_a_price_cap_is_refused_with_the_reason() -> None:
+    (problem,) = refused(changed(spot_max_price="2.50"))
+    assert problem.field == "resource_pools[0].provider.spot_max_price", "where it stands is named"
+    assert "Karpenter has no field that holds a price cap" in problem.allowed, "why it cannot be kept is said"
+    assert "procurementTimeout" in problem.mend, "and what does its work instead"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "mend"),
+    [
+        ("min_instances", 1, "down to none"),
+        ("startup_script", "mount /data", "DaemonSet"),
+        ("container_startup_script", "docker login", "image"),
+        ("image_id", "ami-0123", "image"),
+        ("custom_tags", [{"key": "a", "value": "b"}], "aws:defaultTags"),
+        ("type", "gcp", "Remove the pool"),
+        ("instance_type", "g5.48large", 'Write "g5.48xlarge"'),
+        ("instance_type", "mainframe", "describe-instance-types"),
+        ("instance_type", 7, "Write `instance_type"),
+        ("instance_slots", 4, "Remove it."),
+        ("max_instances", 0, "`max_instances: 1`"),
+        ("max_instances", "ten", "`max_instances: 1`"),
+        ("max_instances", 4000, "`max_instances: 1`"),
+        ("spot", "yes", "`spot: true`"),
+        ("root_volume_size", 10, "`root_volume_size: 30`"),
+        ("spot_max_prize", "2.50", "Remove it"),
+        ("instance_typ", "m5.large", 'Write "instance_type".'),
+    ],
+)
+def test_what_has_no_equivalent_is_one_problem_with_its_mend(field: str, value: JsonValue, mend: str) -> None:
+    (problem,) = refused(changed(**{field: value}))
+    assert problem.field == f"resource_pools[0].provider.{field}", "it is named where it is"
+    assert mend in problem.mend, "and what to do is said"
+
+
+@pytest.mark.parametrize(
+    ("pool", "field"),
+    [
+        ("a100", "resource_pools[0]"),
+        ({"pool_name": "mine"}, "resource_pools[0].provider"),
+        ({"provider": {"type": "aws"}}, "resource_pools[0].pool_name"),
+        ({**SPOT_G4DN, "pool_name": "__"}, "resource_pools[0].pool_name"),
+        ({**SPOT_G4DN, "kubernetes_namespace": "ml"}, "resource_pools[0].kubernetes_namespace"),
+        ({**SPOT_G4DN, "max_instances": 3}, "resource_pools[0].max_instances"),
+    ],
+)
+def test_a_pool_that_is_none_of_machines_that_come_and_go_is_refused(pool: JsonValue, field: str) -> None:
+    assert [problem.field for problem in refused(pool)] == [field], "it is named where it is, and only there"
+
+
+def test_all_problems_are_shown_at_once() -> None:
+    found = refused(changed(spot_max_price="1"), changed(min_instances=2), {"pool_name": "mine"})
+    assert {problem.field.partition("]")[0] for problem in found} >= {
+        "resource_pools[0",
+        "resource_pools[1",
+        "resource_pools[2",
+    }, "whoever mends one should not meet the next one only then"
+
+
+def test_names_that_become_one_are_refused() -> None:
+    (problem,) = refused({**SPOT_G4DN, "pool_name": "a100 spot"}, {**SPOT_G4DN, "pool_name": "a100-spot"})
+    assert problem.field == "resource_pools[1].pool_name", (
+        "the second of them could not be told from the first"
+    )
+
+
+def test_a_name_that_is_no_label_becomes_one_and_is_noted() -> None:
+    conversion = convert(MasterFile(pools=[{**SPOT_G4DN, "pool_name": "A100_Spot"}], auxiliary_pool=None))
+    assert conversion.pools[1].name == "a100-spot", "jobs select nodes by it"
+    assert any('"A100_Spot" is called a100-spot' in note for note in conversion.notes), (
+        "job authors must know"
+    )
+
+
+def test_what_is_left_behind_is_noted() -> None:
+    conversion = convert(MasterFile(pools=[changed(ssh_key_name="ops", tag_key="team")], auxiliary_pool=None))
+    assert any("ssh_key_name, tag_key" in note for note in conversion.notes), "nothing vanishes in silence"
+
+
+CPU: Document = {"pool_name": "aux", "provider": {"type": "aws", "instance_type": "m5.xlarge"}}
+CPU_TWO: Document = {"pool_name": "cpu", "provider": {"type": "aws", "instance_type": "c5.xlarge"}}
+
+
+def test_the_auxiliary_pool_becomes_the_default() -> None:
+    pools = converted(CPU_TWO, CPU, auxiliary_pool="aux")
+    assert [pool["name"] for pool in pools if pool.get("default")] == ["aux"], (
+        "what asks for nothing went there before"
+    )
+
+
+def test_without_a_pool_that_could_be_the_default_one_is_added_under_a_free_name() -> None:
+    pools = converted({**SPOT_G4DN, "pool_name": "cpu"})
+    assert [pool["name"] for pool in pools if pool.get("default")] == ["cpu-2"], "a stack has exactly one"
+
+
+def test_a_master_file_is_read_as_determined_has_it(tmp_path: Path) -> None:
+    file = tmp_path / "master.yaml"
+    file.write_text(
+        "db: {user: postgres}\n"
+        "resource_manager: {type: agent, default_aux_resource_pool: aux}\n"
+        "resource_pools:\n"
+        "  - pool_name: aux\n"
+        "    provider: {type: aws, instance_type: m5.xlarge}\n"
+    )
+    read = read_master_file(file)
+    assert read.auxiliary_pool == "aux", "the rest of the file is of no interest"
+    assert len(read.pools) == 1, "and its pools are these"
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "resource_pools: []", "resource_pools: 3", "a: [", "resource_pools:"]
+)
+def test_a_file_without_pools_is_refused_in_one_line(
+    content: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "master.yaml"
+    file.write_text(content)
+    assert main([str(file)]) == 1, "a script notices"
+    shown = capsys.readouterr()
+    assert shown.err.startswith(f"error: {file}"), "the file is named"
+    assert shown.err.count("\n") == 1, "one line, no traceback"
+    assert not shown.out, "and nothing that could be taken for pools"
+
+
+def test_the_command_prints_pools_and_nothing_else_that_yaml_would_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "master.yaml"
+    file.write_text(yaml.safe_dump({"resource_pools": [SPOT_G4DN, CPU]}))
+    assert main([str(file)]) == 0, "everything in it has an equivalent"
+    assert list(yaml.safe_load(capsys.readouterr().out)) == ["pools"], "notes are comments"
+
+
+TYPES = sorted(name for name in machine_catalogue("aws") if is_sold_in(name, REGION))
+
+
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {
+                "pool_name": st.from_regex(r"[A-Za-z][A-Za-z0-9_ -]{0,30}[A-Za-z0-9]", fullmatch=True),
+                "provider": st.fixed_dictionaries(
+                    {"type": st.just("aws")},
+                    optional={
+                        "instance_type": st.sampled_from(
+                            [name for name in TYPES if machine_catalogue("aws")[name].on_spot]
+                        ),
+                        "max_instances": st.integers(1, 1000),
+                        "spot": st.booleans(),
+                        "root_volume_size": st.integers(100, 1000),
+                        "ssh_key_name": st.text(max_size=5),
+                    },
+                ),
+            }
+        ),
+        min_size=1,
+        max_size=5,
+    )
+)
+@settings(max_examples=60, deadline=None)
+def test_whatever_is_turned_into_pools_is_a_valid_configuration(pools: list[Document]) -> None:
+    assume(len({as_dns_label(cast("str", pool["pool_name"])) for pool in pools}) == len(pools))
+    conversion = convert(MasterFile(pools=pools, auxiliary_pool=None))
+    document: Document = {
+        "cloud": "aws",
+        "cluster": {"publicAccessCidrs": ["203.0.113.0/24"]},
+        "pools": [dict(pool.as_entry()) for pool in conversion.pools],
+    }
+    assert not aws_problems(document), "it can be put into a stack file as it is printed"

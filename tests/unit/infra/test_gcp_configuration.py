@@ -1,0 +1,413 @@
+"""A GCP stack's configuration, read: what it means, and what is made of it."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from datetime import datetime, timedelta
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import TYPE_CHECKING, cast, get_args
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.infra.config.section import Section
+from holdfast.infra.config.times import Weekday
+from holdfast.infra.gcp.config.cluster import Channel
+from holdfast.infra.gcp.config.maintenance import MaintenanceWindow
+from holdfast.infra.gcp.config.network import BroughtGcpNetwork, MadeGcpNetwork
+from holdfast.infra.gcp.config.pool import Upgrades
+from holdfast.infra.gcp.config.stack import GcpDocument, WayBack
+from holdfast.infra.program import load_platform
+from holdfast.scheduling.labels import CapacityType
+from holdfast.scheduling.machines import attachable_to, machine_catalogue, zones_of
+from tests.support.any_json import any_json
+from tests.support.aws_documents import section
+from tests.support.builders import entry
+from tests.support.gcp_cluster_mistakes import BROUGHT
+from tests.support.gcp_documents import (
+    KEY,
+    PROJECT,
+    REGION,
+    gcp_document,
+    gcp_platform,
+    gcp_problems,
+    read_gcp,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hypothesis.strategies import DrawFn
+
+    from holdfast.infra.gcp.config.stack import GcpPlatform
+    from holdfast.scheduling.json import Json, JsonValue
+    from tests.support.builders import Document
+
+ROOT = Path(__file__).parents[3]
+STACKS = ("gcp-dev", "gcp-prod")
+
+
+def test_a_bare_pool_and_a_way_in_are_enough() -> None:
+    bare: Document = {
+        "cloud": "gcp",
+        "cluster": {"access": {"authorizedNetworks": ["10.0.0.0/8"]}},
+        "pools": [
+            {
+                "name": "cpu",
+                "capacity": "on-demand",
+                "machineType": "n2-standard-4",
+                "maxNodes": 2,
+                "default": True,
+            }
+        ],
+    }
+    platform = read_gcp(bare)
+    assert platform.protected, "what is forgotten must not be what can be destroyed"
+    assert platform.network == MadeGcpNetwork(), "a network is made"
+    assert platform.location == REGION, "with a control plane in three zones"
+    assert platform.cluster.channel is Channel.REGULAR, "on a channel that Google has qualified"
+    assert platform.checkpoints.way_back is WayBack.SOFT_DELETE, "which works whatever reads the bucket"
+
+
+def test_project_and_region_are_what_stands_beside_the_document() -> None:
+    platform = gcp_platform()
+    assert (platform.project, platform.region) == (PROJECT, REGION), "there is one place for each"
+
+
+def test_a_zone_for_a_location_makes_a_cluster_of_one_zone() -> None:
+    platform = gcp_platform(lambda d: section(d, "cluster").update(location="us-central1-b"))
+    assert platform.location == "us-central1-b", "its control plane is there alone"
+
+
+def test_a_pool_has_the_gpus_of_its_machine() -> None:
+    pool = gcp_platform().pools[2]
+    machine = pool.machine()
+    assert machine is not None, "it is known"
+    assert (machine.gpus, machine.accelerator) == (8, "nvidia-tesla-a100"), "nobody had to say so"
+    assert pool.as_pool().has_gpus, "so do the rules"
+
+
+def test_a_pool_has_the_gpus_that_are_attached_to_its_machine() -> None:
+    pool = gcp_platform(
+        lambda d: (
+            d.pop("namespaces"),
+            entry(d, "pools", 1).update(
+                machineType="n1-standard-8", accelerator={"type": "nvidia-tesla-t4", "count": 2}
+            ),
+        )
+    ).pools[1]
+    machine = pool.machine()
+    assert machine is not None, "it is known"
+    assert (machine.gpus, machine.accelerator) == (2, "nvidia-tesla-t4"), "as many as were asked for"
+    assert pool.as_pool().has_gpus, "GKE will taint its nodes"
+
+
+@pytest.mark.parametrize(("given_seconds", "seconds"), [(None, 30), (0, 0), (30, 30), (120, 120)])
+def test_a_preempted_node_has_what_is_written_or_30_seconds(given_seconds: int | None, seconds: int) -> None:
+    def change(document: Document) -> None:
+        if given_seconds is not None:
+            entry(document, "pools", 1).update(gracefulShutdownSeconds=given_seconds)
+
+    assert gcp_platform(change).pools[1].shutdown_seconds == seconds, (
+        "the time in which a checkpoint is written"
+    )
+
+
+def test_upgrades_replace_scarce_machines_in_place_unless_something_else_is_said() -> None:
+    platform = gcp_platform(lambda d: entry(d, "pools", 0).update(upgrades="blue-green"))
+    assert [pool.upgrades for pool in platform.pools[:2]] == [Upgrades.BLUE_GREEN, Upgrades.SURGE], (
+        "a second set of A100 machines is not to be had"
+    )
+
+
+def test_one_name_brings_a_network() -> None:
+    platform = gcp_platform(lambda d: d.update(network=BROUGHT))
+    assert isinstance(platform.network, BroughtGcpNetwork), "nothing else says so"
+
+
+def test_pools_of_a_class_stay_in_their_order() -> None:
+    def change(document: Document) -> None:
+        entry(document, "pools", 2).update(computeClass="spot-gpus")
+        entry(document, "pools", 3).update(computeClass="a100")
+        document["pools"] = [
+            *cast("list[JsonValue]", document["pools"]),
+            {
+                "name": "l4-spot",
+                "capacity": "spot",
+                "machineType": "g2-standard-96",
+                "maxNodes": 2,
+                "computeClass": "spot-gpus",
+            },
+        ]
+
+    classes = gcp_platform(change).classes()
+    assert {name: [pool.name for pool in pools] for name, pools in classes.items()} == {
+        "spot-gpus": ["a100-spot", "l4-spot"],
+        "a100": ["a100"],
+    }, "GKE tries them in it"
+
+
+@pytest.mark.parametrize("text", ["2026-12-01", "2026-12-01T00:00:00Z", "2026-12-01T00:00:00+00:00"])
+def test_a_day_is_the_same_however_yaml_read_it(text: str) -> None:
+    platform = gcp_platform(
+        lambda d: section(d, "cluster").update(maintenance={"exclusion": {"start": text}})
+    )
+    assert platform.cluster.maintenance.exclusion is not None, "there is one"
+    assert platform.cluster.maintenance.exclusion.start == "2026-12-01", "or each update would change it"
+
+
+def test_a_window_is_spelled_as_the_calendar_does() -> None:
+    window = MaintenanceWindow(days=(Weekday.SUNDAY, Weekday.WEDNESDAY), start="22:30", hours=6)
+    assert window.recurrence == "FREQ=WEEKLY;BYDAY=WE,SU", "in the order of the week, however it is written"
+    assert window.first == ("2026-01-07T22:30:00Z", "2026-01-08T04:30:00Z"), (
+        "the first of these days, past midnight"
+    )
+
+
+@given(
+    st.sets(st.sampled_from(list(Weekday)), min_size=1).map(tuple),
+    st.integers(0, 23),
+    st.integers(0, 59),
+    st.integers(4, 24),
+)
+def test_the_first_window_falls_on_one_of_its_days(
+    days: tuple[Weekday, ...], hour: int, minute: int, hours: int
+) -> None:
+    window = MaintenanceWindow(days=days, start=f"{hour:02}:{minute:02}", hours=hours)
+    start, end = (datetime.fromisoformat(moment) for moment in window.first)
+    assert list(Weekday)[start.weekday()] in days, "GKE counts on from it"
+    assert end - start == timedelta(hours=hours), "and it is as long as was asked"
+
+
+@given(st.sets(st.sampled_from(list(Weekday)), min_size=1), st.integers(4, 24))
+@settings(deadline=None)
+def test_a_window_that_is_read_leaves_gke_48_hours_in_any_32_days(days: set[Weekday], hours: int) -> None:
+    document = gcp_document(
+        lambda d: section(d, "cluster").update(
+            maintenance={"window": {"days": [day.value for day in days], "hours": hours}}
+        )
+    )
+    numbers = {day.number for day in days}
+    fewest = min(sum(hours for day in range(first, first + 32) if day % 7 in numbers) for first in range(7))
+    refused = any("window" in problem.field for problem in gcp_problems(document))
+    assert refused or fewest >= 48, "GKE refuses it half an hour into the first update"
+
+
+def tracked(stack: str) -> GcpPlatform:
+    return cast("GcpPlatform", load_platform(ROOT / f"stacks/Pulumi.{stack}.yaml"))
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_the_stacks_of_this_repository_are_valid(stack: str) -> None:
+    assert tracked(stack).cloud == "gcp", "and are read as what they are"
+
+
+def test_the_development_stack_needs_no_quota_of_gpus_and_can_go() -> None:
+    platform = tracked("gcp-dev")
+    assert not any(pool.has_gpus for pool in platform.scheduling_pools()), "a new project has none"
+    assert not platform.protected, "it is there to be thrown away"
+    assert any(pool.capacity is CapacityType.SPOT for pool in platform.pools), "and shows what spot does"
+
+
+def test_the_production_stack_is_closed_redundant_and_protected() -> None:
+    platform = tracked("gcp-prod")
+    blocks = platform.cluster.access.authorized_networks or ()
+    assert platform.cluster.access.dns_endpoint is None, "no name that answers the internet"
+    assert all(IPv4Network(block).is_private for block in blocks), "nor an address"
+    assert platform.location == platform.region, "a zone that fails takes no control plane with it"
+    assert len(platform.cluster.zones or ()) > 1, "nor the cluster's services"
+    assert platform.protected, "nobody destroys it by a slip"
+    assert platform.cluster.maintenance.exclusion, "and nobody upgrades the nodes of a running job"
+    assert platform.cluster.database_key, "its secrets are behind a key of one's own"
+
+
+def test_every_spot_tier_of_the_tracked_stacks_ends_on_demand() -> None:
+    for stack in STACKS:
+        platform = tracked(stack)
+        capacity = {pool.name: pool.capacity for pool in platform.pools}
+        for namespace in platform.namespaces:
+            last = namespace.ladder[-1].pool
+            assert capacity[last] is CapacityType.ON_DEMAND, (
+                f"{stack}: {namespace.name} has somewhere to fall back to"
+            )
+
+
+def test_reading_a_gcp_stack_imports_no_sdk() -> None:
+    program = (
+        "import sys; from pathlib import Path; from infra.program import load_platform; "
+        f"load_platform(Path({str(ROOT / 'stacks/Pulumi.gcp-dev.yaml')!r})); "
+        "print([name for name in ('pulumi_gcp', 'pulumi_kubernetes') if name in sys.modules])"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert found.stdout.strip() == "[]", "a rehearsal reads it several times, and the SDK takes seconds"
+
+
+MACHINES = machine_catalogue("gcp")
+ATTACHABLE = [
+    (name, kind, count)
+    for name, machine in MACHINES.items()
+    for kind, counts in attachable_to(machine).items()
+    for count in counts
+]
+
+
+@st.composite
+def pools(draw: DrawFn, index: int) -> Document:
+    """A valid pool; the first one is the default."""
+    zones = draw(st.lists(st.sampled_from(zones_of(REGION)), min_size=1, max_size=3, unique=True))
+    if index == 0:
+        plain = [
+            name for name, one in MACHINES.items() if not one.gpus and one.arch == "amd64" and one.on_demand
+        ]
+        return {
+            "name": "pool-0",
+            "capacity": "on-demand",
+            "machineType": draw(st.sampled_from(plain)),
+            "maxNodes": draw(st.integers(1, 100)),
+            "default": True,
+        }
+    capacity = draw(st.sampled_from(["spot", "on-demand"]))
+    sold = [
+        name
+        for name, one in MACHINES.items()
+        if one.arch == "amd64" and (one.on_spot if capacity == "spot" else one.on_demand)
+    ]
+    name, attached = draw(
+        st.sampled_from(sold).map(lambda name: (name, None))
+        | st.sampled_from(ATTACHABLE).map(lambda found: (found[0], {"type": found[1], "count": found[2]}))
+    )
+    pool: Document = {
+        "name": f"pool-{index}",
+        "capacity": capacity,
+        "machineType": name,
+        "maxNodes": draw(st.integers(1, 100)),
+        "zones": cast("JsonValue", zones),
+        "upgrades": draw(st.sampled_from(["surge", "blue-green"])),
+        "diskGiB": draw(st.integers(30, 65536)),
+    }
+    if attached is not None:
+        pool["accelerator"] = cast("JsonValue", attached)
+    if capacity == "spot":
+        pool["gracefulShutdownSeconds"] = draw(st.sampled_from([0, 30, 120]))
+    return pool
+
+
+@st.composite
+def platforms(draw: DrawFn) -> Document:
+    """A valid GCP stack's document."""
+    way_back, days = draw(
+        st.tuples(st.just("soft-delete"), st.integers(7, 90))
+        | st.tuples(st.just("versioning"), st.integers(1, 3650))
+    )
+    checkpoints: Document = {"retainDays": days, "wayBack": way_back, "kmsKey": draw(st.sampled_from([KEY]))}
+    if way_back == "soft-delete":
+        checkpoints["hierarchical"] = draw(st.booleans())
+    return {
+        "cloud": "gcp",
+        "protected": draw(st.booleans()),
+        "cluster": {
+            "channel": draw(st.sampled_from([channel.value for channel in Channel])),
+            "location": draw(st.sampled_from([REGION, *zones_of(REGION)])),
+            "access": draw(
+                st.sampled_from(
+                    [{"dnsEndpoint": {"allowExternal": True}}, {"authorizedNetworks": ["203.0.113.0/24"]}]
+                )
+            ),
+            "maintenance": {"exclusion": {"start": draw(st.dates()).isoformat()}},
+        },
+        "network": draw(st.sampled_from([BROUGHT, {"podsCidr": "10.44.0.0/14"}])),
+        "pools": [draw(pools(index)) for index in range(draw(st.integers(1, 4)))],
+        "checkpoints": checkpoints,
+    }
+
+
+@given(platforms())
+@settings(max_examples=40, deadline=None)
+def test_a_platform_written_again_reads_as_the_same(document: Document) -> None:
+    platform = read_gcp(document)
+    written = cast(
+        "Json",
+        json.loads(platform.model_dump_json(by_alias=True, exclude_none=True, exclude={"region", "project"})),
+    )
+    assert read_gcp({**written}) == platform, "nothing is lost or changed on the way"
+
+
+@given(platforms(), st.data())
+@settings(max_examples=40, deadline=None)
+def test_one_unknown_field_anywhere_is_exactly_one_problem(document: Document, data: st.DataObject) -> None:
+    document["network"] = {**cast("Document", document["network"])}
+    places = [
+        document,
+        *(cast("Document", document[name]) for name in ("network", "cluster", "checkpoints")),
+        *cast("list[Document]", document["pools"]),
+    ]
+    data.draw(st.sampled_from(places))["surprise"] = 1
+    (found,) = gcp_problems(document)
+    assert found.field.endswith(".surprise"), (
+        "the field is named, without the parser's names for what it tried"
+    )
+
+
+@given(
+    any_json(
+        "cluster",
+        "access",
+        "dnsEndpoint",
+        "network",
+        "podsCidr",
+        "pools",
+        "checkpoints",
+        "namespaces",
+        "ladder",
+    ),
+    st.sampled_from([None, "", "us-central1", "mars"]),
+)
+@settings(max_examples=150, deadline=None)
+def test_any_document_is_read_or_refused_and_nothing_else_happens(
+    document: JsonValue, region: str | None
+) -> None:
+    given_cloud: Document = {**document, "cloud": "gcp"} if isinstance(document, dict) else {"cloud": "gcp"}
+    found = gcp_problems(given_cloud, region)
+    assert found, "none of these has pools"
+    assert all(problem.mend for problem in found), "a refusal without a mend leaves the user alone"
+
+
+def documented() -> str:
+    text = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
+    _, _, rest = text.partition("\n## `gcp` only\n")
+    return rest.partition("\n## ")[0]
+
+
+def test_the_example_in_the_documentation_is_valid() -> None:
+    (example,) = re.findall(r"```yaml\n(.*?)```", documented(), re.DOTALL)
+    config = cast("dict[str, Document]", yaml.safe_load(example)["config"])
+    found = gcp_problems(config["holdfast:platform"], str(config["gcp:region"]), str(config["gcp:project"]))
+    assert not found, "it is copied before anything else is read"
+
+
+def sections_of(section: type[Section]) -> Iterator[type[Section]]:
+    yield section
+    for info in section.model_fields.values():
+        for part in (info.annotation, *get_args(info.annotation)):
+            for inner in (part, *get_args(part)):
+                if isinstance(inner, type) and issubclass(inner, Section):
+                    yield from sections_of(inner)
+
+
+def test_every_field_is_documented() -> None:
+    text = (
+        documented()
+        + (ROOT / "docs/configuration.md").read_text(encoding="utf-8").partition("\n## `local` only")[0]
+    )
+    fields = {name for section in sections_of(GcpDocument) for name in section.field_names()}
+    assert {"podsCidr", "podsRange", "allowExternal", "perZone", "ladder"} <= fields, "else this shows little"
+    missing = sorted(name for name in fields if not re.search(rf"\b{name}\b", text))
+    assert not missing, "what nobody finds nobody uses"

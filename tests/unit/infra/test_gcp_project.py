@@ -1,0 +1,398 @@
+"""What only a project knows: how it is asked, what is refused because of it, and what is only said."""
+
+from __future__ import annotations
+
+import json
+import re
+import runpy
+from string import ascii_letters, digits
+from typing import TYPE_CHECKING
+
+import pulumi
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.components.namespace.component import service_account_of
+from holdfast.infra.gcp.preflight import Project, cluster_name_of, environment_of, plugin_problem, survey
+from holdfast.infra.gcp.preflight.findings import refusals, warnings
+from holdfast.infra.gcp.preflight.lookups import Lookups
+from holdfast.infra.gcp.preflight.zones import zones_of_cluster
+from holdfast.infra.naming import is_dns_label
+from holdfast.infra.program import run
+from holdfast.scheduling.errors import ConfigError
+from tests.support.aws_documents import section
+from tests.support.builders import entry
+from tests.support.gcp_documents import KEY, PROJECT, REGION, gcp_document, gcp_platform
+from tests.support.gcp_project import (
+    AGENT,
+    NEWEST,
+    NUMBER,
+    PROJECT_DATA,
+    STORAGE_AGENT,
+    TYPES,
+    VERSIONS,
+    ZONE_NAMES,
+    ZONES,
+    answers,
+    asked,
+    project,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+    from pathlib import Path
+
+    from holdfast.infra.gcp.config.stack import GcpPlatform
+    from holdfast.scheduling.json import Json
+    from tests.support.builders import Document
+
+PLATFORM = "holdfast:platform"
+STACKS = st.text(f"{ascii_letters}{digits}_.-", min_size=1, max_size=100)
+CPUS = frozenset({"e2-standard-4", "n2-standard-4", "n2-standard-16"})
+WITH_A100 = CPUS | {"a2-highgpu-8g"}
+
+
+def refused(platform: GcpPlatform, found: Project) -> list[str]:
+    return [problem.field.removeprefix(PLATFORM) for problem in refusals(platform, found)]
+
+
+# --- what cannot work -----------------------------------------------------------------------------
+
+
+def test_a_generous_project_refuses_and_warns_of_nothing() -> None:
+    assert not refused(gcp_platform(), project()), "there is nothing to refuse"
+    assert not list(warnings(project())), "nor to say"
+
+
+def test_a_channel_that_has_no_such_version_yet_is_refused_with_those_that_have() -> None:
+    platform = gcp_platform(lambda d: section(d, "cluster").update(channel="stable"))
+    (problem,) = refusals(platform, project())
+    assert problem.field == f"{PLATFORM}.cluster.channel", "the version is what admission needs"
+    assert "1.35.8-gke.1225000" in problem.value, "what the channel has is said"
+    assert "rapid, regular, extended" in problem.allowed, "and which have more"
+
+
+def test_a_version_that_no_channel_has_is_refused_without_a_wrong_hint() -> None:
+    platform = gcp_platform(lambda d: section(d, "cluster").update(version="1.99"))
+    (problem,) = refusals(platform, project())
+    assert "none has it yet" in problem.allowed, "another channel would not help"
+
+
+def test_a_zone_that_the_project_does_not_have_is_refused() -> None:
+    platform = gcp_platform(lambda d: entry(d, "pools", 2).update(zones=["us-central1-f"]))
+    assert refused(platform, project(zones=ZONES[:3])) == [".pools[2].zones[0]"], (
+        "its nodes would have no place"
+    )
+    assert refused(platform, project(zones=ZONES[1:])) == [".cluster.zones[0]"], "nor those of the system"
+
+
+def test_a_control_plane_in_a_zone_that_the_project_does_not_have_is_refused() -> None:
+    cluster: Document = {"access": {"authorizedNetworks": ["10.0.0.0/8"]}, "location": "us-central1-f"}
+    platform = gcp_platform(lambda d: d.update(cluster=cluster))
+    assert refused(platform, project(zones=ZONES[:3], cluster_zones=("us-central1-f",))) == [
+        ".cluster.location"
+    ], "the one place where it is written"
+
+
+def test_a_pool_over_zones_of_which_one_lacks_the_machine_is_refused_with_the_others() -> None:
+    sold = dict.fromkeys(ZONES, WITH_A100) | {"us-central1-b": CPUS}
+    (problem,) = refusals(gcp_platform(), project(sold=sold))
+    assert problem.field == f"{PLATFORM}.pools[3].zones", "a100 names no zones, and so has the cluster's"
+    assert "us-central1-b" in problem.value, "the zone that lacks it"
+    assert "`zones: [us-central1-a, us-central1-c]`" in problem.mend, "and what to write"
+
+
+def test_a_machine_that_none_of_the_zones_has_is_refused_with_those_that_have() -> None:
+    sold = dict.fromkeys(ZONES, CPUS) | {"us-central1-f": WITH_A100}
+    problems = list(refusals(gcp_platform(), project(sold=sold)))
+    assert [problem.field for problem in problems] == [
+        f"{PLATFORM}.pools[2].machineType",
+        f"{PLATFORM}.pools[3].machineType",
+    ], "both pools of these machines would never be made"
+    assert "`zones: [us-central1-f]`" in problems[0].mend, "where it could be had is said"
+
+
+def test_a_machine_that_the_region_lacks_is_refused() -> None:
+    (problem, _) = refusals(gcp_platform(), project(sold=dict.fromkeys(ZONES, CPUS)))
+    assert "gcloud compute machine-types list" in problem.mend, "no zone of the region would help"
+
+
+def test_system_nodes_that_a_zone_lacks_are_refused() -> None:
+    sold = dict.fromkeys(ZONES, WITH_A100) | {"us-central1-c": WITH_A100 - {"e2-standard-4"}}
+    assert refused(gcp_platform(), project(sold=sold)) == [".cluster.zones"], (
+        "the cluster would have no services"
+    )
+
+
+def test_what_the_project_did_not_answer_refuses_nothing_and_is_said_in_one_line() -> None:
+    found = project(zones=None, sold={}, newest={}, unanswered=("compute.zones.list: denied", "x: denied"))
+    assert not refused(gcp_platform(), found), "the caller may not ask, and may still deploy"
+    (warning,) = warnings(found)
+    assert "compute.zones.list: denied; x: denied" in warning, "what was asked"
+    assert "\n" not in warning, "on one line"
+
+
+# --- zones of the cluster -------------------------------------------------------------------------
+
+
+def anywhere(**cluster: str) -> GcpPlatform:
+    return gcp_platform(lambda d: (section(d, "cluster").pop("zones"), section(d, "cluster").update(cluster)))
+
+
+def test_zones_that_are_written_are_those_of_the_cluster() -> None:
+    assert zones_of_cluster(gcp_platform(), ZONES[1:]) == ZONES[:3], "whatever the project says"
+
+
+def test_a_control_plane_in_a_zone_has_its_nodes_there() -> None:
+    assert zones_of_cluster(anywhere(location="us-central1-f"), ZONES) == ("us-central1-f",), (
+        "and nowhere else"
+    )
+
+
+def test_a_control_plane_in_a_region_has_its_nodes_in_the_first_three_zones() -> None:
+    assert zones_of_cluster(anywhere(), ZONES[1:]) == ZONES[1:], "always the same, or the plan would change"
+    assert zones_of_cluster(anywhere(), None) == ZONES[:3], (
+        "of those that are known, where the project is silent"
+    )
+
+
+# --- identities -----------------------------------------------------------------------------------
+
+
+def test_two_environments_in_one_project_share_no_identity() -> None:
+    dev, prod = (service_account_of(environment_of(stack)) for stack in ("gcp-dev", "gcp-prod"))
+    assert dev != prod, "GKE tells the pods of two clusters of one project apart by nothing else"
+    assert (dev, prod) == ("trainer-gcp-dev", "trainer-gcp-prod"), (
+        "and a job's author can tell which is which"
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("gcp_dev", "gcp-dev"),
+        ("GCP-dev", "gcp-dev"),
+        ("gcp.dev", "gcp-dev"),
+        ("a" * 41, "a" * 42),
+        ("_", "__"),
+    ],
+)
+def test_stacks_whose_names_become_alike_share_no_identity(one: str, other: str) -> None:
+    assert environment_of(one) != environment_of(other), "the one could read the other's checkpoints"
+
+
+@given(STACKS)
+def test_every_stack_has_an_identity_that_kubernetes_takes(stack: str) -> None:
+    name = environment_of(stack)
+    assert is_dns_label(name), "it is part of a service account's name"
+    assert len(name) <= 40, "and of others that may not be long"
+
+
+@given(STACKS, st.integers(14, 63))
+def test_an_identity_is_as_short_as_it_has_to_be(stack: str, longest: int) -> None:
+    name = environment_of(stack, longest)
+    assert is_dns_label(name), f"{name!r} would be refused"
+    assert len(name) <= longest, f"{name!r} is longer than {longest}"
+
+
+@given(STACKS)
+def test_every_stack_has_a_cluster_that_gke_takes(stack: str) -> None:
+    name = cluster_name_of(stack)
+    assert re.fullmatch(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?", name), f"{name!r} would be refused by GKE"
+
+
+@given(st.lists(STACKS, min_size=2, max_size=2, unique=True))
+def test_no_two_stacks_have_clusters_of_one_name(stacks: list[str]) -> None:
+    one, other = map(cluster_name_of, stacks)
+    assert one != other, "the second could not be made in the same project and place"
+
+
+@pytest.mark.parametrize(
+    ("stack", "name"),
+    [("gcp-dev", "holdfast-gcp-dev"), ("a" * 31, f"holdfast-{'a' * 31}")],
+)
+def test_a_stack_whose_name_gke_takes_keeps_it(stack: str, name: str) -> None:
+    assert cluster_name_of(stack) == name, "it is what `gcloud container clusters list` shows"
+
+
+@pytest.mark.parametrize(("one", "other"), [("gcp.dev", "gcp-dev"), ("a" * 32, "a" * 33), ("-a", "a")])
+def test_stacks_whose_clusters_would_be_called_alike_are_told_apart(one: str, other: str) -> None:
+    assert cluster_name_of(one) != cluster_name_of(other), "one would find the other's in its place"
+
+
+# --- the plugin -----------------------------------------------------------------------------------
+
+
+def test_a_missing_plugin_is_refused_with_how_to_get_it() -> None:
+    problem = plugin_problem(lambda _: None)
+    assert problem is not None, "nobody would get into the cluster, half an hour after it was made"
+    assert problem.field == "gke-gcloud-auth-plugin", "the command that is missing"
+    assert "gcloud components install gke-gcloud-auth-plugin" in problem.mend, "one way to get it"
+
+
+def test_a_plugin_that_is_there_is_enough() -> None:
+    looked_for: list[str] = []
+
+    def find(command: str) -> str:
+        looked_for.append(command)
+        return f"/usr/bin/{command}"
+
+    assert plugin_problem(find) is None, "there is nothing to say"
+    assert looked_for == ["gke-gcloud-auth-plugin"], "no other command is needed"
+
+
+@pytest.fixture
+def _no_configuration_is_left_behind() -> Generator[None]:
+    yield
+    pulumi.runtime.set_all_config({})
+
+
+def attempt(*, needs_way_in: bool) -> str:
+    """Run the program of a GCP stack in a project that answers nothing. Returns its refusal."""
+    pulumi.runtime.set_all_config(
+        {
+            "gcp:project": PROJECT,
+            "gcp:region": REGION,
+            "holdfast:platform": json.dumps(gcp_document()),
+        }
+    )
+    refusals_seen: list[str] = []
+
+    def run_it() -> None:
+        try:
+            run(needs_way_in=needs_way_in)
+        except pulumi.RunError as refusal:
+            refusals_seen.append(str(refusal))
+
+    asked(run_it, silent_about(PROJECT_DATA))
+    return refusals_seen[0]
+
+
+@pytest.mark.usefixtures("_no_configuration_is_left_behind")
+def test_pulumi_up_is_refused_without_the_plugin_before_anything_is_asked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert attempt(needs_way_in=True).startswith("gke-gcloud-auth-plugin: got no such command"), (
+        "whoever runs it learns so in the first second"
+    )
+    plugin = tmp_path / "gke-gcloud-auth-plugin"
+    plugin.touch(mode=0o755)
+    assert attempt(needs_way_in=True).startswith("Google Cloud credentials"), "with it the program goes on"
+
+
+@pytest.mark.usefixtures("_no_configuration_is_left_behind")
+def test_a_rehearsal_needs_no_plugin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert attempt(needs_way_in=False).startswith("Google Cloud credentials"), (
+        "its API server is on this machine and asks nobody for a token"
+    )
+
+
+def test_pulumi_runs_the_program_with_its_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[bool] = []
+
+    def listen(*, needs_way_in: bool) -> None:
+        runs.append(needs_way_in)
+
+    monkeypatch.setattr("holdfast.infra.program.run", listen)
+    runpy.run_module("holdfast.infra.__main__")
+    assert runs == [True], "else nobody would look for the plugin"
+
+
+# --- asking ---------------------------------------------------------------------------------------
+
+
+def lookups(answer: Callable[[str, Json], Json] = answers, platform: GcpPlatform | None = None) -> Project:
+    found: list[Project] = []
+    asked(lambda: found.append(Lookups(platform or gcp_platform()).project()), answer)
+    return found[0]
+
+
+def silent_about(*tokens: str) -> Callable[[str, Json], Json]:
+    def answer(token: str, arguments: Json) -> Json:
+        if token in tokens:
+            raise PermissionError("googleapi: Error 403: you may not ask")
+        return answers(token, arguments)
+
+    return answer
+
+
+def test_the_answers_are_kept_as_what_they_mean() -> None:
+    found = lookups()
+    assert found.number == NUMBER, "which principals are named with"
+    assert found.zones == ZONES, "in order, however they are listed"
+    assert found.cluster_zones == ZONES[:3], "those that are written"
+    assert found.sold["us-central1-f"] == WITH_A100, "what each zone has of the stack's machines"
+    assert found.newest == NEWEST, "what each channel has"
+    assert not found.unanswered, "nothing stays open"
+
+
+def test_everything_is_asked_of_the_stacks_own_project_and_place() -> None:
+    asked_for: list[tuple[str, object, object]] = []
+
+    def answer(token: str, arguments: Json) -> Json:
+        place = arguments.get("region") or arguments.get("location") or arguments.get("zone")
+        asked_for.append((token, arguments.get("project") or arguments.get("projectId"), place))
+        return answers(token, arguments)
+
+    lookups(answer)
+    assert {project_id for _, project_id, _ in asked_for} == {PROJECT}, "and not of whatever gcloud has"
+    places = {(token, place) for token, _, place in asked_for}
+    assert places == {
+        (PROJECT_DATA, None),
+        (ZONE_NAMES, REGION),
+        (VERSIONS, REGION),
+        *((TYPES, zone) for zone in ZONES),
+    }, "and nothing that the stack has no use for"
+
+
+def test_cloud_storage_is_asked_who_it_is_where_it_is_to_use_a_key() -> None:
+    tokens: list[str] = []
+
+    def answer(token: str, arguments: Json) -> Json:
+        tokens.append(token)
+        return answers(token, arguments)
+
+    platform = gcp_platform(lambda d: section(d, "checkpoints").update(kmsKey=KEY))
+    assert lookups(answer, platform).storage_agent == AGENT, "the grant names it"
+    assert STORAGE_AGENT in tokens, "asking makes it, and no grant can name it before"
+
+
+@pytest.mark.parametrize("token", [ZONE_NAMES, TYPES, VERSIONS])
+def test_a_question_that_is_not_answered_refuses_nothing(token: str) -> None:
+    found = lookups(silent_about(token))
+    assert not refused(gcp_platform(), found), "the caller may not ask, and may still deploy"
+    (warning,) = warnings(found)
+    assert warning.count("you may not ask") == 1, "why is said, once"
+
+
+@pytest.mark.parametrize("token", [PROJECT_DATA, STORAGE_AGENT])
+def test_without_an_answer_that_the_stack_needs_there_is_one_clear_message(token: str) -> None:
+    platform = gcp_platform(lambda d: section(d, "checkpoints").update(kmsKey=KEY))
+    with pytest.raises(ConfigError) as error:
+        lookups(silent_about(token), platform)
+    (problem,) = error.value.problems
+    assert problem.field == "Google Cloud credentials", "what has to be mended"
+    assert "you may not ask" in problem.value, "the reason Google gives"
+    assert "gcloud auth application-default login" in problem.mend, "and how"
+
+
+def test_a_survey_raises_what_cannot_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(pulumi.log, "warn", said.append)
+    platform = gcp_platform(lambda d: section(d, "cluster").update(channel="stable"))
+    with pytest.raises(ConfigError) as error:
+        asked(lambda: survey(platform), silent_about(ZONE_NAMES))
+    assert [problem.field for problem in error.value.problems] == [f"{PLATFORM}.cluster.channel"], "all of it"
+    assert not said, "nothing else is said of a stack that cannot be"
+
+
+def test_a_survey_says_what_was_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(pulumi.log, "warn", said.append)
+    asked(lambda: survey(gcp_platform()), silent_about(ZONE_NAMES, VERSIONS))
+    (warning,) = said
+    assert "compute.zones.list" in warning, "one"
+    assert "getServerConfig" in warning, "and the other"

@@ -1,0 +1,103 @@
+"""Names, labels and versions: the small facts that everything else leans on."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.infra import naming, tags, versions
+
+ROOT = Path(__file__).parents[3]
+
+
+@given(st.text(max_size=100))
+def test_a_suggested_name_is_always_an_allowed_one(text: str) -> None:
+    suggested = naming.as_dns_label(text)
+    assert suggested == "" or naming.is_dns_label(suggested), (
+        f"{text!r} → {suggested!r} would be refused again"
+    )
+
+
+@given(st.from_regex(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", fullmatch=True))
+def test_an_allowed_name_is_its_own_suggestion(name: str) -> None:
+    assert naming.is_dns_label(name), f"{name} is a label by Kubernetes' rules"
+
+
+@pytest.mark.parametrize("name", ["", "-a", "a-", "A", "a_b", "a.b", "a\n", "ä", "a" * 64])
+def test_what_kubernetes_refuses_is_no_name(name: str) -> None:
+    assert not naming.is_dns_label(name), f"{name!r} would fail only at the API server"
+
+
+def test_logical_names_of_different_things_never_meet() -> None:
+    made = [naming.pool("a"), naming.training_namespace("a"), naming.checkpoint_claim("a")]
+    assert len(set(made)) == len(made), "a pool and a namespace may have one name"
+
+
+@given(st.from_regex(r"[A-Za-z0-9_.-]{1,100}", fullmatch=True))
+def test_any_stack_name_makes_a_label(stack: str) -> None:
+    value = tags.labels(stack)[tags.STACK]
+    assert re.fullmatch(r"([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?", value), (
+        f"{value!r} would be refused as a label"
+    )
+
+
+@given(st.from_regex(r"[A-Za-z0-9_.-]{1,100}", fullmatch=True))
+def test_any_stack_name_makes_the_name_of_a_cluster(stack: str) -> None:
+    name = naming.cluster(stack)
+    assert re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", name), f"{name!r} would be refused by EKS"
+
+
+def test_an_objects_own_label_wins_over_that_of_all() -> None:
+    merged = tags.labelled({"name": "x", "labels": {"team": "vision"}}, {"team": "all", "stack": "local"})
+    assert merged == {"name": "x", "labels": {"team": "vision", "stack": "local"}}, (
+        "the nearer one knows better"
+    )
+
+
+def pinned(folder: str, module: str) -> str:
+    text = (ROOT / "tools" / folder / "go.mod").read_text()
+    found = re.search(rf"^\s*(?:require )?{re.escape(module)} v(\S+)", text, re.MULTILINE)
+    assert found, f"tools/{folder}/go.mod pins {module}"
+    return found[1]
+
+
+@pytest.mark.parametrize(
+    ("version", "folder", "module"),
+    [
+        (versions.JOBSET, "kubernetes", "sigs.k8s.io/jobset"),
+        (versions.KARPENTER, "karpenter", "sigs.k8s.io/karpenter"),
+        (versions.KUBERAY, "kuberay", "github.com/ray-project/kuberay"),
+    ],
+)
+def test_what_is_deployed_is_what_the_tools_build(version: str, folder: str, module: str) -> None:
+    assert version == pinned(folder, module), (
+        f"{module}: the chart and the program behind it are of one version"
+    )
+
+
+def test_the_kubernetes_version_is_that_of_the_control_plane_built() -> None:
+    minor = pinned("kubernetes", "k8s.io/kubernetes").split(".")[:2]
+    assert ".".join(minor) == versions.KUBERNETES, "the local cluster can be no other"
+
+
+def test_the_controller_that_is_deployed_is_the_one_of_this_repository() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["version"] == versions.FALLBACK_CONTROLLER, "its image is built from the same commit"
+
+
+def test_every_version_can_be_renovated() -> None:
+    lines = (ROOT / "infra" / "versions.py").read_text().splitlines()
+    marked = [
+        line.partition(":")[0]
+        for marker, line in itertools.pairwise(lines)
+        if re.fullmatch(r"# renovate: datasource=\S+ depName=\S+", marker)
+    ]
+    assert marked == ["KUBERNETES", "JOBSET", "KUBERAY", "KARPENTER", "NVIDIA_DEVICE_PLUGIN"], (
+        "all but those which follow another, or which no release feed tells of"
+    )

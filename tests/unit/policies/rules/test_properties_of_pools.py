@@ -1,0 +1,191 @@
+"""What each rule on pools says of any pool, beside a model of it in a line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.policies.tables import RULES
+from holdfast.scheduling.labels import POOL
+from tests.support.aks_stack_resources import aks_cluster, aks_node_pool, aks_pool
+from tests.support.gke_stack_resources import compute_class
+from tests.support.policy_programs import reported
+from tests.support.stack_resources import NODE_POOL_TYPE, ladder, namespace, resource
+
+if TYPE_CHECKING:
+    from holdfast.policies.findings import StackResource
+    from holdfast.policies.known_values import Value
+
+NAMES = {rule.name for rule in RULES}
+KINDS = st.sets(st.sampled_from(("spot", "on-demand")), min_size=1)
+EFFECTS = st.sampled_from(("NoSchedule", "NoExecute", "PreferNoSchedule"))
+CPU, GPU = "c7i.4xlarge", "p4d.24xlarge"
+TYPES = st.sets(st.sampled_from(("m7i.xlarge", CPU, "c7a.4xlarge", "c6i.4xlarge")), min_size=1)
+
+
+def says(rule: str, *resources: StackResource, **settings: object) -> bool:
+    """Whether a rule has something to say of these resources."""
+    assert rule in NAMES, f"there is no rule {rule}"
+    return rule in reported(resources, **settings)
+
+
+def one_of(key: str, *values: str) -> Value:
+    """A requirement of a NodePool's."""
+    return {"key": key, "operator": "In", "values": sorted(values)}
+
+
+def karpenter(
+    name: str,
+    kinds: set[str],
+    *,
+    types: set[str] | None = None,
+    taints: list[Value] | None = None,
+    group: str = "karpenter.kwok.sh",
+    zones: set[str] | None = None,
+    disruption: Value = None,
+    expires: Value = "Never",
+) -> StackResource:
+    """A NodePool."""
+    required = [one_of("karpenter.sh/capacity-type", *kinds)]
+    required.append(one_of("node.kubernetes.io/instance-type", *(types or {CPU})))
+    if zones is not None:
+        required.append(one_of("topology.kubernetes.io/zone", *zones))
+    spec: Value = {
+        "requirements": required,
+        "taints": taints or [],
+        "nodeClassRef": {"group": group, "name": "default"},
+        "expireAfter": expires,
+    }
+    template: Value = {"metadata": {"labels": {POOL: name}}, "spec": spec}
+    return resource(
+        NODE_POOL_TYPE,
+        name,
+        {"metadata": {"name": name}, "spec": {"template": template, "disruption": disruption}},
+    )
+
+
+def taint(value: str, effect: str) -> Value:
+    """A taint of that value."""
+    return {"key": "team", "value": value, "effect": effect}
+
+
+@given(kinds=KINDS, effects=st.lists(EFFECTS, max_size=2), says_spot=st.booleans())
+def test_spot_is_tainted_on_demand_is_not_tainted_as_spot_and_none_is_both(
+    kinds: set[str], effects: list[str], says_spot: bool
+) -> None:
+    taints = [taint("spot" if says_spot else "nlp", effect) for effect in effects]
+    keeps_away = any(effect != "PreferNoSchedule" for effect in effects)
+    wrong = {
+        frozenset({"spot"}): not keeps_away,
+        frozenset({"on-demand"}): says_spot and bool(taints),
+    }.get(frozenset(kinds), True)
+    assert says("spot-pools-are-tainted", karpenter("a", kinds, taints=taints)) is wrong, f"{kinds}, {taints}"
+
+
+@given(kinds=KINDS, types=TYPES, zones=st.none() | st.sets(st.sampled_from("abc"), min_size=1), enough=st.integers(1, 12), there=st.integers(1, 4))  # fmt: skip
+def test_markets_are_machine_types_times_zones(
+    kinds: set[str], types: set[str], zones: set[str] | None, enough: int, there: int
+) -> None:
+    markets = len(types) * (there if zones is None else len(zones))
+    pool = karpenter("a", kinds, types=types, zones=zones)
+    found = says("spot-pools-are-diverse", pool, markets=enough, zones=there)
+    assert found is ("spot" in kinds and markets < enough), f"{markets} of {enough}"
+
+
+@given(pools=st.lists(st.tuples(st.booleans(), st.booleans(), st.booleans()), min_size=1, max_size=3))
+def test_a_default_pool_is_on_demand_of_cpu_machines_and_without_taints(
+    pools: list[tuple[bool, bool, bool]],
+) -> None:
+    made = [
+        karpenter(
+            f"p{index}",
+            {"spot" if spot else "on-demand"},
+            types={GPU if gpus else CPU},
+            taints=[taint("nlp", "NoSchedule")] if tainted else [],
+        )
+        for index, (spot, gpus, tainted) in enumerate(pools)
+    ]
+    wanted = not any(not spot and not gpus and not tainted for spot, gpus, tainted in pools)
+    assert says("a-default-pool-exists", namespace(), *made) is wanted, f"{pools}"
+
+
+@given(
+    policy=st.sampled_from((None, "WhenEmpty", "WhenEmptyOrUnderutilized")),
+    expires=st.sampled_from((None, "Never", "720h")),
+    budget=st.sampled_from((None, "0", "1", "10%")),
+    schedule=st.none() | st.just("0 9 * * *"),
+    is_tier=st.booleans(),
+)
+def test_only_a_pool_of_a_ladder_that_nothing_ends_is_safe(
+    policy: str | None, expires: str | None, budget: str | None, schedule: str | None, is_tier: bool
+) -> None:
+    budgets: list[Value] = (
+        [] if budget is None else [{"nodes": budget, "reasons": ["Drifted"], "schedule": schedule}]
+    )
+    pool = karpenter(
+        "a100" if is_tier else "other",
+        {"on-demand"},
+        disruption={"consolidationPolicy": policy, "budgets": budgets},
+        expires=expires,
+    )
+    safe = policy == "WhenEmpty" and expires == "Never" and budget == "0" and schedule is None
+    assert says("only-the-spot-notice-evicts", ladder(), pool) is (is_tier and not safe), "Karpenter would"
+
+
+@given(
+    queue=st.sampled_from(("", "notices", None)),
+    noticed=st.booleans(),
+    targeted=st.booleans(),
+    kinds=KINDS,
+    on_aws=st.booleans(),
+)
+def test_karpenter_on_aws_hears_of_interruptions_where_it_buys_spot(
+    queue: str | None, noticed: bool, targeted: bool, kinds: set[str], on_aws: bool
+) -> None:
+    pool = karpenter("a", kinds, group="karpenter.k8s.aws" if on_aws else "karpenter.kwok.sh")
+    release = resource(
+        "kubernetes:helm.sh/v3:Release",
+        "karpenter",
+        {"chart": "karpenter", "version": "1.14.1", "values": {"settings": {"interruptionQueue": queue}}},
+    )
+    pattern = '{"detail-type": ["EC2 Spot Instance Interruption Warning"]}' if noticed else "{}"
+    rule = resource("aws:cloudwatch/eventRule:EventRule", "r", {"name": "r", "eventPattern": pattern})
+    target = resource(
+        "aws:cloudwatch/eventTarget:EventTarget", "t", {"rule": "r" if targeted else "other", "arn": "q"}
+    )
+    deaf = not queue or not noticed or not targeted
+    found = says("interruption-queue-is-wired", pool, release, rule, target)
+    assert found is (on_aws and "spot" in kinds and deaf), "two minutes are all there is"
+
+
+@given(kinds=KINDS, on_aws=st.booleans(), made=st.booleans(), exists=st.booleans())
+def test_the_role_of_spot_is_ensured_where_spot_is_bought_on_aws(
+    kinds: set[str], on_aws: bool, made: bool, exists: bool
+) -> None:
+    pool = karpenter("a", kinds, group="karpenter.k8s.aws" if on_aws else "karpenter.kwok.sh")
+    role = resource(
+        "aws:iam/serviceLinkedRole:ServiceLinkedRole", "r", {"awsServiceName": "spot.amazonaws.com"}
+    )
+    found = says("spot-role-is-ensured", pool, *([role] if made else []), roleExists=exists)
+    assert found is (on_aws and "spot" in kinds and not made and not exists), "the first launch would fail"
+
+
+@given(spot=st.lists(st.booleans(), min_size=1, max_size=4))
+def test_a_class_is_stopped_when_its_priorities_are_of_both_kinds(spot: list[bool]) -> None:
+    priorities: list[Value] = [{"machineFamily": "n2", "spot": each} for each in spot]
+    found = says("compute-class-of-one-capacity-type", compute_class(*priorities))
+    assert found is (len({*spot}) > 1), f"{spot}"
+
+
+@given(auto=st.booleans(), scaling=st.booleans(), node_pool=st.booleans())
+def test_an_aks_cluster_has_pools_of_its_one_way_of_scaling(
+    auto: bool, scaling: bool, node_pool: bool
+) -> None:
+    cluster = aks_cluster({"mode": "Auto", "defaultNodePools": "None"} if auto else None)
+    pools = [aks_pool("a100", enableAutoScaling=scaling), *([aks_node_pool()] if node_pool else [])]
+    wrong = (auto and scaling) or (not auto and node_pool)
+    assert says("aks-cluster-scales-in-one-way", cluster, *pools) is wrong, (
+        "AKS would refuse, or make nothing"
+    )

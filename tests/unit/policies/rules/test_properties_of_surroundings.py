@@ -1,0 +1,139 @@
+"""What each rule on what training relies on says of any of it, beside a model of it in a line."""
+
+from __future__ import annotations
+
+import json
+import string
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.policy_programs import reported
+from tests.support.stack_resources import namespace, resource
+
+if TYPE_CHECKING:
+    from holdfast.policies.findings import StackResource
+    from holdfast.policies.known_values import Value
+
+SAFE, IDENTITIES = "checkpoints-are-safe", "job-identities-reach-one-prefix"
+ENDPOINTS, PINNED = "api-endpoints-are-closed", "charts-and-images-are-pinned"
+QUOTAS = "training-namespaces-set-quotas"
+NAMES = st.text(string.ascii_lowercase, min_size=1, max_size=8)
+CIDRS = st.lists(st.sampled_from(("203.0.113.0/24", "10.0.0.0/8", "0.0.0.0/0", "::/0")), max_size=3)
+WORLD = {"0.0.0.0/0", "::/0"}
+
+
+@given(
+    private=st.booleans(),
+    uniform=st.booleans(),
+    versioned=st.booleans(),
+    softly=st.booleans(),
+    expiring=st.booleans(),
+    protected=st.booleans(),
+    prod=st.booleans(),
+    named=st.booleans(),
+)
+def test_a_bucket_of_checkpoints_is_private_kept_and_protected(
+    *,
+    private: bool,
+    uniform: bool,
+    versioned: bool,
+    softly: bool,
+    expiring: bool,
+    protected: bool,
+    prod: bool,
+    named: bool,
+) -> None:
+    condition: Value = {"age": 30} if expiring else {"daysSinceNoncurrentTime": 30}
+    props: dict[str, Value] = {
+        "publicAccessPrevention": "enforced" if private else "inherited",
+        "uniformBucketLevelAccess": uniform,
+        "versioning": {"enabled": versioned},
+        "softDeletePolicy": {"retentionDurationSeconds": 604800 if softly else 0},
+        "lifecycleRules": [{"action": {"type": "Delete"}, "condition": condition}],
+    }
+    bucket = resource("gcp:storage/bucket:Bucket", "checkpoints" if named else "logs", props)
+    urn = bucket.urn.replace("urn:pulumi:local", f"urn:pulumi:{'team-prod' if prod else 'team-dev'}")
+    wrong = not (private and uniform and (versioned or softly) and not expiring) or (prod and not protected)
+    found = reported([replace(bucket, urn=urn, is_protected=protected)])
+    assert (SAFE in found) is (named and wrong), "only what holds checkpoints, and only what endangers them"
+
+
+@given(
+    bucket=NAMES,
+    prefix=st.lists(NAMES, max_size=2),
+    action=st.sampled_from(("s3:GetObject", "s3:PutObject", "s3:*", "s3:ListBucket")),
+    effect=st.sampled_from(("Allow", "Deny")),
+)
+def test_a_grant_names_a_prefix_before_its_star(
+    bucket: str, prefix: list[str], action: str, effect: str
+) -> None:
+    target = f"arn:aws:s3:::{'/'.join((bucket, *prefix, '*'))}"
+    document = {"Statement": [{"Effect": effect, "Action": [action], "Resource": target}]}
+    policy = resource("aws:iam/rolePolicy:RolePolicy", "jobs", {"policy": json.dumps(document)})
+    wide = not prefix and effect == "Allow" and action != "s3:ListBucket"
+    assert (IDENTITIES in reported([policy])) is wide, f"{effect} {action} on {target}"
+
+
+@given(cidrs=CIDRS, public=st.booleans())
+def test_an_endpoint_of_eks_is_private_or_has_ranges_that_are_not_the_world(
+    cidrs: list[str], public: bool
+) -> None:
+    access: Value = {"endpointPublicAccess": public, "publicAccessCidrs": cidrs}
+    cluster = resource("aws:eks/cluster:Cluster", "cluster", {"vpcConfig": access})
+    assert (ENDPOINTS in reported([cluster])) is (public and (not cidrs or bool({*cidrs} & WORLD))), (
+        f"{cidrs}"
+    )
+
+
+@given(cidrs=CIDRS, private=st.booleans())
+def test_so_is_one_of_aks(cidrs: list[str], private: bool) -> None:
+    access: Value = {"enablePrivateCluster": private, "authorizedIPRanges": cidrs}
+    cluster = resource(
+        "azure-native:containerservice:ManagedCluster", "cluster", {"apiServerAccessProfile": access}
+    )
+    assert (ENDPOINTS in reported([cluster])) is (not private and (not cidrs or bool({*cidrs} & WORLD))), (
+        f"{cidrs}"
+    )
+
+
+@given(
+    host=st.sampled_from(("", "registry.example.com/", "registry.example.com:5000/")),
+    name=NAMES,
+    tag=st.sampled_from(("", "latest", "1.2.3", "2026-11")),
+    digest=st.booleans(),
+)
+def test_an_image_is_pinned_by_a_tag_or_a_digest(host: str, name: str, tag: str, digest: bool) -> None:
+    image = f"{host}{name}{':' if tag else ''}{tag}{'@sha256:' + 'a' * 64 if digest else ''}"
+    pod = resource("kubernetes:core/v1:Pod", "p", {"spec": {"containers": [{"image": image}]}})
+    assert (PINNED in reported([pod])) is (not digest and tag in {"", "latest"}), image
+
+
+@given(
+    version=st.sampled_from((None, "1.14.1", "v2.0.0-rc.1", "^1.2", "1.x", ">=1", "latest")),
+    local=st.booleans(),
+)
+def test_a_chart_is_pinned_by_its_exact_version(version: str | None, local: bool) -> None:
+    chart = "./charts/karpenter" if local else "oci://registry.example.com/karpenter"
+    release = resource("kubernetes:helm.sh/v3:Release", "r", {"chart": chart, "version": version})
+    exact = version in {"1.14.1", "v2.0.0-rc.1"}
+    assert (PINNED in reported([release])) is (not local and not exact), f"{chart} {version}"
+
+
+@given(
+    quotas=st.sets(st.sampled_from(("vision", "tabular"))),
+    training=st.sets(st.sampled_from(("vision", "tabular"))),
+)
+def test_every_training_namespace_has_a_quota(quotas: set[str], training: set[str]) -> None:
+    made: list[StackResource] = [
+        resource(
+            "kubernetes:core/v1:ResourceQuota",
+            name,
+            {"metadata": {"name": "q", "namespace": name}, "spec": {"hard": {"pods": "50"}}},
+        )
+        for name in sorted(quotas)
+    ]
+    found = reported([*(namespace(name) for name in sorted(training)), *made])
+    assert len(found.get(QUOTAS, [])) == len(training - quotas), f"{training} have {quotas}"

@@ -1,0 +1,86 @@
+"""Where pods are is read from pods and nodes as the API server shows them."""
+
+from holdfast.rehearsal.scenarios.placement import Placement, free_cpus, placements
+from holdfast.rehearsal.scenarios.spot_restart import PodHistory
+from holdfast.scheduling.json import Json
+
+EVICTED = "EvictionByEvictionAPI"
+NODE: Json = {
+    "metadata": {
+        "name": "n",
+        "labels": {
+            "holdfast.dev/pool": "a100-spot",
+            "karpenter.sh/capacity-type": "spot",
+            "node.kubernetes.io/instance-type": "p4d.24xlarge",
+        },
+    },
+    "status": {"allocatable": {"cpu": "95500m", "nvidia.com/gpu": "8"}},
+}
+
+
+def trainer(
+    name: str, *, node: str = "n", phase: str = "Running", deleted: bool = False, evicted: bool = False
+) -> Json:
+    """A pod that asks for one and a half CPUs."""
+    condition = {"type": "DisruptionTarget", "status": "True", "reason": EVICTED}
+    return {
+        "metadata": {"name": name, "uid": name, **({"deletionTimestamp": "now"} if deleted else {})},
+        "spec": {
+            "nodeName": node,
+            "containers": [
+                {"resources": {"requests": {"cpu": "1"}}},
+                {"resources": {"requests": {"cpu": "500m"}}},
+            ],
+        },
+        "status": {"phase": phase, "conditions": [condition] if evicted else []},
+    }
+
+
+def test_a_placement_names_pool_capacity_machine_and_gpus() -> None:
+    expected = Placement(pod="p", node="n", pool="a100-spot", capacity="spot", machine="p4d.24xlarge", gpus=8)
+    assert placements([trainer("p")], [NODE]) == (expected,), "all of it is on the node"
+
+
+def test_gkes_own_labels_say_how_a_machine_is_bought() -> None:
+    for provisioning, capacity in (("spot", "spot"), ("standard", "on-demand")):
+        on_gke: Json = {
+            "metadata": {"name": "n", "labels": {"cloud.google.com/gke-provisioning": provisioning}}
+        }
+        (found,) = placements([trainer("p")], [on_gke])
+        assert found.capacity == capacity, f"{provisioning} is GKE's word for it"
+
+
+def test_a_pod_without_a_node_has_no_placement() -> None:
+    assert placements([trainer("p", node="")], [NODE]) == (), "it is nowhere yet"
+
+
+def test_placements_come_in_the_order_of_the_pods_names() -> None:
+    found = placements([trainer("b"), trainer("a")], [NODE])
+    assert [each.pod for each in found] == ["a", "b"], "the same facts read the same each time"
+
+
+def test_the_requests_of_all_containers_count_against_a_nodes_cpus() -> None:
+    assert free_cpus(NODE, [trainer("p"), trainer("q", node="other")]) == 94, (
+        "95.5 less 1.5 of the one pod here"
+    )
+
+
+def test_a_history_knows_who_was_evicted_and_who_came_after() -> None:
+    history = PodHistory(known=frozenset({"old"}), disruption=EVICTED)
+    history.record("ADDED", trainer("old"))
+    history.record("MODIFIED", trainer("old", deleted=True, evicted=True))
+    history.record("DELETED", trainer("old", phase="Failed", deleted=True, evicted=True))
+    history.record("ADDED", trainer("new", phase="Pending"))
+    assert history.successors() == [], "a pod that is pending has not come back"
+    history.record("MODIFIED", trainer("new"))
+    assert history.evicted == {"old"}, "its condition said so before it went"
+    assert [pod["metadata"] for pod in history.successors()] == [trainer("new")["metadata"]], (
+        "it runs and is new"
+    )
+
+
+def test_a_successor_that_is_lost_again_does_not_count() -> None:
+    history = PodHistory(known=frozenset(), disruption=EVICTED)
+    history.record("ADDED", trainer("new"))
+    history.record("MODIFIED", trainer("new", deleted=True))
+    assert history.successors() == [], "a pod on its way out runs no training"

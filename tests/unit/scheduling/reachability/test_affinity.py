@@ -1,0 +1,92 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.scheduling.labels import GPU_NODE, INSTANCE_TYPE, POOL
+from holdfast.scheduling.reachability.affinity import Requirement, any_holds, keys_of, label_of
+from holdfast.scheduling.unknown import UNKNOWN, Unknown
+
+LABELS = {"disk": "fast", "generation": "5", "zone": UNKNOWN, "word": "new"}
+
+
+@pytest.mark.parametrize(
+    ("key", "operator", "values", "holds"),
+    [
+        ("disk", "In", ("slow", "fast"), True),
+        ("disk", "In", ("slow",), False),
+        ("rack", "In", ("7",), False),
+        ("disk", "NotIn", ("fast",), False),
+        ("rack", "NotIn", ("7",), True),
+        ("disk", "Exists", (), True),
+        ("rack", "Exists", (), False),
+        ("disk", "DoesNotExist", (), False),
+        ("rack", "DoesNotExist", (), True),
+        ("generation", "Gt", ("4",), True),
+        ("generation", "Gt", ("5",), False),
+        ("generation", "Lt", ("6",), True),
+        ("generation", "Lt", ("5",), False),
+        ("word", "Gt", ("4",), False),
+        ("generation", "Gt", ("old",), False),
+        ("generation", "Gt", (), False),
+        ("rack", "Lt", ("6",), False),
+        ("zone", "In", ("a",), UNKNOWN),
+        ("zone", "DoesNotExist", (), UNKNOWN),
+        (INSTANCE_TYPE, "In", ("p4d",), UNKNOWN),
+        ("disk", "Near", ("fast",), UNKNOWN),
+    ],
+)
+def test_a_requirement_holds_as_the_scheduler_reads_it(
+    key: str, operator: str, values: tuple[str, ...], holds: bool | Unknown
+):
+    found = Requirement(key=key, operator=operator, values=values).holds(LABELS)
+    assert found is holds, "and what is not known is neither true nor false"
+
+
+FAST = Requirement(key="disk", operator="In", values=("fast",))
+SLOW = Requirement(key="disk", operator="In", values=("slow",))
+ZONED = Requirement(key="zone", operator="Exists")
+
+
+@pytest.mark.parametrize(
+    ("terms", "holds"),
+    [
+        ((), True),
+        (((FAST,),), True),
+        (((SLOW,), (FAST,)), True),
+        (((FAST, SLOW),), False),
+        (((FAST, ZONED),), UNKNOWN),
+        (((SLOW, ZONED),), False),
+        (((SLOW,), (ZONED,)), UNKNOWN),
+        (((),), False),
+    ],
+)
+def test_of_alternatives_one_is_enough_and_of_a_term_all_must_hold(
+    terms: tuple[tuple[Requirement, ...], ...], holds: bool | Unknown
+):
+    assert any_holds(terms, LABELS) is holds, "a term without requirements is true of no node"
+
+
+@pytest.mark.parametrize(
+    "key", [INSTANCE_TYPE, GPU_NODE, "topology.ebs.csi.aws.com/zone", "karpenter.k8s.aws/x"]
+)
+def test_a_label_that_nodes_are_given_is_not_known_to_be_missing(key: str):
+    assert label_of({}, key) is UNKNOWN, "whoever declares a pool does not list them"
+
+
+@pytest.mark.parametrize("key", ["disk", POOL, "example.com/rack", "mykubernetes.io/rack"])
+def test_any_other_label_is_missing_where_nobody_declares_it(key: str):
+    assert label_of({}, key) is None, "nothing else puts it on a node"
+
+
+def test_the_keys_are_named_once_each():
+    assert keys_of(((ZONED, FAST), (SLOW,))) == ("disk", "zone"), "in their order"
+
+
+@given(st.dictionaries(st.sampled_from(["disk", "rack"]), st.sampled_from(["fast", "slow", "7"])))
+def test_an_operator_and_its_opposite_never_agree(labels: dict[str, str]):
+    for key in ("disk", "rack"):
+        has = Requirement(key=key, operator="Exists").holds(labels)
+        lacks = Requirement(key=key, operator="DoesNotExist").holds(labels)
+        within = Requirement(key=key, operator="In", values=("fast",)).holds(labels)
+        outside = Requirement(key=key, operator="NotIn", values=("fast",)).holds(labels)
+        assert (has, within) == (not lacks, not outside), "what is known is one of the two"

@@ -1,0 +1,37 @@
+"""Served stand-ins for clouds, in a cloud of its own for each test."""
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from holdfast.simulator.clouds import CloudProvider
+from holdfast.simulator.pulumi.faults import Faults
+from holdfast.simulator.pulumi.serving import serve
+from tests.support.provider_calls import Provider, calling
+
+
+@pytest.fixture
+def state_file(tmp_path: Path) -> Path:
+    return tmp_path / "cloud.json"
+
+
+@pytest.fixture
+def aws(state_file: Path) -> Generator[Provider]:
+    with serve(CloudProvider("aws", state_file, Faults())) as served, calling(served.port) as provider:
+        yield provider
+
+
+@pytest.fixture
+def gcp(state_file: Path) -> Generator[Provider]:
+    with serve(CloudProvider("gcp", state_file, Faults())) as served, calling(served.port) as provider:
+        yield provider
+
+
+@pytest.fixture
+def azure(state_file: Path) -> Generator[Provider]:
+    with (
+        serve(CloudProvider("azure-native", state_file, Faults())) as served,
+        calling(served.port) as provider,
+    ):
+        yield provider

@@ -1,0 +1,80 @@
+"""The API server of an EKS cluster answers while the cluster is there, and whom it lets in."""
+
+from holdfast.scheduling.json import Json
+from holdfast.simulator.clouds.aws.api_server import CALLER, private_endpoints, refuse_connection
+from holdfast.simulator.clouds.catalogue import Reaching
+from holdfast.simulator.clouds.state import CloudObject, Inventory
+from holdfast.simulator.pulumi.kubeconfig import Connection
+
+_SERVER = "https://ABC.gr7.eu-west-1.eks.amazonaws.com"
+_ADMIN = "arn:aws:iam::123456789012:role/platform"
+
+
+def _cluster(*, access: "Json | None" = None, public: bool = True) -> CloudObject:
+    inputs: Json = {"name": "prod", **({"accessConfig": access} if access else {})}
+    computed: Json = {"endpoint": _SERVER, "vpcConfig": {"endpointPublicAccess": public}}
+    return CloudObject(type="aws:eks/cluster:Cluster", id="prod", urn="u", inputs=inputs, computed=computed)
+
+
+def _admission(principal: str) -> list[CloudObject]:
+    inputs: Json = {"clusterName": "prod", "principalArn": principal}
+    kinds = ("accessEntry:AccessEntry", "accessPolicyAssociation:AccessPolicyAssociation")
+    return [CloudObject(type=f"aws:eks/{kind}", id=f"prod:{kind}", urn="u", inputs=inputs) for kind in kinds]
+
+
+def _refusal(
+    *objects: CloudObject, server: str = _SERVER, arguments: tuple[str, ...] = ("--cluster-name", "prod")
+) -> str | None:
+    connection = Connection(
+        cluster={"server": server}, command="aws", arguments=("eks", "get-token", *arguments)
+    )
+    return refuse_connection(Reaching(connection=connection, inventory=Inventory(list(objects), {})))
+
+
+_CLOSED: Json = {"bootstrapClusterCreatorAdminPermissions": False}
+
+
+def test_the_creator_is_let_in() -> None:
+    assert _refusal(_cluster()) is None, "EKS makes the creator an administrator unless told not to"
+
+
+def test_without_the_cluster_its_address_is_nobodys() -> None:
+    told = _refusal()
+    assert told is not None, "objects would be made in a cluster that is not there"
+    assert "lookup ABC.gr7.eu-west-1.eks.amazonaws.com: no such host" in told, (
+        "it does not say what is missing"
+    )
+
+
+def test_the_address_of_a_cluster_that_was_replaced_is_nobodys() -> None:
+    assert _refusal(_cluster(), server="https://OLD.gr7.eu-west-1.eks.amazonaws.com") is not None, (
+        "an old kubeconfig would lead to the new cluster"
+    )
+
+
+def test_a_creator_that_was_not_made_an_administrator_is_not_let_in() -> None:
+    assert (
+        _refusal(_cluster(access=_CLOSED)) == "the server has asked for the client to provide credentials"
+    ), "whoever has no entry has no access"
+
+
+def test_an_access_entry_with_a_policy_lets_in() -> None:
+    assert _refusal(_cluster(access=_CLOSED), *_admission(CALLER)) is None, "the entry was overlooked"
+    entry, _ = _admission(CALLER)
+    assert _refusal(_cluster(access=_CLOSED), entry) is not None, "an entry alone allows nothing"
+
+
+def test_a_role_in_the_kubeconfig_is_who_asks() -> None:
+    as_admin = ("--cluster-name", "prod", "--role-arn", _ADMIN)
+    assert _refusal(_cluster(), arguments=as_admin) is not None, "the role is not the creator"
+    assert _refusal(_cluster(), *_admission(_ADMIN), arguments=as_admin) is None, "the role has an entry"
+
+
+def test_what_asks_for_no_token_of_eks_is_not_its_business() -> None:
+    assert _refusal(arguments=()) is None, "a kubeconfig without a cluster's name says nothing"
+
+
+def test_a_private_endpoint_is_remarked_upon() -> None:
+    assert private_endpoints(Inventory([_cluster()], {})) == [], "a public one is reached from anywhere"
+    (told,) = private_endpoints(Inventory([_cluster(public=False)], {}))
+    assert told.startswith("the API server of prod has a private endpoint only: run `pulumi up` where"), told

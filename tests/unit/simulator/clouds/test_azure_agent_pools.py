@@ -1,0 +1,192 @@
+"""The stand-in's agent pools: what AKS adds to them, refuses, and replaces."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.aks_console import PATH, AksConsole
+from tests.support.provider_calls import refusal
+
+if TYPE_CHECKING:
+    from holdfast.simulator.pulumi.values import Value
+    from tests.support.provider_calls import Provider
+
+SPOT: dict[str, Value] = {"scaleSetPriority": "Spot"}
+TAINT = "kubernetes.azure.com/scalesetpriority=spot:NoSchedule"
+LABEL = {"kubernetes.azure.com/scalesetpriority": "spot"}
+
+
+@pytest.fixture
+def console(azure: Provider) -> AksConsole:
+    made = AksConsole(azure=azure)
+    made.cluster()
+    return made
+
+
+def shown(console: AksConsole, name: str, **overrides: Value) -> tuple[dict[str, Value], dict[str, Value]]:
+    """What a pool was asked for, and what a refresh then finds that it was."""
+    asked = console.inputs(name, **overrides)
+    object_id, _ = console.engine(name).create(asked)
+    _, _, found = console.engine(name).read(object_id, inputs=asked)
+    return asked, found
+
+
+def test_a_pool_is_known_by_the_path_to_it(console: AksConsole) -> None:
+    assert console.pool("cpu") == f"{PATH}/agentPools/cpu", "the id is what an import takes"
+
+
+def test_a_pool_needs_its_cluster(azure: Provider) -> None:
+    reason = refusal(AksConsole(azure=azure).pool)
+    assert "ParentResourceNotFound" in reason, reason
+    assert PATH in reason, "the cluster that is not there has a name"
+
+
+@pytest.mark.parametrize("name", ["a100-spot", "4xa100", "CPU", "thirteenchars"])
+def test_a_name_is_short_and_plain(console: AksConsole, name: str) -> None:
+    reason = refusal(lambda: console.pool(name))
+    assert "1 to 12 small letters and digits, a letter first" in reason, reason
+
+
+def test_a_second_pool_of_a_name_is_refused(console: AksConsole) -> None:
+    console.pool("cpu")
+    assert "already existing" in refusal(lambda: console.pool("cpu")), (
+        "the provider looks before it overwrites"
+    )
+
+
+def test_a_pool_is_made_with_a_number_of_nodes(console: AksConsole) -> None:
+    reason = refusal(lambda: console.pool(count=None))
+    assert "Required parameter properties.count is missing (null)." in reason, reason
+
+
+def test_spot_pools_get_aks_own_label_taint_and_defaults(console: AksConsole) -> None:
+    found = console.outputs("spot", **SPOT)
+    assert found["nodeLabels"] == {"holdfast.dev/pool": "spot", **LABEL}, "beside those it was given"
+    assert found["nodeTaints"] == [TAINT], "so that nothing lands there by accident"
+    assert (found["scaleSetEvictionPolicy"], found["spotMaxPrice"]) == ("Delete", -1), "as documented"
+
+
+def test_what_was_declared_is_not_added_again(console: AksConsole) -> None:
+    taints: Value = ["karpenter.sh/capacity-type=spot:NoSchedule", TAINT]
+    labels: Value = {"holdfast.dev/pool": "spot", **LABEL}
+    found = console.outputs("spot", **SPOT, nodeLabels=labels, nodeTaints=taints)
+    assert found["nodeTaints"] == taints, "once, where it was put"
+    assert found["nodeLabels"] == labels, "the program said what there is"
+
+
+def test_a_pool_on_demand_is_given_nothing(console: AksConsole) -> None:
+    found = console.outputs("cpu")
+    assert found["nodeLabels"] == {"holdfast.dev/pool": "cpu"}, "its own"
+    assert found["nodeTaints"] == [], "it takes every pod"
+    assert not {"scaleSetEvictionPolicy", "spotMaxPrice"} & found.keys(), "both are spot's"
+
+
+@pytest.mark.parametrize("overrides", [{}, SPOT])
+def test_a_refresh_finds_no_difference(console: AksConsole, overrides: dict[str, Value]) -> None:
+    asked, found = shown(console, "it", **overrides)
+    assert not console.engine("it").diff(found, asked).detailedDiff, (
+        "azure-native compares two answers of Azure, and what was added is in both"
+    )
+
+
+@pytest.mark.parametrize(
+    ("overrides", "reason"),
+    [
+        ({**SPOT, "upgradeSettings": {"maxSurge": "33%"}}, "Spot pools can't set max surge."),
+        (
+            {**SPOT, "upgradeSettings": {"maxUnavailable": "1"}},
+            "Spot pools can't set max unavailable.",
+        ),
+        ({"upgradeSettings": {"maxSurge": "0"}}, "maxSurge must be greater than 0"),
+        ({"spotMaxPrice": 1.5}, "It can only be set when the scaleSetPriority is 'Spot'."),
+        ({"scaleSetEvictionPolicy": "Delete"}, "It can only be set when the scaleSetPriority is 'Spot'."),
+        ({**SPOT, "spotMaxPrice": 0.1234567}, "a positive value with up to five decimal places"),
+        ({**SPOT, "spotMaxPrice": -2}, "The price must be -1 or"),
+    ],
+)
+def test_what_aks_does_not_make_is_refused(
+    console: AksConsole, overrides: dict[str, Value], reason: str
+) -> None:
+    told = refusal(lambda: console.pool("cpu", **overrides))
+    assert reason in told, told
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        {"upgradeSettings": {"maxSurge": "0", "maxUnavailable": "100%"}},
+        {"upgradeSettings": {"maxSurge": "33%"}},
+        {**SPOT, "spotMaxPrice": 1.23456},
+    ],
+)
+def test_what_aks_makes_is_made(console: AksConsole, overrides: dict[str, Value]) -> None:
+    assert console.pool("cpu", **overrides), "nothing speaks against it"
+
+
+def test_pools_that_scale_by_themselves_are_refused_beside_auto_provisioning(azure: Provider) -> None:
+    console = AksConsole(azure=azure)
+    console.cluster(
+        nodeProvisioningProfile={"mode": "Auto", "defaultNodePools": "None"},
+        networkProfile={"ipFamilies": ["IPv4"]},
+    )
+    assert "cluster autoscaler enabled" in refusal(console.pool), "two would buy for the same pods"
+    fixed = console.inputs("cpu", enableAutoScaling=False, minCount=None, maxCount=None, count=2)
+    assert console.engine("cpu").create(fixed)[0], "a number of nodes that is fixed is nobody's business"
+
+
+def test_another_size_is_another_pool(console: AksConsole) -> None:
+    old, new = console.inputs("cpu"), console.inputs("cpu", vmSize="Standard_D8ds_v5")
+    answer = console.engine("cpu").diff(old, new)
+    assert list(answer.replaces) == ["vmSize"], "the provider knows that much"
+    assert answer.deleteBeforeReplace, "two cannot have one name"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"osDiskSizeGB": 256},
+        {"availabilityZones": ["1"]},
+        {"vnetSubnetID": "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/subnets/other"},
+        {"scaleSetPriority": "Spot"},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_what_a_pool_keeps_for_life_is_refused_as_an_update(
+    console: AksConsole, change: dict[str, Value]
+) -> None:
+    asked = console.inputs("cpu")
+    object_id, _ = console.engine("cpu").create(asked)
+    changed = console.inputs("cpu", **change)
+    assert not console.engine("cpu").diff(asked, changed).replaces, (
+        "the provider sends it as an update: a program has to know better"
+    )
+    reason = refusal(lambda: console.engine("cpu").update(object_id, changed))
+    assert f"Changing property 'properties.{next(iter(change))}' is not allowed." in reason, reason
+
+
+@pytest.mark.parametrize("change", [{"maxCount": 20}, {"nodeLabels": {"team": "vision"}}, {"count": 3}])
+def test_what_scales_and_marks_it_can_change(console: AksConsole, change: dict[str, Value]) -> None:
+    object_id = console.pool("cpu")
+    outputs = console.engine("cpu").update(object_id, console.inputs("cpu", **change))
+    field = next(iter(change))
+    assert outputs[field] == change[field], "in place"
+
+
+def test_the_price_of_a_spot_pool_stays(console: AksConsole) -> None:
+    object_id = console.pool("spot", **SPOT)
+    assert console.engine("spot").update(object_id, console.inputs("spot", **SPOT, maxCount=4)), (
+        "its default is no change"
+    )
+    capped = console.inputs("spot", **SPOT, spotMaxPrice=1.5)
+    assert "properties.spotMaxPrice" in refusal(lambda: console.engine("spot").update(object_id, capped)), (
+        "AKS documents it as fixed"
+    )
+
+
+def test_a_pool_runs_the_release_of_the_version_that_was_asked_for(console: AksConsole) -> None:
+    found = console.outputs("cpu")
+    assert str(found["currentOrchestratorVersion"]).startswith("1.36."), "AKS chooses the patch"
+    assert found["orchestratorVersion"] == "1.36", "and keeps what was asked for"
+    assert found["powerState"] == {"code": "Running"}, "as AKS starts it"

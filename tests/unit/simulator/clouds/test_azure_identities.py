@@ -1,0 +1,111 @@
+"""The stand-in's identities and roles are given as Azure would have it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from pulumi.runtime.proto import provider_pb2
+
+from holdfast.simulator.clouds.azure.identity import has_role
+from holdfast.simulator.clouds.azure.names import CALLER, SUBSCRIPTION
+from holdfast.simulator.clouds.state import CloudState
+from holdfast.simulator.pulumi.values import from_struct, to_struct
+from tests.support.azure_console import GRANT_TYPE, NETWORK_CONTRIBUTOR, READER, ROLES, AzureConsole
+from tests.support.provider_calls import refusal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from holdfast.simulator.pulumi.values import Value
+    from tests.support.provider_calls import Provider
+
+_SUBNET = "/subscriptions/s/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/ml/subnets/nodes"
+
+
+@pytest.fixture
+def console(azure: Provider) -> AzureConsole:
+    made = AzureConsole(azure=azure)
+    made.group()
+    return made
+
+
+def test_an_identity_has_a_principal_and_a_client_of_its_own(console: AzureConsole) -> None:
+    identity, principal = console.identity()
+    assert identity.endswith("/providers/Microsoft.ManagedIdentity/userAssignedIdentities/train"), "its id"
+    assert len(principal.split("-")) == 5, "as Entra ID writes ids"
+
+
+def test_a_role_is_given_once_on_one_thing(console: AzureConsole) -> None:
+    _, principal = console.identity()
+    made = console.grant(principal, READER, _SUBNET)
+    assert made.startswith(f"{_SUBNET}/providers/Microsoft.Authorization/roleAssignments/"), (
+        "it is part of the thing"
+    )
+    other: Value = "11111111-1111-1111-1111-111111111111"
+    reason = refusal(lambda: console.grant(principal, READER, _SUBNET, roleAssignmentName=other))
+    assert 'Code="RoleAssignmentExists"' in reason, reason
+    console.grant(principal, NETWORK_CONTRIBUTOR, _SUBNET)
+
+
+def test_an_assignment_is_named_by_a_guid(console: AzureConsole) -> None:
+    reason = refusal(lambda: console.grant(CALLER, READER, _SUBNET, roleAssignmentName="reader"))
+    assert "The role assignment ID must be a GUID" in reason, reason
+
+
+def test_an_identity_that_was_only_just_made_has_to_be_called_a_service_principal(
+    console: AzureConsole,
+) -> None:
+    _, principal = console.identity()
+    reason = refusal(lambda: console.grant(principal, READER, _SUBNET, principalType=None))
+    assert 'Code="PrincipalNotFound"' in reason, reason
+    assert "set the role assignment principalType property" in reason, reason
+    reason = refusal(lambda: console.grant(principal, READER, _SUBNET, principalType="User"))
+    assert "has type 'ServicePrincipal' , which is different from specified" in reason, reason
+
+
+def test_whoever_was_there_before_is_looked_up(console: AzureConsole) -> None:
+    console.grant(CALLER, READER, _SUBNET, principalType=None)
+
+
+def test_an_assignment_is_no_other_role_later(console: AzureConsole) -> None:
+    made = console.grant(CALLER, READER, _SUBNET)
+    inputs: dict[str, Value] = {
+        "roleAssignmentName": made.rpartition("/")[2],
+        "principalId": CALLER,
+        "scope": _SUBNET,
+        "roleDefinitionId": f"{ROLES}/{NETWORK_CONTRIBUTOR}",
+    }
+    reason = refusal(lambda: console.engine(GRANT_TYPE).update(made, inputs))
+    assert 'Code="RoleAssignmentUpdateNotPermitted"' in reason, reason
+
+
+@pytest.mark.parametrize(
+    ("scope", "holds"),
+    [
+        (_SUBNET, True),
+        (_SUBNET.upper(), True),
+        (_SUBNET.rpartition("/subnets/")[0], False),
+        (f"{_SUBNET}-of-others", False),
+        (f"{_SUBNET}/ipConfigurations/a", True),
+    ],
+)
+def test_a_role_holds_for_a_thing_and_what_is_in_it(
+    console: AzureConsole, state_file: Path, scope: str, *, holds: bool
+) -> None:
+    console.grant(CALLER, READER, _SUBNET)
+    inventory = CloudState(state_file).read()
+    assert has_role(inventory, principal_id=CALLER.upper(), role=READER, scope=scope) is holds, (
+        "it is inherited downwards, and by nothing beside"
+    )
+    assert not has_role(inventory, principal_id=CALLER, role=NETWORK_CONTRIBUTOR, scope=scope), "another role"
+
+
+def test_whoever_asks_is_told_who_they_are(azure: Provider) -> None:
+    answer = azure.Invoke(
+        provider_pb2.InvokeRequest(tok="azure-native:authorization:getClientConfig", args=to_struct({}))
+    )
+    told = from_struct(getattr(answer, "return"))
+    assert (told["objectId"], told["subscriptionId"]) == (CALLER, SUBSCRIPTION), (
+        "the deployer is let in by this id"
+    )

@@ -1,0 +1,125 @@
+"""The stand-in's resource groups and networks are made and deleted as Azure would have it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.azure_console import (
+    ADDRESS_TYPE,
+    CLUSTER_TYPE,
+    GROUP_TYPE,
+    NAT_TYPE,
+    NETWORK_TYPE,
+    PATH,
+    SUBNET_TYPE,
+    AzureConsole,
+)
+from tests.support.provider_calls import refusal
+
+if TYPE_CHECKING:
+    from holdfast.simulator.pulumi.values import Value
+    from tests.support.provider_calls import Provider
+
+
+@pytest.fixture
+def console(azure: Provider) -> AzureConsole:
+    return AzureConsole(azure=azure)
+
+
+def test_ids_have_azures_own_form(console: AzureConsole) -> None:
+    assert console.group() == "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/train", (
+        "a role is given on it"
+    )
+    assert console.way_out() == f"{PATH}/Microsoft.Network/natGateways/nat", "a subnet names it"
+    assert console.network() == f"{PATH}/Microsoft.Network/virtualNetworks/train", "the group is in it"
+    assert console.subnet() == f"{PATH}/Microsoft.Network/virtualNetworks/train/subnets/nodes", (
+        "a subnet is part of its network"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (NETWORK_TYPE, "virtualNetworkName"),
+        (ADDRESS_TYPE, "publicIpAddressName"),
+        (NAT_TYPE, "natGatewayName"),
+    ],
+)
+def test_nothing_is_made_in_a_group_that_is_not_there(console: AzureConsole, kind: str, name: str) -> None:
+    reason = refusal(lambda: console.engine(kind).create(console.in_group(**{name: "one"})))
+    assert reason == (
+        'Code="ResourceGroupNotFound" Message="Resource group \'train\' could not be found."'
+    ), reason
+
+
+def test_a_group_cannot_be_made_twice(console: AzureConsole) -> None:
+    console.group()
+    reason = refusal(
+        lambda: console.engine(GROUP_TYPE, "two").create(
+            {"resourceGroupName": "train", "location": "westeurope"}
+        )
+    )
+    assert "cannot create already existing resource" in reason, reason
+
+
+def test_a_subnet_is_in_a_network_that_is_there_and_has_room(console: AzureConsole) -> None:
+    console.group()
+    reason = refusal(console.subnet)
+    assert "Microsoft.Network/virtualNetworks/train' under resource group 'train' was not found" in reason, (
+        reason
+    )
+    console.network("10.40.0.0/16")
+    reason = refusal(lambda: console.subnet(cidr="10.41.0.0/20"))
+    assert 'Code="NetcfgInvalidSubnet"' in reason, reason
+    console.subnet(cidr="10.40.0.0/20")
+    reason = refusal(lambda: console.subnet(name="other", cidr="10.40.8.0/21"))
+    assert 'Code="NetcfgSubnetRangesOverlap"' in reason, reason
+    console.subnet(name="other", cidr="10.40.16.0/20")
+
+
+def test_what_is_named_has_to_be_there(console: AzureConsole) -> None:
+    console.group()
+    console.network()
+    gone = f"{PATH}/Microsoft.Network/natGateways/gone"
+    reason = refusal(lambda: console.subnet(gone))
+    assert f"Resource {gone} referenced by resource nodes was not found" in reason, reason
+    users_own = gone.replace("/resourceGroups/train/", "/resourceGroups/hub/")
+    console.subnet(users_own)
+
+
+def test_what_is_in_use_stays(console: AzureConsole) -> None:
+    console.group()
+    gateway = console.way_out()
+    console.network()
+    subnet = console.subnet(gateway)
+    address = f"{PATH}/Microsoft.Network/publicIPAddresses/nat"
+    for kind, made, code in (
+        (ADDRESS_TYPE, address, "PublicIPAddressCannotBeDeleted"),
+        (NAT_TYPE, gateway, "InUseNatGatewayCannotBeDeleted"),
+    ):
+        reason = refusal(lambda kind=kind, made=made: console.engine(kind).delete(made))
+        assert f'Code="{code}"' in reason, reason
+    for kind, made in ((SUBNET_TYPE, subnet), (NAT_TYPE, gateway), (ADDRESS_TYPE, address)):
+        console.engine(kind).delete(made)
+
+
+def test_a_subnet_with_machines_in_it_stays(console: AzureConsole) -> None:
+    profiles = console.cluster()["agentPoolProfiles"]
+    assert isinstance(profiles, list), "the cluster has pools"
+    subnet = f"{PATH}/Microsoft.Network/virtualNetworks/train/subnets/nodes"
+    reason = refusal(lambda: console.engine(SUBNET_TYPE).delete(subnet))
+    assert 'Code="InUseSubnetCannotBeDeleted"' in reason, reason
+    console.engine(CLUSTER_TYPE).delete(f"{PATH}/Microsoft.ContainerService/managedClusters/train")
+    console.engine(SUBNET_TYPE).delete(subnet)
+
+
+def test_an_address_is_nobodys_and_stays_the_same(console: AzureConsole) -> None:
+    console.group()
+    engine = console.engine(ADDRESS_TYPE)
+    inputs: dict[str, Value] = console.in_group(publicIpAddressName="nat")
+    made, outputs = engine.create(inputs)
+    assert str(outputs["ipAddress"]).startswith("198.51.100."), "a range that is for documentation"
+    changed = engine.update(made, {**inputs, "tags": {"a": "b"}})
+    assert changed["ipAddress"] == outputs["ipAddress"], "whoever let it in would have to be told"

@@ -1,0 +1,100 @@
+"""What a cloud's catalogue says of a type decides how its objects are made, changed and refused."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from holdfast.scheduling.json import JsonValue
+from holdfast.simulator.clouds.catalogue import Call, Catalogue, Making, Removal, Rules
+from holdfast.simulator.clouds.cloud import Asked, Cloud
+from holdfast.simulator.clouds.schema.package import Schema
+from holdfast.simulator.clouds.state import CloudState
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.pulumi.values import UNKNOWN
+
+_POOL = "gcp:container/nodePool:NodePool"
+_INPUTS: Mapping[str, JsonValue] = {
+    "cluster": "train",
+    "name": "a100",
+    "nodeConfig": {"machineType": "a2-highgpu-1g"},
+}
+
+
+def _cloud(folder: Path, rules: Rules | None = None, catalogue: Catalogue | None = None) -> Cloud:
+    known = replace(catalogue or Catalogue(), resources={_POOL: rules or Rules()})
+    return Cloud(Schema.for_package("gcp"), known, CloudState(folder / "gcp.json"))
+
+
+def _asked(name: str = "pool") -> Asked:
+    return Asked(type=_POOL, urn=f"urn:pulumi:test::rehearsed::{_POOL}::{name}", configuration={})
+
+
+def _with_gpu_taint(making: Making) -> JsonValue:
+    config = making.inputs["nodeConfig"]
+    assert isinstance(config, Mapping), "a node pool's configuration is an object"
+    return {**config, "taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}]}
+
+
+def test_a_taint_the_cloud_adds_shows_in_the_outputs_and_is_no_drift(tmp_path: Path) -> None:
+    cloud = _cloud(tmp_path, Rules(computed={"nodeConfig": _with_gpu_taint}))
+    assert cloud.plan(_POOL, _INPUTS)["nodeConfig"] is UNKNOWN, (
+        "what the cloud will make of it is not known yet"
+    )
+    made = cloud.create(_asked(), _INPUTS)
+    assert "taints" in str(made.outputs["nodeConfig"]), "the cloud's taint does not show"
+    assert cloud.read(_POOL, made.id) == made, "a read shows something else than the create"
+    assert made.inputs == _INPUTS, "a refresh would take the cloud's taint for drift"
+
+
+def test_a_refusal_leaves_nothing_behind_and_says_what_the_cloud_says(tmp_path: Path) -> None:
+    cloud = _cloud(
+        tmp_path, Rules(refuse_create=(lambda _: None, lambda making: f"{making.name}: no such zone"))
+    )
+    with pytest.raises(RehearsalError, match="a100: no such zone"):
+        cloud.create(_asked(), _INPUTS)
+    assert cloud.state.read().all() == [], "a refused create left an object"
+
+
+def test_a_refusal_sees_what_else_exists(tmp_path: Path) -> None:
+    def last_one(removal: Removal) -> str | None:
+        return "the last pool stays" if len(removal.inventory.of_type(_POOL)) == 1 else None
+
+    cloud = _cloud(tmp_path, Rules(refuse_delete=(last_one,)))
+    first = cloud.create(_asked("first"), {**_INPUTS, "name": "first"})
+    second = cloud.create(_asked("second"), {**_INPUTS, "name": "second"})
+    cloud.delete(_POOL, first.id)
+    with pytest.raises(RehearsalError, match="the last pool stays"):
+        cloud.delete(_POOL, second.id)
+
+
+def test_an_update_may_be_refused_by_itself(tmp_path: Path) -> None:
+    cloud = _cloud(tmp_path, Rules(refuse_update=(lambda _: "the cluster is being upgraded",)))
+    made = cloud.create(_asked(), _INPUTS)
+    with pytest.raises(RehearsalError, match="the cluster is being upgraded"):
+        cloud.update(_asked(), made.id, {**_INPUTS, "nodeCount": 2})
+    assert cloud.read(_POOL, made.id) == made, "a refused update changed the object"
+
+
+def test_an_id_is_made_as_the_rules_say(tmp_path: Path) -> None:
+    rules = Rules(identify=lambda making: f"projects/acme/nodePools/{making.name}")
+    assert _cloud(tmp_path, rules).create(_asked(), _INPUTS).id == "projects/acme/nodePools/a100", (
+        "another id was made"
+    )
+
+
+def test_the_name_and_its_scope_cannot_change_in_place(tmp_path: Path) -> None:
+    catalogue = Catalogue(scopes=frozenset({"cluster", "zone"}))
+    kind = _cloud(tmp_path, Rules(immutable=frozenset({"nodeConfig"})), catalogue).kind(_POOL)
+    assert kind.immutable == {"name", "cluster", "nodeConfig"}, "what identifies an object is fixed with it"
+
+
+def test_a_function_is_found_by_its_token_and_sees_the_cloud(tmp_path: Path) -> None:
+    def count(call: Call) -> Mapping[str, JsonValue]:
+        return {"pools": len(call.inventory.of_type(_POOL)), "asked": call.arguments["cluster"]}
+
+    cloud = _cloud(tmp_path, catalogue=Catalogue(invokes={"gcp:container/countPools:countPools": count}))
+    cloud.create(_asked(), _INPUTS)
+    answer = cloud.invoke("gcp:container/countPools:countPools", {"cluster": "train"}, {})
+    assert answer == {"pools": 1, "asked": "train"}, "the function did not see the cloud or its arguments"

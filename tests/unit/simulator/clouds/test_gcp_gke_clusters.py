@@ -1,0 +1,244 @@
+"""The stand-in's clusters are made, changed and deleted as GKE and its provider would have it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.simulator.clouds.gcp.windows import hours_in_32_days
+from tests.support.inputs import mapping, text
+from tests.support.provider_calls import Engine, refusal
+
+if TYPE_CHECKING:
+    from holdfast.scheduling.json import Json
+    from holdfast.simulator.pulumi.values import Value
+    from tests.support.provider_calls import Provider
+
+_CLUSTER = "gcp:container/cluster:Cluster"
+_ID = "projects/rehearsal/locations/europe-west4/clusters/train"
+_KEY = "projects/keys/locations/europe-west4/keyRings/ring/cryptoKeys/gke"
+
+
+def _inputs(**overrides: Value) -> dict[str, Value]:
+    return {
+        "name": "train",
+        "location": "europe-west4",
+        "minMasterVersion": "1.36",
+        "deletionProtection": False,
+        **overrides,
+    }
+
+
+@pytest.fixture
+def engine(gcp: Provider) -> Engine:
+    return Engine(provider=gcp, type=_CLUSTER)
+
+
+def _made(engine: Engine, **overrides: Value) -> Json:
+    made, outputs = engine.create(_inputs(**overrides))
+    assert made == _ID, "pools and grants name it so"
+    return outputs  # pyright: ignore[reportReturnType] - nothing in it is unknown
+
+
+def test_a_cluster_has_a_name_that_clients_find_and_an_authority_for_its_addresses(engine: Engine) -> None:
+    made = _made(engine)
+    name = text(made, "controlPlaneEndpointsConfig", "dnsEndpointConfig", "endpoint")
+    assert name.endswith(".europe-west4.gke.goog"), "every cluster has one"
+    assert text(made, "endpoint") == text(made, "privateClusterConfig", "publicEndpoint"), (
+        "the public address"
+    )
+    assert text(made, "masterAuth", "clusterCaCertificate"), "it signs the certificate of the addresses"
+    assert text(made, "masterVersion").startswith("1.36."), "the version that was asked for, and its patch"
+
+
+def test_with_a_private_endpoint_alone_clients_are_told_the_private_address(engine: Engine) -> None:
+    made = _made(engine, privateClusterConfig={"enablePrivateNodes": True, "enablePrivateEndpoint": True})
+    assert text(made, "endpoint") == text(made, "privateClusterConfig", "privateEndpoint"), (
+        "the public one is off"
+    )
+
+
+def test_without_addresses_clients_are_told_none(engine: Engine) -> None:
+    made = _made(engine, controlPlaneEndpointsConfig={"ipEndpointsConfig": {"enabled": False}})
+    assert text(made, "endpoint") == "", "there is no address"
+    assert "publicEndpoint" not in mapping(made, "privateClusterConfig"), "nor a public one"
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("t" * 41, '"name" cannot be longer than 40 characters'),
+        ("train_1", '"name" can only contain lowercase letters, numbers and hyphens'),
+        ("1train", '"name" must start with a letter'),
+        ("train-", '"name" must end with a number or a letter'),
+    ],
+)
+def test_a_name_that_the_provider_does_not_take_is_refused(engine: Engine, name: str, why: str) -> None:
+    reason = refusal(lambda: engine.create(_inputs(name=name)))
+    assert reason == why, reason
+
+
+def test_ranges_that_the_subnetwork_does_not_have_are_refused(gcp: Provider, engine: Engine) -> None:
+    subnetwork, _ = Engine(provider=gcp, type="gcp:compute/subnetwork:Subnetwork").create(
+        {
+            "name": "nodes",
+            "network": "train",
+            "region": "europe-west4",
+            "ipCidrRange": "10.40.0.0/20",
+            "secondaryIpRanges": [
+                {"rangeName": "gke-pods", "ipCidrRange": "10.44.0.0/14"},
+                {"rangeName": "gke-services", "ipCidrRange": "10.40.16.0/20"},
+            ],
+        }
+    )
+
+    def policy(pods: str) -> Value:
+        return {"clusterSecondaryRangeName": pods, "servicesSecondaryRangeName": "gke-services"}
+
+    reason = refusal(
+        lambda: engine.create(
+            _inputs(network="train", subnetwork=subnetwork, ipAllocationPolicy=policy("pods"))
+        )
+    )
+    assert reason.startswith('googleapi: Error 400: Pod secondary range "pods" not found in network'), reason
+    reason = refusal(lambda: engine.create(_inputs(ipAllocationPolicy=policy("gke-services"))))
+    assert "should not be the same as service secondary range name" in reason, reason
+    _made(engine, network="train", subnetwork=subnetwork, ipAllocationPolicy=policy("gke-pods"))
+
+
+def test_nodes_of_an_account_that_is_not_there_are_refused(gcp: Provider, engine: Engine) -> None:
+    nodes: Value = {"serviceAccount": "nodes-account@rehearsal.iam.gserviceaccount.com"}
+    reason = refusal(lambda: engine.create(_inputs(nodeConfig=nodes)))
+    assert reason.endswith("does not exist., badRequest"), reason
+    Engine(provider=gcp, type="gcp:serviceaccount/account:Account").create({"accountId": "nodes-account"})
+    _made(engine, nodeConfig=nodes)
+
+
+def test_a_key_that_gkes_agent_may_not_use_is_refused(gcp: Provider, engine: Engine) -> None:
+    encrypted: Value = {"state": "ENCRYPTED", "keyName": _KEY}
+    reason = refusal(lambda: engine.create(_inputs(databaseEncryption=encrypted)))
+    assert "Permission 'cloudkms.cryptoKeyVersions.useToEncrypt' denied on resource" in reason, reason
+    Engine(provider=gcp, type="gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember").create(
+        {
+            "cryptoKeyId": _KEY,
+            "role": "roles/cloudkms.cryptoKeyEncrypterDecrypter",
+            "member": "serviceAccount:service-123456789012@container-engine-robot.iam.gserviceaccount.com",
+        }
+    )
+    _made(engine, databaseEncryption=encrypted)
+
+
+def _window(recurrence: str, hours: int = 8) -> Json:
+    return {
+        "startTime": "2026-01-03T00:00:00Z",
+        "endTime": f"2026-01-03T{hours:02}:00:00Z",
+        "recurrence": recurrence,
+    }
+
+
+@pytest.mark.parametrize(
+    ("recurrence", "hours", "fewest"),
+    [
+        ("FREQ=DAILY", 4, 128),
+        ("FREQ=DAILY", 3, 0),
+        ("FREQ=WEEKLY;BYDAY=SU", 8, 32),
+        ("FREQ=WEEKLY;BYDAY=SA,SU", 8, 64),
+        ("FREQ=WEEKLY;BYDAY=SA,SU", 4, 32),
+        ("FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR", 4, 88),
+        ("FREQ=MONTHLY;BYDAY=1SA", 8, None),
+    ],
+)
+def test_the_hours_of_a_window_are_counted_where_they_are_fewest(
+    recurrence: str, hours: int, fewest: float | None
+) -> None:
+    assert hours_in_32_days(_window(recurrence, hours)) == fewest, (
+        "four weeks and four days, less than 4 h is nothing"
+    )
+
+
+def test_a_window_that_lets_too_little_happen_is_refused(engine: Engine) -> None:
+    def policy(recurrence: str) -> Value:
+        return {"recurringWindow": _window(recurrence)}  # pyright: ignore[reportReturnType] - JSON is a value
+
+    reason = refusal(lambda: engine.create(_inputs(maintenancePolicy=policy("FREQ=WEEKLY;BYDAY=SU"))))
+    assert "would go longer than 32d without 48h maintenance availability" in reason, reason
+    _made(engine, maintenancePolicy=policy("FREQ=WEEKLY;BYDAY=SA,SU"))
+
+
+@pytest.mark.parametrize("ends", [{}, {"endTime": "2026-06-01T00:00:00Z", "until": True}])
+def test_an_exclusion_ends_in_one_way(engine: Engine, ends: dict[str, Value]) -> None:
+    both = ends.pop("until", False)
+    options: dict[str, Value] = {"scope": "NO_MINOR_OR_NODE_UPGRADES"}
+    exclusion: Value = {
+        "exclusionName": "training",
+        "startTime": "2026-01-01T00:00:00Z",
+        "exclusionOptions": {**options, "endTimeBehavior": "UNTIL_END_OF_SUPPORT"} if both else options,
+        **ends,
+    }
+    reason = refusal(lambda: engine.create(_inputs(maintenancePolicy={"maintenanceExclusions": [exclusion]})))
+    assert "exactly one of end_time and end_time_behavior" in reason, reason
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("location", "europe-west4-a"),
+        ("subnetwork", "other"),
+        ("datapathProvider", "ADVANCED_DATAPATH"),
+        ("ipAllocationPolicy", {"clusterSecondaryRangeName": "other"}),
+        ("initialNodeCount", 2),
+        ("nodeConfig", {"serviceAccount": "other@ml.iam.gserviceaccount.com"}),
+    ],
+)
+def test_what_a_cluster_is_made_of_replaces_it(engine: Engine, name: str, value: Value) -> None:
+    answer = engine.diff(_inputs(), {**_inputs(), name: value})
+    assert answer.replaces, f"a change of {name} is another cluster"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("minMasterVersion", "1.37"),
+        ("releaseChannel", {"channel": "STABLE"}),
+        ("deletionProtection", True),
+        ("nodeLocations", ["europe-west4-a"]),
+        ("controlPlaneEndpointsConfig", {"dnsEndpointConfig": {"allowExternalTraffic": True}}),
+        ("databaseEncryption", {"state": "DECRYPTED"}),
+    ],
+)
+def test_what_a_cluster_does_changes_in_place(engine: Engine, name: str, value: Value) -> None:
+    answer = engine.diff(_inputs(), {**_inputs(), name: value})
+    assert not answer.replaces, f"a change of {name} is none of the cluster itself"
+
+
+def test_a_version_goes_up_and_never_back(engine: Engine) -> None:
+    _made(engine)
+    newer = engine.update(_ID, _inputs(minMasterVersion="1.37"))
+    assert str(newer["masterVersion"]).startswith("1.37."), "the least version was raised"
+    older = engine.update(_ID, _inputs(minMasterVersion="1.36"))
+    assert older["masterVersion"] == newer["masterVersion"], "a lower least version is satisfied already"
+
+
+@pytest.mark.parametrize("protection", [{}, {"deletionProtection": True}])
+def test_a_cluster_is_protected_unless_it_is_said_that_it_is_not(
+    engine: Engine, protection: dict[str, Value]
+) -> None:
+    inputs = {name: value for name, value in _inputs().items() if name != "deletionProtection"}
+    engine.create({**inputs, **protection})
+    reason = refusal(lambda: engine.delete(_ID))
+    assert reason.startswith("Cannot destroy cluster because deletion_protection is set to true."), reason
+    engine.update(_ID, _inputs())
+    engine.delete(_ID)
+    assert engine.read(_ID)[0] == "", "the protection is lifted"
+
+
+def test_a_second_cluster_of_the_name_is_refused_in_the_same_place_only(
+    gcp: Provider, engine: Engine
+) -> None:
+    _made(engine)
+    other = Engine(provider=gcp, type=_CLUSTER, name="two")
+    reason = refusal(lambda: other.create(_inputs()))
+    assert reason == "googleapi: Error 409: Already exists: train., alreadyExists", reason
+    made, _ = other.create(_inputs(location="europe-west1"))
+    assert made.endswith("/locations/europe-west1/clusters/train"), "names are those of a location"

@@ -1,0 +1,161 @@
+"""IAM of Google Cloud as the stand-in plays it."""
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.simulator.clouds.state import CloudObject, CloudState
+from holdfast.simulator.pulumi.values import Properties
+from tests.support.provider_calls import Engine, Provider, refusal
+
+_ACCOUNT = "gcp:serviceaccount/account:Account"
+_CLUSTER = "gcp:container/cluster:Cluster"
+_ON_ACCOUNT = "gcp:serviceaccount/iAMMember:IAMMember"
+_ON_PROJECT = "gcp:projects/iAMMember:IAMMember"
+
+_EMAIL = "nodes-of-dev@ml-dev.iam.gserviceaccount.com"
+_NODES: Properties = {"accountId": "nodes-of-dev", "project": "ml-dev"}
+_POOLS = "//iam.googleapis.com/projects/123456789012/locations/global/workloadIdentityPools"
+_PODS = [
+    f"principal:{_POOLS}/ml-dev.svc.id.goog/subject/ns/vision/sa/trainer",
+    f"principalSet:{_POOLS}/ml-dev.svc.id.goog/namespace/vision",
+    "serviceAccount:ml-dev.svc.id.goog[vision/trainer]",
+]
+
+
+def given(member: str) -> Properties:
+    """A grant on the project."""
+    return {"project": "ml-dev", "role": "roles/storage.objectUser", "member": member}
+
+
+def a_cluster(state_file: Path, *, identities: bool) -> None:
+    """Have a cluster in the project, that gives its pods identities or does not."""
+    with CloudState(state_file).changing() as console:
+        pool = {"workloadIdentityConfig": {"workloadPool": "ml-dev.svc.id.goog"}} if identities else {}
+        console.put(CloudObject(type=_CLUSTER, id="dev", urn="", inputs={"name": "dev", **pool}))
+
+
+@pytest.fixture
+def grant(gcp: Provider) -> Engine:
+    """A grant that is not made yet."""
+    return Engine(provider=gcp, type=_ON_PROJECT)
+
+
+@pytest.mark.parametrize("pods", _PODS)
+def test_pods_have_no_identity_before_the_projects_first_cluster(
+    grant: Engine, state_file: Path, pods: str
+) -> None:
+    reason = refusal(lambda: grant.create(given(pods)))
+    assert "Error 400: Identity Pool does not exist (ml-dev.svc.id.goog)." in reason, reason
+    a_cluster(state_file, identities=True)
+    assert grant.create(given(pods))[0], "it brings the pool"
+
+
+def test_a_cluster_without_workload_identity_brings_no_pool(grant: Engine, state_file: Path) -> None:
+    a_cluster(state_file, identities=False)
+    assert "Identity Pool does not exist" in refusal(lambda: grant.create(given(_PODS[0]))), (
+        "there are none in it"
+    )
+
+
+def test_another_projects_pool_is_another(grant: Engine, state_file: Path) -> None:
+    a_cluster(state_file, identities=True)
+    foreign = _PODS[0].replace("ml-dev", "ml-prod")
+    assert "(ml-prod.svc.id.goog)" in refusal(lambda: grant.create(given(foreign))), (
+        "its clusters are not here"
+    )
+
+
+def test_what_is_refused_says_where(grant: Engine) -> None:
+    reason = refusal(lambda: grant.create(given(_PODS[0])))
+    assert reason.startswith('Error applying IAM policy for project "ml-dev": '), reason
+
+
+def test_an_account_is_known_by_its_address(gcp: Provider) -> None:
+    made, outputs = Engine(provider=gcp, type=_ACCOUNT).create(_NODES)
+    assert made == f"projects/ml-dev/serviceAccounts/{_EMAIL}", "in full"
+    assert (outputs["email"], outputs["member"]) == (_EMAIL, f"serviceAccount:{_EMAIL}"), "as grants name it"
+
+
+@pytest.mark.parametrize("account_id", ["short", "Capital-letters", "n" * 31, "ends-in-", "1-digit-first"])
+def test_an_accounts_id_has_six_to_thirty_small_letters(gcp: Provider, account_id: str) -> None:
+    account = Engine(provider=gcp, type=_ACCOUNT)
+    assert "doesn't match regexp" in refusal(lambda: account.create({"accountId": account_id})), "or digits"
+
+
+def test_an_accounts_id_is_its_projects_alone(gcp: Provider) -> None:
+    Engine(provider=gcp, type=_ACCOUNT).create(_NODES)
+    second = Engine(provider=gcp, type=_ACCOUNT, name="two")
+    assert "nodes-of-dev already exists" in refusal(lambda: second.create(_NODES)), (
+        "there is one of that name"
+    )
+    assert second.create({**_NODES, "project": "ml-prod"})[0], "elsewhere there is not"
+
+
+@pytest.mark.parametrize("path", ["accountId", "project"])
+def test_another_id_or_project_is_another_account(gcp: Provider, path: str) -> None:
+    account = Engine(provider=gcp, type=_ACCOUNT)
+    assert list(account.diff(_NODES, {**_NODES, path: "another-one"}).replaces) == [path], (
+        "its address changes"
+    )
+
+
+def test_nothing_is_given_to_an_account_of_the_project_that_is_not_there(
+    gcp: Provider, grant: Engine
+) -> None:
+    reason = refusal(lambda: grant.create(given(f"serviceAccount:{_EMAIL}")))
+    assert f"Error 400: Service account {_EMAIL} does not exist., badRequest" in reason, reason
+    Engine(provider=gcp, type=_ACCOUNT).create(_NODES)
+    assert grant.create(given(f"serviceAccount:{_EMAIL}"))[0], "now it is"
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        "serviceAccount:somebody@another-project.iam.gserviceaccount.com",
+        "serviceAccount:service-1@container-engine-robot.iam.gserviceaccount.com",
+        "group:trainers@example.com",
+        "allAuthenticatedUsers",
+    ],
+)
+def test_whom_this_cloud_cannot_know_is_taken_to_be_there(grant: Engine, member: str) -> None:
+    assert grant.create(given(member))[0], "another project's, Google's own, or a person's"
+
+
+def test_a_member_without_its_kind_is_refused(grant: Engine) -> None:
+    reason = refusal(lambda: grant.create(given(_EMAIL)))
+    assert f"The member {_EMAIL} is of an unknown type." in reason, reason
+
+
+def test_the_same_right_twice_is_one_and_goes_with_the_first_who_takes_it_back(
+    gcp: Provider, grant: Engine, state_file: Path
+) -> None:
+    inputs = given("group:trainers@example.com")
+    other_stack = Engine(provider=gcp, type=_ON_PROJECT, name="other-stack")
+    made, _ = grant.create(inputs)
+    assert other_stack.create(inputs)[0] == made, "a policy holds it once"
+    other_stack.delete(made)
+    assert CloudState(state_file).read().of_type(_ON_PROJECT) == [], (
+        "though the first stack still counts on it"
+    )
+
+
+def test_no_part_of_a_grant_changes_in_place(grant: Engine) -> None:
+    inputs = given("group:trainers@example.com")
+    for path in ("member", "role", "project"):
+        assert list(grant.diff(inputs, {**inputs, path: "other"}).replaces) == [path], (
+            f"{path} says what it is"
+        )
+
+
+def test_pods_are_let_use_an_account_in_the_same_way(gcp: Provider, state_file: Path) -> None:
+    account, _ = Engine(provider=gcp, type=_ACCOUNT).create(_NODES)
+    inputs: Properties = {
+        "serviceAccountId": account,
+        "role": "roles/iam.workloadIdentityUser",
+        "member": _PODS[2],
+    }
+    use = Engine(provider=gcp, type=_ON_ACCOUNT)
+    assert "Identity Pool does not exist" in refusal(lambda: use.create(inputs)), "before the first cluster"
+    a_cluster(state_file, identities=True)
+    assert use.create(inputs)[0].startswith(account), "the account comes first in its id"

@@ -1,0 +1,146 @@
+"""The nodes of a GKE node pool are what GKE makes of the pool."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.scheduling.json import Json, JsonValue
+from holdfast.simulator.clouds.gcp.nodes.reserved import allocatable
+from holdfast.simulator.clouds.gcp.nodes.template import NodeTemplate, template_of
+from holdfast.simulator.clouds.state import CloudObject, Inventory
+from holdfast.simulator.operator_runner.quantities import parse_quantity
+from tests.support.autoscaling_objects import cluster, node_pool
+
+
+def _template(*others: CloudObject, **inputs: JsonValue) -> NodeTemplate:
+    pool = node_pool("cpu", digest="d1", **inputs)
+    return template_of(pool, Inventory([*others, pool], {}))
+
+
+def _config(**config: JsonValue) -> Json:
+    return {"machineType": "e2-standard-4", **config}
+
+
+@pytest.mark.parametrize(
+    ("machine_type", "cores", "memory", "expected"),
+    [
+        # The figures of GKE's documentation, worked out by hand.
+        ("e2-standard-2", 2, 8192, {"cpu": "1930m", "memory": "6248Mi"}),
+        ("e2-standard-4", 4, 16384, {"cpu": "3920m", "memory": "13621Mi"}),
+        ("n2-standard-32", 32, 131072, {"cpu": "31850m", "memory": "121428Mi"}),
+        ("e2-medium", 2, 4096, {"cpu": "940m", "memory": "2972Mi"}),
+    ],
+)
+def test_gke_keeps_of_a_machine_what_its_documentation_says(
+    machine_type: str, cores: int, memory: int, expected: dict[str, str]
+) -> None:
+    capacity = {"cpu": str(cores), "memory": f"{memory}Mi", "ephemeral-storage": "100Gi", "pods": "110"}
+    found = allocatable(machine_type, capacity)
+    assert {name: found[name] for name in expected} == expected, (
+        "pods are promised more or less than they get"
+    )
+    assert found["ephemeral-storage"] == "49Gi", "10 below which pods are evicted, and 41 for the system"
+    assert found["pods"] == "110", "of those nothing is kept"
+
+
+@given(cores=st.integers(2, 416), memory=st.integers(4096, 12_000_000))
+def test_a_machine_with_more_gives_more(cores: int, memory: int) -> None:
+    small, large = (
+        allocatable("n2", {"cpu": str(c), "memory": f"{m}Mi", "ephemeral-storage": "100Gi"})
+        for c, m in ((cores, memory), (cores + 1, memory + 1024))
+    )
+    for name in ("cpu", "memory"):
+        assert 0 < parse_quantity(small[name]) < parse_quantity(large[name]), f"{name} does not grow"
+
+
+def test_a_spot_pools_nodes_are_labelled_as_manifests_select_them() -> None:
+    labels = _template(nodeConfig=_config(spot=True, labels={"team": "ml"})).labels
+    assert labels["cloud.google.com/gke-spot"] == "true", "the one way to select it"
+    assert labels["cloud.google.com/gke-provisioning"] == "spot", "and the other"
+    assert labels["team"] == "ml", "the pool's own labels are there as well"
+
+
+def test_an_on_demand_pools_nodes_say_so_and_have_no_spot_label() -> None:
+    labels = _template().labels
+    assert labels["cloud.google.com/gke-provisioning"] == "standard", "as GKE spells it"
+    assert "cloud.google.com/gke-spot" not in labels, "whoever selects by its absence would go wrong"
+    assert labels["cloud.google.com/machine-family"] == "e2", "of the machine type"
+
+
+def test_taints_are_those_that_are_in_force_in_the_nodes_own_spelling() -> None:
+    taint: Json = {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}
+    expected: Json = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
+    assert _template(nodeConfig=_config(effectiveTaints=[taint])).taints == (expected,), "GKE's own are there"
+    assert _template(nodeConfig=_config(taints=[taint])).taints == (expected,), (
+        "a pool put in by hand has its own"
+    )
+
+
+def test_gpus_are_those_attached_or_those_the_machine_brings() -> None:
+    attached = _template(
+        nodeConfig=_config(
+            machineType="n1-standard-8", guestAccelerators=[{"type": "nvidia-tesla-t4", "count": 2}]
+        )
+    )
+    assert attached.capacity["nvidia.com/gpu"] == "2", "as many as are attached"
+    assert attached.labels["cloud.google.com/gke-accelerator"] == "nvidia-tesla-t4", "of their kind"
+    brought = _template(nodeConfig=_config(machineType="a2-highgpu-8g"))
+    assert brought.capacity["nvidia.com/gpu"] == "8", "the machine has them"
+    assert "nvidia.com/gpu" not in _template().capacity, "a machine without GPUs has none"
+
+
+def test_limits_count_the_whole_pool_however_they_are_given() -> None:
+    total = _template(autoscaling={"totalMinNodeCount": 1, "totalMaxNodeCount": 5})
+    assert (total.minimum, total.maximum, total.initial) == (1, 5, 1), "as they are"
+    each = _template(autoscaling={"minNodeCount": 1, "maxNodeCount": 3})
+    assert (each.minimum, each.maximum, each.initial) == (2, 6, 2), "for each of two zones"
+    fixed = _template(autoscaling=None, nodeCount=2)
+    assert (fixed.minimum, fixed.maximum, fixed.initial, fixed.is_autoscaled) == (4, 4, 4, False), (
+        "nobody changes how many there are"
+    )
+
+
+def test_a_pool_begins_with_its_initial_nodes_where_they_are_more_than_its_minimum() -> None:
+    found = _template(initialNodeCount=1, autoscaling={"totalMinNodeCount": 1, "totalMaxNodeCount": 5})
+    assert (found.initial, found.minimum) == (2, 1), "the autoscaler may take one back"
+
+
+def test_a_pool_without_zones_is_in_its_clusters_or_in_three_of_its_region() -> None:
+    named = cluster(nodeLocations=["europe-west4-c"])
+    assert _template(named, nodeLocations=None).zones == ("europe-west4-c",), "its cluster says so"
+    somewhere = ("europe-west4-a", "europe-west4-b", "europe-west4-c")
+    assert _template(cluster(), nodeLocations=None).zones == somewhere, "GKE takes three"
+
+
+def test_a_zonal_clusters_pool_is_in_its_zone() -> None:
+    here = cluster(location="us-central1-f", nodeLocations=["us-central1-a"])
+    found = _template(here, location="us-central1-f", nodeLocations=None)
+    assert found.zones == ("us-central1-f", "us-central1-a"), "GKE tells of the others only"
+
+
+def test_a_pool_may_name_its_cluster_by_its_path() -> None:
+    named = cluster(nodeLocations=["europe-west4-c"])
+    path = "projects/p/locations/europe-west4/clusters/prod"
+    assert _template(named, cluster=path, nodeLocations=None).zones == ("europe-west4-c",), (
+        "it is the same one"
+    )
+
+
+def test_a_node_says_where_it_is() -> None:
+    machine = _template().machine("gke-prod-cpu-1", "europe-west4-b")
+    assert machine.provider_id == "gce://p/europe-west4-b/gke-prod-cpu-1", (
+        "as Google's cloud provider writes it"
+    )
+    assert machine.labels["topology.kubernetes.io/zone"] == "europe-west4-b", "pods spread by it"
+    assert machine.labels["topology.kubernetes.io/region"] == "europe-west4", "and by this"
+    assert machine.labels["kubernetes.io/hostname"] == "gke-prod-cpu-1", "its own name"
+
+
+def test_spot_costs_less_than_the_same_machine_on_demand() -> None:
+    spot = _template(nodeConfig=_config(spot=True))
+    assert spot.hourly_price < _template().hourly_price, "the autoscaler buys the cheapest"
+
+
+def test_a_type_nobody_knows_holds_what_the_default_holds() -> None:
+    assert _template(nodeConfig={}).capacity["cpu"] == "2", "GKE's default is e2-medium"
+    assert _template(nodeConfig=_config(machineType="x9-huge")).capacity["cpu"] == "2", "no more is promised"

@@ -1,0 +1,180 @@
+"""Cloud Storage as the stand-in plays it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from holdfast.simulator.clouds.state import CloudObject, CloudState
+from holdfast.simulator.pulumi.values import Properties
+from tests.support.provider_calls import Engine, Provider, refusal
+
+_BUCKET = "gcp:storage/bucket:Bucket"
+_FOLDER = "gcp:storage/managedFolder:ManagedFolder"
+_GRANT = "gcp:storage/managedFolderIamMember:ManagedFolderIamMember"
+_KEY_GRANT = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"
+_OBJECT = "gcp:storage/bucketObject:BucketObject"
+
+_KEY = "projects/keys/locations/us-west1/keyRings/ring/cryptoKeys/key"
+_AGENT = "service-123456789012@gs-project-accounts.iam.gserviceaccount.com"
+_INPUTS: Properties = {"name": "ckpt", "location": "US-WEST1", "uniformBucketLevelAccess": True}
+_IN_VISION: Properties = {"bucket": "ckpt", "name": "vision/"}
+
+
+@pytest.fixture
+def bucket(gcp: Provider) -> Engine:
+    """A bucket that is not made yet."""
+    return Engine(provider=gcp, type=_BUCKET)
+
+
+@pytest.fixture
+def folder(gcp: Provider) -> Engine:
+    """A managed folder that is not made yet."""
+    return Engine(provider=gcp, type=_FOLDER)
+
+
+def a_job_writes(state_file: Path, name: str = "vision/step-100") -> None:
+    """Put a checkpoint into the bucket, as a training job does."""
+    with CloudState(state_file).changing() as console:
+        inputs = {"bucket": "ckpt", "name": name}
+        console.put(CloudObject(type=_OBJECT, id=name, urn="", inputs=inputs))
+
+
+def test_a_bucket_is_known_by_its_name_and_has_an_address(bucket: Engine) -> None:
+    made, outputs = bucket.create(_INPUTS)
+    assert made == "ckpt", "its name is its id"
+    assert outputs["url"] == "gs://ckpt", "as `gcloud storage` is given it"
+
+
+def test_a_buckets_name_is_one_of_all_projects(gcp: Provider, bucket: Engine) -> None:
+    bucket.create(_INPUTS)
+    other = Engine(provider=gcp, type=_BUCKET, name="two")
+    reason = refusal(lambda: other.create({**_INPUTS, "project": "another"}))
+    assert "The bucket namespace is shared by all users of the system." in reason, reason
+
+
+def test_a_made_up_name_is_one_that_a_bucket_can_have(bucket: Engine) -> None:
+    name = str(bucket.check({"location": "US-WEST1"})["name"])
+    assert name.startswith("one-"), "the program's name for it, and something that nobody else has"
+    assert 3 <= len(name) <= 63, "as long as a bucket's name can be"
+
+
+def test_soft_delete_is_on_for_a_week_unless_something_else_is_said(bucket: Engine) -> None:
+    _, outputs = bucket.create(_INPUTS)
+    policy = outputs["softDeletePolicy"]
+    assert isinstance(policy, Mapping), "an object"
+    assert policy["retentionDurationSeconds"] == 604800, "Cloud Storage's own idea"
+
+
+@pytest.mark.parametrize("seconds", [1, 604799, 7776001])
+def test_soft_delete_keeps_for_a_week_at_least_and_ninety_days_at_most(bucket: Engine, seconds: int) -> None:
+    policy: Properties = {**_INPUTS, "softDeletePolicy": {"retentionDurationSeconds": seconds}}
+    assert "Error 400" in refusal(lambda: bucket.create(policy)), "or is off"
+
+
+@pytest.mark.parametrize("seconds", [0, 604800, 7776000])
+def test_soft_delete_can_be_off_or_within_its_bounds(bucket: Engine, seconds: int) -> None:
+    assert bucket.create({**_INPUTS, "softDeletePolicy": {"retentionDurationSeconds": seconds}})[0], (
+        "as asked"
+    )
+
+
+def test_a_hierarchical_bucket_has_no_versions(bucket: Engine) -> None:
+    inputs: Properties = {**_INPUTS, "hierarchicalNamespace": {"enabled": True}}
+    versioned: Properties = {**inputs, "versioning": {"enabled": True}}
+    wanted = "Versioning is not supported for hierarchical namespace buckets"
+    assert wanted in refusal(lambda: bucket.create(versioned)), "in Cloud Storage's words"
+    made, _ = bucket.create(inputs)
+    assert wanted in refusal(lambda: bucket.update(made, versioned)), "nor is it given any later"
+
+
+def test_a_hierarchical_bucket_has_one_set_of_rules(bucket: Engine) -> None:
+    inputs: Properties = {"name": "ckpt", "location": "US-WEST1", "hierarchicalNamespace": {"enabled": True}}
+    assert "must use uniform bucket-level access" in refusal(lambda: bucket.create(inputs)), (
+        "and no lists of its own"
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"hierarchicalNamespace": {"enabled": True}}, {"location": "EUROPE-WEST4"}, {"project": "another"}],
+)
+def test_what_a_bucket_is_made_as_it_stays(bucket: Engine, change: Properties) -> None:
+    replaces = [path.split(".")[0] for path in bucket.diff(_INPUTS, {**_INPUTS, **change}).replaces]
+    assert replaces == list(change), "another one is another bucket"
+
+
+def test_a_bucket_names_no_key_that_cloud_storage_may_not_use(gcp: Provider, bucket: Engine) -> None:
+    inputs: Properties = {**_INPUTS, "encryption": {"defaultKmsKeyName": _KEY}}
+    assert "Permission denied on Cloud KMS key." in refusal(lambda: bucket.create(inputs)), (
+        "it is asked at once"
+    )
+    role = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
+    grant: Properties = {"cryptoKeyId": _KEY, "role": role, "member": f"serviceAccount:{_AGENT}"}
+    Engine(provider=gcp, type=_KEY_GRANT).create(grant)
+    assert bucket.create(inputs)[0] == "ckpt", "once it may"
+
+
+def test_a_bucket_with_objects_is_not_deleted(bucket: Engine, state_file: Path) -> None:
+    made, _ = bucket.create(_INPUTS)
+    a_job_writes(state_file)
+    reason = refusal(lambda: bucket.delete(made))
+    assert reason == "Error trying to delete bucket ckpt without `force_destroy` set to true", reason
+    bucket.update(made, {**_INPUTS, "forceDestroy": True})
+    bucket.delete(made)
+    assert CloudState(state_file).read().of_type(_BUCKET) == [], "told so before, it goes all the same"
+
+
+def test_a_folder_needs_its_bucket_and_one_set_of_rules_there(bucket: Engine, folder: Engine) -> None:
+    assert "The specified bucket does not exist." in refusal(lambda: folder.create(_IN_VISION)), "Error 404"
+    bucket.create({"name": "ckpt", "location": "US-WEST1"})
+    assert "uniform bucket-level access" in refusal(lambda: folder.create(_IN_VISION)), (
+        "rights of objects exclude it"
+    )
+
+
+def test_a_folder_is_known_by_bucket_and_name_and_ends_in_a_slash(bucket: Engine, folder: Engine) -> None:
+    bucket.create(_INPUTS)
+    reason = refusal(lambda: folder.create({"bucket": "ckpt", "name": "vision"}))
+    assert reason == '"name" ("vision") doesn\'t match regexp "/$"', reason
+    assert folder.create(_IN_VISION)[0] == "ckpt/vision/", "as the provider identifies it"
+
+
+@pytest.mark.parametrize("inside", ["vision/step-100", "vision/run/step-100"])
+def test_a_folder_with_objects_goes_only_if_told_so_and_leaves_them(
+    bucket: Engine, folder: Engine, state_file: Path, inside: str
+) -> None:
+    bucket.create(_INPUTS)
+    made, _ = folder.create(_IN_VISION)
+    a_job_writes(state_file, inside)
+    assert "not empty" in refusal(lambda: folder.delete(made)), "Error 409"
+    folder.update(made, {**_IN_VISION, "forceDestroy": True})
+    folder.delete(made)
+    assert CloudState(state_file).read().of_type(_OBJECT), "the objects stay under their names"
+
+
+def test_what_lies_beside_a_folder_does_not_fill_it(bucket: Engine, folder: Engine, state_file: Path) -> None:
+    bucket.create(_INPUTS)
+    made, _ = folder.create(_IN_VISION)
+    a_job_writes(state_file, "vision-2/step-100")
+    folder.delete(made)
+    assert CloudState(state_file).read().of_type(_FOLDER) == [], "it was empty"
+
+
+def test_a_right_is_to_a_folder_that_is_there(gcp: Provider, bucket: Engine, folder: Engine) -> None:
+    grant = Engine(provider=gcp, type=_GRANT)
+    inputs: Properties = {
+        "bucket": "ckpt",
+        "managedFolder": "vision/",
+        "role": "roles/storage.objectUser",
+        "member": "group:trainers@example.com",
+    }
+    bucket.create(_INPUTS)
+    assert "The specified managed folder does not exist." in refusal(lambda: grant.create(inputs)), (
+        "Error 404"
+    )
+    folder.create(_IN_VISION)
+    made, _ = grant.create(inputs)
+    assert made == "b/ckpt/managedFolders/vision//roles/storage.objectUser/group:trainers@example.com", (
+        "as the provider identifies it"
+    )

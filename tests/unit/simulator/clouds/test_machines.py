@@ -1,0 +1,90 @@
+"""The machines of a cloud's groups join the cluster with their group, and leave with it."""
+
+from collections.abc import Generator, Sequence
+from pathlib import Path
+
+import pytest
+
+from holdfast.simulator.clouds import CloudProvider
+from holdfast.simulator.clouds.catalogue import Catalogue
+from holdfast.simulator.clouds.machines import Group, Machine, Roster
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.pulumi.faults import Faults
+from holdfast.simulator.pulumi.serving import serve
+from tests.support.provider_calls import Engine, Provider, calling, refusal
+
+# Any type will do: which of them keep machines running is for a cloud's catalogue to say.
+_GROUP = "aws:ec2/vpc:Vpc"
+_OTHER = "aws:sqs/queue:Queue"
+
+
+def _one_machine(group: Group) -> Sequence[Machine]:
+    tags = group.target.inputs.get("tags")
+    return [Machine(name=f"of-{group.target.id}-{tags}", provider_id="", labels={}, capacity={})]
+
+
+class Joined:
+    """A cluster that notes what joined it each time, and can be told to refuse."""
+
+    def __init__(self) -> None:
+        self.kept: list[list[str]] = []
+        self.refuses = False
+
+    def keep(self, roster: Roster) -> None:
+        if self.refuses:
+            raise RehearsalError("instances failed to join")
+        self.kept.append([machine.name for machine in roster()])
+
+
+@pytest.fixture
+def joined() -> Joined:
+    return Joined()
+
+
+@pytest.fixture
+def aws(tmp_path: Path, joined: Joined, monkeypatch: pytest.MonkeyPatch) -> Generator[Provider]:
+    def catalogue_of(package: str) -> Catalogue:
+        return Catalogue(fleets={_GROUP: _one_machine})
+
+    monkeypatch.setattr("holdfast.simulator.clouds.provider.catalogue_of", catalogue_of)
+    provider = CloudProvider("aws", tmp_path / "aws.json", Faults(), nodes=joined)
+    with serve(provider) as served, calling(served.port) as provider:
+        yield provider
+
+
+def test_machines_come_change_and_go_with_their_group(aws: Provider, joined: Joined) -> None:
+    group = Engine(provider=aws, type=_GROUP)
+    made, _ = group.create({"cidrBlock": "10.0.0.0/16"})
+    assert joined.kept == [[f"of-{made}-None"]], "no machine came with its group"
+    group.update(made, {"cidrBlock": "10.0.0.0/16", "tags": {"a": "b"}})
+    assert len(joined.kept) == 2, "the machines do not follow their group"
+    group.delete(made)
+    assert joined.kept[-1] == [], "a machine outlives its group"
+
+
+def test_all_groups_are_told_of_each_time(aws: Provider, joined: Joined) -> None:
+    Engine(provider=aws, type=_GROUP, name="one").create({"cidrBlock": "10.0.0.0/16"})
+    Engine(provider=aws, type=_GROUP, name="two").create({"cidrBlock": "10.1.0.0/16"})
+    assert [len(each) for each in joined.kept] == [1, 2], "the second group would drive out the first"
+
+
+def test_what_keeps_no_machines_moves_none(aws: Provider, joined: Joined) -> None:
+    Engine(provider=aws, type=_OTHER).create({"name": "q"})
+    assert joined.kept == [], "every create would look after nodes"
+
+
+def test_a_preview_buys_no_machines(aws: Provider, joined: Joined) -> None:
+    Engine(provider=aws, type=_GROUP).plan({"cidrBlock": "10.0.0.0/16"})
+    assert joined.kept == [], "a preview changes nothing"
+
+
+def test_a_group_whose_machines_fail_is_there_all_the_same(
+    aws: Provider, joined: Joined, tmp_path: Path
+) -> None:
+    joined.refuses = True
+    group = Engine(provider=aws, type=_GROUP)
+    told = refusal(lambda: group.create({"cidrBlock": "10.0.0.0/16"}))
+    assert "was created but failed to initialize: instances failed to join" in told, told
+    assert _GROUP in (tmp_path / "aws.json").read_text(), (
+        "the engine would be told of an object that is not there"
+    )

@@ -1,0 +1,139 @@
+"""Types and properties are refused by what the installed SDKs say of themselves."""
+
+import subprocess
+import sys
+
+import pytest
+
+from holdfast.simulator.clouds.schema.checking import violations
+from holdfast.simulator.clouds.schema.package import Schema, UnknownTypeError
+from holdfast.simulator.clouds.schema.types import Kind
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Secret, Value
+
+_CLUSTER = "aws:eks/cluster:Cluster"
+
+
+def _cluster(**overrides: Value) -> dict[str, Value]:
+    return {"roleArn": "arn:aws:iam::1:role/r", "vpcConfig": {"subnetIds": ["subnet-1"]}, **overrides}
+
+
+def _reasons(inputs: Properties, token: str = _CLUSTER) -> dict[str, str]:
+    schema = Schema.for_package(token.split(":")[0]).resource(token)
+    return {one.path: one.reason for one in violations(inputs, schema)}
+
+
+def test_a_type_the_sdk_does_not_have_is_refused_with_the_closest_and_the_version() -> None:
+    with pytest.raises(
+        UnknownTypeError,
+        match=r"pulumi-aws \d.* has no type 'aws:s3/bukket:Bukket'; did you mean aws:s3/buck",
+    ):
+        Schema.for_package("aws").resource("aws:s3/bukket:Bukket")
+
+
+def test_a_package_without_an_sdk_is_refused_with_the_way_to_install_it() -> None:
+    with pytest.raises(
+        RehearsalError, match="'oci': its SDK is not installed; install it with `pip install 'pulumi-oci'`"
+    ):
+        Schema.for_package("oci")
+
+
+@pytest.mark.parametrize(
+    ("token", "required"),
+    [
+        (_CLUSTER, {"roleArn", "vpcConfig"}),
+        ("gcp:container/nodePool:NodePool", {"cluster"}),
+        ("azure-native:containerservice:ManagedCluster", {"resourceGroupName"}),
+        ("aws:lightsail/disk_attachment:Disk_attachment", {"diskName", "diskPath", "instanceName"}),
+    ],
+)
+def test_what_is_required_is_read_from_every_clouds_sdk(token: str, required: set[str]) -> None:
+    inputs = Schema.for_package(token.split(":")[0]).resource(token).inputs
+    assert {name for name, one in inputs.items() if one.required} == required, f"{token} was read wrongly"
+
+
+def test_an_output_class_gives_its_type_and_whether_it_is_always_set() -> None:
+    outputs = Schema.for_package("aws").resource(_CLUSTER).outputs
+    assert outputs["certificateAuthority"].kinds == {Kind.OBJECT}, "a nested output lost its shape"
+    assert outputs["deletionProtection"].kinds == {Kind.BOOL}, "a boolean output lost its type"
+    assert (outputs["arn"].required, outputs["outpostConfig"].required) == (True, False), (
+        "optional was read wrongly"
+    )
+
+
+@pytest.mark.parametrize(
+    ("token", "name", "kind"),
+    [
+        (_CLUSTER, "vpcConfig", Kind.OBJECT),
+        ("aws:s3/bucket:Bucket", "acl", Kind.STRING),
+        ("aws:s3/bucket:Bucket", "tags", Kind.MAP),
+        ("azure-native:containerservice:AgentPool", "count", Kind.NUMBER),
+        ("gcp:container/nodePool:NodePool", "nodeLocations", Kind.LIST),
+    ],
+)
+def test_an_input_has_the_kind_its_annotation_says(token: str, name: str, kind: Kind) -> None:
+    inputs = Schema.for_package(token.split(":")[0]).resource(token).inputs
+    assert kind in inputs[name].kinds, f"{name} of {token} is {inputs[name].kinds}"
+
+
+def test_complete_inputs_pass() -> None:
+    assert _reasons(_cluster()) == {}, "valid inputs were refused"
+
+
+def test_a_missing_required_property_is_refused_by_name() -> None:
+    reasons = _reasons({"vpcConfig": {"subnetIds": []}})
+    assert list(reasons) == ["roleArn"], "only the missing property is wrong"
+    assert "missing required property 'roleArn' (aws:eks/cluster:Cluster of pulumi-aws" in reasons["roleArn"]
+
+
+def test_a_missing_property_inside_an_object_is_refused_by_its_path() -> None:
+    assert list(_reasons(_cluster(vpcConfig={}))) == ["vpcConfig.subnetIds"], (
+        "nested requirements were not checked"
+    )
+
+
+def test_a_property_that_is_not_there_is_refused_with_the_closest() -> None:
+    reasons = _reasons(_cluster(rolearn="x"))
+    assert "did you mean 'roleArn'?" in reasons["rolearn"], "the likely typo is not named"
+
+
+def test_a_value_of_another_kind_is_refused_with_what_is_allowed() -> None:
+    reasons = _reasons(_cluster(vpcConfig={"subnetIds": "subnet-1"}))
+    assert "vpcConfig.subnetIds must be a list, not a string ('subnet-1')" in reasons["vpcConfig.subnetIds"]
+
+
+@pytest.mark.parametrize("version", ["1.36", 1.36, True])
+def test_scalars_that_a_provider_converts_pass(version: Value) -> None:
+    assert _reasons(_cluster(version=version)) == {}, f"{version!r} becomes text on the way to the cloud"
+
+
+@pytest.mark.parametrize(("value", "passes"), [("3", True), ("three", False)])
+def test_text_passes_for_a_number_only_if_it_is_one(value: str, *, passes: bool) -> None:
+    scaling: Value = {"desiredSize": value, "maxSize": 3, "minSize": 0}
+    inputs: Properties = {
+        "clusterName": "c",
+        "nodeRoleArn": "arn",
+        "subnetIds": ["s"],
+        "scalingConfig": scaling,
+    }
+    assert (_reasons(inputs, "aws:eks/nodeGroup:NodeGroup") == {}) is passes, f"{value!r} was judged wrongly"
+
+
+def test_unknown_and_secret_values_pass_where_their_kind_may() -> None:
+    inputs = _cluster(roleArn=UNKNOWN, vpcConfig={"subnetIds": UNKNOWN}, version=Secret("1.36"))
+    assert _reasons(inputs) == {}, "what is not known yet cannot be wrong yet"
+
+
+def test_a_secret_value_is_checked_too() -> None:
+    assert list(_reasons(_cluster(vpcConfig=Secret({})))) == ["vpcConfig.subnetIds"], "a secret hid a mistake"
+
+
+def test_looking_up_types_imports_no_sdk() -> None:
+    program = (
+        "import sys; from holdfast.simulator.clouds import CloudProvider;"
+        "from holdfast.simulator.clouds.schema.package import Schema;"
+        f"Schema.for_package('aws').resource('{_CLUSTER}');"
+        "print([m for m in sys.modules if m.startswith('pulumi_')])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]", "the SDKs' lazy modules break when two threads load them at once"

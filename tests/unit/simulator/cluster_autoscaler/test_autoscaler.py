@@ -1,0 +1,81 @@
+"""The autoscaler goes on whatever happens, until it is told to end."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from holdfast.scheduling.json import Json
+from holdfast.simulator.clouds.machines import NoNodes
+from holdfast.simulator.clouds.state import CloudState
+from holdfast.simulator.cluster_autoscaler import Autoscaler, autoscaler
+from holdfast.simulator.cluster_autoscaler.groups import InstanceGroups
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.kubernetes_client.cancellation import Cancellation
+from holdfast.simulator.kubernetes_client.errors import KubeCancelled
+from tests.support.autoscaling_objects import node_pool
+
+if TYPE_CHECKING:
+    from holdfast.simulator.kubernetes_client.client import KubeClient
+
+
+class _Server:
+    """An API server that answers each list with the next of `answers`, and with nothing after the last."""
+
+    def __init__(self, *answers: Callable[[], list[Json]]) -> None:
+        self._answers = list(answers)
+        self.asked = 0
+        self.enough = threading.Event()
+
+    def list(self, api_version: str, kind: str) -> list[Json]:
+        self.asked += 1
+        if self._answers:
+            return self._answers.pop(0)()
+        self.enough.set()
+        return []
+
+
+def _raising(error: Exception) -> Callable[[], list[Json]]:
+    def answer() -> list[Json]:
+        raise error
+
+    return answer
+
+
+def _autoscaler(server: _Server, tmp_path: Path, *, has_pools: bool = True) -> Autoscaler:
+    cloud = CloudState(tmp_path / "gcp.json")
+    if has_pools:
+        with cloud.changing() as inventory:
+            inventory.put(node_pool())
+    return Autoscaler(cast("KubeClient", server), InstanceGroups(cloud), NoNodes())
+
+
+def test_it_tries_again_after_a_failure_and_ends_when_it_is_told_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(autoscaler, "_PAUSE_SECONDS", 0.0)
+    server = _Server(
+        _raising(RehearsalError("it does not answer")), _raising(ValueError("a fault of its own"))
+    )
+    cancellation = Cancellation()
+    running = threading.Thread(target=_autoscaler(server, tmp_path).run, args=[cancellation])
+    running.start()
+    assert server.enough.wait(10), "it gave up"
+    cancellation.cancel()
+    running.join(timeout=10)
+    assert not running.is_alive(), "it goes on for ever"
+
+
+def test_it_ends_in_the_middle_of_a_look(tmp_path: Path) -> None:
+    server = _Server(_raising(KubeCancelled()))
+    _autoscaler(server, tmp_path).run(Cancellation())
+    assert server.asked == 1, "it looked again"
+
+
+def test_without_a_node_pool_it_asks_nobody(tmp_path: Path) -> None:
+    server = _Server()
+    _autoscaler(server, tmp_path, has_pools=False).step()
+    assert server.asked == 0, "an API server without GKE's pools is none of its business"
+    assert list(tmp_path.iterdir()) == [], "it leaves files in a cloud that is not there"

@@ -1,0 +1,87 @@
+"""What the autoscaler sees of a cluster is what is there."""
+
+from datetime import UTC, datetime
+from fractions import Fraction
+
+from holdfast.simulator.clouds.gcp.nodes.instances import Instance
+from holdfast.simulator.clouds.gcp.nodes.template import template_of
+from holdfast.simulator.clouds.state import Inventory
+from holdfast.simulator.cluster_autoscaler.node_groups import PoolSeen
+from holdfast.simulator.cluster_autoscaler.observing import (
+    SHUTTING_DOWN,
+    class_priorities,
+    empty_nodes,
+    offers,
+    pending,
+    rooms,
+    upcoming,
+)
+from tests.support.autoscaling_objects import node, node_pool, pod
+
+
+def test_pods_that_wait_come_in_the_order_they_began_to() -> None:
+    later = {"conditions": [{**_waits, "lastTransitionTime": "2026-11-21T09:00:05Z"}]}
+    found = pending([pod("late", status=later), pod("early"), pod("runs", nodeName="n")])
+    assert [each.name for each in found] == ["early", "late"], "and one that has a node does not wait"
+
+
+_waits = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+
+
+def test_a_nodes_room_is_what_its_pods_leave() -> None:
+    ended = pod("ended", nodeName="n", status={"phase": "Succeeded"})
+    (found,) = rooms([node()], [pod("a", nodeName="n"), pod("b", nodeName="n"), ended])
+    assert found.free["cpu"] == Fraction(292, 100), "two pods take half a CPU each of 3.92"
+    assert found.free["pods"] == 108, "and count as two"
+    assert found.since == datetime(2026, 11, 21, 8, tzinfo=UTC), "it came when it came"
+
+
+def test_a_node_on_its_way_out_has_none() -> None:
+    drained = node("drained", spec={"unschedulable": True})
+    ending = node("ending", conditions={"Ready": SHUTTING_DOWN})
+    assert [each.name for each in rooms([drained, ending, node("stays")], [])] == ["stays"], (
+        "no pod goes there"
+    )
+
+
+def test_a_node_that_is_starting_counts_as_one_that_is_there() -> None:
+    taints = [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]
+    (found,) = rooms([node(spec={"taints": taints})], [])
+    assert found.taints == (), "a second one would be bought beside it"
+
+
+def test_a_machine_that_is_no_node_yet_has_room_for_pods() -> None:
+    pool = node_pool()
+    machines = tuple(Instance(name=name, zone="europe-west4-a") for name in ("there", "coming"))
+    seen = PoolSeen(pool=pool, template=template_of(pool, Inventory([], {})), instances=machines)
+    (found,) = upcoming([seen], [node("there")])
+    assert found.name == "coming", "a second one would be bought for the same pods"
+    assert found.since is None, "it has only just been bought"
+    assert found.free["cpu"] == Fraction(392, 100), "nothing is on it"
+
+
+def test_each_pool_is_on_offer_in_each_of_its_zones() -> None:
+    pool = node_pool(autoscaling={"totalMaxNodeCount": 3, "locationPolicy": "ANY"})
+    template = template_of(pool, Inventory([], {}))
+    seen = PoolSeen(pool=pool, template=template, instances=(Instance(name="i", zone="europe-west4-b"),))
+    first, second = offers([seen], {(pool.id, "europe-west4-a")}, {"cpu": 1})
+    assert (first.zone, second.zone) == ("europe-west4-a", "europe-west4-b"), "zone by zone"
+    assert (first.nodes, second.nodes, first.spare) == (0, 1, 2), "one of three is there, in the second zone"
+    assert (first.is_in_backoff, second.is_in_backoff) == (True, False), "the first had none to sell"
+    assert not first.spreads, "any zone will do"
+    assert first.priority == 1, "its class lists another one before it"
+    assert first.room.labels["topology.kubernetes.io/zone"] == "europe-west4-a", "pods may select it"
+    assert first.room.free["cpu"] == Fraction(392, 100), "GKE keeps some of the machine"
+
+
+def test_a_class_lists_its_pools_in_the_order_of_its_rules() -> None:
+    rules = [{"nodepools": ["a", "b"]}, {"machineFamily": "n2"}, {"nodepools": ["c"]}]
+    assert class_priorities([{"spec": {"priorities": rules}}]) == {"a": 0, "b": 0, "c": 2}, (
+        "pools of one rule are equal, and a rule about machines names none"
+    )
+
+
+def test_a_node_with_nothing_but_daemons_is_empty() -> None:
+    daemon = {**pod("d", nodeName="b"), "metadata": {"name": "d", "ownerReferences": [{"kind": "DaemonSet"}]}}
+    found = empty_nodes([node("a"), node("b"), node("c")], [pod("p", nodeName="a"), daemon])
+    assert found == {"b", "c"}, "a pod of somebody's keeps the first"

@@ -1,0 +1,68 @@
+"""AKS's own Karpenter is there only where a cluster has node auto-provisioning."""
+
+import asyncio
+import contextlib
+import logging
+from pathlib import Path
+
+import pytest
+
+from holdfast.simulator.clouds.azure.node_provisioning import provisioned_cluster
+from holdfast.simulator.clouds.state import CloudObject, CloudState
+from holdfast.simulator.operator_runner.layout import HostLayout
+from holdfast.simulator.operator_runner.managed_karpenter import ManagedKarpenter
+from holdfast.simulator.paths import Workspace
+from tests.support.aks_objects import aks_cluster
+
+
+def cloud_with(folder: Path, *objects: CloudObject) -> CloudState:
+    cloud = CloudState(folder / "azure-native.json")
+    with cloud.changing() as console:
+        for one in objects:
+            console.put(one)
+    return cloud
+
+
+def karpenter(folder: Path, cloud: CloudState) -> ManagedKarpenter:
+    """One whose program and definitions are not there."""
+
+    def find_nothing(tool: str) -> Path:
+        raise AssertionError(f"{tool} is looked for")
+
+    layout = HostLayout.of("test", Workspace(project_root=folder))
+    return ManagedKarpenter(cloud=cloud, layout=layout, find_program=find_nothing, crds=folder / "none")
+
+
+def run_briefly(managed: ManagedKarpenter) -> None:
+    async def briefly() -> None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(managed.run(), timeout=1)
+
+    asyncio.run(briefly())
+
+
+def test_a_cluster_with_it_is_found_and_one_with_scale_sets_is_none(tmp_path: Path) -> None:
+    assert provisioned_cluster(CloudState(tmp_path / "azure-native.json")) is None, "there is no cloud"
+    assert list(tmp_path.iterdir()) == [], "and looking makes none"
+    fixed = cloud_with(tmp_path, aks_cluster())
+    assert provisioned_cluster(fixed) is None, "its pools are scale sets"
+    provisioned = aks_cluster(provisions_nodes=True)
+    assert provisioned_cluster(cloud_with(tmp_path, provisioned)) == provisioned, "its mode is Auto"
+
+
+def test_without_such_a_cluster_nothing_is_run(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        run_briefly(karpenter(tmp_path, cloud_with(tmp_path, aks_cluster())))
+    assert caplog.messages == [], "nor is anything said"
+
+
+def test_what_keeps_it_from_running_is_said_and_it_is_tried_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    cloud = cloud_with(tmp_path, aks_cluster(provisions_nodes=True))
+    with caplog.at_level(logging.INFO):
+        run_briefly(karpenter(tmp_path, cloud))
+    assert caplog.messages, "nobody would know why no pod gets a node"
+    assert f"{tmp_path / 'none'} holds no CRDs: run `make tools`; next attempt in" in caplog.messages[0], (
+        caplog.text
+    )

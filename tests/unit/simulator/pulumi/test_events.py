@@ -1,0 +1,110 @@
+"""What the engine's events are read as."""
+
+from pulumi.automation.events import EngineEvent
+
+from holdfast.simulator.pulumi.events import EventRecorder, problems, readable, stack_outputs, steps, verdicts
+from tests.support.rehearsals import a_violation, an_error, event, stack_outputs_event, urn
+
+_SECRET = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "[secret]"}
+
+
+def test_a_violation_is_a_verdict_with_policy_level_place_and_message() -> None:
+    (verdict,) = verdicts([a_violation(message="<{%fg 1%}>the ladder ends on spot<{%reset%}>\n")])
+    assert verdict.policy == "training-ladder-ends-on-demand", "the policy is not named"
+    assert verdict.stops, "a mandatory violation stops the run"
+    assert verdict.urn == urn("ladder"), "the resource is not named"
+    assert verdict.message == "the ladder ends on spot", "the engine's colour marks are shown to the user"
+
+
+def test_an_advisory_violation_does_not_stop_the_run() -> None:
+    (verdict,) = verdicts([a_violation(enforcementLevel="advisory")])
+    assert not verdict.stops, "advice would stop the run"
+
+
+def test_a_violation_told_twice_is_one_verdict() -> None:
+    assert len(verdicts([a_violation(), a_violation()])) == 1, "the engine repeats policy events"
+
+
+def test_steps_that_change_something_are_told_once_each_and_in_order() -> None:
+    def begun(name: str, operation: str) -> EngineEvent:
+        metadata = {"op": operation, "urn": urn(name), "type": "aws:ec2/vpc:Vpc"}
+        return event(resourcePreEvent={"metadata": metadata})
+
+    def done(name: str, operation: str) -> EngineEvent:
+        metadata = {"op": operation, "urn": urn(name), "type": "aws:ec2/vpc:Vpc"}
+        return event(resOutputsEvent={"metadata": metadata})
+
+    found = steps(
+        [
+            begun("a", "same"),
+            begun("b", "update"),
+            done("b", "update"),
+            # What a refresh finds is known only when it is done.
+            begun("c", "refresh"),
+            done("c", "delete"),
+        ]
+    )
+    assert [step.told for step in found] == ["update b (aws:ec2/vpc:Vpc)", "delete c (aws:ec2/vpc:Vpc)"], (
+        "whoever looks for what changed is led astray"
+    )
+
+
+def test_a_failed_program_is_told_once_and_without_its_traceback() -> None:
+    message = "the pool is unknown"
+    told = problems(
+        [
+            an_error(
+                f"python inline source runtime error: {message}\nTraceback (most recent call last):\n  File"
+            ),
+            an_error(f"an unhandled error occurred: python inline source runtime error: {message}"),
+        ]
+    )
+    assert told == (message,), "the user reads one message"
+
+
+def test_what_the_engine_adds_to_every_failure_is_no_cause() -> None:
+    assert problems([an_error("preview failed"), an_error("denied")]) == ("denied",), (
+        "it tells nobody anything"
+    )
+
+
+def test_a_resource_that_failed_is_named() -> None:
+    assert problems([an_error("AccessDenied", of=urn("vpc"))]) == ("vpc: AccessDenied",), "which one failed?"
+
+
+def test_an_error_of_the_stack_names_no_resource() -> None:
+    of_stack = an_error("f is refused", of=urn("holdfast-dev", "pulumi:pulumi:Stack"))
+    assert problems([of_stack]) == ("f is refused",), "the stack's own name tells nothing"
+
+
+def test_a_secret_output_is_shown_as_a_word_at_any_depth() -> None:
+    outputs = stack_outputs([stack_outputs_event({"login": {"password": _SECRET, "users": [_SECRET]}})])
+    assert outputs == {"login": {"password": "[secret]", "users": ["[secret]"]}}, (
+        "a secret's ciphertext is shown"
+    )
+
+
+def test_an_output_that_is_not_known_yet_is_shown_as_a_word() -> None:
+    assert readable("04da6b54-80e4-46f7-96ec-b56ff0331ba9") == "[unknown]", "the engine's marker is shown"
+
+
+def test_the_last_announced_outputs_count() -> None:
+    events = [stack_outputs_event({"a": 1}), stack_outputs_event({"a": 2})]
+    assert stack_outputs(events) == {"a": 2}, "outputs of the plan were taken for those of the run"
+
+
+def test_changes_and_packs_come_from_the_summary() -> None:
+    recorder = EventRecorder()
+    recorder(
+        event(
+            summaryEvent={
+                "resourceChanges": {"create": 2, "same": 3},
+                "durationSeconds": 1,
+                "PolicyPacks": {"holdfast|local|/somewhere/policies": "0.1.0"},
+            }
+        )
+    )
+    outcome = recorder.outcome(command="up", stack="dev", seconds=1.0, stdout="")
+    assert outcome.changes == {"create": 2, "same": 3}, "counts are by the engine's operations"
+    assert outcome.changed == 2, "what stays the same is no change"
+    assert outcome.packs == {"holdfast": "0.1.0"}, "a pack is named, not where it lies"

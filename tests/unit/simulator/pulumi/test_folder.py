@@ -1,0 +1,87 @@
+"""What the engine keeps of a stack, and the plugins it is lent."""
+
+import stat
+from pathlib import Path
+
+from holdfast.scheduling.json import JsonValue
+from holdfast.simulator.paths import Workspace
+from holdfast.simulator.pulumi.folder import EngineFolder
+from holdfast.simulator.pulumi.plugins import install_pack_launcher, installed_plugin, lend_plugin
+from holdfast.simulator.pulumi.settings import read_yaml
+
+
+def _prepared(root: Path, **settings: JsonValue) -> EngineFolder:
+    folder = EngineFolder.of("dev", Workspace(project_root=root))
+    folder.prepare(project={"name": "holdfast"}, stack="dev", settings={"config": {}, **settings})
+    return folder
+
+
+def test_project_and_stack_file_are_copied_below_the_stacks_own_folder(tmp_path: Path) -> None:
+    folder = _prepared(tmp_path)
+    assert folder.project.is_relative_to(tmp_path / ".rehearsal" / "dev"), (
+        "the tracked files would be written into"
+    )
+    assert read_yaml(folder.project / "Pulumi.dev.yaml") == {"config": {}}, "the stack file was not copied"
+
+
+def test_the_passphrase_is_drawn_once_and_for_its_owner_alone(tmp_path: Path) -> None:
+    folder = _prepared(tmp_path)
+    first = folder.passphrase.read_text()
+    _prepared(tmp_path)
+    assert folder.passphrase.read_text() == first, "the state could not be decrypted any more"
+    assert stat.S_IMODE(folder.passphrase.stat().st_mode) == 0o600, "others can read the passphrase"
+    assert stat.S_IMODE(folder.root.stat().st_mode) == 0o700, "others can read the state"
+
+
+def test_two_stacks_do_not_share_a_passphrase(tmp_path: Path) -> None:
+    passphrases = {_prepared(tmp_path / name).passphrase.read_text() for name in ("one", "two")}
+    assert len(passphrases) == 2, "one passphrase opens every stack"
+
+
+def test_the_salt_of_the_copy_survives_the_next_copy(tmp_path: Path) -> None:
+    folder = _prepared(tmp_path)
+    copy = folder.project / "Pulumi.dev.yaml"
+    copy.write_text("config: {}\nencryptionsalt: v1:x\n")
+    _prepared(tmp_path)
+    assert read_yaml(copy)["encryptionsalt"] == "v1:x", "secrets in the state could not be decrypted"
+
+
+def test_an_installed_plugin_is_found_at_its_packages_version(tmp_path: Path) -> None:
+    from importlib.metadata import version
+
+    environment = {"PULUMI_HOME": str(tmp_path)}
+    assert installed_plugin("kubernetes", environment) is None, "nothing is installed"
+    plugin = tmp_path / "plugins" / f"resource-kubernetes-v{version('pulumi-kubernetes')}"
+    plugin.mkdir(parents=True)
+    assert installed_plugin("kubernetes", environment) == plugin, "the installed plugin is not used"
+    plugin.with_name(f"{plugin.name}.partial").touch()
+    assert installed_plugin("kubernetes", environment) is None, "half a download was taken for a plugin"
+
+
+def test_a_plugin_of_another_version_is_not_used(tmp_path: Path) -> None:
+    (tmp_path / "plugins" / "resource-kubernetes-v0.0.1").mkdir(parents=True)
+    assert installed_plugin("kubernetes", {"PULUMI_HOME": str(tmp_path)}) is None, (
+        "the engine would not take it"
+    )
+
+
+def test_a_lent_plugin_is_a_folder_of_links(tmp_path: Path) -> None:
+    plugin = tmp_path / "resource-kubernetes-v1.0.0"
+    plugin.mkdir()
+    (plugin / "pulumi-resource-kubernetes").write_text("x")
+    for _ in range(2):
+        lend_plugin(plugin, tmp_path / "home")
+    lent = tmp_path / "home" / "plugins" / plugin.name
+    assert not lent.is_symlink(), "the engine passes over a folder that is itself a link"
+    assert (lent / "pulumi-resource-kubernetes").read_text() == "x", "the plugin's program is not there"
+
+
+def test_packs_are_launched_by_ours_only_where_the_engines_own_is_not_on_the_path(tmp_path: Path) -> None:
+    own = tmp_path / "bin" / "pulumi-analyzer-policy-python"
+    own.parent.mkdir()
+    own.touch(mode=0o755)
+    install_pack_launcher(tmp_path / "with", {"PATH": str(own.parent)})
+    assert not (tmp_path / "with").exists(), "ours came before the engine's own"
+    install_pack_launcher(tmp_path / "without", {"PATH": str(tmp_path)})
+    (launcher,) = (tmp_path / "without" / "plugins").glob("*/pulumi-analyzer-policy-python")
+    assert launcher.stat().st_mode & stat.S_IXUSR, "the engine cannot start the launcher"

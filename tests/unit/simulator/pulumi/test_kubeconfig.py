@@ -1,0 +1,74 @@
+"""A kubeconfig leads to an API server, and says who is asking."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from holdfast.scheduling.json import Json, JsonValue
+from holdfast.simulator.pulumi.kubeconfig import Connection, read_connection
+
+KUBECONFIG: Json = {
+    "apiVersion": "v1",
+    "kind": "Config",
+    "clusters": [
+        {"name": "one", "cluster": {"server": "https://one.example", "certificate-authority-data": "QQ=="}},
+        {"name": "two", "cluster": {"server": "https://two.example"}},
+    ],
+    "contexts": [
+        {"name": "first", "context": {"cluster": "one", "user": "me"}},
+        {"name": "second", "context": {"cluster": "two", "user": "nobody"}},
+    ],
+    "current-context": "first",
+    "users": [
+        {
+            "name": "me",
+            "user": {
+                "exec": {
+                    "command": "/usr/local/bin/aws",
+                    "args": ["eks", "get-token", "--cluster-name", "prod"],
+                }
+            },
+        },
+        {"name": "nobody", "user": {}},
+    ],
+}
+
+
+def _read(kubeconfig: JsonValue, **settings: str) -> Connection:
+    found = read_connection({"kubeconfig": kubeconfig, **settings})
+    assert found is not None, "it leads somewhere"
+    return found
+
+
+@pytest.mark.parametrize("kubeconfig", [KUBECONFIG, json.dumps(KUBECONFIG), yaml.safe_dump(KUBECONFIG)])
+def test_it_is_read_in_each_form_a_program_gives_it(kubeconfig: JsonValue) -> None:
+    found = _read(kubeconfig)
+    assert found.server == "https://one.example", "another cluster would be taken for it"
+    assert (found.command, found.option("--cluster-name")) == ("aws", "prod"), "it asks for a token of prod's"
+
+
+def test_it_is_read_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "kubeconfig"
+    file.write_text(yaml.safe_dump(KUBECONFIG))
+    assert _read(str(file)).server == "https://one.example", "a path is a kubeconfig as well"
+
+
+def test_context_and_cluster_of_the_provider_win() -> None:
+    assert _read(KUBECONFIG, context="second").server == "https://two.example", "the context was overlooked"
+    assert _read(KUBECONFIG, cluster="two").server == "https://two.example", "the cluster was overlooked"
+    assert _read(KUBECONFIG, context="second").command == "", "its user asks nobody for a token"
+
+
+@pytest.mark.parametrize(
+    "kubeconfig", [None, "", "no: [kubeconfig", "/no/such/file", {"clusters": []}, "x" * 5000]
+)
+def test_what_is_no_kubeconfig_leads_nowhere(kubeconfig: JsonValue) -> None:
+    assert read_connection({"kubeconfig": kubeconfig}) is None, "it would be taken for a cluster"
+
+
+def test_an_option_is_found_in_both_ways_of_writing_it() -> None:
+    assert Connection(arguments=("--role-arn=r",)).option("--role-arn") == "r", "as one word"
+    assert Connection(arguments=("--role-arn", "r")).option("--role-arn") == "r", "as two"
+    assert Connection(arguments=("--role-arn",)).option("--role-arn") is None, "without a value there is none"

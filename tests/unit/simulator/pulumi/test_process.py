@@ -1,0 +1,142 @@
+"""The engine as a process; shell scripts stand in for it."""
+
+import os
+import signal
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+import psutil
+import pytest
+from pulumi.automation.errors import CommandError
+
+from holdfast.simulator.pulumi.process import EngineCommand, EngineProcess, engine_environment
+from tests.support.keyboard import at_a_terminal, press_ctrl_c
+
+pytestmark = pytest.mark.timeout(60)
+
+
+def _script(folder: Path, body: str) -> Path:
+    file = folder / "pulumi"
+    file.write_text(f"#!/bin/sh\n{body}\n")
+    file.chmod(0o755)
+    return file
+
+
+class _Ends:
+    """Counts the ends a command told of."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self) -> None:
+        self.count += 1
+
+
+def _command(
+    folder: Path,
+    body: str,
+    *,
+    process: EngineProcess | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> EngineCommand:
+    return EngineCommand(
+        executable=_script(folder, body),
+        environment=environment or {"PATH": os.defpath},
+        process=process or EngineProcess(),
+        on_end=_Ends(),
+    )
+
+
+def _code(command: EngineCommand) -> int | None:
+    return command.last.code if command.last else None
+
+
+def test_a_command_is_run_without_questions_and_its_lines_arrive(tmp_path: Path) -> None:
+    seen: list[str] = []
+    result = _command(tmp_path, 'echo "$@"; echo oops >&2').run(["up"], str(tmp_path), {}, seen.append)
+    assert seen == ["--non-interactive up"], "the engine could ask a question, or a line was lost"
+    assert (result.stdout, result.stderr, result.code) == ("--non-interactive up", "oops", 0), (
+        "not what it said"
+    )
+
+
+def test_flags_are_added_inside_the_block_alone(tmp_path: Path) -> None:
+    command = _command(tmp_path, 'echo "$@"')
+    with command.adding("--clear"):
+        inside = command.run(["refresh"], str(tmp_path), {})
+    after = command.run(["refresh"], str(tmp_path), {})
+    assert inside.stdout.endswith("refresh --clear"), "the flag was not given"
+    assert after.stdout.endswith("refresh"), "the flag stayed"
+
+
+def test_a_command_that_fails_raises_and_is_remembered(tmp_path: Path) -> None:
+    command = _command(tmp_path, "echo broken >&2; exit 3")
+    with pytest.raises(CommandError):
+        command.run(["up"], str(tmp_path), {})
+    assert _code(command) == 3, "its code tells how it ended"
+
+
+def test_the_engine_sees_the_given_environment_and_no_other(tmp_path: Path) -> None:
+    command = _command(tmp_path, "env", environment={"PATH": os.defpath, "ONE": "1"})
+    seen = command.run([], str(tmp_path), {"TWO": "2"}).stdout.splitlines()
+    assert {"ONE=1", "TWO=2"} <= set(seen), "a setting did not arrive"
+    assert not any(line.startswith("HOME=") for line in seen), "the user's environment leaked in"
+
+
+def test_settings_of_another_engine_are_no_part_of_its_environment() -> None:
+    user = {"PULUMI_ACCESS_TOKEN": "x", "PULUMI_BACKEND_URL": "https://…", "PATH": "/bin"}
+    assert engine_environment(user) == {"PATH": "/bin"}, "a rehearsal would reach an account"
+
+
+def test_killing_the_engine_takes_with_it_what_it_started(tmp_path: Path) -> None:
+    process, plugin, started = EngineProcess(), tmp_path / "plugin.pid", threading.Event()
+    # `sleep` plays a plugin in a process group of its own.
+    command = _command(
+        tmp_path, f"setsid sleep 600 & echo $! > {plugin}; echo started; wait", process=process
+    )
+
+    def kill_once_started() -> None:
+        started.wait(30)
+        process.kill()
+
+    killer = threading.Thread(target=kill_once_started)
+    killer.start()
+    with pytest.raises(CommandError):
+        command.run(["up"], str(tmp_path), {}, lambda _: started.set())
+    killer.join()
+    assert _code(command) == -signal.SIGKILL, "the engine was not killed"
+    pid = int(plugin.read_text())
+    gone = not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    assert gone, "a plugin outlived the engine"
+
+
+def test_ctrl_c_lets_the_engine_end_in_order(tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    def once_started(line: str) -> None:
+        seen.append(line)
+        if line == "started":
+            press_ctrl_c()
+
+    in_order = "trap 'echo ended in order; exit 1' INT; echo started; while :; do sleep 0.05; done"
+    with at_a_terminal(), pytest.raises(KeyboardInterrupt):
+        _command(tmp_path, in_order).run(["up"], str(tmp_path), {}, once_started)
+    assert seen == ["started", "ended in order"], "the engine was not asked to end, or not waited for"
+
+
+def test_killing_what_does_not_run_is_harmless() -> None:
+    process = EngineProcess()
+    process.kill()
+    process.interrupt()
+    process.ended()
+
+
+def test_whoever_waits_for_the_end_is_told_of_it_also_after_a_failure(tmp_path: Path) -> None:
+    ends = _Ends()
+    command = EngineCommand(
+        executable=_script(tmp_path, "exit 1"), environment={}, process=EngineProcess(), on_end=ends
+    )
+    with pytest.raises(CommandError):
+        command.run([], str(tmp_path), {})
+    assert ends.count == 1, "the program would be left running"

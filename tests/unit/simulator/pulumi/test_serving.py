@@ -1,0 +1,92 @@
+"""What a provider raises reaches the engine as one message, and a crash as silence."""
+
+from typing import Any, cast
+
+import grpc
+import pytest
+from google.protobuf import empty_pb2
+from pulumi.runtime.proto import plugin_pb2, provider_pb2, status_pb2
+from pulumi.runtime.proto.provider_pb2_grpc import ResourceProviderServicer
+
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.pulumi.faults import EngineCrashedError
+from holdfast.simulator.pulumi.serving import InitFailedError, serve
+from tests.support.provider_calls import calling
+
+
+class _Raising(ResourceProviderServicer):
+    def __init__(self, failure: Exception) -> None:
+        self._failure = failure
+
+    def GetPluginInfo(  # noqa: N802 - named by the protocol
+        self, request: empty_pb2.Empty, context: grpc.ServicerContext
+    ) -> plugin_pb2.PluginInfo:
+        raise self._failure
+
+
+def _answer_to(failure: Exception) -> grpc.RpcError:
+    with (
+        serve(_Raising(failure)) as served,
+        calling(served.port) as provider,
+        pytest.raises(grpc.RpcError) as caught,
+    ):
+        provider.GetPluginInfo(empty_pb2.Empty())
+    return caught.value
+
+
+def _code(error: grpc.RpcError) -> grpc.StatusCode:
+    assert isinstance(error, grpc.Call), "the call did not end with an answer of the server"
+    return error.code()
+
+
+def _details(error: grpc.RpcError) -> str:
+    assert isinstance(error, grpc.Call), "the call did not end with an answer of the server"
+    return error.details() or ""
+
+
+def test_a_failure_meant_for_the_user_arrives_word_for_word() -> None:
+    error = _answer_to(RehearsalError("BucketAlreadyExists: ckpt"))
+    assert _details(error) == "BucketAlreadyExists: ckpt", "the cloud's words were changed"
+
+
+def test_a_mistake_of_the_stand_in_arrives_as_one_line_that_says_where() -> None:
+    error = _answer_to(KeyError("vpcId"))
+    assert _code(error) is grpc.StatusCode.INTERNAL, "a mistake must not look like the cloud's refusal"
+    assert "GetPluginInfo: KeyError: 'vpcId' at " in _details(error), "the message does not say where to look"
+    assert "\n" not in _details(error), "a traceback reached the user"
+
+
+def test_a_method_that_is_not_there_is_unimplemented() -> None:
+    with (
+        serve(ResourceProviderServicer()) as served,
+        calling(served.port) as provider,
+        pytest.raises(grpc.RpcError) as caught,
+    ):
+        provider.Parameterize(provider_pb2.ParameterizeRequest())
+    assert _code(caught.value) is grpc.StatusCode.UNIMPLEMENTED, "the engine falls back only on this code"
+
+
+def test_a_resource_that_did_not_come_up_arrives_with_its_state() -> None:
+    error = _answer_to(
+        InitFailedError(
+            resource_id="training/ladder", properties={"spec": {"tiers": 2}}, inputs={}, reasons=["timed out"]
+        )
+    )
+    assert isinstance(error, grpc.Call), "the call did not end with an answer of the server"
+    metadata = cast("dict[str, bytes]", dict(cast("Any", error.trailing_metadata())))
+    status = status_pb2.Status.FromString(metadata["grpc-status-details-bin"])
+    detail = provider_pb2.ErrorResourceInitFailed.FromString(status.details[0].value)
+    assert (detail.id, list(detail.reasons)) == ("training/ladder", ["timed out"]), (
+        "the engine would lose the object"
+    )
+
+
+def test_a_call_the_engine_died_in_is_never_answered_and_lets_the_server_close() -> None:
+    served = serve(_Raising(EngineCrashedError()))
+    with calling(served.port) as provider:
+        call = provider.GetPluginInfo.future(empty_pb2.Empty())
+        with pytest.raises(grpc.FutureTimeoutError):
+            call.result(timeout=0.2)
+    served.close()
+    served.close()
+    assert call.done(), "the server closed with the call still open"

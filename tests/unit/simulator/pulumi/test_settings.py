@@ -1,0 +1,99 @@
+"""A rehearsal runs with copies of the project and stack file."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.scheduling.json import Json, JsonValue
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.paths import Workspace
+from holdfast.simulator.pulumi.settings import (
+    SECRET_STAND_IN,
+    read_yaml,
+    rehearsed_project,
+    rehearsed_stack,
+    stack_file,
+    write_yaml,
+)
+
+
+def _workspace(root: Path, *stacks: str) -> Workspace:
+    write_yaml(root / "Pulumi.yaml", {"name": "holdfast", "stackConfigDir": "stacks"})
+    (root / "stacks").mkdir()
+    for stack in stacks:
+        write_yaml(root / "stacks" / f"Pulumi.{stack}.yaml", {"config": {}})
+    return Workspace(project_root=root)
+
+
+def test_the_copied_project_does_not_point_back_at_the_folder_it_was_copied_from() -> None:
+    tracked = {"name": "holdfast", "main": "infra", "stackConfigDir": "stacks", "runtime": {"name": "python"}}
+    assert rehearsed_project(tracked) == {"name": "holdfast", "runtime": "python"}, (
+        "the engine would look for the program and the stack file beside the copy"
+    )
+
+
+def test_an_account_of_the_tracked_stack_file_is_left_out() -> None:
+    tracked: Json = {
+        "secretsprovider": "awskms://key",
+        "encryptedkey": "x",
+        "environment": ["prod"],
+        "config": {},
+    }
+    assert rehearsed_stack(tracked, previous={}) == {"config": {}}, "the engine would call that account"
+
+
+def test_a_secret_for_somebody_else_is_replaced_wherever_it_is() -> None:
+    tracked = {"config": {"a:top": {"secure": "v1:x"}, "a:deep": {"list": [{"key": {"secure": "v1:y"}}]}}}
+    copied = rehearsed_stack(tracked, previous={})
+    assert copied["config"] == {
+        "a:top": SECRET_STAND_IN,
+        "a:deep": {"list": [{"key": SECRET_STAND_IN}]},
+    }, "ciphertext that nobody here can read would stop the run"
+
+
+def test_the_salt_stays_with_the_state_it_encrypted() -> None:
+    copied = rehearsed_stack(
+        {"encryptionsalt": "tracked", "config": {}}, previous={"encryptionsalt": "ours", "config": {"old": 1}}
+    )
+    assert copied == {"config": {}, "encryptionsalt": "ours"}, (
+        "without its salt the state cannot be decrypted"
+    )
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["a:key", "b:key", "c:key"]),
+        st.recursive(
+            st.integers() | st.sampled_from(["x", "v1:x"]),
+            lambda inner: (
+                st.lists(inner, max_size=2)
+                | st.dictionaries(st.sampled_from(["secure", "x", "y"]), inner, min_size=2)
+            ),
+            max_leaves=4,
+        ),
+    )
+)
+def test_configuration_without_secrets_is_copied_as_it_is(config: dict[str, JsonValue]) -> None:
+    assert rehearsed_stack({"config": config}, previous={}) == {"config": config}, "a value was changed"
+
+
+def test_an_unknown_stack_is_refused_with_the_names_there_are(tmp_path: Path) -> None:
+    workspace = _workspace(tmp_path, "local", "aws-dev")
+    with pytest.raises(RehearsalError, match=r"no stack 'prod'.*stacks: aws-dev, local"):
+        stack_file("prod", workspace)
+
+
+def test_a_file_that_is_no_yaml_is_named(tmp_path: Path) -> None:
+    broken = tmp_path / "Pulumi.broken.yaml"
+    broken.write_text("config: [")
+    with pytest.raises(RehearsalError, match=r"Pulumi\.broken\.yaml is not YAML"):
+        read_yaml(broken)
+
+
+def test_a_file_that_holds_no_mapping_is_refused(tmp_path: Path) -> None:
+    listed = tmp_path / "Pulumi.listed.yaml"
+    listed.write_text("- config")
+    with pytest.raises(RehearsalError, match="must hold a mapping"):
+        read_yaml(listed)

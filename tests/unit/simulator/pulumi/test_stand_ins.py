@@ -1,0 +1,87 @@
+"""Which provider the engine is given: a stand-in, or the user's own plugin."""
+
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from pulumi.runtime.proto.provider_pb2_grpc import ResourceProviderServicer
+
+from holdfast.simulator.pulumi import Subject
+from holdfast.simulator.pulumi.checkpoint import PendingOperation
+from holdfast.simulator.pulumi.stand_ins import serving
+from tests.support.platform import platform_workspace
+
+
+class _StandIns:
+    """Plays every provider by one that implements nothing, and notes which were asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def provider(self, package: str) -> ResourceProviderServicer:
+        self.asked.append(package)
+        return ResourceProviderServicer()
+
+    def made(self, operation: PendingOperation) -> str | None:
+        return None
+
+
+def _nothing() -> None:
+    """Register nothing."""
+
+
+@pytest.fixture
+def user(tmp_path: Path) -> dict[str, str]:
+    """A user who has the plugins for Kubernetes and AWS installed."""
+    for package in ("kubernetes", "aws"):
+        (tmp_path / "user" / "plugins" / f"resource-{package}-v{version(f'pulumi-{package}')}").mkdir(
+            parents=True
+        )
+    return {"PULUMI_HOME": str(tmp_path / "user")}
+
+
+@pytest.fixture
+def asked_for(tmp_path: Path, user: dict[str, str]) -> Callable[[frozenset[str]], tuple[list[str], str]]:
+    def ask(own_plugins: frozenset[str]) -> tuple[list[str], str]:
+        stand_ins = _StandIns()
+        subject = Subject(
+            program=_nothing,
+            project={"name": "holdfast"},
+            settings={},
+            packages=("kubernetes", "aws"),
+            own_plugins=own_plugins,
+        )
+        with serving(subject, stand_ins, home=tmp_path / "home", user=user) as ports:
+            return stand_ins.asked, ports
+
+    return ask
+
+
+def test_a_stand_in_plays_what_the_users_own_plugin_may_not(
+    tmp_path: Path, asked_for: Callable[[frozenset[str]], tuple[list[str], str]]
+) -> None:
+    asked, ports = asked_for(frozenset())
+    assert asked == ["kubernetes", "aws"], "an installed plugin was used, and with it an account"
+    assert [entry.split(":")[0] for entry in ports.split(",")] == asked, (
+        "the engine does not learn where they are"
+    )
+    assert not (tmp_path / "home").exists(), "a plugin was lent all the same"
+
+
+def test_the_users_own_plugin_is_lent_where_it_is_as_good(
+    tmp_path: Path, asked_for: Callable[[frozenset[str]], tuple[list[str], str]]
+) -> None:
+    asked, ports = asked_for(frozenset({"kubernetes"}))
+    assert asked == ["aws"], "the stand-in came before the real provider"
+    assert ports.startswith("aws:"), "the engine would ask a stand-in"
+    lent = [folder.name for folder in (tmp_path / "home" / "plugins").iterdir()]
+    assert lent == [f"resource-kubernetes-v{version('pulumi-kubernetes')}"], (
+        "the engine does not find the plugin"
+    )
+
+
+def test_the_local_stack_takes_the_users_own_kubernetes_plugin(tmp_path: Path) -> None:
+    assert Subject.holdfast("local", platform_workspace(tmp_path)).own_plugins == {"kubernetes"}, (
+        "its API server is a real one"
+    )

@@ -1,0 +1,102 @@
+"""Our CRD charts carry upstream's CRDs bit for bit, and Helm renders them with one annotation more."""
+
+import base64
+import gzip
+import json
+import subprocess
+from pathlib import Path
+from typing import cast
+
+import pytest
+import yaml
+
+from holdfast.scheduling.json import Json, JsonValue
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.paths import Workspace
+from holdfast.simulator.tools.crd_charts import CRD_CHARTS, CrdChart, crd_chart_files, write_crd_charts
+from holdfast.simulator.tools.locate import find_tool
+from tests.support.tool_workspace import PROJECT, checkout
+
+WORKSPACE = Workspace(project_root=PROJECT)
+
+#: What the API server takes in one Secret, where Helm keeps a release.
+SECRET_BYTES = 1024 * 1024
+
+each_chart = pytest.mark.parametrize("chart", CRD_CHARTS, ids=lambda chart: chart.name)
+
+
+def folder_of(chart: CrdChart) -> Path:
+    return PROJECT / "components" / "charts" / chart.name
+
+
+def rendered(chart: CrdChart) -> str:
+    command = (find_tool("helm", WORKSPACE), "template", chart.name, folder_of(chart))
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def by_name(text: str) -> dict[str, Json]:
+    documents = [cast("Json", document) for document in yaml.load_all(text, yaml.CSafeLoader) if document]
+    return {str(cast("Json", document["metadata"])["name"]): document for document in documents}
+
+
+def kept(crd: Json) -> Json:
+    metadata = cast("Json", crd["metadata"])
+    annotations: dict[str, JsonValue] = dict(cast("Json", metadata.get("annotations", {})))
+    return {
+        **crd,
+        "metadata": {**metadata, "annotations": {**annotations, "helm.sh/resource-policy": "keep"}},
+    }
+
+
+def release_secret_bytes(chart: CrdChart, manifest: str) -> int:
+    """The size of the release as Helm stores it: JSON with the chart's files in base64, gzipped, in base64."""
+    files = [
+        {"name": str(path), "data": base64.b64encode(path.read_bytes()).decode()}
+        for path in sorted(folder_of(chart).rglob("*.yaml"))
+    ]
+    packed = gzip.compress(json.dumps({"chart": {"files": files}, "manifest": manifest}).encode(), 9)
+    return len(base64.b64encode(packed))
+
+
+@each_chart
+def test_the_chart_says_which_version_of_the_operator_its_crds_are_for(chart: CrdChart) -> None:
+    described = yaml.safe_load((folder_of(chart) / "Chart.yaml").read_text(encoding="utf-8"))
+    pin = str(chart.source.pin(PROJECT))
+    assert (described["version"], described["appVersion"]) == (pin, pin), (
+        "run `make crds` after changing a pin"
+    )
+
+
+def test_without_the_upstream_chart_nothing_is_written(tmp_path: Path) -> None:
+    with pytest.raises(RehearsalError, match="is missing or from another version: run `make tools` first"):
+        write_crd_charts(checkout(tmp_path))
+    assert not (tmp_path / "components").exists(), "a failure leaves nothing half made"
+
+
+@pytest.mark.engine
+@each_chart
+def test_the_chart_is_what_the_pinned_module_gives(chart: CrdChart) -> None:
+    folder = folder_of(chart)
+    there = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    wanted = crd_chart_files(chart, WORKSPACE)
+    assert sorted(there) == sorted(wanted), f"components/charts/{chart.name} is not `make crds`'s: run it"
+    changed = [path for path, contents in wanted.items() if there[path] != contents]
+    assert not changed, f"edited by hand or from another version: {changed}; run `make crds`"
+
+
+@pytest.mark.engine
+@each_chart
+def test_helm_renders_upstreams_crds_with_the_keep_annotation_and_no_other_change(chart: CrdChart) -> None:
+    upstream = "\n---\n".join(
+        path.read_text(encoding="utf-8") for path in sorted((folder_of(chart) / "files").glob("*.yaml"))
+    )
+    wanted = {name: kept(crd) for name, crd in by_name(upstream).items()}
+    assert wanted, "a chart without CRDs would pass everything below"
+    assert by_name(rendered(chart)) == wanted, "rendering must not lose or round anything"
+
+
+@pytest.mark.engine
+@each_chart
+def test_a_release_fits_into_the_secret_that_holds_it(chart: CrdChart) -> None:
+    size = release_secret_bytes(chart, rendered(chart))
+    assert size < SECRET_BYTES, f"{chart.name} takes {size} bytes of {SECRET_BYTES}: split it in two charts"

@@ -1,0 +1,110 @@
+"""A tool comes from PATH at a good version, else from .tools/bin, else the user learns what to do."""
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.paths import Workspace
+from holdfast.simulator.tools.catalogue import tool_named
+from holdfast.simulator.tools.locate import find_tool
+from holdfast.simulator.tools.stamps import binary_fingerprint, write_stamp
+from tests.support.tool_workspace import checkout, executable, says
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    monkeypatch.setenv("PATH", str(tmp_path / "path"))
+    (tmp_path / "checkout").mkdir()
+    return checkout(tmp_path / "checkout")
+
+
+def built(name: str, workspace: Workspace) -> Path:
+    tool = tool_named(name)
+    write_stamp("bin", name, workspace, binary_fingerprint(tool, workspace))
+    return executable(workspace.tools_bin / name, "#!/bin/sh\n")
+
+
+def test_a_good_version_on_path_is_taken_before_the_built_one(workspace: Workspace, tmp_path: Path) -> None:
+    built("kube-scheduler", workspace)
+    pin = tool_named("kube-scheduler").pin(workspace.project_root)
+    mine = says(tmp_path / "path" / "kube-scheduler", f"Kubernetes v{pin}")
+    assert find_tool("kube-scheduler", workspace) == mine, "what a user installed is used, not built again"
+
+
+def test_a_newer_pulumi_on_path_is_good_enough(workspace: Workspace, tmp_path: Path) -> None:
+    mine = says(tmp_path / "path" / "pulumi", "v3.999.0")
+    assert find_tool("pulumi", workspace) == mine, "the engine keeps its interface within a major version"
+
+
+def test_a_wrong_version_on_path_is_passed_over_for_the_built_one(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    says(tmp_path / "path" / "etcd", "etcd Version: 3.5.0")
+    ours = built("etcd", workspace)
+    assert find_tool("etcd", workspace) == ours, "an old etcd on PATH must not be run"
+
+
+def test_a_wrong_version_alone_is_named_with_the_wanted_one_and_the_mend(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    says(tmp_path / "path" / "kwok", "kwok version v0.6.0 go1.22")
+    pin = tool_named("kwok").pin(workspace.project_root)
+    with pytest.raises(
+        RehearsalError, match=rf"kwok is missing: wanted exactly {pin}; .* is 0\.6\.0\. Run `make tools`"
+    ):
+        find_tool("kwok", workspace)
+
+
+def test_a_missing_tool_is_named_with_the_wanted_version_and_the_mend(workspace: Workspace) -> None:
+    with pytest.raises(
+        RehearsalError, match=r"helm is missing: wanted 4\.\S+ or newer, below 5; none is on PATH.*make tools"
+    ):
+        find_tool("helm", workspace)
+
+
+def test_a_program_that_fails_when_asked_is_passed_over(workspace: Workspace, tmp_path: Path) -> None:
+    executable(tmp_path / "path" / "helm", "#!/bin/sh\nexit 1\n")
+    with pytest.raises(RehearsalError, match="of no version it would tell"):
+        find_tool("helm", workspace)
+
+
+def test_a_program_that_cannot_tell_its_version_is_never_taken_from_path(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    says(tmp_path / "path" / "jobset-controller", "v0.12.0")
+    with pytest.raises(RehearsalError, match="cannot tell its version"):
+        find_tool("jobset-controller", workspace)
+
+
+def test_our_own_folder_on_path_is_no_second_opinion(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    says(workspace.tools_bin / "helm", "v4.99.0")
+    monkeypatch.setenv("PATH", str(workspace.tools_bin))
+    with pytest.raises(RehearsalError, match="was built from other pins"):
+        find_tool("helm", workspace)
+
+
+def test_a_tool_built_from_other_pins_is_refused(workspace: Workspace) -> None:
+    built("pulumi", workspace)
+    with (workspace.project_root / "tools/pulumi/go.sum").open("a", encoding="utf-8") as sums:
+        sums.write("example.com/new v1.0.0 h1:x\n")
+    with pytest.raises(RehearsalError, match=r"was built from other pins\. Run `make tools`"):
+        find_tool("pulumi", workspace)
+
+
+def test_kubectl_comes_with_the_python_packages_where_path_has_an_old_one(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    says(tmp_path / "path" / "kubectl", "Client Version: v1.32.0")
+    assert find_tool("kubectl", workspace).parent != tmp_path / "path", (
+        "four minor versions are beyond its skew policy"
+    )
+
+
+def test_a_name_that_is_no_tool_lists_the_tools(workspace: Workspace) -> None:
+    with pytest.raises(
+        RehearsalError, match=r"'helmet' is no tool of this project; there are .*helm.*kubectl"
+    ):
+        find_tool("helmet", workspace)

@@ -1,0 +1,16 @@
+"""A front of an API server is there before its block begins, or says why it cannot be."""
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.fallback.api.access import Access
+from tests.soak.fault_proxy.front import Front
+
+
+def test_a_front_that_cannot_begin_says_why(tmp_path: Path) -> None:
+    front = Front(
+        kubeconfig=tmp_path / "not made" / "kubeconfig", access=Access(server="https://api.example:6443")
+    )
+    with pytest.raises(FileNotFoundError, match="not made"), front.serving():
+        pytest.fail("nobody serves in this block")

@@ -1,0 +1,206 @@
+"""What was seen of a job is held against the ladder's own function."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.fallback.policy.policy import Policy, PolicyTier
+from tests.soak.faults.model import deviations
+from tests.soak.faults.record import Record
+from tests.support.witnessed import Watched, after, moved
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+POLICY = Policy(
+    tiers=(
+        PolicyTier(pool="spot-a", max_failures=1, procurement_timeout=timedelta(seconds=20)),
+        PolicyTier(pool="spot-b", max_failures=2, procurement_timeout=timedelta(seconds=20)),
+        PolicyTier(pool="cpu"),
+    ),
+    outage_window=timedelta(seconds=8),
+)
+
+
+def record(watched: Watched, vanished: Mapping[str, datetime] | None = None) -> Record:
+    return Record(trace=watched.trace, pods=2, vanished=vanished or {}, until=after(200))
+
+
+def test_a_job_that_moved_for_its_eviction_did_as_it_should() -> None:
+    assert deviations(record(moved()), POLICY) == [], "one failure was the limit"
+
+
+def test_a_move_that_nothing_asked_for_is_found() -> None:
+    patient = replace(POLICY, tiers=(replace(POLICY.tiers[0], max_failures=3), *POLICY.tiers[1:]))
+    (problem, *_) = deviations(record(moved()), patient)
+    assert "it left spot-a for spot-b, though its tier had cost 1 outages" in problem, "three were allowed"
+
+
+def test_a_move_that_did_not_come_is_found() -> None:
+    watched = Watched().job(0, phase="Waiting", pool="spot-a").gang(0)
+    watched.job(1.5, phase="Running", pool="spot-a").evicted(100)
+    watched.job(102, phase="Running", pool="spot-a", restarts=1).gang(102, attempt=1, node="n2")
+    problems = deviations(record(watched), POLICY)
+    assert any("should have gone on to spot-b" in problem for problem in problems), f"{problems}"
+
+
+def test_a_job_that_stays_suspended_is_found() -> None:
+    watched = Watched().job(0, phase="Waiting", pool="spot-a").gang(0)
+    watched.job(1.5, phase="Running", pool="spot-a").evicted(100)
+    watched.job(100.2, phase="Suspending", pool="spot-b", suspended=True)
+    assert deviations(record(watched), POLICY) == ["it is suspended (Suspending)"], "nobody resumed it"
+
+
+def test_a_resumption_with_a_pod_left_is_found() -> None:
+    watched = Watched().job(0, phase="Waiting", pool="spot-a").gang(0)
+    watched.job(1.5, phase="Running", pool="spot-a")
+    watched.evicted(100)
+    for uid, pod in watched.trace.pods.items():
+        watched.trace.pods[uid] = replace(pod, ended_at=after(150))
+    watched.job(100.2, phase="Suspending", pool="spot-b", suspended=True)
+    watched.job(110, phase="Waiting", pool="spot-b", moves=1).gang(110, pool="spot-b")
+    watched.job(112, phase="Running", pool="spot-b", moves=1)
+    problems = deviations(record(watched), POLICY)
+    assert any("resumed at 12:01:50 with" in problem for problem in problems), f"{problems}"
+
+
+def test_a_wait_that_was_over_is_a_reason_to_leave_and_one_that_was_not_is_none() -> None:
+    for waited, is_right in ((21, True), (9, False)):
+        watched = Watched().job(0, phase="Waiting", pool="spot-a")
+        watched.job(waited, phase="Suspending", pool="spot-b", suspended=True)
+        watched.job(waited + 1, phase="Waiting", pool="spot-b", moves=1).gang(waited + 1, pool="spot-b")
+        watched.job(waited + 3, phase="Running", pool="spot-b", moves=1)
+        assert (deviations(record(watched), POLICY) == []) is is_right, f"after {waited} s of 20"
+
+
+def test_a_way_back_up_needs_a_policy_that_asks_for_it() -> None:
+    watched = moved()
+    watched.job(150, phase="Suspending", pool="spot-a", moves=1, suspended=True)
+    for uid, pod in watched.trace.pods.items():
+        watched.trace.pods[uid] = replace(pod, ended_at=pod.ended_at or after(150))
+    watched.job(155, phase="Waiting", pool="spot-a", moves=2)
+    watched.gang(155, attempt=5, node="n9").job(157, phase="Running", pool="spot-a", moves=2)
+    returning = replace(POLICY, return_after=timedelta(seconds=40))
+    assert deviations(record(watched), returning) == [], "it had stayed for longer than returnAfter"
+    assert deviations(record(watched), POLICY), "and without one it may not"
+
+
+def test_a_node_that_vanished_is_a_loss_when_it_was_missed() -> None:
+    watched = Watched().job(0, phase="Waiting", pool="spot-a").gang(0)
+    watched.job(1.5, phase="Running", pool="spot-a")
+    for uid, pod in watched.trace.pods.items():
+        watched.trace.pods[uid] = replace(pod, ended_at=after(103))
+    watched.job(102, phase="Suspending", pool="spot-b", suspended=True)
+    watched.job(104, phase="Waiting", pool="spot-b", moves=1).gang(104, pool="spot-b", node="n2")
+    watched.job(106, phase="Running", pool="spot-b", moves=1)
+    vanished = {"n1-0": after(100)}
+    assert deviations(record(watched, vanished), POLICY) == [], "no pod said so, and the node was gone"
+    assert deviations(record(watched), POLICY), "without it nothing was lost"
+
+
+def test_a_node_may_be_missed_late_by_who_was_dead_and_by_nobody_else() -> None:
+    watched = Watched().job(0, phase="Waiting", pool="spot-a").gang(0)
+    watched.job(1.5, phase="Running", pool="spot-a")
+    watched.evicted(100)
+    watched.job(101.5, phase="Running", pool="spot-a", restarts=1, evictions=1).gang(
+        102, attempt=1, node="n2"
+    )
+    for uid, pod in watched.trace.pods.items():
+        if pod.attempt == 1:
+            watched.trace.pods[uid] = replace(pod, ended_at=after(133))
+    # Within the window of the eviction; counted when somebody led again, 30 s later.
+    watched.job(131, phase="Suspending", pool="spot-b", suspended=True, restarts=1, evictions=2)
+    watched.job(134, phase="Waiting", pool="spot-b", moves=1, restarts=1).gang(134, pool="spot-b")
+    watched.job(136, phase="Running", pool="spot-b", moves=1, restarts=1)
+    two = replace(POLICY, tiers=(PolicyTier(pool="spot-a", max_failures=2), *POLICY.tiers[1:]))
+    seen = record(watched, {"n2-0": after(105)})
+    assert deviations(seen, two), "seen at once it was of the same outage"
+    assert deviations(replace(seen, kills=(after(106),)), two) == [], "a dead controller saw it afterwards"
+
+
+@pytest.mark.parametrize("second_bound_at", [None, 10.8], ids=["half placed", "placed while it was decided"])
+@pytest.mark.parametrize(("away", "is_right"), [(125, True), (30, False)])
+def test_a_gang_that_yields_stays_away_for_its_pause(
+    second_bound_at: float | None, away: int, *, is_right: bool
+) -> None:
+    watched = Watched().job(0, phase="Waiting", pool="spot-a").gang(0)
+    first, second = watched.trace.pods
+    for uid, bound_at in ((first, after(1)), (second, second_bound_at and after(second_bound_at))):
+        watched.trace.pods[uid] = replace(watched.trace.pods[uid], bound_at=bound_at, ended_at=after(12))
+    watched.job(11, phase="Suspending", pool="spot-a", suspended=True)
+    watched.job(12.2, phase="Paused", pool="spot-a", suspended=True)
+    watched.job(11 + away, phase="Waiting", pool="spot-a").gang(11 + away, attempt=1, node="n2")
+    watched.job(13 + away, phase="Running", pool="spot-a")
+    assert (deviations(record(watched), POLICY) == []) is is_right, f"{deviations(record(watched), POLICY)}"
+
+
+def late_to_yield() -> Watched:
+    """A gang that loses a pod, waits half placed, and yields when all of it has had nodes again for 8 s."""
+    watched = Watched().job(0, phase="Waiting", pool="spot-b").gang(0, pool="spot-b")
+    first, second = watched.trace.pods
+    for uid, bound_at in ((first, after(1)), (second, after(12))):
+        watched.trace.pods[uid] = replace(watched.trace.pods[uid], bound_at=bound_at, ended_at=after(21))
+    watched.job(20, phase="Suspending", pool="spot-b", suspended=True)
+    watched.job(145, phase="Waiting", pool="spot-b").gang(145, pool="spot-b", attempt=1, node="n2")
+    return watched.job(147, phase="Running", pool="spot-b")
+
+
+def test_who_learns_late_may_act_on_what_was_so_and_nobody_longer_than_that() -> None:
+    seen = record(late_to_yield())
+    assert deviations(replace(seen, lag=timedelta(seconds=9)), POLICY) == [], "a pod was bound 8 s before"
+    assert deviations(seen, POLICY), "which is known after 3 s"
+
+
+def test_who_was_dead_may_act_on_what_was_so_before() -> None:
+    seen = record(late_to_yield())
+    assert deviations(replace(seen, kills=(after(11),)), POLICY) == [], "nobody saw the pod being bound"
+    assert deviations(replace(seen, kills=(after(30),)), POLICY), "whoever dies afterwards has seen it"
+
+
+def test_a_wait_begins_for_the_dead_when_they_learn_of_it() -> None:
+    watched = Watched().job(0, phase="Waiting", pool="spot-b").gang(0, pool="spot-b")
+    first, second = watched.trace.pods
+    watched.trace.pods[first] = replace(watched.trace.pods[first], ended_at=after(31))
+    watched.trace.pods[second] = replace(watched.trace.pods[second], bound_at=None, ended_at=after(31))
+    # It is said to have waited for 30 s of 20; who came back after 15 s knows of 15 and yields at half of the limit.
+    watched.job(30, phase="Suspending", pool="spot-b", suspended=True)
+    watched.job(150, phase="Waiting", pool="spot-b").gang(150, pool="spot-b", attempt=1, node="n2")
+    watched.job(152, phase="Running", pool="spot-b")
+    seen = record(watched)
+    assert deviations(replace(seen, kills=(after(0.5),)), POLICY) == [], "its wait began when it was back"
+    assert deviations(seen, POLICY), "whoever was there all the time would have gone on to the next tier"
+
+
+def test_who_learns_of_a_loss_first_may_act_before_it_is_seen() -> None:
+    watched = Watched().job(0, phase="Waiting", pool="spot-a").gang(0)
+    watched.job(1.5, phase="Running", pool="spot-a").evicted(100)
+    for uid, pod in watched.trace.pods.items():
+        watched.trace.pods[uid] = replace(pod, ended_at=after(103))
+    watched.job(98, phase="Suspending", pool="spot-b", suspended=True)
+    watched.job(104, phase="Waiting", pool="spot-b", moves=1).gang(104, pool="spot-b", node="n2")
+    watched.job(106, phase="Running", pool="spot-b", moves=1)
+    seen = record(watched)
+    assert deviations(seen, POLICY) == [], "the watch of jobs was 2 s ahead of the watch of pods"
+    assert deviations(replace(seen, lag=timedelta(seconds=1)), POLICY), (
+        "which it may not be by more than its lag"
+    )
+
+
+def test_a_node_whose_pods_have_gone_is_missed_by_nobody_who_was_dead() -> None:
+    watched = late_to_yield()
+    seen = record(watched, {"n1-1": after(12.5)})
+    for uid, pod in watched.trace.pods.items():
+        if pod.attempt == 0:
+            watched.trace.pods[uid] = replace(pod, leaving_at=after(20.5))
+    one = replace(
+        POLICY, tiers=(POLICY.tiers[0], replace(POLICY.tiers[1], max_failures=1), *POLICY.tiers[2:])
+    )
+    assert deviations(seen, one), "whoever saw it go would have gone on to the next tier"
+    assert deviations(replace(seen, kills=(after(12.2),)), one) == [], (
+        "whoever was dead knew of a wait, and yields"
+    )
