@@ -191,7 +191,7 @@ def _no_document(document: JsonValue) -> Problem:
         field=PLATFORM,
         value="nothing" if document is None else shown(document),
         allowed="a mapping of cloud, pools, namespaces and what else the cloud has",
-        mend="Start from stacks/Pulumi.local.yaml; run from the project's folder and name the stack with -s.",
+        fix="Start from stacks/Pulumi.local.yaml; run from the project's folder and name the stack with -s.",
     )
 
 
@@ -202,5 +202,5 @@ def _unknown_cloud(document: Json) -> Problem:
         field=f"{PLATFORM}.cloud",
         value=shown(name) if "cloud" in document else "nothing",
         allowed=", ".join(CLOUDS),
-        mend=f"Write `cloud: {(close or list(CLOUDS))[0]}`.",
+        fix=f"Write `cloud: {(close or list(CLOUDS))[0]}`.",
     )

@@ -92,7 +92,7 @@ def _unreadable(stack_file: Path, reason: str) -> Problem:
         field=str(stack_file),
         value=f"a file that cannot be read ({reason})",
         allowed=f"a YAML file with config: {{{PLATFORM}: …}}",
-        mend="Mend the file, or name another stack: stacks/ holds one file for each.",
+        fix="Mend the file, or name another stack: stacks/ holds one file for each.",
     )
 
 
@@ -101,5 +101,5 @@ def _not_structured(text: str | None) -> Problem:
         field=PLATFORM,
         value=shown(text),
         allowed="a mapping",
-        mend="Write it as nested YAML in the stack file; `pulumi config set` needs --path for single fields.",
+        fix="Write it as nested YAML in the stack file; `pulumi config set` needs --path for single fields.",
     )

@@ -17,12 +17,12 @@ _LONGEST_REASON: Final = 300
 class Questions:
     """Questions to a cloud, each a read. What stays open, because the caller may not ask, is in `unanswered`.
 
-    `credentials` is what they are asked with, as a refusal names it, and `mend` how one comes to better ones.
+    `credentials` is what they are asked with, as a refusal names it, and `fix` how one comes to better ones.
     """
 
-    def __init__(self, *, credentials: str, mend: str) -> None:
+    def __init__(self, *, credentials: str, fix: str) -> None:
         self._credentials = credentials
-        self._mend = mend
+        self._fix = fix
         self._unanswered: list[str] = []
 
     @property
@@ -49,7 +49,7 @@ class Questions:
                         field=self._credentials,
                         value=f"no answer to {question} ({_reason(error)})",
                         allowed="credentials which may ask it, and make what the stack holds",
-                        mend=self._mend,
+                        fix=self._fix,
                     )
                 ]
             ) from None

@@ -1,4 +1,4 @@
-"""What the pack mends by itself where a team asks for it: a spot pool without a taint, a pool without its label.
+"""What the pack fixes by itself where a team asks for it: a spot pool without a taint, a pool without its label.
 
 Only what adds to a pool and takes nothing away is mended, and never a guess: a pool that may make on-demand nodes too, or
 one of whose taints or names something is not known yet, is left as it is.
@@ -37,7 +37,7 @@ _SPOT_TAINTS: Final = {
 
 
 class Remediation(ResourceValidationPolicy):
-    """A mend as Pulumi's policy: what the engine is told of it. `policies.serving` runs it.
+    """A fix as Pulumi's policy: what the engine is told of it. `policies.serving` runs it.
 
     `apply` changes a resource's properties as the engine has sent them, unknown ones and secrets among them, and says
     whether there was anything to change.
@@ -54,22 +54,22 @@ class Remediation(ResourceValidationPolicy):
             enforcement_level=EnforcementLevel.DISABLED,
             severity=Severity.MEDIUM,
             tags=["fallback"],
-            remediation_steps="Nothing: this mends what it finds. Write the same into the program.",
+            remediation_steps="Nothing: this fixes what it finds. Write the same into the program.",
         )
         self.apply = apply
 
 
 def remediations() -> Sequence[Remediation]:
-    """Return the pack's mends, all of them off."""
+    """Return the pack's fixes, all of them off."""
     return (
         Remediation(
-            name="mend-missing-spot-taint",
+            name="add-missing-spot-taint",
             title="Spot pools are tainted",
             description="A pool of spot nodes alone that has no taint is given the one that keeps other pods away.",
             apply=add_spot_taint,
         ),
         Remediation(
-            name="mend-missing-pool-label",
+            name="add-missing-pool-label",
             title="Pools carry their label",
             description=f"The nodes of a pool without the label {POOL} are given it, with the pool's name.",
             apply=add_pool_label,

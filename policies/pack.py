@@ -38,14 +38,14 @@ class RulePolicy(StackValidationPolicy):
             enforcement_level=EnforcementLevel(rule.level.value),
             severity=Severity(rule.weight.value),
             config_schema=schema(rule),
-            remediation_steps=rule.mend,
+            remediation_steps=rule.fix,
             tags=["fallback"],
         )
         self.rule = rule
 
 
 def policies() -> list[Policy]:
-    """Return the pack's policies: one for each rule, then what mends."""
+    """Return the pack's policies: one for each rule, then what fixes."""
     return [*map(RulePolicy, RULES), *remediations()]
 
 
@@ -66,7 +66,7 @@ def misspelt(given: Mapping[str, Iterable[str]]) -> Iterator[Finding]:
     `given` are the names of settings, by that of their policy.
     """
     settings_of = {rule.name: {*rule.settings} for rule in RULES}
-    settings_of.update((mend.name, set[str]()) for mend in remediations())
+    settings_of.update((fix.name, set[str]()) for fix in remediations())
     for name, given_settings in sorted(given.items()):
         if name not in settings_of and name != _ALL:
             yield _misspelt(f"the configuration names {name!r}, which is no policy of this pack.")

@@ -45,14 +45,14 @@ class Rule:
     """One rule of the pack.
 
     `name` is how configuration names it, `title` how a report does; `description` says what holds where it is kept,
-    `mend` what to do where it is not. `find` returns what is wrong with a stack; it is never shown anything but values
+    `fix` what to do where it is not. `find` returns what is wrong with a stack; it is never shown anything but values
     and UNKNOWN, and never raises.
     """
 
     name: str
     title: str
     description: str
-    mend: str
+    fix: str
     level: Level
     weight: Weight
     find: Callable[[Sequence[StackResource], Settings], Sequence[Finding]]

@@ -67,17 +67,17 @@ class PackServicer(sdk._PolicyAnalyzerServicer):  # pyright: ignore[reportPrivat
         wanted = [
             each for each in self._mends if self._get_enforcement_level(each) is EnforcementLevel.REMEDIATE
         ]
-        for mend in wanted:
+        for fix in wanted:
             resource = StackResource(
                 type=request.type, urn=request.urn, props=known_props(request.properties)
             )
-            if mend.apply(resource, request.properties):
+            if fix.apply(resource, request.properties):
                 response.remediations.append(
                     analyzer_pb2.Remediation(
-                        policyName=mend.name,
+                        policyName=fix.name,
                         policyPackName=_NAME,
                         policyPackVersion=self._version,
-                        description=mend.description,
+                        description=fix.description,
                         properties=request.properties,
                     )
                 )
@@ -101,7 +101,7 @@ class PackServicer(sdk._PolicyAnalyzerServicer):  # pyright: ignore[reportPrivat
     def _report(
         self, response: analyzer_pb2.AnalyzeResponse, policy: RulePolicy, level: EnforcementLevel
     ) -> Callable[[str, str], None]:
-        # Rules of a whole stack mend nothing: asked to, they stop the run.
+        # Rules of a whole stack fix nothing: asked to, they stop the run.
         shown = EnforcementLevel.MANDATORY if level is EnforcementLevel.REMEDIATE else level
         return self._create_report_violation(
             response, policy.name, policy.description, shown, policy.severity

@@ -22,11 +22,11 @@ _MILLIS: Final = 1000
 
 
 class AmountError(ValueError):
-    """A text that is no amount: `mend` says what to write instead."""
+    """A text that is no amount: `fix` says what to write instead."""
 
-    def __init__(self, text: str, allowed: str, mend: str) -> None:
-        super().__init__(f'"{text}" is no amount. Allowed: {allowed}. {mend}')
-        self.mend = mend
+    def __init__(self, text: str, allowed: str, fix: str) -> None:
+        super().__init__(f'"{text}" is no amount. Allowed: {allowed}. {fix}')
+        self.fix = fix
 
 
 def parse_cpu(text: str) -> int:

@@ -14,12 +14,12 @@ def conduct_problems(ladder: Ladder, at: str) -> Iterator[Problem]:
             field=f"{at}.returnAfter",
             value=f"{format_duration(ladder.return_after)} on a ladder of one tier",
             allowed="a time on a ladder of two tiers or more, because there is no better tier to go back to",
-            mend="Leave it out, or add the tier that jobs should go back to.",
+            fix="Leave it out, or add the tier that jobs should go back to.",
         )
     if ladder.hold_timeout is not None and ladder.return_after is None:
         yield Problem(
             field=f"{at}.holdTimeout",
             value=f"{format_duration(ladder.hold_timeout)} without returnAfter",
             allowed="a time beside returnAfter: capacity is held for jobs on their way back up, and for no others",
-            mend="Add returnAfter, such as 4h, or leave it out.",
+            fix="Add returnAfter, such as 4h, or leave it out.",
         )

@@ -17,11 +17,11 @@ _SECOND: Final = timedelta(seconds=1)
 
 
 class DurationError(ValueError):
-    """A text that is no duration: `mend` says what to write instead."""
+    """A text that is no duration: `fix` says what to write instead."""
 
-    def __init__(self, text: str, mend: str) -> None:
-        super().__init__(f'"{text}" is no duration. Allowed: {ALLOWED}. {mend}')
-        self.mend = mend
+    def __init__(self, text: str, fix: str) -> None:
+        super().__init__(f'"{text}" is no duration. Allowed: {ALLOWED}. {fix}')
+        self.fix = fix
 
 
 def parse_duration(text: str) -> timedelta:

@@ -1,4 +1,4 @@
-"""Refusals of configuration: what was given, what is allowed, and the mend."""
+"""Refusals of configuration: what was given, what is allowed, and the fix."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,16 +9,16 @@ class Problem:
     """One thing wrong with what the user wrote.
 
     `field` is the full path (`holdfast:platform.pools[2].capacity`), `value` what stands there as the user would
-    recognise it, `allowed` what may stand there, `mend` a sentence that says what to write.
+    recognise it, `allowed` what may stand there, `fix` a sentence that says what to write.
     """
 
     field: str
     value: str
     allowed: str
-    mend: str
+    fix: str
 
     def __str__(self) -> str:
-        return f"{self.field}: got {self.value}; allowed: {self.allowed}. {self.mend}"
+        return f"{self.field}: got {self.value}; allowed: {self.allowed}. {self.fix}"
 
 
 class ConfigError(Exception):

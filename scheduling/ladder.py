@@ -92,7 +92,7 @@ def tier_problems(
             field=at,
             value="an empty ladder",
             allowed="one tier or more, the last on-demand",
-            mend=f"Add the pool to run on, such as `- {{pool: {_on_demand_example(pools)}}}`.",
+            fix=f"Add the pool to run on, such as `- {{pool: {_on_demand_example(pools)}}}`.",
         )
     yield from _repeated_pools(tiers, at)
     for index, tier in tiers.items():
@@ -115,7 +115,7 @@ def _repeated_pools(tiers: Mapping[int, Tier], at: str) -> Iterator[Problem]:
                 field=f"{at}[{index}].pool",
                 value=f'"{tier.pool}" a second time',
                 allowed="each pool once in a ladder",
-                mend=f"Remove this tier, or raise maxFailures of tier [{first[tier.pool]}].",
+                fix=f"Remove this tier, or raise maxFailures of tier [{first[tier.pool]}].",
             )
 
 
@@ -125,7 +125,7 @@ def _unknown_pool(tier: Tier, pools: Mapping[str, Pool], field: str) -> Problem:
         field=field,
         value=f'"{tier.pool}"',
         allowed=f"the pools of this stack: {', '.join(pools) or 'it has none'}",
-        mend=f'Write "{close[0]}".' if close else f'Name one of them, or add a pool called "{tier.pool}".',
+        fix=f'Write "{close[0]}".' if close else f'Name one of them, or add a pool called "{tier.pool}".',
     )
 
 
@@ -136,7 +136,7 @@ def _no_way_on(tier: Tier, field: str) -> Iterator[Problem]:
             field=field,
             value=f'the tier "{tier.pool}" with {given} and no procurementTimeout',
             allowed="a way on to the next tier: maxFailures of 0 or more, a procurementTimeout, or both",
-            mend="Add maxFailures, such as 5, or procurementTimeout, such as 15m; or make this the last tier.",
+            fix="Add maxFailures, such as 5, or procurementTimeout, such as 15m; or make this the last tier.",
         )
 
 
@@ -147,7 +147,7 @@ def _end_of_ladder(tier: Tier, pool: Pool, pools: Mapping[str, Pool], field: str
             field=f"{field}.maxFailures",
             value=f'{given} on the last tier, whose pool "{tier.pool}" is spot',
             allowed="-1 on a spot pool that is last",
-            mend=f"Add an on-demand tier below it, such as `- {{pool: {_way_out_of(pool, pools)}}}`, "
+            fix=f"Add an on-demand tier below it, such as `- {{pool: {_way_out_of(pool, pools)}}}`, "
             "or write maxFailures: -1 to stay on spot for ever.",
         )
         return
@@ -162,7 +162,7 @@ def _leads_nowhere(field: str, value: str) -> Problem:
         field=field,
         value=value,
         allowed="nothing here, since no tier follows to move on to",
-        mend="Leave it out, or add the tier that should follow.",
+        fix="Leave it out, or add the tier that should follow.",
     )
 
 
@@ -176,7 +176,7 @@ def _mixed_machines(tiers: Mapping[int, Tier], pools: Mapping[str, Pool], at: st
             field=at,
             value=f"a ladder of {kinds}",
             allowed="tiers that all have GPUs or all have none, because a job's pods ask for the same on each",
-            mend="Give the job's kind of machine on every tier.",
+            fix="Give the job's kind of machine on every tier.",
         )
 
 

@@ -98,7 +98,7 @@ def _useless(field: str) -> Problem:
         field=field,
         value="0 on a ladder of pools with GPUs",
         allowed="1 or more: without GPUs no job could use them",
-        mend="Leave it out, for as many as the ladder's pools can have, or write how many its jobs may take.",
+        fix="Leave it out, for as many as the ladder's pools can have, or write how many its jobs may take.",
     )
 
 
@@ -107,7 +107,7 @@ def _not_enforced(field: str, number: int) -> Problem:
         field=field,
         value=f"{number} beside enforced: false",
         allowed="nothing beside enforced: false, which leaves the namespace without quota",
-        mend="Leave out the one or the other.",
+        fix="Leave out the one or the other.",
     )
 
 
@@ -116,5 +116,5 @@ def _too_small(field: str, number: int, needed: int, shape: Shape) -> Problem:
         field=field,
         value=f"{number}, with {shape.title}",
         allowed=f"{needed} or more: all pods of a shape run together",
-        mend=f"Write {needed} or more, or declare a smaller shape.",
+        fix=f"Write {needed} or more, or declare a smaller shape.",
     )

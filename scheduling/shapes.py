@@ -24,5 +24,5 @@ def shape_problems(shapes: Sequence[Shape], at: str) -> Iterator[Problem]:
                 field=f"{at}[{index}].accelerator",
                 value=f'"{shape.accelerator}" without GPUs',
                 allowed="a kind of GPU beside gpus of 1 or more",
-                mend="Add gpus, such as 8, how many each pod asks for; or leave it out.",
+                fix="Add gpus, such as 8, how many each pod asks for; or leave it out.",
             )

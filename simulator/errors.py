@@ -2,4 +2,4 @@
 
 
 class RehearsalError(Exception):
-    """A failure the user can act on: its message names what went wrong and the mend."""
+    """A failure the user can act on: its message names what went wrong and the fix."""

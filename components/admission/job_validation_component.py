@@ -40,7 +40,7 @@ class JobValidation(ComponentResource):
 
     Creates a ValidatingAdmissionPolicy and its binding for each of the two kinds, `training-jobsets-can-fall-back` and
     `training-rayjobs-can-fall-back`. A job that cannot come to its ladder's end is refused when it is created, and when its
-    pod templates are changed by anybody but the fallback controller, with the link that is broken and the mend. It judges
+    pod templates are changed by anybody but the fallback controller, with the link that is broken and the fix. It judges
     jobs as JobAdmission has made them, by the facts in their namespace's FallbackPolicy: depend on JobAdmission and on the
     FallbackPolicyDefinition.
     """

@@ -25,7 +25,7 @@ def said(template: str, **values: str) -> str:
 
 
 def sentence(words: Words, **values: str) -> str:
-    """Return a reason with its mend."""
+    """Return a reason with its fix."""
     return said(words.sentence, **values)
 
 

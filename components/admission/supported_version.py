@@ -27,7 +27,7 @@ def version_problem(field: str, version: str, taints: Iterable[Taint]) -> Proble
     match = re.fullmatch(r"v?(\d+)\.(\d+)(?:[.+-].*)?", version, re.ASCII)
     if match is None:
         return Problem(
-            field=field, value=f'"{version}"', allowed=ALLOWED, mend='Write a version such as "1.36".'
+            field=field, value=f'"{version}"', allowed=ALLOWED, fix='Write a version such as "1.36".'
         )
     if (int(match[1]), int(match[2])) >= OLDEST:
         return None
@@ -35,7 +35,7 @@ def version_problem(field: str, version: str, taints: Iterable[Taint]) -> Proble
         field=field,
         value=f'"{version}"',
         allowed=ALLOWED,
-        mend='Write "1.36"; or, to stay on the older version, leave out the training namespaces and add to each job\'s '
+        fix='Write "1.36"; or, to stay on the older version, leave out the training namespaces and add to each job\'s '
         f"pod template the tolerations it needs: {by_hand(taints)}.",
     )
 

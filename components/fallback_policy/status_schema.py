@@ -43,7 +43,7 @@ def status_schema() -> Json:
             "problems": {
                 "type": "array",
                 "maxItems": MOST_PROBLEMS,
-                "items": text(1024, "What is wrong, and the mend."),
+                "items": text(1024, "What is wrong, and the fix."),
                 "x-kubernetes-list-type": "atomic",
                 "description": "Why the ladder cannot be walked as it stands.",
             },

@@ -67,8 +67,8 @@ def cidr_problems(cidr: str, field: str, *, taken: Mapping[str, str] | None = No
     vpc = _parsed(cidr)
     nearest = None if vpc is None else _nearest(cidr, vpc)
     if vpc is None or nearest is None or str(nearest) != cidr:
-        mend = f'Write "{nearest}".' if nearest else _example(others)
-        yield Problem(field=field, value=f'"{cidr}"', allowed=_ALLOWED, mend=mend)
+        fix = f'Write "{nearest}".' if nearest else _example(others)
+        yield Problem(field=field, value=f'"{cidr}"', allowed=_ALLOWED, fix=fix)
         return
     for what, other in others.items():
         if vpc.overlaps(IPv4Network(other)):
@@ -76,7 +76,7 @@ def cidr_problems(cidr: str, field: str, *, taken: Mapping[str, str] | None = No
                 field=field,
                 value=f'"{cidr}", which overlaps {what} ({other})',
                 allowed=_ALLOWED,
-                mend=_example(others),
+                fix=_example(others),
             )
 
 

@@ -109,8 +109,8 @@ def in_cluster(variables: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> 
     try:
         certificates = authority.read_bytes()
     except OSError as error:
-        mend = "Leave automountServiceAccountToken on for this pod."
-        raise _refusal("service account", str(authority), "a readable file", mend) from error
+        fix = "Leave automountServiceAccountToken on for this pod."
+        raise _refusal("service account", str(authority), "a readable file", fix) from error
     address = f"[{host}]" if ":" in host else host
     return Access(server=f"https://{address}:{port}", authority=certificates, token_file=token)
 
@@ -130,8 +130,8 @@ def from_kubeconfig(path: Path) -> Access:
     cluster = _named(config, "clusters", "cluster", text(context.get("cluster")), path)
     user = _named(config, "users", "user", text(context.get("user")), path)
     if "exec" in user or "auth-provider" in user:
-        mend = "Use a kubeconfig with a certificate, a token or a tokenFile."
-        raise _refusal("users[].user", "exec or auth-provider", "certificate, token, tokenFile", mend)
+        fix = "Use a kubeconfig with a certificate, a token or a tokenFile."
+        raise _refusal("users[].user", "exec or auth-provider", "certificate, token, tokenFile", fix)
     server = text(cluster.get("server"))
     if not server.startswith(_ADDRESSES):
         allowed = "an https:// address, or http:// to this machine"
@@ -166,5 +166,5 @@ def _data(entry: Json, name: str, path: Path) -> bytes | None:
         raise _refusal(name, file or "its data", "a readable PEM file, or base64", str(error)) from error
 
 
-def _refusal(field_name: str, value: str, allowed: str, mend: str) -> ConfigError:
-    return ConfigError([Problem(field=field_name, value=value, allowed=allowed, mend=mend)])
+def _refusal(field_name: str, value: str, allowed: str, fix: str) -> ConfigError:
+    return ConfigError([Problem(field=field_name, value=value, allowed=allowed, fix=fix)])

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def pinned_by_affinity(pod_specs: Iterable[Json], kind: str) -> str | None:
-    """Return why templates cannot be moved to another tier, and the mend; None where they can.
+    """Return why templates cannot be moved to another tier, and the fix; None where they can.
 
     JobSet lets no affinity be changed, and a pool that a selector adds beside one may have no node in common with it.
     """

@@ -50,7 +50,7 @@ def failed_attempts(job: Json) -> int:
 
 
 def never_suspendable(job: Json) -> str | None:
-    """Return why a suspension would break a RayJob, and the mend; None where it would not.
+    """Return why a suspension would break a RayJob, and the fix; None where it would not.
 
     KubeRay takes a suspended RayJob of these kinds for invalid, and never looks at it again.
     """

@@ -25,12 +25,12 @@ class Problems:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Each problem as a line: field, value, what is allowed, the mend."""
+        """Each problem as a line: field, value, what is allowed, the fix."""
         return tuple(str(problem) for problem in self._found)
 
-    def add(self, field: str, value: str, allowed: str, mend: str) -> None:
+    def add(self, field: str, value: str, allowed: str, fix: str) -> None:
         """Note one."""
-        self._found.append(Problem(field=field, value=value, allowed=allowed, mend=mend))
+        self._found.append(Problem(field=field, value=value, allowed=allowed, fix=fix))
 
 
 class Fields:
@@ -95,7 +95,7 @@ class Fields:
         try:
             return parse_duration(value)
         except DurationError as error:
-            self._problems.add(self._at(name), _quoted(value), ALLOWED, error.mend)
+            self._problems.add(self._at(name), _quoted(value), ALLOWED, error.fix)
             return None
 
     def refuse(self, name: str, allowed: str) -> None:

@@ -108,7 +108,7 @@ class Observation:
     What the job says
         `follows`: it is to follow the ladder. `suspended`: its spec says so. `at_rest`: its operator has carried the
         suspension out (JobSet: condition Suspended; RayJob: status Suspended). `can_be_suspended`: a suspension
-        would be honoured now. `never_suspendable`: why it can never be, with the mend, or None. `outcome`: terminal,
+        would be honoured now. `never_suspendable`: why it can never be, with the fix, or None. `outcome`: terminal,
         or None; `outcome_cause`: what a FAILED one fell to, as far as is known. `can_be_recreated`: the job opts in
         to be made again when it has FAILED by an eviction (RayJob). `queued`: Kueue manages it. `pool`: what its
         template selects now, None for nothing or for several.

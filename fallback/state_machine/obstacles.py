@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def obstacle(seen: Observation, policy: Policy | NoPolicy) -> Report | None:
-    """What keeps the ladder from touching a job that follows it, and the mend; None where nothing does."""
+    """What keeps the ladder from touching a job that follows it, and the fix; None where nothing does."""
     if seen.queued:
         return _standing(
             "ManagedByKueue",

@@ -32,7 +32,7 @@ def is_everywhere(blocks: Sequence[str]) -> bool:
     return _EVERYWHERE in collapse_addresses(IPv4Network(block) for block in blocks)
 
 
-def not_on_the_internet(blocks: Sequence[str], at: str, *, mend: str) -> Iterator[Problem]:
+def not_on_the_internet(blocks: Sequence[str], at: str, *, fix: str) -> Iterator[Problem]:
     """Blocks of private addresses, where those stand that the internet sees."""
     for index, block in enumerate(blocks):
         if any(IPv4Network(block).subnet_of(private) for private in _NOT_ON_THE_INTERNET):
@@ -40,5 +40,5 @@ def not_on_the_internet(blocks: Sequence[str], at: str, *, mend: str) -> Iterato
                 field=f"{at}[{index}]",
                 value=f"{shown(block)}, which nobody on the internet has",
                 allowed="public addresses: those that the internet sees you come from",
-                mend=mend,
+                fix=fix,
             )

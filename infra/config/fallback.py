@@ -33,7 +33,7 @@ ImageReference = Annotated[str, Field(max_length=512), AfterValidator(_image)]
 class ControllerSection(Section):
     """The fallback controller of a stack."""
 
-    mends: ClassVar[Mapping[str, str]] = {
+    fixes: ClassVar[Mapping[str, str]] = {
         "version": "Write image, with the version as its tag.",
         "returnAfter": "Write it under a namespace's fallback: each team chooses for its jobs.",
         "failures": "Write it under a namespace's fallback: each team chooses for its jobs.",
@@ -49,7 +49,7 @@ class ControllerSection(Section):
 class ConductSection(Section):
     """How the jobs of a training namespace walk their ladder; what is left out is the controller's to choose."""
 
-    mends: ClassVar[Mapping[str, str]] = {
+    fixes: ClassVar[Mapping[str, str]] = {
         "maxFailures": "Write it on each tier of the ladder.",
         "procurementTimeout": "Write it on each tier of the ladder.",
         "image": "Write it under fallback beside pools and namespaces: a stack has one controller.",

@@ -10,13 +10,13 @@ from pydantic_core import PydanticCustomError
 from holdfast.infra import naming
 from holdfast.scheduling.durations import DurationError, format_duration, parse_duration
 
-#: The error type of refusals that bring their own mend.
+#: The error type of refusals that bring their own fix.
 MENDED: Final = "mended"
 
 
-def refusal(mend: str) -> PydanticCustomError:
-    """A refusal whose text is the field's description and this mend."""
-    return PydanticCustomError(MENDED, "{mend}", {"mend": mend})
+def refusal(fix: str) -> PydanticCustomError:
+    """A refusal whose text is the field's description and this fix."""
+    return PydanticCustomError(MENDED, "{fix}", {"fix": fix})
 
 
 def _dns_label(text: str) -> str:
@@ -32,7 +32,7 @@ def _duration(value: object) -> timedelta:
     try:
         return parse_duration(text)
     except DurationError as error:
-        raise refusal(error.mend) from None
+        raise refusal(error.fix) from None
 
 
 def _chart_source(text: str) -> str:

@@ -14,8 +14,8 @@ _NO_PRICE_CAP = (
 class KarpenterPoolSection(PoolSection):
     """Nodes of one capacity type."""
 
-    mends: ClassVar[Mapping[str, str]] = {
-        **PoolSection.mends,
+    fixes: ClassVar[Mapping[str, str]] = {
+        **PoolSection.fixes,
         "instanceType": "Write instanceTypes, a list.",
         "spotMaxPrice": _NO_PRICE_CAP,
         "spot_max_price": _NO_PRICE_CAP,

@@ -24,7 +24,7 @@ class Sold:
 
     catalogue: Mapping[str, Machine]
     allowed: str
-    mend: str
+    fix: str
     what: str = "instance type"
 
 
@@ -37,14 +37,14 @@ def instance_types(types: Sequence[str], sold: Sold, at: str) -> Iterator[Proble
                 field=f"{at}[{index}]",
                 value=shown(name),
                 allowed=sold.allowed,
-                mend=f'Write "{close}".' if close else sold.mend,
+                fix=f'Write "{close}".' if close else sold.fix,
             )
         elif name in types[:index]:
             yield Problem(
                 field=f"{at}[{index}]",
                 value=f"{shown(name)} a second time",
                 allowed=f"each {sold.what} once",
-                mend="Remove one of the two.",
+                fix="Remove one of the two.",
             )
     yield from mixed_machines([sold.catalogue[name] for name in types if name in sold.catalogue], at)
 
@@ -65,5 +65,5 @@ def mixed_machines(machines: Sequence[Machine], at: str) -> Iterator[Problem]:
             field=at,
             value=", ".join(f"{machine.name} with {machine.gpus} GPUs" for machine in machines),
             allowed="machines that all have GPUs or all have none, because the pool's taint speaks for all of them",
-            mend="Make two pools of it.",
+            fix="Make two pools of it.",
         )

@@ -42,7 +42,7 @@ def named_machines(types: Sequence[str], region: str, market: Market, at: str) -
         # What another region has is known too, and has been spoken of.
         catalogue={**here, **{types[index]: catalogue[types[index]] for index in elsewhere}},
         allowed=f"the {len(here)} {market.what}s that {region} has",
-        mend=f"Write one that `{market.command.format(region=region)}` lists.",
+        fix=f"Write one that `{market.command.format(region=region)}` lists.",
         what=market.what,
     )
     yield from machine_type_rules.instance_types(types, sold, at)
@@ -54,7 +54,7 @@ def known_machines(types: Sequence[str], market: Market, at: str) -> Iterator[Pr
     sold = machine_type_rules.Sold(
         catalogue=catalogue,
         allowed=f"the {len(catalogue)} {market.what}s that there are",
-        mend=f"Write one that `{market.command.format(region='REGION')}` lists.",
+        fix=f"Write one that `{market.command.format(region='REGION')}` lists.",
         what=market.what,
     )
     yield from machine_type_rules.instance_types(types, sold, at)
@@ -69,7 +69,7 @@ def _elsewhere(name: str, region: str, market: Market, here: Collection[str], fi
         field=field,
         value=f"{shown(name)}, which {region} does not have",
         allowed=f"it in {shown_sellers}; here, the {len(here)} {market.what}s that {region} has",
-        mend=f'Write "{close[0]}", or change {market.setting}.'
+        fix=f'Write "{close[0]}", or change {market.setting}.'
         if close
         else f"Write another, or change {market.setting}.",
     )

@@ -26,7 +26,7 @@ def one_way_problems(
             field=f"{at}.{there[0]}",
             value=f"{' and '.join(there)} beside {field}",
             allowed=ways,
-            mend="Leave out the one or the other.",
+            fix="Leave out the one or the other.",
         )
     elif field not in given and not there:
         others = " and ".join(f"`{part}: {written}`" for part, written in parts.items())
@@ -34,11 +34,11 @@ def one_way_problems(
             field=f"{at}.{field}",
             value="nothing",
             allowed=ways,
-            mend=f"Add `{field}: {example}`, or {others}.",
+            fix=f"Add `{field}: {example}`, or {others}.",
         )
     elif field not in given:
         for part in parts:
             if part not in given:
                 yield Problem(
-                    field=f"{at}.{part}", value="nothing", allowed=ways, mend=f"Add `{part}: {parts[part]}`."
+                    field=f"{at}.{part}", value="nothing", allowed=ways, fix=f"Add `{part}: {parts[part]}`."
                 )

@@ -21,7 +21,7 @@ from holdfast.scheduling.shapes import MOST_SHAPES
 class TierSection(Section):
     """One tier of a ladder."""
 
-    mends: ClassVar[Mapping[str, str]] = {
+    fixes: ClassVar[Mapping[str, str]] = {
         "maxRestarts": "Write maxFailures; a job's own restart limit stays in the job.",
         "timeout": "Write procurementTimeout.",
     }
@@ -46,7 +46,7 @@ class TierSection(Section):
 class NamespaceSection(Section):
     """A training namespace, the ladder its jobs follow, their shapes, and how much they may take."""
 
-    mends: ClassVar[Mapping[str, str]] = {
+    fixes: ClassVar[Mapping[str, str]] = {
         "shape": "Write shapes, a list.",
         "jobs": "Write shapes: jobs come later, by kubectl.",
         "quotas": "Write quota.",

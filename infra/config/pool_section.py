@@ -13,7 +13,7 @@ from holdfast.scheduling.labels import CapacityType
 class PoolSection(Section):
     """Nodes of one capacity type."""
 
-    mends: ClassVar[Mapping[str, str]] = {
+    fixes: ClassVar[Mapping[str, str]] = {
         "spot": "Write capacity: spot, or capacity: on-demand.",
         "poolName": "Write name.",
         "maxInstances": "Write maxNodes.",

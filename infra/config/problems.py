@@ -1,4 +1,4 @@
-"""Turns the parser's complaints into refusals that name field, value, what is allowed and the mend."""
+"""Turns the parser's complaints into refusals that name field, value, what is allowed and the fix."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -93,12 +93,12 @@ def _sections_in(annotation: object) -> Iterator[type[Section]]:
 def _unknown_field(found: _Location, detail: "ErrorDetails", root: str) -> Problem:
     names = found.section.field_names()
     close = get_close_matches(found.name, names, n=1)
-    mend = found.section.mends.get(found.name) or (f'Write "{close[0]}".' if close else "Remove it.")
+    fix = found.section.fixes.get(found.name) or (f'Write "{close[0]}".' if close else "Remove it.")
     return Problem(
         field=path(root, found.place),
         value=f"an unknown field (with {shown(detail['input'])})",
         allowed=", ".join(names),
-        mend=mend,
+        fix=fix,
     )
 
 
@@ -110,15 +110,15 @@ def _wrong_value(found: _Location, detail: "ErrorDetails", root: str) -> Problem
         value="nothing" if missing else shown(detail["input"]),
         allowed=(info.description if info else None)
         or f"a mapping of {', '.join(found.section.field_names())}",
-        mend=_mend(info, found.name, detail) if info else "Write a mapping.",
+        fix=_fix(info, found.name, detail) if info else "Write a mapping.",
     )
 
 
-def _mend(info: FieldInfo, name: str, detail: "ErrorDetails") -> str:
+def _fix(info: FieldInfo, name: str, detail: "ErrorDetails") -> str:
     kind, value = detail["type"], detail["input"]
     example = str((info.examples or ["…"])[0])
     if kind == MENDED:
-        return str(detail.get("ctx", {})["mend"])
+        return str(detail.get("ctx", {})["fix"])
     if kind == "missing":
         return f"Add `{name}: {example}`."
     if kind == "string_type" and isinstance(value, int | float) and not isinstance(value, bool):

@@ -19,7 +19,7 @@ _OF_NONE: Final = (
 class QuotaSection(Section):
     """What the pods of a training namespace may be together; what is left out is derived from its ladder's pools."""
 
-    mends: ClassVar[Mapping[str, str]] = {
+    fixes: ClassVar[Mapping[str, str]] = {
         "cpu": _OF_NONE,
         "memory": _OF_NONE,
         "nvidia.com/gpu": "Write gpus.",

@@ -38,7 +38,7 @@ def public_ranges(ranges: Sequence[Range]) -> Iterator[Problem]:
                 field=one.field,
                 value=shown(str(one.block)),
                 allowed="a block within " + ", ".join(str(private) for private in PRIVATE),
-                mend="Leave it out, or write one of your own within these.",
+                fix="Leave it out, or write one of your own within these.",
             )
 
 
@@ -50,7 +50,7 @@ def overlapping_ranges(ranges: Sequence[Range]) -> Iterator[Problem]:
                 field=second.field,
                 value=f"{shown(str(second.block))}, which overlaps {first.field} ({first.block})",
                 allowed="a block apart from the network's others",
-                mend="Write another, or leave them all out.",
+                fix="Write another, or leave them all out.",
             )
 
 
@@ -62,7 +62,7 @@ def room(place: Range, bits: int, most_nodes: int) -> Iterator[Problem]:
             value=f"{shown(str(place.block))}, for up to {most_nodes} nodes",
             allowed=f"a block of /{ADDRESS_BITS - bits} or wider, as many as the pools' maxNodes and the system nodes "
             "take; it cannot be changed once there are nodes",
-            mend="Write a wider one, or smaller maxNodes.",
+            fix="Write a wider one, or smaller maxNodes.",
         )
 
 
@@ -73,5 +73,5 @@ def services_size(services: Range, *, widest: int, narrowest: int) -> Iterator[P
             field=services.field,
             value=shown(str(services.block)),
             allowed=f"a block of /{widest} to /{narrowest}",
-            mend=f'Write "{services.block.network_address}/20", or leave it out.',
+            fix=f'Write "{services.block.network_address}/20", or leave it out.',
         )

@@ -33,7 +33,7 @@ def repeated_names(names: Mapping[int, str], what: str, at: str) -> Iterator[Pro
                 field=f"{at}[{index}].name",
                 value=f"{shown(name)}, which is the name of {at}[{first[name]}]",
                 allowed=f"a name that no other {what} has",
-                mend=f"Rename one of the two, such as {shown(f'{name}-2')}, or remove it.",
+                fix=f"Rename one of the two, such as {shown(f'{name}-2')}, or remove it.",
             )
 
 
@@ -45,7 +45,7 @@ def repeated(names: Sequence[str], at: str, what: str) -> Iterator[Problem]:
                 field=f"{at}[{index}]",
                 value=f"{shown(name)} a second time",
                 allowed=f"each {what} once",
-                mend="Remove one of the two.",
+                fix="Remove one of the two.",
             )
 
 
@@ -57,7 +57,7 @@ def reserved_names(names: Mapping[int, str], at: str) -> Iterator[Problem]:
                 field=f"{at}[{index}].name",
                 value=shown(name),
                 allowed=f"any name but {', '.join(sorted(RESERVED_NAMESPACES))} and those that start with kube-",
-                mend=f'Write another, such as "training-{name}".',
+                fix=f'Write another, such as "training-{name}".',
             )
 
 
@@ -71,7 +71,7 @@ def names_of_a_cloud(
                 field=f"{at}[{index}].name",
                 value=shown(name),
                 allowed=f"any name that does not start with {' or '.join(prefixes)}: {cloud}'s own do",
-                mend=f'Write another, such as "training-{name}".',
+                fix=f'Write another, such as "training-{name}".',
             )
 
 
@@ -90,14 +90,14 @@ def default_pool(
             field=at,
             value="no pool with default: true",
             allowed="exactly one, on-demand and without GPUs, for pods that ask for nothing",
-            mend=f"Add default: true to {candidates[0]}." if candidates else f"Add {example}.",
+            fix=f"Add default: true to {candidates[0]}." if candidates else f"Add {example}.",
         )
     for index, pool in list(fitting.items())[1:]:
         yield Problem(
             field=f"{at}[{index}].default",
             value=f"true on a second pool, {pool.name}",
             allowed=f"true on exactly one pool, and {next(iter(fitting.values())).name} has it",
-            mend="Remove default from one of the two.",
+            fix="Remove default from one of the two.",
         )
     for index in defaults.keys() - fitting.keys():
         kind = f"{pools[index].capacity.value}{' with GPUs' if pools[index].has_gpus else ''}"
@@ -105,7 +105,7 @@ def default_pool(
             field=f"{at}[{index}].default",
             value=f"true on a pool that is {kind}",
             allowed="true on an on-demand pool without GPUs, because pods that ask for nothing tolerate no taint",
-            mend=f"Leave it to {candidates[0]}." if candidates else f"Add {example}.",
+            fix=f"Leave it to {candidates[0]}." if candidates else f"Add {example}.",
         )
 
 
@@ -140,7 +140,7 @@ def kubernetes_version(cluster: JsonValue, supported: str, at: str) -> Iterator[
         field=f"{at}.version",
         value=shown(version),
         allowed=f'"{supported}", the version of the tools that `make tools` builds',
-        mend=f'Write "{supported}".',
+        fix=f'Write "{supported}".',
     )
 
 
@@ -152,5 +152,5 @@ def minor_version(version: str, field: str) -> Iterator[Problem]:
             field=field,
             value=shown(version),
             allowed="a minor version: which patch of it there is, is the cloud's to say",
-            mend=f'Write "{minor}".',
+            fix=f'Write "{minor}".',
         )

@@ -18,7 +18,7 @@ class Section(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True, strict=True)
 
     #: Names from elsewhere that users try here, and the sentence which says what to write instead.
-    mends: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    fixes: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     @classmethod
     def field_names(cls) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ def _amount(value: object, parse: Callable[[str], int]) -> int:
         # An unquoted 48 arrives as a number.
         return parse(value if isinstance(value, str) else str(value))
     except AmountError as error:
-        raise refusal(error.mend) from None
+        raise refusal(error.fix) from None
 
 
 Cpu = Annotated[
@@ -43,7 +43,7 @@ Memory = Annotated[
 class ShapeSection(Section):
     """One kind of job that a training namespace is for: a gang of pods that run together, each with these requests."""
 
-    mends: ClassVar[Mapping[str, str]] = {
+    fixes: ClassVar[Mapping[str, str]] = {
         "requests": "Write cpu, memory and gpus, those of one pod.",
         "nvidia.com/gpu": "Write gpus.",
         "parallelism": "Write pods.",

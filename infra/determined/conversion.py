@@ -53,7 +53,7 @@ def _repeated(pools: Mapping[int, ConvertedPool]) -> list[Problem]:
             field=f"{POOLS}[{index}].pool_name",
             value=f'"{pool.source}", which as a label is "{pool.name}", as that of {POOLS}[{first[pool.name]}]',
             allowed="names that differ in letters, digits and hyphens",
-            mend="Rename one of the two.",
+            fix="Rename one of the two.",
         )
         for index, pool in pools.items()
         if first.setdefault(pool.name, index) != index

@@ -43,7 +43,7 @@ def read_master_file(file: Path) -> MasterFile:
                     field=f"{file}: {POOLS}",
                     value="nothing" if pools is None else shown(pools),
                     allowed="a list of one pool or more, as Determined's master configuration has it",
-                    mend="Name Determined's master.yaml, or write its resource_pools into the file.",
+                    fix="Name Determined's master.yaml, or write its resource_pools into the file.",
                 )
             ]
         )
@@ -66,7 +66,7 @@ def _unreadable(file: Path, reason: str) -> Problem:
         field=str(file),
         value=f"a file that cannot be read ({reason})",
         allowed="a YAML file",
-        mend="Name Determined's master.yaml.",
+        fix="Name Determined's master.yaml.",
     )
 
 

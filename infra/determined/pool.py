@@ -143,11 +143,9 @@ def _machine(values: Values) -> Machine | None:
 
 
 def _no_mapping(value: JsonValue, field: str, allowed: str) -> Problem:
-    mend = (
+    fix = (
         "Remove the pool: machines that you start yourself have no equivalent."
         if field.endswith(".provider")
         else "Write a mapping."
     )
-    return Problem(
-        field=field, value="nothing" if value is None else shown(value), allowed=allowed, mend=mend
-    )
+    return Problem(field=field, value="nothing" if value is None else shown(value), allowed=allowed, fix=fix)

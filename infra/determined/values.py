@@ -50,7 +50,7 @@ class Values:
         self.refuse(key, "true or false", f"Write `{key}: true` or `{key}: false`.")
         return default
 
-    def refuse(self, key: str, allowed: str, mend: str) -> None:
+    def refuse(self, key: str, allowed: str, fix: str) -> None:
         """Report that a value cannot stand as it is."""
         value: JsonValue = self.content.get(key)
         self.report.problems.append(
@@ -58,7 +58,7 @@ class Values:
                 field=f"{self.at}.{key}",
                 value=shown(value) if key in self.content else "nothing",
                 allowed=allowed,
-                mend=mend,
+                fix=fix,
             )
         )
 

@@ -39,7 +39,7 @@ LADDERS: Final[Sequence[Rule]] = (
         name="training-ladder-ends-on-demand",
         title="Training ladders end on on-demand",
         description="A training namespace carries a ladder whose last tier is an on-demand pool that exists.",
-        mend="Append a tier with an on-demand pool to the namespace's ladder, or say `maxFailures: -1` on its last tier if "
+        fix="Append a tier with an on-demand pool to the namespace's ladder, or say `maxFailures: -1` on its last tier if "
         "its jobs shall stay on spot for ever.",
         level=Level.MANDATORY,
         weight=Weight.CRITICAL,
@@ -50,7 +50,7 @@ LADDERS: Final[Sequence[Rule]] = (
         name="training-ladder-end-not-known-yet",
         title="Training ladders whose end is not known yet",
         description="What a training namespace's ladder ends on can be told before the update.",
-        mend="Nothing, if the update passes: it checks again with every value known.",
+        fix="Nothing, if the update passes: it checks again with every value known.",
         level=Level.ADVISORY,
         weight=Weight.LOW,
         find=_ladder_end(proven=False),
@@ -61,7 +61,7 @@ LADDERS: Final[Sequence[Rule]] = (
         title="Training reaches on-demand capacity",
         description="Every job of the shapes that a training namespace declares can run on an on-demand pool of its ladder, "
         "and gets there: labels, taints, machine types, the whole gang's room, zones.",
-        mend="Mend the link that the message names: the pool's machines, taints or maxNodes, or the shape.",
+        fix="Mend the link that the message names: the pool's machines, taints or maxNodes, or the shape.",
         level=Level.MANDATORY,
         weight=Weight.CRITICAL,
         find=reachability.proven,
@@ -72,7 +72,7 @@ LADDERS: Final[Sequence[Rule]] = (
         title="Training that may not reach on-demand, or never leaves spot",
         description="It can be told before the update whether jobs can fall back; every tier is of use to them; none stays on "
         "spot for ever.",
-        mend="Read what is said: an unknown is checked again by the update, a tier of no use costs its timeout each time.",
+        fix="Read what is said: an unknown is checked again by the update, a tier of no use costs its timeout each time.",
         level=Level.ADVISORY,
         weight=Weight.MEDIUM,
         find=reachability.unproven,
@@ -82,7 +82,7 @@ LADDERS: Final[Sequence[Rule]] = (
         name="same-accelerator-on-demand",
         title="The same accelerator on on-demand",
         description="A ladder's on-demand pool has the accelerator that its spot pools have.",
-        mend="End the ladder on an on-demand pool with the accelerator it starts on.",
+        fix="End the ladder on an on-demand pool with the accelerator it starts on.",
         level=Level.MANDATORY,
         weight=Weight.HIGH,
         find=accelerators.find,

@@ -7,7 +7,7 @@ from holdfast.rehearsal.cli.arguments import Arguments
 from holdfast.rehearsal.cli.crashing import SEED_VARIABLE, seed_of
 from holdfast.rehearsal.cli.output import say
 from holdfast.rehearsal.cli.own_place import own_place
-from holdfast.simulator.control_plane.layout import Layout
+from holdfast.simulator.control_plane.configuration import Layout
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.paths import Workspace

@@ -5,7 +5,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from holdfast.rehearsal.cli.output import say
-from holdfast.simulator.control_plane.lock import held
+from holdfast.simulator.control_plane.processes import exclusive_lock
 from holdfast.simulator.stacks import Stack
 
 
@@ -16,7 +16,7 @@ def own_place(stack: Stack, *, doing: str) -> Generator[None]:
     What an interrupted run left there is dropped first. In whatever way the body ends, every process is ended and all
     that was made is dropped; of one that failed the logs are kept. Raises RehearsalError where the place is held.
     """
-    with held(stack.workspace.state_dir / f"{stack.place}.lock", doing=doing):
+    with exclusive_lock(stack.workspace.state_dir / f"{stack.place}.lock", doing=doing):
         _drop(stack)
         try:
             yield

@@ -18,16 +18,16 @@ from holdfast.scheduling.unknown import UNKNOWN
 
 @dataclass(frozen=True, kw_only=True)
 class Broken:
-    """Why the job's pods cannot be on the pool's nodes, and the mend."""
+    """Why the job's pods cannot be on the pool's nodes, and the fix."""
 
     link: str
     reason: str
-    mend: str = ""
+    fix: str = ""
 
     @classmethod
     def by(cls, link: str, said: words.Words, **values: object) -> "Broken":
         """The link is broken, in these words."""
-        return cls(link=link, reason=said.reason.format(**values), mend=said.mend.format(**values))
+        return cls(link=link, reason=said.reason.format(**values), fix=said.fix.format(**values))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -173,7 +173,7 @@ def tier_doubts(shape: Shape, tier: TierFacts, *, is_last: bool) -> Iterator[Dou
         yield Broken(
             link="pool",
             reason="no such pool is made here",
-            mend="Name a pool that exists, or list it in `onDemandPools` if another program makes it.",
+            fix="Name a pool that exists, or list it in `onDemandPools` if another program makes it.",
         )
     else:
         yield from _best(shape, tier, is_last=is_last)

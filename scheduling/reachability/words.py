@@ -1,4 +1,4 @@
-"""What is said of a job that cannot be somewhere, and the mend: the words of the policy pack and of the API server.
+"""What is said of a job that cannot be somewhere, and the fix: the words of the policy pack and of the API server.
 
 Templates: `{name}` stands for a value that Python fills in by `str.format`, and the API server by an expression.
 """
@@ -11,15 +11,15 @@ from holdfast.scheduling.labels import POOL, VOLUME_CLAIMS
 
 @dataclass(frozen=True, kw_only=True)
 class Words:
-    """Why not, without its full stop, and what would mend it."""
+    """Why not, without its full stop, and what would fix it."""
 
     reason: str
-    mend: str
+    fix: str
 
     @property
     def sentence(self) -> str:
         """Both, as a message has them."""
-        return f"{self.reason}. {self.mend}"
+        return f"{self.reason}. {self.fix}"
 
 
 #: How a message begins: whose way down ends where, and why.
@@ -33,84 +33,84 @@ THE_JOB: Final = "the job"
 
 #: Behind the reasons of a tier that is not the last, and that nothing leads past.
 NO_WAY_PAST: Final = (
-    "Nothing that fails there leads past it either: give the tier a `procurementTimeout`, or mend the pool."
+    "Nothing that fails there leads past it either: give the tier a `procurementTimeout`, or fix the pool."
 )
 
 ACCELERATOR: Final = Words(
     reason="its machines have {kinds}, not {accelerator}",
-    mend="Give the pool machine types with {accelerator}, or the ladder a pool that has them.",
+    fix="Give the pool machine types with {accelerator}, or the ladder a pool that has them.",
 )
 SELECTOR: Final = Words(
     reason="the pods select {key}={value}, and its nodes {has}",
-    mend="Leave {key} out of the job, or label the pool's nodes so.",
+    fix="Leave {key} out of the job, or label the pool's nodes so.",
 )
 NO_SUCH_LABEL: Final = "have no such label"
 OTHER_LABEL: Final = "have {key}={there}"
 AFFINITY: Final = Words(
     reason="the pods' node affinity asks for {keys}, and no alternative of it is true of its nodes",
-    mend="Leave it out of the job, or label the pool's nodes so.",
+    fix="Leave it out of the job, or label the pool's nodes so.",
 )
 TAINT: Final = Words(
     reason="taint {taint} is not tolerated",
-    mend="Let admission add the toleration to pods that ask for this pool, or give it to the jobs.",
+    fix="Let admission add the toleration to pods that ask for this pool, or give it to the jobs.",
 )
 MACHINE: Final = Words(
     reason="no machine of it has room for a pod of {requests}: {machine} has {room} left for pods",
-    mend="Ask for less, or give the pool larger machines.",
+    fix="Ask for less, or give the pool larger machines.",
 )
 TOO_MANY: Final = Words(
     reason="it may have room for {room} of the {pods} pods that have to run together",
-    mend="Let it have {nodes} nodes or more (`maxNodes`), or declare a smaller gang.",
+    fix="Let it have {nodes} nodes or more (`maxNodes`), or declare a smaller gang.",
 )
 TOO_MUCH: Final = Words(
     reason="all its nodes have {room} for pods, and the job's pods ask for {total} together",
-    mend="Let it have more nodes (`maxNodes`), or ask for less.",
+    fix="Let it have more nodes (`maxNodes`), or ask for less.",
 )
 ZONES: Final = Words(
     reason="the pods' volumes are in {volumes}, its nodes in {nodes}",
-    mend="Keep checkpoints in the bucket or on a volume that is not tied to a zone.",
+    fix="Keep checkpoints in the bucket or on a volume that is not tied to a zone.",
 )
 CAPACITY: Final = Words(
     reason="{maker} makes {kinds} nodes and not on-demand ones alone",
-    mend="Append a tier with an on-demand pool, or say `maxFailures: -1` on this one to stay there for ever.",
+    fix="Append a tier with an on-demand pool, or say `maxFailures: -1` on this one to stay there for ever.",
 )
 
 # Of a job by itself, whatever its ladder has. `{name}` is the template's.
 PINNED: Final = Words(
     reason="{name} requires {keys} by node affinity, which ties it to one kind of capacity: no move can change it",
-    mend="Write a nodeSelector in its place.",
+    fix="Write a nodeSelector in its place.",
 )
 NOT_ON_LADDER: Final = Words(
     reason="{name} selects the pool {pool}, and the ladder of its namespace has {pools}",
-    mend=f"Select one of them, or leave {POOL} out to begin on the first.",
+    fix=f"Select one of them, or leave {POOL} out to begin on the first.",
 )
 NOTHING_FOLLOWS: Final = Words(
     reason="none of its templates can follow the ladder of its namespace, which has {pools}: they select other capacity",
-    mend=f"Leave {POOL} and the capacity type out of those that are to follow.",
+    fix=f"Leave {POOL} and the capacity type out of those that are to follow.",
 )
 APART: Final = Words(
     reason="its templates begin on different tiers: {pools}. What runs together moves together",
-    mend="Let all of them select the same pool, or none.",
+    fix="Let all of them select the same pool, or none.",
 )
 MIXED: Final = Words(
     reason="{name} selects {key}={value} beside workers on spot: the gang would pay for one kind of capacity and be lost "
     "with the other",
-    mend="Leave it out: what only helps runs on the default pool, on-demand; what trains goes where the workers go.",
+    fix="Leave it out: what only helps runs on the default pool, on-demand; what trains goes where the workers go.",
 )
 CLAIM: Final = Words(
     reason="{name} mounts the volume claim {claim}, which may be tied to a zone that another tier's nodes are not in",
-    mend="Keep checkpoints in the bucket (CHECKPOINT_URI). A claim that can be mounted in every zone may be listed in the "
+    fix="Keep checkpoints in the bucket (CHECKPOINT_URI). A claim that can be mounted in every zone may be listed in the "
     f"namespace's annotation {VOLUME_CLAIMS}, names with commas between them.",
 )
 ENDS_AT_ONCE: Final = Words(
     reason="its failure policy ends it at the first pod that is lost, and a JobSet that has failed is lost for good",
-    mend="Leave `failurePolicy` out, or give it a `maxRestarts` and no rule that fails the JobSet on `PodFailurePolicy`.",
+    fix="Leave `failurePolicy` out, or give it a `maxRestarts` and no rule that fails the JobSet on `PodFailurePolicy`.",
 )
 ENDS_ON_FAILURE: Final = Words(
     reason="without a `backoffLimit` it ends at the first attempt that fails, and a RayJob that has failed is lost for good",
-    mend="Give it a `backoffLimit`, such as 5.",
+    fix="Give it a `backoffLimit`, such as 5.",
 )
 CANNOT_STOP: Final = Words(
     reason="it cannot be suspended, and so not be moved: a RayJob with `{field}` keeps its cluster",
-    mend="Leave `{field}` out.",
+    fix="Leave `{field}` out.",
 )

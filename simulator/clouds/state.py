@@ -106,7 +106,7 @@ class CloudState:
         except (ValueError, KeyError, TypeError) as error:
             raise RehearsalError(
                 f"{self.file} does not hold a stand-in cloud's objects: {error}; "
-                "mend it, or remove it to begin with an empty cloud"
+                "fix it, or remove it to begin with an empty cloud"
             ) from error
 
     def _save(self, inventory: Inventory) -> None:

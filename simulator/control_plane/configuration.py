@@ -1,13 +1,112 @@
 """What the control plane is made of, rendered for kwokctl and the API server. Pure."""
 
+import base64
+import hashlib
+import os
+import ssl
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from importlib.resources import files
 from pathlib import Path
+from urllib.error import URLError
+from urllib.request import HTTPSHandler, ProxyHandler, build_opener
 
 import yaml
 
 from holdfast.scheduling.json import Json, JsonValue
+from holdfast.simulator.control_plane.control_plane import forget_processes
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.paths import Workspace
+
+# Linux refuses to bind a unix socket whose path, with its closing zero, is longer than 108 bytes.
+LONGEST_SOCKET_PATH = 107
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """The files of the control plane of one stack.
+
+    Creates nothing.
+    """
+
+    stack: str
+    stack_dir: Path
+    kubeconfig: Path
+
+    @classmethod
+    def of(cls, stack: str, workspace: Workspace) -> "Layout":
+        """The files of `stack`'s control plane in `workspace`."""
+        return cls(
+            stack=stack,
+            stack_dir=workspace.stack_dir(stack).resolve(),
+            kubeconfig=workspace.kubeconfig(stack).resolve(),
+        )
+
+    @property
+    def home(self) -> Path:
+        """Everything the control plane writes, except the kubeconfig."""
+        return self.stack_dir / "control-plane"
+
+    @property
+    def cluster_dir(self) -> Path:
+        """The working directory of every process of the control plane: what they are known by."""
+        return self.home / "clusters" / self.stack
+
+    @property
+    def saved_configuration(self) -> Path:
+        """What kwokctl remembers of the cluster: ports, programs, arguments."""
+        return self.cluster_dir / "kwok.yaml"
+
+    @property
+    def pids_dir(self) -> Path:
+        """One file per process, written by kwokctl."""
+        return self.cluster_dir / "pids"
+
+    @property
+    def logs_dir(self) -> Path:
+        """One log per process, written by kwokctl."""
+        return self.cluster_dir / "logs"
+
+    @property
+    def pki_dir(self) -> Path:
+        """Certificates and keys; the service accounts' tokens are signed with the one in it."""
+        return self.cluster_dir / "pki"
+
+    @property
+    def etcd_dir(self) -> Path:
+        """The cluster's data. Outside `cluster_dir`, which kwokctl removes when a creation fails."""
+        return self.home / "etcd"
+
+    @property
+    def configuration(self) -> Path:
+        """What kwokctl is told to create."""
+        return self.home / "configuration.yaml"
+
+    @property
+    def egress_configuration(self) -> Path:
+        """How the API server reaches Services."""
+        return self.home / "egress.yaml"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the one run that starts or stops this control plane."""
+        return self.stack_dir / "control-plane.lock"
+
+    @property
+    def egress_socket(self) -> Path:
+        """The socket the API server sends its calls to Services through.
+
+        Beside the other files where its path is short enough for a socket, else in a folder of its own
+        for temporary files, which whoever listens must make with mode 0700.
+        """
+        wanted = self.stack_dir / "egress.sock"
+        if len(str(wanted).encode()) <= LONGEST_SOCKET_PATH:
+            return wanted
+        digest = hashlib.sha256(str(wanted).encode()).hexdigest()[:16]
+        return Path(tempfile.gettempdir()) / f"holdfast-{digest}" / "egress.sock"
+
 
 # The processes, by the names kwokctl runs them under, and the tool each of them is.
 COMPONENTS: Mapping[str, str] = {
@@ -147,3 +246,117 @@ def _extra_argument(component: str, key: str, value: str, *, override: bool = Fa
 
 def _stages() -> str:
     return files("holdfast.simulator.control_plane").joinpath("stages.yaml").read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """An API server's address, and the certificates (PEM) by which it is known."""
+
+    server: str
+    authority: bytes
+
+
+def render_kubeconfig(name: str, cluster: Cluster, user: Json) -> str:
+    """The kubeconfig of one `user` of one cluster."""
+    authority = base64.b64encode(cluster.authority).decode("ascii")
+    entry: Json = {"server": cluster.server, "certificate-authority-data": authority}
+    document: Json = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": entry}],
+        "users": [{"name": name, "user": user}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+        "current-context": name,
+    }
+    return yaml.safe_dump(document, sort_keys=False)
+
+
+def administrator(certificate: bytes, key: bytes) -> Json:
+    """The user of a kubeconfig that holds all it needs: it outlives the files it was made from. Both are PEM."""
+    encoded = {"client-certificate-data": certificate, "client-key-data": key}
+    return {field: base64.b64encode(data).decode("ascii") for field, data in encoded.items()}
+
+
+def read_cluster(kubeconfig: Path) -> Cluster:
+    """The cluster of a kubeconfig that `render_kubeconfig` made.
+
+    Raises RehearsalError where the file is missing or is another.
+    """
+    try:
+        document: JsonValue = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))
+        entry = mapping(mapping(next(iter(sequence(mapping(document).get("clusters"))), None)).get("cluster"))
+        authority = base64.b64decode(str(entry["certificate-authority-data"]), validate=True)
+        return Cluster(server=str(entry["server"]), authority=authority)
+    except (OSError, KeyError, ValueError, yaml.YAMLError) as error:
+        raise RehearsalError(
+            f"{kubeconfig} is not the kubeconfig of a local control plane ({error}): start the control plane first"
+        ) from error
+
+
+def answers_ready(*, server: str, pki_dir: Path, timeout_seconds: float = 2) -> bool:
+    """Whether the API server at `server` answers, and says that all its parts are ready."""
+    try:
+        context = ssl.create_default_context(cafile=str(pki_dir / "ca.crt"))
+        context.load_cert_chain(str(pki_dir / "admin.crt"), str(pki_dir / "admin.key"))
+        # Never through a proxy the user's environment names: this is a loopback address.
+        opener = build_opener(ProxyHandler({}), HTTPSHandler(context=context))
+        with opener.open(f"{server}/readyz", timeout=timeout_seconds) as answer:
+            return answer.status == 200
+    except (URLError, OSError):
+        return False
+
+
+@dataclass(frozen=True)
+class ControlPlaneFiles:
+    """The files of one control plane."""
+
+    layout: Layout
+    admission_plugins: tuple[str, ...] = ()
+
+    def write(self, programs: Mapping[str, Path], ports: Ports) -> None:
+        """Write what kwokctl and the API server read, and remove what an earlier start left."""
+        self.layout.etcd_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        forget_processes(self.layout)
+        self.layout.configuration.write_text(self._rendered(programs, ports))
+        self.layout.egress_configuration.write_text(render_egress(self.layout.egress_socket))
+
+    def are_of(self, programs: Mapping[str, Path]) -> bool:
+        """Whether the files are those that would be written today for `programs`."""
+        saved = self._saved()
+        ports = ports_of(saved)
+        return ports is not None and saved == self._rendered(programs, ports)
+
+    def server(self) -> str | None:
+        """The API server's address; None before the first start."""
+        ports = ports_of(self._saved())
+        return f"https://127.0.0.1:{ports.api_server}" if ports else None
+
+    def write_kubeconfig(self) -> None:
+        """Write the administrator's kubeconfig, readable by its owner alone from its first byte on."""
+        server = self.server()
+        if server is None:
+            raise RehearsalError(
+                f"{self.layout.configuration} vanished while the control plane started: start again"
+            )
+        pki = self.layout.pki_dir
+        cluster = Cluster(server=server, authority=(pki / "ca.crt").read_bytes())
+        user = administrator((pki / "admin.crt").read_bytes(), (pki / "admin.key").read_bytes())
+        text = render_kubeconfig(f"holdfast-{self.layout.stack}", cluster, user)
+        draft = self.layout.kubeconfig.with_suffix(".new")
+        draft.unlink(missing_ok=True)
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(text)
+        draft.replace(self.layout.kubeconfig)
+
+    def _rendered(self, programs: Mapping[str, Path], ports: Ports) -> str:
+        return render_configuration(
+            programs=programs,
+            ports=ports,
+            etcd_dir=self.layout.etcd_dir,
+            egress_configuration=self.layout.egress_configuration,
+            admission_plugins=self.admission_plugins,
+        )
+
+    def _saved(self) -> str:
+        configuration = self.layout.configuration
+        return configuration.read_text() if configuration.is_file() else ""

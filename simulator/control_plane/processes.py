@@ -1,24 +1,58 @@
 """Finds, and ends, the processes that belong to a folder."""
 
-from collections.abc import Collection, Iterable, Iterator
+import fcntl
+import socket
+from collections.abc import Collection, Generator, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+
+from holdfast.simulator.errors import RehearsalError
+
+
+def free_ports(count: int) -> list[int]:
+    """Choose `count` different ports that nobody uses at this moment."""
+    with ExitStack() as stack:
+        # All are held open until the last one is chosen: they differ from each other.
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [int(each.getsockname()[1]) for each in sockets]
+
+
+@contextmanager
+def exclusive_lock(lock: Path, *, doing: str) -> Generator[None]:
+    """Hold the lock file `lock` for the length of the block. It frees itself when its holder dies.
+
+    Raises RehearsalError where another run holds it; `doing` says what this one wanted.
+    """
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RehearsalError(
+                f"cannot {doing}: another run is starting or stopping it right now ({lock} is held); "
+                "wait until that one has ended, then try again"
+            ) from None
+        yield
+
 
 # A process that was killed is gone as soon as the kernel has taken back its memory.
 KILLED_SECONDS = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class Running:
+class RunningProcess:
     """A process, under the name of the program it runs."""
 
     name: str
     process: psutil.Process
 
 
-def processes_in(folder: Path, names: Collection[str]) -> list[Running]:
+def processes_in(folder: Path, names: Collection[str]) -> list[RunningProcess]:
     """The processes that run one of the programs `names` in `folder`.
 
     A process is known by what it runs and where, not by a number in a file: after a reboot that number
@@ -27,17 +61,17 @@ def processes_in(folder: Path, names: Collection[str]) -> list[Running]:
     return [each for each in _all_in(folder) if each.name in names]
 
 
-def python_modules_in(folder: Path, module: str) -> list[Running]:
+def python_modules_in(folder: Path, module: str) -> list[RunningProcess]:
     """The processes that run a Python module (`python -m module`) in `folder`, known in the same way."""
     return [each for each in _all_in(folder) if module in _command_line(each.process)[1:3]]
 
 
-def _all_in(folder: Path) -> Iterator[Running]:
+def _all_in(folder: Path) -> Iterator[RunningProcess]:
     here = (str(folder), f"{folder} (deleted)")
     for process in psutil.process_iter():
         try:
             if process.cwd() in here and process.status() != psutil.STATUS_ZOMBIE:
-                yield Running(name=process.name(), process=process)
+                yield RunningProcess(name=process.name(), process=process)
         except (psutil.NoSuchProcess, psutil.AccessDenied):
             continue
 
@@ -49,7 +83,7 @@ def _command_line(process: psutil.Process) -> list[str]:
         return []
 
 
-def end(running: Iterable[Running], *, grace_seconds: float) -> None:
+def end_processes(running: Iterable[RunningProcess], *, grace_seconds: float) -> None:
     """Ask each process to end, wait up to `grace_seconds` for all of them, and kill what is left.
 
     Returns when none of them runs. psutil compares start times, so that a number used again is never hit.

@@ -51,7 +51,7 @@ GONE = Outcome(outputs={}, inputs={})
 
 
 class Resources(Protocol):
-    """What the engine can ask of resources of one sort. Each raises RehearsalError with the mend."""
+    """What the engine can ask of resources of one sort. Each raises RehearsalError with the fix."""
 
     def check(self, operation: Operation, news: Properties, olds: Properties, naming: Naming) -> Properties:
         """Return the inputs, complete."""

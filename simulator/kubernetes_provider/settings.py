@@ -33,7 +33,7 @@ class Settings:
 
 
 def unheeded(configuration: Json) -> dict[str, str]:
-    """Return the settings that cannot be rehearsed, each with the reason and the mend."""
+    """Return the settings that cannot be rehearsed, each with the reason and the fix."""
     found = {name: reason for name, reason in _UNHEEDED.items() if configuration.get(name)}
     if str(configuration.get("enableServerSideApply", "true")).lower() == "false":
         found["enableServerSideApply"] = "objects are applied by the API server here: leave it unset"

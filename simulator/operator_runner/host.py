@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 
 from holdfast.scheduling.json import Json
-from holdfast.simulator.control_plane.kubeconfig import read_cluster
+from holdfast.simulator.control_plane.configuration import read_cluster
 from holdfast.simulator.kubernetes_client.cancellation import Cancellation
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.operator_runner.adaptation import CONTROLLERS, Controller, controller_of

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.simulator.control_plane.layout import Layout
+from holdfast.simulator.control_plane.configuration import Layout
 from holdfast.simulator.paths import Workspace
 
 

@@ -15,7 +15,7 @@ import yaml
 
 from holdfast.simulator.clouds.azure.node_provisioning import provisioned_cluster
 from holdfast.simulator.clouds.state import CloudObject, CloudState
-from holdfast.simulator.control_plane.ports import free_ports
+from holdfast.simulator.control_plane.processes import free_ports
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.summary import mapping

@@ -10,9 +10,13 @@ from pathlib import Path
 
 import psutil
 
-from holdfast.simulator.control_plane.kubeconfig import read_cluster
-from holdfast.simulator.control_plane.lock import held
-from holdfast.simulator.control_plane.processes import end, processes_in, python_modules_in
+from holdfast.simulator.control_plane.configuration import read_cluster
+from holdfast.simulator.control_plane.processes import (
+    end_processes,
+    exclusive_lock,
+    processes_in,
+    python_modules_in,
+)
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.operator_runner.adaptation import CONTROLLERS
 from holdfast.simulator.operator_runner.layout import HostLayout
@@ -49,7 +53,7 @@ class OperatorHost:
         Needs the stack's control plane. Raises RehearsalError where a controller's program is missing, or the
         host does not come up.
         """
-        with held(self._layout.lock, doing="start the operator host"):
+        with exclusive_lock(self._layout.lock, doing="start the operator host"):
             server = read_cluster(self._layout.kubeconfig).server
             if self.running() and self._serves(server):
                 return
@@ -60,7 +64,7 @@ class OperatorHost:
 
     def stop(self) -> None:
         """End the host and every controller it runs. Harmless when none runs."""
-        with held(self._layout.lock, doing="stop the operator host"):
+        with exclusive_lock(self._layout.lock, doing="stop the operator host"):
             self._end_all()
 
     def running(self) -> bool:
@@ -104,11 +108,11 @@ class OperatorHost:
             time.sleep(0.1)
 
     def _end_all(self) -> None:
-        end(python_modules_in(self._layout.folder, MODULE), grace_seconds=GRACE_SECONDS)
+        end_processes(python_modules_in(self._layout.folder, MODULE), grace_seconds=GRACE_SECONDS)
         # A host that was killed takes its controllers with it where the kernel can do that; elsewhere they are here.
         modules = [each.module for each in CONTROLLERS.values() if each.module]
         orphans = [each for module in modules for each in python_modules_in(self._layout.folder, module)]
-        end([*processes_in(self._layout.folder, _tools()), *orphans], grace_seconds=GRACE_SECONDS)
+        end_processes([*processes_in(self._layout.folder, _tools()), *orphans], grace_seconds=GRACE_SECONDS)
         self._layout.record.unlink(missing_ok=True)
 
 

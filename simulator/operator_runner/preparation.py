@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.scheduling.json import Json
-from holdfast.simulator.control_plane.kubeconfig import Cluster
-from holdfast.simulator.control_plane.ports import free_ports
+from holdfast.simulator.control_plane.configuration import Cluster
+from holdfast.simulator.control_plane.processes import free_ports
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.summary import sequence
 from holdfast.simulator.operator_runner.adaptation import LOOPBACK, Container, Controller

@@ -121,7 +121,7 @@ def gather(source: ChartSource, module_dir: Path, made: Path, project_root: Path
     chart = module_dir / source.folder
     if not (chart / "Chart.yaml").is_file():
         raise RehearsalError(
-            f"{source.go_module} has no chart in {source.folder}: mend its entry in simulator/tools/charts.py"
+            f"{source.go_module} has no chart in {source.folder}: fix its entry in simulator/tools/charts.py"
         )
     shutil.rmtree(made, ignore_errors=True)
     _copy_folder(chart, made)

@@ -41,8 +41,8 @@ def diagnose(name: str, lines: Sequence[str], *, proxy: str, cache: str) -> str:
     if _LOOKUP_OFF.search(output):
         return f"{name} needs modules that are not on this machine, and GOPROXY=off forbids to fetch them: set GOPROXY"
     if _NO_NETWORK.search(output):
-        mend = f"GOPROXY is {proxy}: check the network or name a reachable proxy in GOPROXY, then run `make tools` again"
-        return _with_tail(f"{name}: Go modules could not be fetched. {mend}", lines)
+        fix = f"GOPROXY is {proxy}: check the network or name a reachable proxy in GOPROXY, then run `make tools` again"
+        return _with_tail(f"{name}: Go modules could not be fetched. {fix}", lines)
     if _NO_MEMORY.search(output):
         return _with_tail(
             f"{name}: the compiler was killed, most likely for want of memory (about 4 GB needed)", lines

@@ -65,7 +65,7 @@ def good_on_path(tool: Tool, workspace: Workspace) -> OnPath | None:
 def find_tool(name: str, workspace: Workspace) -> Path:
     """Return the program of that name: on PATH at a good version, else the one `make tools` built.
 
-    Raises RehearsalError naming the tool, the wanted version, what was found instead, and the mend.
+    Raises RehearsalError naming the tool, the wanted version, what was found instead, and the fix.
     """
     if name == KUBECTL.name:
         return _find_kubectl(workspace)

@@ -40,7 +40,7 @@ class GoRunner:
         """Run `go arguments` in `folder` for the sake of `name`, and return its standard output.
 
         Each line on its standard error goes to `on_line` as it comes.
-        Raises RehearsalError with the mend where it fails, Stopped after `stop`.
+        Raises RehearsalError with the fix where it fails, Stopped after `stop`.
         """
         kept: deque[str] = deque(maxlen=_KEPT_LINES)
         with self._started(arguments, folder) as process:

@@ -27,6 +27,6 @@ def _write(path: Path, entries: dict[str, str]) -> None:
         if count != 1:
             raise RehearsalError(
                 f"{path} has {count} lines of `{key.strip()}:` where one was expected: upstream has changed its chart; "
-                "mend simulator/tools/releasing.py"
+                "fix simulator/tools/releasing.py"
             )
     path.write_text(text, encoding="utf-8")

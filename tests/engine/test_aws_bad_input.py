@@ -27,13 +27,13 @@ pytestmark = [pytest.mark.engine, pytest.mark.timeout(120)]
     ],
 )
 def test_a_mistake_is_one_line_and_nothing_is_started(tmp_path: Path, mistake: str) -> None:
-    change, field, mend = MISTAKES[mistake]
+    change, field, fix = MISTAKES[mistake]
     workspace_of(tmp_path, "aws", aws_document(change))
     (line,) = refusal(tmp_path, "rehearse", "aws").splitlines()
     assert line.startswith(f"error: holdfast:platform{field}: got "), (
         "the field and what stands there are named"
     )
-    assert mend in line, "the user is told what to write"
+    assert fix in line, "the user is told what to write"
     assert not (tmp_path / ".rehearsal").exists(), "something was made for a stack that cannot be"
 
 

@@ -197,8 +197,8 @@ def test_what_a_team_wants_mended_is_made_mended(
 
     wanted = {
         "all": "disabled",
-        "mend-missing-spot-taint": "remediate",
-        "mend-missing-pool-label": "remediate",
+        "add-missing-spot-taint": "remediate",
+        "add-missing-pool-label": "remediate",
     }
     run(tmp_path, stand_ins, program, lambda rehearsal: rehearsal.up(judged=True), cast("Json", wanted))
     (pool,) = (props for urn, props in stand_ins.created.items() if "NodePool" in urn)

@@ -63,8 +63,8 @@ def test_the_pack_tells_what_it_holds(command: list[str], tmp_path: Path) -> Non
     assert info.name == "holdfast", "the pack's name stands before every verdict"
     levels = {policy.name: policy.enforcementLevel for policy in info.policies}
     rules = {rule.name: getattr(analyzer_pb2, rule.level.name) for rule in RULES}
-    mends = dict.fromkeys((each.name for each in remediations()), analyzer_pb2.DISABLED)
-    assert levels == {**rules, **mends}, "every rule has its own level, and what mends is off"
+    fixes = dict.fromkeys((each.name for each in remediations()), analyzer_pb2.DISABLED)
+    assert levels == {**rules, **fixes}, "every rule has its own level, and what fixes is off"
 
 
 def test_the_engine_is_answered_by_the_packs_own_servicer(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tests.support.builders import Document
 
 MISTAKES: dict[str, tuple[Callable[[Document], object], str, str]] = {
-    # the mistake: how it is made, the field that is named, and a part of the mend
+    # the mistake: how it is made, the field that is named, and a part of the fix
     "an account that YAML read as a number": (
         lambda d: d.update(account=123456789012),
         ".account",

@@ -39,7 +39,7 @@ def system(**given: JsonValue) -> Callable[[Document], object]:
 
 
 CLUSTER_MISTAKES: dict[str, Mistake] = {
-    # the mistake: how it is made, the field that is named, and a part of the mend
+    # the mistake: how it is made, the field that is named, and a part of the fix
     "no cluster": (lambda d: d.pop("cluster"), ".cluster", "Add `cluster: {access: "),
     "a version whose admission adds no tolerations": (
         cluster(version="1.35"),

@@ -35,7 +35,7 @@ def namespace(name: str) -> Callable[[Document], object]:
 
 #: Whichever way a stack scales.
 MISTAKES: dict[str, Mistake] = {
-    # the mistake: how it is made, the field that is named, and a part of the mend
+    # the mistake: how it is made, the field that is named, and a part of the fix
     "a location in the document": (
         lambda d: d.update(location="eastus2"),
         ".location",

@@ -33,7 +33,7 @@ def maintenance(**given: JsonValue) -> Callable[[Document], object]:
 
 
 CLUSTER_MISTAKES: dict[str, Mistake] = {
-    # the mistake: how it is made, the field that is named, and a part of the mend
+    # the mistake: how it is made, the field that is named, and a part of the fix
     "no cluster": (lambda d: d.pop("cluster"), ".cluster", "Add `cluster: {access: "),
     "a version whose admission adds no tolerations": (
         lambda d: section(d, "cluster").update(version="1.35"),

@@ -27,7 +27,7 @@ def checkpoints(**given: JsonValue) -> Callable[[Document], object]:
 
 
 MISTAKES: dict[str, tuple[Callable[[Document], object], str, str]] = {
-    # the mistake: how it is made, the field that is named, and a part of the mend
+    # the mistake: how it is made, the field that is named, and a part of the fix
     "a project in the document": (lambda d: d.update(project="p"), ".project", "gcp:project"),
     "a region in the document": (lambda d: d.update(region="us-east1"), ".region", "gcp:region"),
     "an environment of one's own": (

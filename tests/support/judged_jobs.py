@@ -164,7 +164,7 @@ def _sentences(shapes: Sequence[Shape], tier: TierFacts, tiers: Sequence[TierFac
     found = [(shape.title, [*tier_doubts(shape, tier, is_last=is_last)]) for shape in shapes]
     found.append((words.THE_JOB, [*together(shapes, tier.makers[0])]))
     for who, doubts in found:
-        broken = [f"{doubt.reason}. {doubt.mend}" for doubt in doubts if isinstance(doubt, Broken)]
+        broken = [f"{doubt.reason}. {doubt.fix}" for doubt in doubts if isinstance(doubt, Broken)]
         if broken:
             why = " ".join(broken if is_last else [*broken, words.NO_WAY_PAST])
             yield words.CANNOT_FALL_BACK.format(who=who, where=where, why=why)

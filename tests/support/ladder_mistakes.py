@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tests.support.builders import Document
 
 LADDER_MISTAKES: dict[str, tuple[Callable[[Document], object], str, str]] = {
-    # the mistake: how it is made, the field that is named, and a part of the mend
+    # the mistake: how it is made, the field that is named, and a part of the fix
     "a ladder naming a pool that does not exist": (
         lambda d: tier(d, 0, 0).update(pool="a100-sopt"),
         ".namespaces[0].ladder[0].pool",

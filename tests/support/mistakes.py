@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tests.support.builders import Document
 
 MISTAKES: dict[str, tuple[Callable[[Document], object], str, str]] = {
-    # the mistake: how it is made, the field that is named, and a part of the mend
+    # the mistake: how it is made, the field that is named, and a part of the fix
     "a field with a typo": (
         lambda d: entry(d, "pools", 2).update(instanceTypse=["p4d.24xlarge"]),
         ".pools[2].instanceTypse",

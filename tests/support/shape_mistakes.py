@@ -26,7 +26,7 @@ def _bounded(quota: JsonValue, *shapes: Document) -> Callable[[Document], object
 
 
 SHAPE_MISTAKES: dict[str, tuple[Callable[[Document], object], str, str]] = {
-    # the mistake: how it is made, the field that is named, and a part of the mend
+    # the mistake: how it is made, the field that is named, and a part of the fix
     "memory without a unit": (
         _shaped(memory=512),
         ".namespaces[0].shapes[0].memory",

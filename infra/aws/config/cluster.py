@@ -27,7 +27,7 @@ class AwsSystemNodes(Section):
 class AwsCluster(Section):
     """The control plane."""
 
-    mends: ClassVar[Mapping[str, str]] = {
+    fixes: ClassVar[Mapping[str, str]] = {
         "kubeconfig": "Leave it out: the program asks EKS for a token whenever it needs one.",
         "endpointPublicAccess": "Write publicAccessCidrs; without any the endpoint is private.",
     }

@@ -45,7 +45,7 @@ def _version(version: str, field: str) -> Iterator[Problem]:
         field=field,
         value=shown(version),
         allowed=f"the versions whose five add-ons are pinned: {', '.join(KUBERNETES_VERSIONS)}",
-        mend=f'Write "{KUBERNETES_VERSIONS[-1]}".',
+        fix=f'Write "{KUBERNETES_VERSIONS[-1]}".',
     )
 
 
@@ -58,27 +58,27 @@ def _public_access(cluster: AwsCluster, at: str) -> Iterator[Problem]:
             field=f"{at}.publicAccessCidrs",
             value="the whole internet",
             allowed="the blocks from which you work, or none for a private endpoint",
-            mend="Write your own addresses, such as 203.0.113.0/24; or say allowPublicAccessFromAnywhere: true.",
+            fix="Write your own addresses, such as 203.0.113.0/24; or say allowPublicAccessFromAnywhere: true.",
         )
     if allowed and not everywhere:
         yield Problem(
             field=f"{at}.allowPublicAccessFromAnywhere",
             value="true, while publicAccessCidrs are not the whole internet",
             allowed="true only beside publicAccessCidrs: [0.0.0.0/0]",
-            mend="Leave it out.",
+            fix="Leave it out.",
         )
     if not blocks and not cluster.private_access_cidrs:
         yield Problem(
             field=f"{at}.publicAccessCidrs",
             value="nothing, nor are there privateAccessCidrs",
             allowed="one of the two: but for nodes, the API server lets in only whom they name, and `pulumi up` not else",
-            mend="Add the public address from which you work, such as `publicAccessCidrs: [203.0.113.7/32]`; or, for a "
+            fix="Add the public address from which you work, such as `publicAccessCidrs: [203.0.113.7/32]`; or, for a "
             "private endpoint, privateAccessCidrs with the network in which `pulumi up` runs.",
         )
     yield from not_on_the_internet(
         blocks,
         f"{at}.publicAccessCidrs",
-        mend="Leave it out: from inside the network the private endpoint answers, whatever stands here.",
+        fix="Leave it out: from inside the network the private endpoint answers, whatever stands here.",
     )
 
 
@@ -91,7 +91,7 @@ def _services(cidr: str, field: str) -> Iterator[Problem]:
             value=shown(cidr),
             allowed=f"a block of /{_WIDEST_SERVICES} to /{_NARROWEST_SERVICES} within "
             + ", ".join(str(one) for one in _FOR_SERVICES),
-            mend="Leave it out, or write, for example, 172.20.0.0/16.",
+            fix="Leave it out, or write, for example, 172.20.0.0/16.",
         )
 
 
@@ -102,12 +102,12 @@ def _admin(admin: str, before: tuple[str, ...], partition: str | None, field: st
             field=field,
             value=shown(admin),
             allowed=f"principals of the partition of this region, whose ARNs start with arn:{partition}:",
-            mend=f"Write {shown(admin.replace(f'arn:{own}:', f'arn:{partition}:', 1))}, if that is the one.",
+            fix=f"Write {shown(admin.replace(f'arn:{own}:', f'arn:{partition}:', 1))}, if that is the one.",
         )
     if admin in before:
         yield Problem(
             field=field,
             value=f"{shown(admin)} a second time",
             allowed="each principal once: EKS keeps one access entry for it",
-            mend="Remove one of the two.",
+            fix="Remove one of the two.",
         )

@@ -65,7 +65,7 @@ def _not_on_spot(pool: AwsPool, at: str) -> Iterator[Problem]:
                 field=f"{at}[{index}]",
                 value=f"{shown(name)} on a spot pool",
                 allowed="machines that EC2 sells on spot, and this one it never does",
-                mend="Leave it out, or write capacity: on-demand.",
+                fix="Leave it out, or write capacity: on-demand.",
             )
 
 
@@ -83,6 +83,6 @@ def _families_and_sizes(pool: AwsPool, region: str, at: str) -> Iterator[Problem
                     value=f"{shown(name)}, with which {region} has no machine of this pool",
                     allowed=f"{field} that together with the pool's {'sizes' if place == 0 else 'families'} "
                     "name a machine",
-                    mend=f'Write "{close[0]}", or remove it.' if close else "Remove it.",
+                    fix=f'Write "{close[0]}", or remove it.' if close else "Remove it.",
                 )
     yield from machine_type_rules.mixed_machines(chosen, f"{at}.families")

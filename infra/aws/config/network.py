@@ -51,7 +51,7 @@ class MadeNetwork(NetworkSection):
 class BroughtNetwork(NetworkSection):
     """A VPC that is there already. Nothing in it is changed or tagged."""
 
-    mends: ClassVar[Mapping[str, str]] = dict.fromkeys(("cidr", "zones", "nat"), _NOT_OF_A_BROUGHT_NETWORK)
+    fixes: ClassVar[Mapping[str, str]] = dict.fromkeys(("cidr", "zones", "nat"), _NOT_OF_A_BROUGHT_NETWORK)
 
     vpc_id: VpcId = Field(description="the id of a VPC", examples=["vpc-0123456789abcdef0"])
     private_subnet_ids: tuple[SubnetId, ...] = Field(

@@ -34,7 +34,7 @@ def network_problems(
             field=f"{at}.isolated",
             value="true, while there is no mirror.images",
             allowed="true with a mirror, because no image can be had from the internet there",
-            mend="Add mirror: {images: …} with a registry of ECR in this region, or leave isolated out.",
+            fix="Add mirror: {images: …} with a registry of ECR in this region, or leave isolated out.",
         )
     if isinstance(network, MadeNetwork):
         yield from _made(network, region, service_cidr, at)
@@ -52,7 +52,7 @@ def _made(network: MadeNetwork, region: str | None, service_cidr: str | None, at
             field=f"{at}.nat",
             value=f"{network.nat.value} in an isolated network",
             allowed="nothing here, since NAT is a way to the internet",
-            mend="Leave out nat, or isolated.",
+            fix="Leave out nat, or isolated.",
         )
 
 
@@ -64,5 +64,5 @@ def zones_outside(zones: Sequence[str], region: str, at: str) -> Iterator[Proble
                 field=f"{at}[{index}]",
                 value=shown(zone),
                 allowed=f"zones of {region}, the stack's region: {region}a, {region}b and so on",
-                mend=f'Write "{region}{zone[-1]}", or change aws:region.',
+                fix=f'Write "{region}{zone[-1]}", or change aws:region.',
             )

@@ -15,8 +15,8 @@ from holdfast.scheduling.pools import Pool
 class AwsPool(KarpenterPoolSection):
     """Machines of one capacity type, named one by one or by family and size."""
 
-    mends: ClassVar[Mapping[str, str]] = {
-        **KarpenterPoolSection.mends,
+    fixes: ClassVar[Mapping[str, str]] = {
+        **KarpenterPoolSection.fixes,
         "subnetIds": "Write zones; the subnets are the network's.",
         "rootVolumeSize": "Write volumeGiB.",
         "imageId": "Leave it out: the image is pinned for the whole stack.",

@@ -35,7 +35,7 @@ def _hardware(pool: AwsPool, machines: Sequence[Machine], at: str) -> Iterator[P
             field=f"{at}.efa",
             value=f"true, while these have no Elastic Fabric Adapter: {', '.join(without)}",
             allowed="true on a pool whose machines all have one",
-            mend="Leave them out, or efa.",
+            fix="Leave them out, or efa.",
         )
     architectures = sorted({machine.arch for machine in machines})
     if len(architectures) > 1:
@@ -43,7 +43,7 @@ def _hardware(pool: AwsPool, machines: Sequence[Machine], at: str) -> Iterator[P
             field=at,
             value=f"machines of {' and '.join(architectures)}",
             allowed="machines of one architecture, because a job's image is built for one",
-            mend="Make two pools of it.",
+            fix="Make two pools of it.",
         )
 
 
@@ -58,7 +58,7 @@ def _zones(pool: AwsPool, region: str, network_zones: Sequence[str], at: str) ->
                     field=f"{at}.zones[{index}]",
                     value=shown(zone),
                     allowed=f"the zones of the network: {', '.join(network_zones)}",
-                    mend="Write one of them, or add it to network.zones.",
+                    fix="Write one of them, or add it to network.zones.",
                 )
     if pool.placement_group and len(zones) != 1:
         example = next(iter([*zones, *network_zones]), f"{region}a")
@@ -66,5 +66,5 @@ def _zones(pool: AwsPool, region: str, network_zones: Sequence[str], at: str) ->
             field=f"{at}.placementGroup",
             value=f"true on a pool in {len(zones) or 'all'} zones",
             allowed="true on a pool in one zone, because machines that are close together are in one",
-            mend=f"Write `zones: [{example}]` beside it, or leave it out.",
+            fix=f"Write `zones: [{example}]` beside it, or leave it out.",
         )

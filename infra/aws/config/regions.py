@@ -18,7 +18,7 @@ def region_problem(region: str | None) -> Problem | None:
     """What is wrong with a stack's region; None for one in which machines are sold."""
     if region is None:
         return Problem(
-            field=REGION, value="nothing", allowed="the region of the stack", mend=f"Add it. {_EXAMPLE}"
+            field=REGION, value="nothing", allowed="the region of the stack", fix=f"Add it. {_EXAMPLE}"
         )
     if region in regions("aws"):
         return None
@@ -27,7 +27,7 @@ def region_problem(region: str | None) -> Problem | None:
         field=REGION,
         value=shown(region),
         allowed=", ".join(sorted(regions("aws"))),
-        mend=f'Write "{close[0]}".' if close else _EXAMPLE,
+        fix=f'Write "{close[0]}".' if close else _EXAMPLE,
     )
 
 

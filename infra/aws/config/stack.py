@@ -19,7 +19,7 @@ from holdfast.scheduling.pools import Pool
 class AwsCheckpoints(Section):
     """Where training keeps its checkpoints: an S3 bucket."""
 
-    mends: ClassVar[Mapping[str, str]] = {
+    fixes: ClassVar[Mapping[str, str]] = {
         "bucket": "Leave it out: the bucket is made with the stack, under a name of its own.",
         "directory": "Leave it out: on AWS checkpoints are objects in a bucket.",
     }
@@ -41,7 +41,7 @@ class AwsCheckpoints(Section):
 class AwsDocument(CloudDocument):
     """What stands under holdfast:platform."""
 
-    mends: ClassVar[Mapping[str, str]] = {
+    fixes: ClassVar[Mapping[str, str]] = {
         "region": "Write it as aws:region, beside holdfast:platform: the AWS provider reads it there.",
         "zones": "Write it under network.",
         "resourcePools": "Write pools; `python -m holdfast.infra.determined FILE` turns Determined's list into it.",

@@ -33,7 +33,7 @@ def system_machine_problems(types: Sequence[str], region: str | None, at: str) -
             field=at,
             value=f"machines of {' and '.join(sorted(architectures))}",
             allowed="machines of one architecture, because a node group starts all of them from one image",
-            mend="Leave out those of the one or the other.",
+            fix="Leave out those of the one or the other.",
         )
 
 
@@ -43,12 +43,12 @@ def _unfit(machine: Machine, field: str) -> Iterator[Problem]:
             field=field,
             value=f"{shown(machine.name)}, which has {machine.gpus} GPUs",
             allowed="machines without GPUs, since only operators run here",
-            mend="Write, for example, m7i.large.",
+            fix="Write, for example, m7i.large.",
         )
     if machine.vcpus < _FEWEST_VCPUS or machine.memory_mib < _LEAST_MIB:
         yield Problem(
             field=field,
             value=f"{shown(machine.name)}, which has {machine.vcpus} vCPUs and {machine.memory_mib} MiB",
             allowed=f"machines of {_FEWEST_VCPUS} vCPUs and {_LEAST_MIB} MiB or more: two of them hold all operators",
-            mend="Write, for example, m7i.large.",
+            fix="Write, for example, m7i.large.",
         )

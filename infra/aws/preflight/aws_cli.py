@@ -24,5 +24,5 @@ def cli_problem(find: Callable[[str], str | None] = shutil.which) -> Problem | N
         field=AWS_CLI,
         value="no such command on the PATH of whoever runs pulumi",
         allowed="the AWS CLI, version 2, which gets the tokens that clients of the cluster show",
-        mend="Install it: https://docs.aws.amazon.com/cli/latest/userguide/getting-started-install.html",
+        fix="Install it: https://docs.aws.amazon.com/cli/latest/userguide/getting-started-install.html",
     )

@@ -29,7 +29,7 @@ def refusals(platform: AwsPlatform, account: Account) -> Iterator[Problem]:
             field=f"{PLATFORM}.account",
             value=f"{shown(platform.account)}, while the credentials are those of {shown(account.id)}",
             allowed="the account in which the stack is to be",
-            mend=f"Log in to {platform.account}, or write {shown(account.id)} if that is the one.",
+            fix=f"Log in to {platform.account}, or write {shown(account.id)} if that is the one.",
         )
         # Whatever else this account lacks, another one was meant.
         return
@@ -90,7 +90,7 @@ def _zone_refusals(platform: AwsPlatform, account: Account) -> Iterator[Problem]
                 field=f"{PLATFORM}.network.zones",
                 value=str(network.zones),
                 allowed=f"up to {len(zones)}, as many as there are here: {', '.join(zones)}",
-                mend=f"Write `zones: {len(zones)}`, or another aws:region.",
+                fix=f"Write `zones: {len(zones)}`, or another aws:region.",
             )
         return
     for index, zone in enumerate(network.zones):
@@ -99,7 +99,7 @@ def _zone_refusals(platform: AwsPlatform, account: Account) -> Iterator[Problem]
                 field=f"{PLATFORM}.network.zones[{index}]",
                 value=shown(zone),
                 allowed=has,
-                mend="Write another of them.",
+                fix="Write another of them.",
             )
 
 
@@ -112,7 +112,7 @@ def _pool_refusals(platform: AwsPlatform, pool: AwsPool, account: Account, at: s
             field=f"{at}.capacity",
             value=f"{pool.capacity.value}, while none of {', '.join(names)} can be bought so",
             allowed="a way in which at least one machine of the pool can be bought",
-            mend="Write other machines, or the other capacity.",
+            fix="Write other machines, or the other capacity.",
         )
     yield from _zones_without_subnet(platform, pool, account, f"{at}.zones")
     if account.offered is None or zones is None:
@@ -124,7 +124,7 @@ def _pool_refusals(platform: AwsPlatform, pool: AwsPool, account: Account, at: s
             field=at,
             value=f"a pool in {', '.join(sorted(zones))}, where none of {', '.join(names)} is sold",
             allowed=f"zones that sell one of them: {', '.join(sellers) or 'there are none in this region'}",
-            mend="Write other zones for the network, or other machines.",
+            fix="Write other zones for the network, or other machines.",
         )
 
 
@@ -142,7 +142,7 @@ def _zones_without_subnet(
                 field=f"{at}[{index}]",
                 value=shown(zone),
                 allowed=f"the zones of the network, which with zones: {network.zones} are {', '.join(zones)}",
-                mend="Write one of them, or name the zones of the network.",
+                fix="Write one of them, or name the zones of the network.",
             )
 
 
@@ -162,7 +162,7 @@ def _no_machine_fits(need: Need, account: Account, region: str) -> Problem:
         value=f"machines of {need.smallest} vCPUs or more, while this account's quota "
         f'"{need.quota.name}" ({need.quota.code}) is {value:g} vCPUs in {region}',
         allowed="a quota that holds at least one of them: EC2 answers as if it were out of stock otherwise",
-        mend=f"Ask for more with `{_increase(need.quota, need.vcpus, region)}`, or leave the pool out until it is granted.",
+        fix=f"Ask for more with `{_increase(need.quota, need.vcpus, region)}`, or leave the pool out until it is granted.",
     )
 
 

@@ -38,7 +38,7 @@ class Lookups:
         self._platform = platform
         self._questions = Questions(
             credentials="AWS credentials",
-            mend="Log in, or name a profile: `pulumi config set aws:profile …`; "
+            fix="Log in, or name a profile: `pulumi config set aws:profile …`; "
             "`aws sts get-caller-identity` shows who you are.",
         )
 

@@ -24,7 +24,7 @@ def checkpoint_problems(checkpoints: AzureCheckpoints, location: str | None, at:
             field=f"{at}.redundancy",
             value=f"Standard_ZRS in {location}, which has no zones",
             allowed="Standard_LRS there",
-            mend="Write `redundancy: Standard_LRS`.",
+            fix="Write `redundancy: Standard_LRS`.",
         )
 
 
@@ -39,5 +39,5 @@ def container_problems(namespaces: Mapping[int, str]) -> Iterator[Problem]:
                 value=shown(name),
                 allowed=f"{fewest} to {most} characters without two hyphens side by side: its checkpoints are in a "
                 "container of this name",
-                mend=f'Write another, such as "{shorter if len(shorter) >= fewest else f"{shorter}-training"}".',
+                fix=f'Write another, such as "{shorter if len(shorter) >= fewest else f"{shorter}-training"}".',
             )

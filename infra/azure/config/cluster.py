@@ -52,7 +52,7 @@ class AzurePublicAccess(Section):
 class AzureAccess(Section):
     """From where the API server is reached: at a public address, or at a private one. One of the two."""
 
-    mends: ClassVar[Mapping[str, str]] = {
+    fixes: ClassVar[Mapping[str, str]] = {
         "publicAccessCidrs": "Write `public: {cidrs: […]}`.",
         "authorizedNetworks": "Write `public: {cidrs: […]}`.",
         "authorizedIPRanges": "Write `public: {cidrs: […]}`.",
@@ -78,7 +78,7 @@ class AzureAccess(Section):
 class AzureSystemNodes(Section):
     """The on-demand machines of the cluster's services and of the operators, beside all pools."""
 
-    mends: ClassVar[Mapping[str, str]] = {
+    fixes: ClassVar[Mapping[str, str]] = {
         "machineType": "Write vmSize.",
         "instanceTypes": "Write vmSize, one: AKS's system pool is a scale set.",
         "vmSizes": "Write vmSize, one: AKS's system pool is a scale set.",
@@ -107,7 +107,7 @@ class AzureSystemNodes(Section):
 class AzureCluster(Section):
     """The control plane."""
 
-    mends: ClassVar[Mapping[str, str]] = {
+    fixes: ClassVar[Mapping[str, str]] = {
         "kubeconfig": "Leave it out: the program asks kubelogin for a token whenever it needs one.",
         "publicAccessCidrs": "Write access: {public: {cidrs: […]}}.",
         "authorizedNetworks": "Write access: {public: {cidrs: […]}}.",

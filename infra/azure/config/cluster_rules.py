@@ -46,7 +46,7 @@ def access_problems(access: AzureAccess, at: str) -> Iterator[Problem]:
             field=at,
             value="neither public nor private: true",
             allowed=_ONE_WAY_IN,
-            mend="Add the public address from which you work, such as `public: {cidrs: [203.0.113.7/32]}`; or "
+            fix="Add the public address from which you work, such as `public: {cidrs: [203.0.113.7/32]}`; or "
             "`private: true`, and run `pulumi up` inside the stack's network or beside it.",
         )
     if access.public is not None and access.private:
@@ -54,14 +54,14 @@ def access_problems(access: AzureAccess, at: str) -> Iterator[Problem]:
             field=at,
             value="both",
             allowed=f"{_ONE_WAY_IN}: AKS takes no public addresses for a private cluster",
-            mend="Leave out the one or the other.",
+            fix="Leave out the one or the other.",
         )
     if access.public_name and not access.private:
         yield Problem(
             field=f"{at}.publicName",
             value="true without private: true",
             allowed="true for a private cluster: a public one's name is known to everybody",
-            mend="Leave it out.",
+            fix="Leave it out.",
         )
     if access.public is not None:
         yield from _public(access.public.cidrs, f"{at}.public.cidrs")
@@ -73,13 +73,13 @@ def _public(cidrs: tuple[str, ...], at: str) -> Iterator[Problem]:
             field=at,
             value="the whole internet",
             allowed="the blocks from which you work",
-            mend="Write your own addresses, such as 203.0.113.0/24; or `private: true` instead of public.",
+            fix="Write your own addresses, such as 203.0.113.0/24; or `private: true` instead of public.",
         )
     yield from rules.repeated(cidrs, at, "block")
     yield from not_on_the_internet(
         cidrs,
         at,
-        mend="Write the public address behind which it is, such as your NAT gateway's; or `private: true` instead of "
+        fix="Write the public address behind which it is, such as your NAT gateway's; or `private: true` instead of "
         "public.",
     )
 
@@ -91,5 +91,5 @@ def _in_subscription(resource: str, subscription: str, field: str) -> Iterator[P
             field=field,
             value=f"a disk encryption set in the subscription {own}",
             allowed=f"one in {subscription}, the stack's: Azure encrypts a disk with none of another subscription",
-            mend=f"Make one there, or change {SUBSCRIPTION}.",
+            fix=f"Make one there, or change {SUBSCRIPTION}.",
         )

@@ -27,7 +27,7 @@ def location_problem(location: str | None) -> Problem | None:
     """What is wrong with a stack's location; None for one that there is."""
     if location is None:
         return Problem(
-            field=LOCATION, value="nothing", allowed="the location of the stack", mend=f"Add it. {_EXAMPLE}"
+            field=LOCATION, value="nothing", allowed="the location of the stack", fix=f"Add it. {_EXAMPLE}"
         )
     known = regions("azure")
     if location in known:
@@ -38,7 +38,7 @@ def location_problem(location: str | None) -> Problem | None:
         field=LOCATION,
         value=shown(location),
         allowed="a location of Azure's, as `az account list-locations --query [].name` spells them",
-        mend=f'Write "{close[0]}".' if close else _EXAMPLE,
+        fix=f'Write "{close[0]}".' if close else _EXAMPLE,
     )
 
 
@@ -59,7 +59,7 @@ def _id_problem(key: str, given: str | None, what: str, command: str) -> Problem
         field=key,
         value=shown(given),
         allowed=f"the id of {what}, a GUID, or nothing for that of the credentials",
-        mend=f"Write the id, and not the name, that `{command}` prints; or leave it out.",
+        fix=f"Write the id, and not the name, that `{command}` prints; or leave it out.",
     )
 
 
@@ -82,7 +82,7 @@ def zone_problems(zones: Sequence[str], location: str | None, at: str) -> Iterat
                 if there
                 else f"{', '.join(zones)} in {location}, which has no zones",
                 allowed=f"the zones that it has: {', '.join(there)}" if there else "none there",
-                mend=f"Write {there[0]}." if there else f"Leave it out, or change {LOCATION}.",
+                fix=f"Write {there[0]}." if there else f"Leave it out, or change {LOCATION}.",
             )
             if not there:
                 return

@@ -54,7 +54,7 @@ def nap_machine_problems(pool: NapPool, location: str | None, at: str) -> Iterat
 def named_machine(name: str, location: str | None, field: str) -> Iterator[Problem]:
     """A VM size that there is not, or that a location does not have."""
     for problem in _named((name,), location, field):
-        yield Problem(field=field, value=problem.value, allowed=problem.allowed, mend=problem.mend)
+        yield Problem(field=field, value=problem.value, allowed=problem.allowed, fix=problem.fix)
 
 
 def fixed_machine_problems(pool: FixedPool, location: str | None, at: str) -> Iterator[Problem]:
@@ -80,7 +80,7 @@ def _sold(capacity: CapacityType, machine: Machine, field: str) -> Iterator[Prob
             field=field,
             value=f"{shown(machine.name)} on a spot pool",
             allowed="machines that Azure sells on spot, and this one it never does",
-            mend="Write another, or capacity: on-demand.",
+            fix="Write another, or capacity: on-demand.",
         )
 
 
@@ -95,7 +95,7 @@ def _families_and_vcpus(pool: NapPool, location: str, at: str) -> Iterator[Probl
             field=f"{at}.families[{families.index(name)}]",
             value=f"{shown(name)}, of which {location} has no VM size{how}",
             allowed="a family: the name of a VM size without its number, such as Dds_v5 for Standard_D4ds_v5",
-            mend=f'Write "{close}".' if close else "Remove it.",
+            fix=f'Write "{close}".' if close else "Remove it.",
         )
     if unknown:
         # With another family other numbers may be right.
@@ -107,7 +107,7 @@ def _families_and_vcpus(pool: NapPool, location: str, at: str) -> Iterator[Probl
                 field=f"{at}.vcpus[{index}]",
                 value=f"{number}, which no VM size of {', '.join(families)} has{how}",
                 allowed=f"numbers that these families have: {', '.join(map(str, sorted(known)))}",
-                mend="Write one of them, or remove it.",
+                fix="Write one of them, or remove it.",
             )
     for index, name in enumerate(families):
         if known & set(numbers) and there[name].isdisjoint(numbers):
@@ -115,7 +115,7 @@ def _families_and_vcpus(pool: NapPool, location: str, at: str) -> Iterator[Probl
                 field=f"{at}.families[{index}]",
                 value=f"{shown(name)}, of which no VM size has {' or '.join(map(str, numbers))} vCPUs{how}",
                 allowed=f"families with one of the pool's vcpus; this one has {', '.join(map(str, sorted(there[name])))}",
-                mend="Remove it, or add one of its numbers to vcpus.",
+                fix="Remove it, or add one of its numbers to vcpus.",
             )
     yield from mixed_machines(pool.machines(location), f"{at}.families")
 

@@ -46,7 +46,7 @@ def _cluster_channel(value: object) -> object:
 class AzureUpgrades(Section):
     """What AKS upgrades of its own accord, in the window."""
 
-    mends: ClassVar[Mapping[str, str]] = {
+    fixes: ClassVar[Mapping[str, str]] = {
         "version": "Write cluster.",
         "channel": "Write cluster, and nodeOs for the nodes' operating system.",
     }
@@ -66,7 +66,7 @@ class AzureUpgrades(Section):
 class AzureMaintenanceWindow(Section):
     """When AKS may upgrade: one stretch of hours in a week."""
 
-    mends: ClassVar[Mapping[str, str]] = {"days": "Write day: AKS takes one stretch of hours a week."}
+    fixes: ClassVar[Mapping[str, str]] = {"days": "Write day: AKS takes one stretch of hours a week."}
 
     day: Weekday = Field(
         default=Weekday.SATURDAY, description="a day of the week, such as saturday", examples=["saturday"]
@@ -87,7 +87,7 @@ class AzureMaintenanceWindow(Section):
 class AzureMaintenanceExclusion(Section):
     """Days on which AKS upgrades nothing of its own accord."""
 
-    mends: ClassVar[Mapping[str, str]] = {"from": "Write start.", "until": "Write end.", "to": "Write end."}
+    fixes: ClassVar[Mapping[str, str]] = {"from": "Write start.", "until": "Write end.", "to": "Write end."}
 
     start: Day = Field(description=DATE_ALLOWED, examples=['"2026-12-20"'])
     end: Day = Field(description=f"{DATE_ALLOWED}, the last of them", examples=['"2027-01-06"'])
@@ -96,7 +96,7 @@ class AzureMaintenanceExclusion(Section):
 class AzureMaintenance(Section):
     """When the cluster and its nodes are upgraded, and when not."""
 
-    mends: ClassVar[Mapping[str, str]] = {"exclusion": "Write exclusions, a list."}
+    fixes: ClassVar[Mapping[str, str]] = {"exclusion": "Write exclusions, a list."}
 
     window: AzureMaintenanceWindow = Field(
         default_factory=AzureMaintenanceWindow,

@@ -22,7 +22,7 @@ def maintenance_problems(maintenance: AzureMaintenance, at: str) -> Iterator[Pro
                 field=f"{field}.end",
                 value=f"{exclusion.end}, while it starts on {exclusion.start}",
                 allowed="the day of the start, or a later one: it is the last day without upgrades",
-                mend="Write a later one.",
+                fix="Write a later one.",
             )
         else:
             yield from _overlap(exclusion, exclusions[:index], field, at)
@@ -38,6 +38,6 @@ def _overlap(
                 field=field,
                 value=f"{exclusion.start} to {exclusion.end}, of which some are in {at}.exclusions[{index}]",
                 allowed="days that no other exclusion has",
-                mend=f"Make one of the two: {min(exclusion.start, other.start)} to {max(exclusion.end, other.end)}.",
+                fix=f"Make one of the two: {min(exclusion.start, other.start)} to {max(exclusion.end, other.end)}.",
             )
             return

@@ -32,7 +32,7 @@ class AzureNetworkSection(Section):
 class MadeAzureNetwork(AzureNetworkSection):
     """A virtual network of the stack's own, with one subnet behind a NAT gateway."""
 
-    mends: ClassVar[Mapping[str, str]] = {
+    fixes: ClassVar[Mapping[str, str]] = {
         "nodesCidr": "Write cidr: the network is the nodes' alone.",
         "zones": "Write it under systemNodes, or in a pool: a subnet is in all zones of its location.",
         "nat": "Leave it out: there is one NAT gateway, for all zones.",
@@ -46,7 +46,7 @@ class MadeAzureNetwork(AzureNetworkSection):
 class BroughtAzureNetwork(AzureNetworkSection):
     """A subnet that is there already. Nothing of it is changed."""
 
-    mends: ClassVar[Mapping[str, str]] = {
+    fixes: ClassVar[Mapping[str, str]] = {
         "cidr": "Leave it out: a subnet that is brought has its own; without subnetId a network is made.",
         "nodesCidr": "Leave it out: a subnet that is brought has its own.",
     }

@@ -74,7 +74,7 @@ def _ranges_of_aks(ranges: Sequence[Range]) -> Iterator[Problem]:
                 allowed="a block apart from "
                 + " and ".join(str(block) for block in _OF_AKS)
                 + ", which AKS keeps",
-                mend="Leave it out, or write another.",
+                fix="Leave it out, or write another.",
             )
 
 
@@ -85,12 +85,12 @@ def _egress(network: BroughtAzureNetwork, access: AzureAccess | None, field: str
             value="nothing, while the API server has a public address",
             allowed="the addresses from which the subnet's nodes are seen to call: they reach the API server by its "
             "public address, which lets in only whom it is told of",
-            mend="Add what `az network public-ip show --ids ID --query ipAddress` prints for the NAT gateway's or the "
+            fix="Add what `az network public-ip show --ids ID --query ipAddress` prints for the NAT gateway's or the "
             "firewall's, such as `egressCidrs: [198.51.100.7/32]`; or write `private: true` as the cluster's access.",
         )
     yield from rules.repeated(network.egress_cidrs, field, "block")
     yield from not_on_the_internet(
         network.egress_cidrs,
         field,
-        mend="Write the public address of the NAT gateway or the firewall.",
+        fix="Write the public address of the NAT gateway or the firewall.",
     )

@@ -30,8 +30,8 @@ _FROM_NONE: Final = "Leave it out: a pool has the machines that its pods need, d
 class AzurePoolSection(PoolSection):
     """What both kinds of pool are asked."""
 
-    mends: ClassVar[Mapping[str, str]] = {
-        **PoolSection.mends,
+    fixes: ClassVar[Mapping[str, str]] = {
+        **PoolSection.fixes,
         "priority": "Write capacity: spot, or capacity: on-demand.",
         "taint": _TAINTS_ARE_KNOWN,
         "taints": _TAINTS_ARE_KNOWN,
@@ -71,8 +71,8 @@ class AzurePoolSection(PoolSection):
 class NapPool(AzurePoolSection):
     """Machines of one capacity type that node auto-provisioning buys: any of several VM sizes."""
 
-    mends: ClassVar[Mapping[str, str]] = {
-        **AzurePoolSection.mends,
+    fixes: ClassVar[Mapping[str, str]] = {
+        **AzurePoolSection.fixes,
         "vmSize": "Write vmSizes, a list; or `scaling: fixed` under cluster, for a scale set of one size.",
         "instanceType": "Write vmSizes, a list.",
         "instanceTypes": "Write vmSizes.",
@@ -129,8 +129,8 @@ class NapPool(AzurePoolSection):
 class FixedPool(AzurePoolSection):
     """Machines of one capacity type and one VM size in a scale set, which AKS's cluster autoscaler keeps."""
 
-    mends: ClassVar[Mapping[str, str]] = {
-        **AzurePoolSection.mends,
+    fixes: ClassVar[Mapping[str, str]] = {
+        **AzurePoolSection.fixes,
         "instanceType": "Write vmSize.",
         "machineType": "Write vmSize.",
         "instanceTypes": _ONE_SIZE,

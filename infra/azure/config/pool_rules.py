@@ -34,7 +34,7 @@ def nap_pool_problems(pool: NapPool, location: str | None, at: str) -> Iterator[
                 field=at,
                 value=f"machines of {' and '.join(architectures)}",
                 allowed="machines of one architecture, because a job's image is built for one",
-                mend="Make two pools of it.",
+                fix="Make two pools of it.",
             )
     yield from zone_problems(pool.zones, location, f"{at}.zones")
 
@@ -56,7 +56,7 @@ def scale_set_names(names: Mapping[int, str]) -> Iterator[Problem]:
                 field=f"{POOLS}[{index}].name",
                 value=f"{shown(name)}, which AKS would call {agent_pool_name(name)}, as it does {names[other]}",
                 allowed="names that differ in their letters and digits: AKS takes no hyphens in a node pool's",
-                mend=f"Rename one of the two, such as {shown(f'{name}-2')}.",
+                fix=f"Rename one of the two, such as {shown(f'{name}-2')}.",
             )
 
 
@@ -69,14 +69,14 @@ def _price_cap(pool: FixedPool, field: str) -> Iterator[Problem]:
             field=field,
             value=f"{cap:g} on a pool that is {pool.capacity.value}",
             allowed="nothing here: only spot machines have a price that moves",
-            mend="Leave it out.",
+            fix="Leave it out.",
         )
     elif cap != NO_CAP and not (math.isfinite(cap) and cap > 0 and round(cap, _DECIMALS) == cap):
         yield Problem(
             field=field,
             value=f"{cap:g}",
             allowed=f"USD an hour, above 0 and with up to {_DECIMALS} decimals, or -1 for up to the on-demand price",
-            mend=f"Write `spotMaxPrice: {round(cap, _DECIMALS):g}`."
+            fix=f"Write `spotMaxPrice: {round(cap, _DECIMALS):g}`."
             if math.isfinite(cap) and round(cap, _DECIMALS) > 0
             else "Leave it out for up to the on-demand price.",
         )

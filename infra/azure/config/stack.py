@@ -17,7 +17,7 @@ from holdfast.scheduling.pools import Pool
 class AzureCheckpoints(Section):
     """Where training keeps its checkpoints: a storage account, with a container for each training namespace."""
 
-    mends: ClassVar[Mapping[str, str]] = {
+    fixes: ClassVar[Mapping[str, str]] = {
         "bucket": "Leave it out: the storage account is made with the stack, under a name of its own.",
         "accountName": "Leave it out: the storage account is made with the stack, under a name of its own.",
         "container": "Leave it out: each training namespace has one, under the namespace's name.",
@@ -45,7 +45,7 @@ class AzureCheckpoints(Section):
 class AzureDocument(CloudDocument):
     """What stands under holdfast:platform, but for the pools."""
 
-    mends: ClassVar[Mapping[str, str]] = {
+    fixes: ClassVar[Mapping[str, str]] = {
         "location": "Write it as azure-native:location, beside holdfast:platform: the Azure provider reads it there.",
         "region": "Write it as azure-native:location, beside holdfast:platform.",
         "subscription": "Write it as azure-native:subscriptionId, beside holdfast:platform.",

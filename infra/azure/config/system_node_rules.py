@@ -39,12 +39,12 @@ def _unfit(machine: Machine, field: str) -> Iterator[Problem]:
             field=field,
             value=f"{shown(machine.name)}, which has {machine.gpus} GPUs",
             allowed="a machine without GPUs, since only AKS's services and operators run here",
-            mend=_EXAMPLE,
+            fix=_EXAMPLE,
         )
     elif machine.vcpus < _FEWEST_VCPUS or machine.memory_mib < _LEAST_MIB:
         yield Problem(
             field=field,
             value=f"{shown(machine.name)}, which has {machine.vcpus} vCPUs and {machine.memory_mib} MiB",
             allowed=f"a machine of {_FEWEST_VCPUS} vCPUs and {_LEAST_MIB} MiB or more, as AKS wants for a system pool",
-            mend=_EXAMPLE,
+            fix=_EXAMPLE,
         )

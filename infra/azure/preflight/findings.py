@@ -23,19 +23,19 @@ def refusals(subscription: Subscription) -> Iterator[Problem]:
             field=_SUBSCRIPTION,
             value="nothing, and the credentials lead to none",
             allowed="the id of a subscription",
-            mend="`az account list --output table` shows yours: `pulumi config set azure-native:subscriptionId …`.",
+            fix="`az account list --output table` shows yours: `pulumi config set azure-native:subscriptionId …`.",
         )
     if subscription.tenant_id != subscription.signed_in_to:
         yield Problem(
             field=_TENANT,
             value=f"{shown(subscription.tenant_id)}, while the credentials are of {subscription.signed_in_to}",
             allowed="the tenant in which whoever runs pulumi is, which is the one that AKS lets in",
-            mend=f"Log in there with `az login --tenant {subscription.tenant_id}`, or leave {_TENANT} out.",
+            fix=f"Log in there with `az login --tenant {subscription.tenant_id}`, or leave {_TENANT} out.",
         )
     if not subscription.deployer:
         yield Problem(
             field="Azure credentials",
             value="somebody without an object id in Entra ID",
             allowed="a user or a service principal, whom the cluster can let in",
-            mend="Log in with `az login`, or as a service principal; `az ad signed-in-user show` shows who you are.",
+            fix="Log in with `az login`, or as a service principal; `az ad signed-in-user show` shows who you are.",
         )

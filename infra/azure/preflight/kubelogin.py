@@ -24,5 +24,5 @@ def kubelogin_problem(find: Callable[[str], str | None] = shutil.which) -> Probl
         field=KUBELOGIN,
         value="no such command on the PATH of whoever runs pulumi",
         allowed="Azure's plugin, which gets the tokens that clients of the cluster show",
-        mend="Install it with `az aks install-cli`, or from https://azure.github.io/kubelogin/install.html.",
+        fix="Install it with `az aks install-cli`, or from https://azure.github.io/kubelogin/install.html.",
     )

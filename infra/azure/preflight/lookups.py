@@ -22,7 +22,7 @@ def ask(platform: AzurePlatform) -> Subscription:
     """
     questions = Questions(
         credentials="Azure credentials",
-        mend="Log in with `az login`, or set ARM_CLIENT_ID and what belongs to it; `az account show` shows who you are.",
+        fix="Log in with `az login`, or set ARM_CLIENT_ID and what belongs to it; `az account show` shows who you are.",
     )
     client = questions.needed("authorization:getClientConfig", get_client_config)
     return Subscription(

@@ -48,6 +48,6 @@ def reach_problem(platform: AzurePlatform, stack: str, try_it: Knock = knock) ->
         field=f"{PLATFORM}.cluster.access.private",
         value=f"true, and {host} does not answer here ({reason})",
         allowed="a place in the cluster's network, or beside it: a runner in its subnet, a peered network, a VPN",
-        mend="Run pulumi there. Where the name alone is not known, link the cluster's private DNS zone to your network, "
+        fix="Run pulumi there. Where the name alone is not known, link the cluster's private DNS zone to your network, "
         "or write `publicName: true`.",
     )

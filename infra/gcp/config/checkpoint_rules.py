@@ -26,7 +26,7 @@ def checkpoint_problems(checkpoints: GcpCheckpoints, region: str | None, at: str
             field=f"{at}.retainDays",
             value=f"{days} with soft delete",
             allowed=f"{_FEWEST_DAYS} to {_MOST_DAYS}, for which Cloud Storage can keep what was soft-deleted",
-            mend=f"Write `retainDays: {min(max(days, _FEWEST_DAYS), _MOST_DAYS)}`, or `wayBack: versioning` beside it.",
+            fix=f"Write `retainDays: {min(max(days, _FEWEST_DAYS), _MOST_DAYS)}`, or `wayBack: versioning` beside it.",
         )
     if checkpoints.hierarchical and checkpoints.way_back is WayBack.VERSIONING:
         yield Problem(
@@ -34,7 +34,7 @@ def checkpoint_problems(checkpoints: GcpCheckpoints, region: str | None, at: str
             value="versioning with hierarchical: true",
             allowed="soft-delete there: a bucket with real folders keeps no versions, and Cloud Storage FUSE, for which "
             "such folders are made, supports none",
-            mend="Write `wayBack: soft-delete`, or leave out hierarchical.",
+            fix="Write `wayBack: soft-delete`, or leave out hierarchical.",
         )
     if checkpoints.kms_key is not None and region is not None:
         wrong = key_problem(checkpoints.kms_key, region, f"{at}.kmsKey")

@@ -43,7 +43,7 @@ def _mixed_capacity(pools: Mapping[int, GcpPool]) -> Iterator[Problem]:
                 f"same class is {other.capacity.value}",
                 allowed="pools of one capacity type in a class: GKE goes on to the next at once and for each node by "
                 "itself, and a job's pods would be on both",
-                mend="Write a class for each capacity type, and a tier for each.",
+                fix="Write a class for each capacity type, and a tier for each.",
             )
 
 
@@ -56,7 +56,7 @@ def _mixed_ladder(tiers: list[GcpPool], field: str) -> Iterator[Problem]:
             value=f"{', '.join(classes)} with computeClass, and {', '.join(others)} without",
             allowed="pools that all have a class, or none: a class is selected by cloud.google.com/compute-class, "
             "which GKE refuses beside its labels for spot, and a job that moves on keeps the selectors it had",
-            mend="Add computeClass to each of them, or to none.",
+            fix="Add computeClass to each of them, or to none.",
         )
 
 
@@ -71,7 +71,7 @@ def _repeated_class(tiers: list[GcpPool], field: str) -> Iterator[Problem]:
                 field=field,
                 value=f"{', '.join(members)}, which are all of the class {shown(name)}",
                 allowed="one pool of a class: whoever selects the class gets any of them, and no tier is left",
-                mend="Keep the first of them, or give each a class of its own.",
+                fix="Keep the first of them, or give each a class of its own.",
             )
 
 

@@ -43,7 +43,7 @@ class DnsEndpoint(Section):
 class GcpAccess(Section):
     """From where the API server is reached: by name, or at an address. One of the two."""
 
-    mends: ClassVar[Mapping[str, str]] = {
+    fixes: ClassVar[Mapping[str, str]] = {
         "publicAccessCidrs": "Write authorizedNetworks.",
         "privateAccessCidrs": "Write authorizedNetworks, with the blocks of your own networks.",
     }
@@ -80,7 +80,7 @@ class GcpSystemNodes(Section):
 class GcpCluster(Section):
     """The control plane."""
 
-    mends: ClassVar[Mapping[str, str]] = {
+    fixes: ClassVar[Mapping[str, str]] = {
         "kubeconfig": "Leave it out: the program asks gke-gcloud-auth-plugin for a token whenever it needs one.",
         "region": "Write it as gcp:region, beside holdfast:platform; write location for a cluster in one zone.",
         "zone": "Write location.",

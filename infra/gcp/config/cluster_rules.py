@@ -46,11 +46,11 @@ def access_problems(access: GcpAccess, at: str) -> Iterator[Problem]:
             field=at,
             value="neither dnsEndpoint nor authorizedNetworks",
             allowed=_ONE_WAY_IN,
-            mend="Add the public address from which you work, such as `authorizedNetworks: [203.0.113.7/32]`; or, for "
+            fix="Add the public address from which you work, such as `authorizedNetworks: [203.0.113.7/32]`; or, for "
             "a private endpoint, the block of the network in which `pulumi up` runs.",
         )
     if named is not None and blocks is not None:
-        yield Problem(field=at, value="both", allowed=_ONE_WAY_IN, mend="Leave out the one or the other.")
+        yield Problem(field=at, value="both", allowed=_ONE_WAY_IN, fix="Leave out the one or the other.")
     if named is not None:
         yield from _dns_endpoint(named, f"{at}.dnsEndpoint")
     if is_everywhere(blocks or ()):
@@ -58,7 +58,7 @@ def access_problems(access: GcpAccess, at: str) -> Iterator[Problem]:
             field=f"{at}.authorizedNetworks",
             value="the whole internet",
             allowed="the blocks from which you work",
-            mend="Write your own addresses, such as 203.0.113.0/24; or, for an endpoint that is open to the internet "
+            fix="Write your own addresses, such as 203.0.113.0/24; or, for an endpoint that is open to the internet "
             "and guarded by IAM, dnsEndpoint: {allowExternal: true}.",
         )
     yield from rules.repeated(blocks or (), f"{at}.authorizedNetworks", "block")
@@ -78,7 +78,7 @@ def _dns_endpoint(endpoint: DnsEndpoint, at: str) -> Iterator[Problem]:
             field=f"{at}.allowExternal",
             value="not true",
             allowed="true: this endpoint is reached from the whole internet, where IAM alone guards it, or by nobody",
-            mend="Say `allowExternal: true` if that is meant; or write authorizedNetworks instead of dnsEndpoint, with "
+            fix="Say `allowExternal: true` if that is meant; or write authorizedNetworks instead of dnsEndpoint, with "
             "the blocks from which you work.",
         )
 
@@ -89,7 +89,7 @@ def _location(location: str | None, region: str, field: str) -> Iterator[Problem
             field=field,
             value=shown(location),
             allowed=f"{region}, the stack's region, or one of its zones",
-            mend=f"Leave it out for {region}, or change {REGION}.",
+            fix=f"Leave it out for {region}, or change {REGION}.",
         )
 
 
@@ -101,7 +101,7 @@ def _zone_of_control_plane(cluster: GcpCluster, region: str, field: str) -> Iter
         field=field,
         value=", ".join(zones),
         allowed=f"zones with {location} among them, where the control plane is",
-        mend="Add it, or leave out zones for this one alone.",
+        fix="Add it, or leave out zones for this one alone.",
     )
 
 
@@ -119,5 +119,5 @@ def key_problem(key: str, region: str, field: str) -> Problem | None:
         field=field,
         value=f"a key in {location}",
         allowed=f"a key in {region}: what it encrypts is there, and takes no key from another place",
-        mend=f"Make one there: `gcloud kms keys create NAME --keyring RING --location {region} --purpose encryption`.",
+        fix=f"Make one there: `gcloud kms keys create NAME --keyring RING --location {region} --purpose encryption`.",
     )

@@ -32,7 +32,7 @@ def machine_problems(pool: GcpPool, at: str) -> Iterator[Problem]:
             field=f"{at}.compactPlacement",
             value=f"true for {machine.name}",
             allowed="true for machines that Compute Engine places close together, and this family it does not",
-            mend="Leave it out, or write another machineType, such as c2-standard-8.",
+            fix="Leave it out, or write another machineType, such as c2-standard-8.",
         )
     yield from _sold(pool.capacity, machine, field)
     yield from _architecture(machine, field)
@@ -47,7 +47,7 @@ def named_machine(name: str, field: str) -> Iterator[Problem]:
             field=field,
             value=shown(name),
             allowed=f"one of the {len(known)} machine types that are known",
-            mend=f'Write "{close[0]}".'
+            fix=f'Write "{close[0]}".'
             if close
             else "Write one that `gcloud compute machine-types list` shows.",
         )
@@ -61,7 +61,7 @@ def no_gpus(name: str, field: str) -> Iterator[Problem]:
             field=field,
             value=f"{shown(name)}, which has {machine.gpus} GPUs",
             allowed="a machine without GPUs: GKE taints those of GPU machines only where others are there before",
-            mend="Write, for example, e2-standard-4.",
+            fix="Write, for example, e2-standard-4.",
         )
 
 
@@ -72,7 +72,7 @@ def _attached(accelerator: GcpAccelerator, machine: Machine, at: str) -> Iterato
             value=f"{accelerator.count} × {accelerator.type} beside the {machine.gpus} × {machine.accelerator} of "
             f"{machine.name}",
             allowed="nothing: the machine brings its GPUs",
-            mend="Leave it out.",
+            fix="Leave it out.",
         )
         return
     taken = attachable_to(machine)
@@ -81,7 +81,7 @@ def _attached(accelerator: GcpAccelerator, machine: Machine, at: str) -> Iterato
             field=at,
             value=f"GPUs for {machine.name}",
             allowed="GPUs for machines of the n1 series, which alone take them",
-            mend="Write a machineType such as n1-standard-8, or one that brings its GPUs, such as g2-standard-8.",
+            fix="Write a machineType such as n1-standard-8, or one that brings its GPUs, such as g2-standard-8.",
         )
     elif accelerator.type not in taken:
         close = get_close_matches(accelerator.type, taken, n=1)
@@ -89,7 +89,7 @@ def _attached(accelerator: GcpAccelerator, machine: Machine, at: str) -> Iterato
             field=f"{at}.type",
             value=shown(accelerator.type),
             allowed=f"what {machine.name} takes: {', '.join(sorted(taken))}",
-            mend=f'Write "{close[0]}".' if close else "Write one of them.",
+            fix=f'Write "{close[0]}".' if close else "Write one of them.",
         )
     elif accelerator.count not in taken[accelerator.type]:
         counts = taken[accelerator.type]
@@ -97,7 +97,7 @@ def _attached(accelerator: GcpAccelerator, machine: Machine, at: str) -> Iterato
             field=f"{at}.count",
             value=str(accelerator.count),
             allowed=f"as many of this kind as {machine.name} takes: {' or '.join(map(str, counts))}",
-            mend=f"Write `count: {counts[0]}`; a machine of fewer vCPUs may take fewer.",
+            fix=f"Write `count: {counts[0]}`; a machine of fewer vCPUs may take fewer.",
         )
 
 
@@ -110,7 +110,7 @@ def _sold(capacity: CapacityType, machine: Machine, field: str) -> Iterator[Prob
             allowed=f"a machine that Compute Engine sells so, and this one only {'on demand' if on_spot else 'on spot'}"
             if machine.on_spot or machine.on_demand
             else "a machine that Compute Engine sells so, and this one only by reservation",
-            mend="Write another machineType, or the other capacity.",
+            fix="Write another machineType, or the other capacity.",
         )
 
 
@@ -121,5 +121,5 @@ def _architecture(machine: Machine, field: str) -> Iterator[Problem]:
             value=f"{shown(machine.name)}, a machine of {machine.arch}",
             allowed="machines of amd64: GKE taints the nodes of others with kubernetes.io/arch, and no job's pods "
             "tolerate that of their own accord",
-            mend="Write, for example, n2-standard-4.",
+            fix="Write, for example, n2-standard-4.",
         )

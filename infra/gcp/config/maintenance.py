@@ -44,7 +44,7 @@ class MaintenanceWindow(Section):
 class MaintenanceExclusion(Section):
     """While GKE upgrades neither the minor version nor any node."""
 
-    mends: ClassVar[Mapping[str, str]] = {"from": "Write start.", "until": "Write end.", "to": "Write end."}
+    fixes: ClassVar[Mapping[str, str]] = {"from": "Write start.", "until": "Write end.", "to": "Write end."}
 
     start: Day = Field(description=DATE_ALLOWED, examples=['"2026-12-01"'])
     end: Day | None = Field(

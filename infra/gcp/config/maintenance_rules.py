@@ -32,7 +32,7 @@ def _window(window: MaintenanceWindow, at: str) -> Iterator[Problem]:
                 field=f"{at}.days[{index}]",
                 value=f"{shown(day.value)} a second time",
                 allowed="each day once",
-                mend="Remove one of the two.",
+                fix="Remove one of the two.",
             )
     a_week = len(set(days)) * window.hours
     if a_week * _WEEKS < _FEWEST_HOURS:
@@ -41,7 +41,7 @@ def _window(window: MaintenanceWindow, at: str) -> Iterator[Problem]:
             field=f"{at}.hours",
             value=f"{window.hours} on {len(set(days))} days, {a_week} hours a week",
             allowed=f"{_FEWEST_HOURS // _WEEKS} hours a week or more: GKE refuses a window that leaves it less",
-            mend=f"Write `hours: {enough}`, or more days.",
+            fix=f"Write `hours: {enough}`, or more days.",
         )
 
 
@@ -51,5 +51,5 @@ def _exclusion(exclusion: MaintenanceExclusion, at: str) -> Iterator[Problem]:
             field=f"{at}.end",
             value=f"{exclusion.end}, while it starts on {exclusion.start}",
             allowed="a day after the start",
-            mend="Write a later one, or leave it out for an exclusion until the version's support ends.",
+            fix="Write a later one, or leave it out for an exclusion until the version's support ends.",
         )

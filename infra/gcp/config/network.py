@@ -24,7 +24,7 @@ _OF_A_MADE_NETWORK = ("nodesCidr", "podsCidr", "servicesCidr")
 class MadeGcpNetwork(Section):
     """A network of the stack's own: one subnetwork, with ranges for pods and Services."""
 
-    mends: ClassVar[Mapping[str, str]] = {
+    fixes: ClassVar[Mapping[str, str]] = {
         "cidr": "Write nodesCidr, podsCidr and servicesCidr.",
         "zones": "Write it under cluster: a subnetwork is in all zones of its region.",
         "nat": "Leave it out: Cloud NAT serves all zones of a region.",
@@ -38,7 +38,7 @@ class MadeGcpNetwork(Section):
 class BroughtGcpNetwork(Section):
     """A subnetwork that is there already. Nothing in it is changed."""
 
-    mends: ClassVar[Mapping[str, str]] = dict.fromkeys(
+    fixes: ClassVar[Mapping[str, str]] = dict.fromkeys(
         _OF_A_MADE_NETWORK,
         "Leave it out: a network that is brought has its own; without network and subnetwork one is made.",
     )

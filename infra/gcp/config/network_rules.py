@@ -66,12 +66,12 @@ def _brought(network: BroughtGcpNetwork, region: str | None, at: str) -> Iterato
             field=f"{at}.subnetwork",
             value=f"a subnetwork in {parts[3]}",
             allowed=f"one in {region}, the stack's region",
-            mend=f"Write another, or change {REGION}.",
+            fix=f"Write another, or change {REGION}.",
         )
     if network.pods_range == network.services_range:
         yield Problem(
             field=f"{at}.servicesRange",
             value=f"{shown(network.services_range)}, which is the pods' too",
             allowed="a secondary range of its own",
-            mend="Write another one of the subnetwork's.",
+            fix="Write another one of the subnetwork's.",
         )

@@ -43,8 +43,8 @@ class GcpAccelerator(Section):
 class GcpPool(PoolSection):
     """Machines of one type and one capacity type."""
 
-    mends: ClassVar[Mapping[str, str]] = {
-        **PoolSection.mends,
+    fixes: ClassVar[Mapping[str, str]] = {
+        **PoolSection.fixes,
         "instanceType": "Write machineType.",
         "instanceTypes": _ONE_MACHINE_TYPE,
         "machineTypes": _ONE_MACHINE_TYPE,

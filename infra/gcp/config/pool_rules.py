@@ -40,7 +40,7 @@ def _name(name: str, field: str) -> Iterator[Problem]:
             field=field,
             value=shown(name),
             allowed=f"a name of up to {_LONGEST_NAME} characters that starts with a letter, as a node pool's",
-            mend=f'Write "{shorter}".' if shorter else "Write a name such as a100-spot.",
+            fix=f'Write "{shorter}".' if shorter else "Write a name such as a100-spot.",
         )
 
 
@@ -52,7 +52,7 @@ def _compact(pool: GcpPool, region: str | None, at: str) -> Iterator[Problem]:
             field=f"{at}.compactPlacement",
             value=f"true on a pool in {len(zones) or 'all'} zones",
             allowed="true on a pool in one zone, because machines that are close together are in one",
-            mend=f"Write `zones: [{example}]` beside it, or leave it out. Another zone later is another node pool: the "
+            fix=f"Write `zones: [{example}]` beside it, or leave it out. Another zone later is another node pool: the "
             "first one is replaced, and what runs there starts again.",
         )
 
@@ -63,7 +63,7 @@ def _shutdown(pool: GcpPool, at: str) -> Iterator[Problem]:
             field=f"{at}.gracefulShutdownSeconds",
             value=f"{pool.graceful_shutdown_seconds} on a pool that is {pool.capacity.value}",
             allowed="nothing here: GKE takes it for Spot VMs alone, which are the ones taken back",
-            mend="Leave it out.",
+            fix="Leave it out.",
         )
 
 
@@ -76,12 +76,12 @@ def _compute_class(pool: GcpPool, at: str) -> Iterator[Problem]:
             field=f"{at}.computeClass",
             value=shown(name),
             allowed=f"any name that does not start with {' or '.join(_CLASSES_OF_GKE)}: GKE's own do",
-            mend=f'Write another, such as "training-{name}".',
+            fix=f'Write another, such as "training-{name}".',
         )
     if pool.default:
         yield Problem(
             field=f"{at}.computeClass",
             value=f"{shown(name)} on the pool with default: true",
             allowed="a class on pools that jobs name: a pod that asks for nothing selects none",
-            mend="Leave it out here.",
+            fix="Leave it out here.",
         )

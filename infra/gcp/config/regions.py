@@ -24,7 +24,7 @@ def project_problem(project: str | None) -> Problem | None:
             field=PROJECT,
             value="nothing",
             allowed=_PROJECT_ALLOWED,
-            mend=f"Add `{PROJECT}: my-project` beside holdfast:platform; `gcloud projects list` shows the ids.",
+            fix=f"Add `{PROJECT}: my-project` beside holdfast:platform; `gcloud projects list` shows the ids.",
         )
     if _PROJECT_ID.fullmatch(project):
         return None
@@ -33,7 +33,7 @@ def project_problem(project: str | None) -> Problem | None:
         field=PROJECT,
         value=shown(project),
         allowed=_PROJECT_ALLOWED,
-        mend=f"Write the id that belongs to this number: `gcloud projects describe {project}` shows it."
+        fix=f"Write the id that belongs to this number: `gcloud projects describe {project}` shows it."
         if number
         else "Write the id, and not the name, that `gcloud projects list` shows.",
     )
@@ -44,7 +44,7 @@ def region_problem(region: str | None) -> Problem | None:
     known = regions("gcp")
     if region is None:
         return Problem(
-            field=REGION, value="nothing", allowed="the region of the stack", mend=f"Add it. {_EXAMPLE}"
+            field=REGION, value="nothing", allowed="the region of the stack", fix=f"Add it. {_EXAMPLE}"
         )
     if region in known:
         return None
@@ -53,7 +53,7 @@ def region_problem(region: str | None) -> Problem | None:
         field=REGION,
         value=shown(region),
         allowed=", ".join(sorted(known)),
-        mend=f'Write "{close[0]}".' if close else _EXAMPLE,
+        fix=f'Write "{close[0]}".' if close else _EXAMPLE,
     )
 
 
@@ -73,5 +73,5 @@ def zone_problem(zone: str, region: str, field: str) -> Problem | None:
         field=field,
         value=shown(zone),
         allowed=f"zones of {region}, the stack's region: {', '.join(there)}",
-        mend=f'Write "{same_letter if same_letter in there else there[0]}", or change {REGION}.',
+        fix=f'Write "{same_letter if same_letter in there else there[0]}", or change {REGION}.',
     )

@@ -26,7 +26,7 @@ class WayBack(StrEnum):
 class GcpCheckpoints(Section):
     """Where training keeps its checkpoints: a bucket of Cloud Storage, in the stack's region."""
 
-    mends: ClassVar[Mapping[str, str]] = {
+    fixes: ClassVar[Mapping[str, str]] = {
         "bucket": "Leave it out: the bucket is made with the stack, under a name of its own.",
         "directory": "Leave it out: on GCP checkpoints are objects in a bucket.",
         "location": "Leave it out: the bucket is in the stack's region, where reading it costs nothing.",
@@ -62,7 +62,7 @@ class GcpCheckpoints(Section):
 class GcpDocument(CloudDocument):
     """What stands under holdfast:platform."""
 
-    mends: ClassVar[Mapping[str, str]] = {
+    fixes: ClassVar[Mapping[str, str]] = {
         "project": "Write it as gcp:project, beside holdfast:platform: the GCP provider reads it there.",
         "account": "Write gcp:project, beside holdfast:platform.",
         "region": "Write it as gcp:region, beside holdfast:platform: the GCP provider reads it there.",

@@ -24,6 +24,6 @@ def plugin_problem(find: Callable[[str], str | None] = shutil.which) -> Problem 
         field=AUTH_PLUGIN,
         value="no such command on the PATH of whoever runs pulumi",
         allowed="Google's plugin, which gets the tokens that clients of the cluster show",
-        mend=f"Install it with `gcloud components install {AUTH_PLUGIN}`, or as the package "
+        fix=f"Install it with `gcloud components install {AUTH_PLUGIN}`, or as the package "
         f"google-cloud-cli-{AUTH_PLUGIN} of your distribution.",
     )

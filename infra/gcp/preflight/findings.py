@@ -58,7 +58,7 @@ def _version(platform: GcpPlatform, project: Project) -> Iterator[Problem]:
         field=f"{PLATFORM}.cluster.channel",
         value=f"{channel.value}, whose newest version in {platform.location} is {newest}",
         allowed=f"a channel that has {platform.cluster.version}: {', '.join(having) or 'none has it yet'}",
-        mend=f"Write `channel: {having[0]}`."
+        fix=f"Write `channel: {having[0]}`."
         if having
         else "Write another location, or wait for the version.",
     )
@@ -80,7 +80,7 @@ def _zone(zone: str, project: Project, field: str) -> Iterator[Problem]:
             field=field,
             value=shown(zone),
             allowed=f"the zones that this project has there: {', '.join(project.zones)}",
-            mend="Write another of them.",
+            fix="Write another of them.",
         )
 
 
@@ -97,7 +97,7 @@ def _unsold(
         field=zones_at if there else machine_at,
         value=f"{shown(machine_type)}, which there is not in {', '.join(without)}",
         allowed=f"zones that have it: {', '.join(elsewhere) or 'none of those that were asked'}",
-        mend=f"Write `zones: [{', '.join(there or elsewhere)}]` beside it."
+        fix=f"Write `zones: [{', '.join(there or elsewhere)}]` beside it."
         if there or elsewhere
         else f"`gcloud compute machine-types list --filter name={machine_type}` shows the zones that have it.",
     )

@@ -32,7 +32,7 @@ class Lookups:
         self._platform = platform
         self._questions = Questions(
             credentials="Google Cloud credentials",
-            mend="Log in with `gcloud auth application-default login`, and enable the API that is named, if one is: "
+            fix="Log in with `gcloud auth application-default login`, and enable the API that is named, if one is: "
             f"`gcloud services enable API --project {platform.project}`.",
         )
 

@@ -35,7 +35,7 @@ def _pool_problems(pool: LocalPool, at: str) -> Iterator[Problem]:
     sold = machine_type_rules.Sold(
         catalogue=catalogue,
         allowed=f"the instance types in {CATALOGUE}: {', '.join(catalogue)}",
-        mend=f"Choose one of them, or describe it in {CATALOGUE}.",
+        fix=f"Choose one of them, or describe it in {CATALOGUE}.",
     )
     yield from machine_type_rules.instance_types(pool.instance_types, sold, f"{at}.instanceTypes")
 

@@ -64,7 +64,7 @@ class LocalPool(KarpenterPoolSection):
 class LocalCheckpoints(Section):
     """Where training keeps its checkpoints on this machine."""
 
-    mends: ClassVar[Mapping[str, str]] = {
+    fixes: ClassVar[Mapping[str, str]] = {
         "retainDays": "Leave it out: a directory keeps no old versions of a file that could expire.",
         "bucket": "Write directory: on this machine checkpoints are files.",
     }

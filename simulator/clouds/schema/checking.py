@@ -11,7 +11,7 @@ from holdfast.simulator.pulumi.values import Properties, Unknown, Value, strip_s
 
 @dataclass(frozen=True, kw_only=True)
 class Violation:
-    """What is wrong with one property: its path, and a reason that names the mend."""
+    """What is wrong with one property: its path, and a reason that names the fix."""
 
     path: str
     reason: str

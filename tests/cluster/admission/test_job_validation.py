@@ -86,7 +86,7 @@ def ended_by(*rules: Json, restarts: int = 5) -> Json:
 def test_a_job_that_cannot_come_to_its_ladders_end_is_refused(judging: Judging, job: Json, why: str) -> None:
     found = judging.refusal(on_gpus(job))
     assert why in found, "its author reads which link is broken"
-    assert found.rstrip().endswith("."), "and what would mend it, to the end"
+    assert found.rstrip().endswith("."), "and what would fix it, to the end"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from holdfast.rehearsal.cli.crashing import SEED_VARIABLE, seed_of
-from holdfast.simulator.control_plane.layout import Layout
+from holdfast.simulator.control_plane.configuration import Layout
 from tests.soak.faults.ground import Ground
 from tests.soak.faults.plan import draw_plan
 from tests.soak.faults.running import run_faults

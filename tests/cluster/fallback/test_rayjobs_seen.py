@@ -179,6 +179,6 @@ def test_a_job_that_kuberay_once_calls_invalid_never_comes_back(cluster: LadderC
         with applied(client, real_rayjob("ray-after")) as after:
             running(client, after)
         assert status(looker) == "ValidationFailed", (
-            "its operator has seen the mend, and worked on others since"
+            "its operator has seen the fix, and worked on others since"
         )
         assert looker.look().outcome is Outcome.FAILED, "it is lost, as though it had failed"

@@ -173,7 +173,7 @@ def test_a_program_that_fails_moves_nothing_where_evictions_count(ladder: Ladder
         fail(client, workers(client, name)[0])
         ladder.wait(lambda: ladder.state(name).get("application_failures") == 1, name, "it is counted apart")
         ladder.wait_running(name, "spot-a")
-        assert ladder.state(name).get("moves", 0) == 0, "another machine would not mend the program"
+        assert ladder.state(name).get("moves", 0) == 0, "another machine would not fix the program"
 
 
 def test_a_job_goes_back_up_onto_capacity_that_is_held_for_it(ladder: Ladder) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from holdfast.simulator.control_plane.ports import free_ports
+from holdfast.simulator.control_plane.processes import free_ports
 from holdfast.simulator.operator_runner.adaptation import FALLBACK, LOOPBACK
 
 _CHECKOUT: Final = Path(__file__).resolve().parents[3]

@@ -8,7 +8,7 @@ from holdfast.rehearsal.scenarios.training_twin import make_twin
 from holdfast.rehearsal.scenarios.waiting import SECONDS
 from holdfast.scheduling.holding import CONTROLLER, CONTROLLER_NAMESPACE
 from holdfast.scheduling.json import Json
-from holdfast.simulator.control_plane.layout import Layout
+from holdfast.simulator.control_plane.configuration import Layout
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from tests.soak.faults.arena import NAMESPACE, pool_objects
 

@@ -10,10 +10,8 @@ from typing import Final
 
 import psutil
 
-from holdfast.simulator.control_plane.configuration import COMPONENTS
-from holdfast.simulator.control_plane.kubeconfig import answers_ready, read_cluster
-from holdfast.simulator.control_plane.layout import Layout
-from holdfast.simulator.control_plane.processes import Running, processes_in
+from holdfast.simulator.control_plane.configuration import COMPONENTS, Layout, answers_ready, read_cluster
+from holdfast.simulator.control_plane.processes import RunningProcess, processes_in
 from holdfast.simulator.errors import RehearsalError
 
 API_SERVER: Final = "kube-apiserver"
@@ -89,7 +87,7 @@ class Servers:
         # It outlives this run; its corpse shall not.
         threading.Thread(target=process.wait, name=name, daemon=True).start()
 
-    def _running(self, names: Collection[str]) -> list[Running]:
+    def _running(self, names: Collection[str]) -> list[RunningProcess]:
         return processes_in(self._layout.cluster_dir, names)
 
 

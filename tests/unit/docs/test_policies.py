@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
 
 PAGE = DocPage.read("docs/policies.md")
-NAMES = {rule.name for rule in RULES} | {mend.name for mend in remediations()}
+NAMES = {rule.name for rule in RULES} | {fix.name for fix in remediations()}
 
 
 def cells(chapter: str, columns: int) -> list[list[str]]:
@@ -25,7 +25,7 @@ def cells(chapter: str, columns: int) -> list[list[str]]:
 
 def test_the_table_of_rules_is_the_packs_own() -> None:
     written = [
-        [rule.name, rule.level.value, rule.description, rule.mend.replace("`", ""), ", ".join(rule.settings)]
+        [rule.name, rule.level.value, rule.description, rule.fix.replace("`", ""), ", ".join(rule.settings)]
         for rule in RULES
     ]
     assert cells("## Rules", 5) == written, "what the page says of a rule is what the rule says of itself"
@@ -46,7 +46,7 @@ def test_every_setting_is_there_with_its_default() -> None:
 
 
 def test_every_mend_is_there() -> None:
-    assert [row[0] for row in cells("## Mending", 2)] == [mend.name for mend in remediations()], (
+    assert [row[0] for row in cells("## Remediation", 2)] == [fix.name for fix in remediations()], (
         "all are told of"
     )
 

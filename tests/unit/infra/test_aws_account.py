@@ -62,7 +62,7 @@ def test_another_account_is_refused_and_nothing_else_is_said_of_it() -> None:
     (problem,) = refusals(aws_platform(), found)
     assert problem.field == f"{PLATFORM}.account", "the one thing that was promised of it"
     assert "210987654321" in problem.value, "which one it is"
-    assert "Log in to 123456789012" in problem.mend, "and which one was meant"
+    assert "Log in to 123456789012" in problem.fix, "and which one was meant"
 
 
 def test_a_stack_that_names_no_account_is_made_in_any() -> None:
@@ -131,7 +131,7 @@ def test_a_quota_that_holds_no_machine_is_refused_before_it_looks_like_a_stock_o
     assert "All P4, P3 and P2 Spot Instance Requests" in problem.value, "the console's own name for it"
     assert (
         "request-service-quota-increase --service-code ec2 --quota-code L-7212CCBC --desired-value 768"
-        in (problem.mend)
+        in (problem.fix)
     ), "8 machines of 96 vCPUs"
 
 
@@ -323,7 +323,7 @@ def test_without_an_answer_that_the_stack_needs_there_is_one_clear_message(token
     (problem,) = error.value.problems
     assert problem.field == "AWS credentials", "what has to be mended"
     assert "you may not ask" in problem.value, "the reason AWS gives"
-    assert "pulumi config set aws:profile" in problem.mend, "and how"
+    assert "pulumi config set aws:profile" in problem.fix, "and how"
 
 
 def test_an_account_without_the_spot_role_says_so() -> None:

@@ -278,7 +278,7 @@ def test_any_document_is_read_or_refused_and_nothing_else_happens(
     given_cloud: Document = {**document, "cloud": "aws"} if isinstance(document, dict) else {"cloud": "aws"}
     found = aws_problems(given_cloud, region)
     assert found, "none of these has pools"
-    assert all(problem.mend for problem in found), "a refusal without a mend leaves the user alone"
+    assert all(problem.fix for problem in found), "a refusal without a fix leaves the user alone"
 
 
 @given(st.sampled_from(sorted(regions("aws"))), st.integers(0, MOST_ZONES + 2))

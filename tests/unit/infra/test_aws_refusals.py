@@ -1,4 +1,4 @@
-"""Refusals of an AWS stack's configuration: each mistake is one problem, with field, value, what is allowed, the mend."""
+"""Refusals of an AWS stack's configuration: each mistake is one problem, with field, value, what is allowed, the fix."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def test_the_document_that_each_test_breaks_is_valid() -> None:
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_one_mistake_is_one_problem_with_its_field_and_mend(mistake: str) -> None:
-    change, field, mend = MISTAKES[mistake]
+    change, field, fix = MISTAKES[mistake]
     found = aws_problems(aws_document(change))
     assert [problem.field for problem in found] == [PLATFORM + field], (
         "it is named where it is, and only there"
     )
-    assert mend in found[0].mend, "the user is told what to write"
+    assert fix in found[0].fix, "the user is told what to write"
     assert found[0].value, "what stands there is shown"
     assert found[0].allowed, "what may stand there is shown"
     assert len(str(found[0])) < 700, "a refusal is a line that can be read, not a catalogue"
@@ -31,7 +31,7 @@ def test_one_mistake_is_one_problem_with_its_field_and_mend(mistake: str) -> Non
 def test_a_missing_region_is_refused_by_the_key_it_belongs_under() -> None:
     (problem,) = aws_problems(aws_document(), region=None)
     assert problem.field == "aws:region", "the provider reads it there, and so does everything else"
-    assert "`aws:region: us-east-1`" in problem.mend, "the line to add is shown"
+    assert "`aws:region: us-east-1`" in problem.fix, "the line to add is shown"
 
 
 @pytest.mark.parametrize("region", ["us-west-9", "us-west-2a", "", "US-WEST-2"])
@@ -47,7 +47,7 @@ def test_a_wrong_region_hides_no_other_mistake() -> None:
     )
     fields = {problem.field for problem in aws_problems(document, region="us-west-9")}
     assert fields == {"aws:region", f"{PLATFORM}.pools", f"{PLATFORM}.cluster.version"}, (
-        "whoever mends one mistake should not meet the next one only then"
+        "whoever fixes one mistake should not meet the next one only then"
     )
 
 

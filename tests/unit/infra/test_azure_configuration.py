@@ -354,7 +354,7 @@ def test_any_document_is_read_or_refused_and_nothing_else_happens(
     )
     found = azure_problems(given_cloud, location)
     assert found, "no document that was made at random is whole"
-    assert all(problem.mend for problem in found), "a refusal without a mend leaves the user alone"
+    assert all(problem.fix for problem in found), "a refusal without a fix leaves the user alone"
 
 
 def documented() -> str:

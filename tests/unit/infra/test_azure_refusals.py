@@ -1,4 +1,4 @@
-"""Refusals of an Azure stack's configuration: each mistake is one problem, with field, value, what is allowed, the mend."""
+"""Refusals of an Azure stack's configuration: each mistake is one problem, with field, value, what is allowed, the fix."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ def test_the_documents_that_each_test_breaks_are_valid(scaling: str) -> None:
 
 @pytest.mark.parametrize("mistake", MADE)
 def test_one_mistake_is_one_problem_with_its_field_and_mend(mistake: str) -> None:
-    scaling, (change, field, mend) = MADE[mistake]
+    scaling, (change, field, fix) = MADE[mistake]
     found = azure_problems(DOCUMENTS[scaling](change))
     assert [problem.field for problem in found] == [PLATFORM + field], (
         "it is named where it is, and only there"
     )
-    assert mend in found[0].mend, "the user is told what to write"
+    assert fix in found[0].fix, "the user is told what to write"
     assert found[0].value, "what stands there is shown"
     assert found[0].allowed, "what may stand there is shown"
     assert len(str(found[0])) < 700, "a refusal is a line that can be read, not a catalogue"
 
 
 @pytest.mark.parametrize(
-    ("beside", "field", "mend"),
+    ("beside", "field", "fix"),
     [
         ({"location": None}, "azure-native:location", "`azure-native:location: eastus2`"),
         ({"location": "East US 2"}, "azure-native:location", 'Write "eastus2".'),
@@ -60,11 +60,11 @@ def test_one_mistake_is_one_problem_with_its_field_and_mend(mistake: str) -> Non
     ],
 )
 def test_what_stands_beside_the_document_is_refused_by_its_own_key(
-    beside: dict[str, str | None], field: str, mend: str
+    beside: dict[str, str | None], field: str, fix: str
 ) -> None:
     (problem,) = azure_problems(nap_document(), **beside)
     assert problem.field == field, "and nothing is said of the zones and machines of a location that is none"
-    assert mend in problem.mend, "the line to write is shown"
+    assert fix in problem.fix, "the line to write is shown"
 
 
 def test_subscription_and_tenant_may_be_those_of_the_credentials() -> None:
@@ -78,7 +78,7 @@ def test_a_wrong_location_hides_no_other_mistake(scaling: str) -> None:
     )
     fields = {problem.field for problem in azure_problems(document, location="mars")}
     assert fields == {"azure-native:location", f"{PLATFORM}.pools", f"{PLATFORM}.cluster.version"}, (
-        "whoever mends one mistake should not meet the next one only then"
+        "whoever fixes one mistake should not meet the next one only then"
     )
 
 
@@ -100,9 +100,7 @@ def test_all_mistakes_are_shown_at_once() -> None:
 def test_a_cap_is_refused_with_the_reason_and_the_way_out() -> None:
     (problem,) = azure_problems(nap_document(pool(1, spotMaxPrice=0.5)))
     for part in ("−1, up to the on-demand price", "scaling: fixed", "procurementTimeout"):
-        assert part in problem.mend, (
-            "who has had one elsewhere learns why not here, and what there is instead"
-        )
+        assert part in problem.fix, "who has had one elsewhere learns why not here, and what there is instead"
 
 
 def test_an_autoscaled_scale_set_beside_node_auto_provisioning_is_explained() -> None:
@@ -147,7 +145,7 @@ def test_a_machine_that_another_location_has_is_told_apart_from_one_that_there_i
     found = azure_problems(nap_document(change), location="westcentralus")
     (problem,) = [one for one in found if one.field == f"{PLATFORM}.pools[2].vmSizes[0]"]
     assert "which westcentralus does not have" in problem.value, "it is no typo"
-    assert "azure-native:location" in problem.mend, "another location is a way out"
+    assert "azure-native:location" in problem.fix, "another location is a way out"
 
 
 def test_a_private_cluster_asks_nobody_from_where_its_nodes_call() -> None:

@@ -90,7 +90,7 @@ def test_without_an_answer_there_is_one_clear_message() -> None:
     (problem,) = error.value.problems
     assert problem.field == "Azure credentials", "what has to be mended"
     assert "The refresh token has expired" in problem.value, "the reason Azure gives"
-    assert "az login" in problem.mend, "and how"
+    assert "az login" in problem.fix, "and how"
 
 
 # --- what cannot work -----------------------------------------------------------------------------
@@ -101,17 +101,17 @@ def test_a_subscription_that_fits_refuses_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "field", "mend"),
+    ("found", "field", "fix"),
     [
         (replace(FOUND, subscription_id=""), "azure-native:subscriptionId", "az account list"),
         (replace(FOUND, tenant_id="other"), "azure-native:tenantId", "az login --tenant other"),
         (replace(FOUND, deployer=""), "Azure credentials", "az login"),
     ],
 )
-def test_whoever_could_not_make_the_stack_learns_why(found: Subscription, field: str, mend: str) -> None:
+def test_whoever_could_not_make_the_stack_learns_why(found: Subscription, field: str, fix: str) -> None:
     (problem,) = refusals(found)
     assert problem.field == field, "the one thing that is wrong"
-    assert mend in problem.mend, "what to do"
+    assert fix in problem.fix, "what to do"
 
 
 def test_a_survey_raises_what_cannot_work() -> None:
@@ -128,7 +128,7 @@ def test_a_missing_kubelogin_is_refused_with_how_to_get_it() -> None:
     problem = kubelogin_problem(lambda _: None)
     assert problem is not None, "nobody would get into the cluster, ten minutes after it was made"
     assert problem.field == "kubelogin", "the command that is missing"
-    assert "az aks install-cli" in problem.mend, "one way to get it"
+    assert "az aks install-cli" in problem.fix, "one way to get it"
 
 
 def test_a_kubelogin_that_is_there_is_enough() -> None:

@@ -1,4 +1,4 @@
-"""Refusals of configuration: each mistake is one problem, with field, value, what is allowed and the mend."""
+"""Refusals of configuration: each mistake is one problem, with field, value, what is allowed and the fix."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def test_the_document_that_each_test_breaks_is_valid() -> None:
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_one_mistake_is_one_problem_with_its_field_and_mend(mistake: str) -> None:
-    change, field, mend = MISTAKES[mistake]
+    change, field, fix = MISTAKES[mistake]
     found = problems(platform_document(change))
     assert [problem.field for problem in found] == [PLATFORM + field], (
         "it is named where it is, and only there"
     )
-    assert mend in found[0].mend, "the user is told what to write"
+    assert fix in found[0].fix, "the user is told what to write"
     assert found[0].value, "what stands there is shown"
     assert found[0].allowed, "what may stand there is shown"
 
@@ -37,7 +37,7 @@ def test_one_mistake_is_one_problem_with_its_field_and_mend(mistake: str) -> Non
 def test_no_document_is_a_problem_of_the_whole(document: JsonValue) -> None:
     (problem,) = problems(document)
     assert problem.field == PLATFORM, "no field of it can be named"
-    assert "stacks/Pulumi.local.yaml" in problem.mend, "an example to start from is named"
+    assert "stacks/Pulumi.local.yaml" in problem.fix, "an example to start from is named"
 
 
 def test_all_mistakes_are_shown_at_once() -> None:
@@ -55,7 +55,7 @@ def test_all_mistakes_are_shown_at_once() -> None:
         ".namespaces[0].ladder[0].procurementTimeout",
         ".namespaces[0].ladder[1].pool",
         ".cluster.version",
-    }, "whoever mends one mistake should not meet the next one only then"
+    }, "whoever fixes one mistake should not meet the next one only then"
 
 
 def test_a_pool_that_cannot_be_read_is_no_missing_pool_to_the_ladders() -> None:

@@ -187,4 +187,4 @@ def test_one_missing_pool_is_only_the_problem_of_those_who_name_it(
 def test_any_document_is_read_or_refused_and_nothing_else_happens(document: JsonValue) -> None:
     given_cloud = {**document, "cloud": "local"} if isinstance(document, dict) else document
     found = problems(given_cloud)
-    assert all(problem.mend for problem in found), "a refusal without a mend leaves the user alone"
+    assert all(problem.fix for problem in found), "a refusal without a fix leaves the user alone"

@@ -73,11 +73,11 @@ def test_a_price_cap_is_refused_with_the_reason() -> None:
     (problem,) = refused(changed(spot_max_price="2.50"))
     assert problem.field == "resource_pools[0].provider.spot_max_price", "where it stands is named"
     assert "Karpenter has no field that holds a price cap" in problem.allowed, "why it cannot be kept is said"
-    assert "procurementTimeout" in problem.mend, "and what does its work instead"
+    assert "procurementTimeout" in problem.fix, "and what does its work instead"
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "mend"),
+    ("field", "value", "fix"),
     [
         ("min_instances", 1, "down to none"),
         ("startup_script", "mount /data", "DaemonSet"),
@@ -98,10 +98,10 @@ def test_a_price_cap_is_refused_with_the_reason() -> None:
         ("instance_typ", "m5.large", 'Write "instance_type".'),
     ],
 )
-def test_what_has_no_equivalent_is_one_problem_with_its_mend(field: str, value: JsonValue, mend: str) -> None:
+def test_what_has_no_equivalent_is_one_problem_with_its_mend(field: str, value: JsonValue, fix: str) -> None:
     (problem,) = refused(changed(**{field: value}))
     assert problem.field == f"resource_pools[0].provider.{field}", "it is named where it is"
-    assert mend in problem.mend, "and what to do is said"
+    assert fix in problem.fix, "and what to do is said"
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_all_problems_are_shown_at_once() -> None:
         "resource_pools[0",
         "resource_pools[1",
         "resource_pools[2",
-    }, "whoever mends one should not meet the next one only then"
+    }, "whoever fixes one should not meet the next one only then"
 
 
 def test_names_that_become_one_are_refused() -> None:

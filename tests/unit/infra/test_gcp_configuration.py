@@ -377,7 +377,7 @@ def test_any_document_is_read_or_refused_and_nothing_else_happens(
     given_cloud: Document = {**document, "cloud": "gcp"} if isinstance(document, dict) else {"cloud": "gcp"}
     found = gcp_problems(given_cloud, region)
     assert found, "none of these has pools"
-    assert all(problem.mend for problem in found), "a refusal without a mend leaves the user alone"
+    assert all(problem.fix for problem in found), "a refusal without a fix leaves the user alone"
 
 
 def documented() -> str:

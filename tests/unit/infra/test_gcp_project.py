@@ -100,7 +100,7 @@ def test_a_pool_over_zones_of_which_one_lacks_the_machine_is_refused_with_the_ot
     (problem,) = refusals(gcp_platform(), project(sold=sold))
     assert problem.field == f"{PLATFORM}.pools[3].zones", "a100 names no zones, and so has the cluster's"
     assert "us-central1-b" in problem.value, "the zone that lacks it"
-    assert "`zones: [us-central1-a, us-central1-c]`" in problem.mend, "and what to write"
+    assert "`zones: [us-central1-a, us-central1-c]`" in problem.fix, "and what to write"
 
 
 def test_a_machine_that_none_of_the_zones_has_is_refused_with_those_that_have() -> None:
@@ -110,12 +110,12 @@ def test_a_machine_that_none_of_the_zones_has_is_refused_with_those_that_have() 
         f"{PLATFORM}.pools[2].machineType",
         f"{PLATFORM}.pools[3].machineType",
     ], "both pools of these machines would never be made"
-    assert "`zones: [us-central1-f]`" in problems[0].mend, "where it could be had is said"
+    assert "`zones: [us-central1-f]`" in problems[0].fix, "where it could be had is said"
 
 
 def test_a_machine_that_the_region_lacks_is_refused() -> None:
     (problem, _) = refusals(gcp_platform(), project(sold=dict.fromkeys(ZONES, CPUS)))
-    assert "gcloud compute machine-types list" in problem.mend, "no zone of the region would help"
+    assert "gcloud compute machine-types list" in problem.fix, "no zone of the region would help"
 
 
 def test_system_nodes_that_a_zone_lacks_are_refused() -> None:
@@ -228,7 +228,7 @@ def test_a_missing_plugin_is_refused_with_how_to_get_it() -> None:
     problem = plugin_problem(lambda _: None)
     assert problem is not None, "nobody would get into the cluster, half an hour after it was made"
     assert problem.field == "gke-gcloud-auth-plugin", "the command that is missing"
-    assert "gcloud components install gke-gcloud-auth-plugin" in problem.mend, "one way to get it"
+    assert "gcloud components install gke-gcloud-auth-plugin" in problem.fix, "one way to get it"
 
 
 def test_a_plugin_that_is_there_is_enough() -> None:
@@ -376,7 +376,7 @@ def test_without_an_answer_that_the_stack_needs_there_is_one_clear_message(token
     (problem,) = error.value.problems
     assert problem.field == "Google Cloud credentials", "what has to be mended"
     assert "you may not ask" in problem.value, "the reason Google gives"
-    assert "gcloud auth application-default login" in problem.mend, "and how"
+    assert "gcloud auth application-default login" in problem.fix, "and how"
 
 
 def test_a_survey_raises_what_cannot_work(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Refusals of a GCP stack's configuration: each mistake is one problem, with field, value, what is allowed, the mend."""
+"""Refusals of a GCP stack's configuration: each mistake is one problem, with field, value, what is allowed, the fix."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ def test_the_document_that_each_test_breaks_is_valid() -> None:
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_one_mistake_is_one_problem_with_its_field_and_mend(mistake: str) -> None:
-    change, field, mend = MISTAKES[mistake]
+    change, field, fix = MISTAKES[mistake]
     found = gcp_problems(gcp_document(change))
     assert [problem.field for problem in found] == [PLATFORM + field], (
         "it is named where it is, and only there"
     )
-    assert mend in found[0].mend, "the user is told what to write"
+    assert fix in found[0].fix, "the user is told what to write"
     assert found[0].value, "what stands there is shown"
     assert found[0].allowed, "what may stand there is shown"
     assert len(str(found[0])) < 700, "a refusal is a line that can be read, not a catalogue"
 
 
 @pytest.mark.parametrize(
-    ("project", "region", "field", "mend"),
+    ("project", "region", "field", "fix"),
     [
         (None, "us-central1", "gcp:project", "`gcp:project: my-project`"),
         ("123456789012", "us-central1", "gcp:project", "`gcloud projects describe 123456789012`"),
@@ -42,11 +42,11 @@ def test_one_mistake_is_one_problem_with_its_field_and_mend(mistake: str) -> Non
     ],
 )
 def test_what_stands_beside_the_document_is_refused_by_its_own_key(
-    project: str | None, region: str | None, field: str, mend: str
+    project: str | None, region: str | None, field: str, fix: str
 ) -> None:
     (problem,) = gcp_problems(gcp_document(), region=region, project=project)
     assert problem.field == field, "and nothing is said of the zones of a region that is none"
-    assert mend in problem.mend, "the line to write is shown"
+    assert fix in problem.fix, "the line to write is shown"
 
 
 def test_a_wrong_region_hides_no_other_mistake() -> None:
@@ -55,7 +55,7 @@ def test_a_wrong_region_hides_no_other_mistake() -> None:
     )
     fields = {problem.field for problem in gcp_problems(document, region="mars")}
     assert fields == {"gcp:region", f"{PLATFORM}.pools", f"{PLATFORM}.cluster.version"}, (
-        "whoever mends one mistake should not meet the next one only then"
+        "whoever fixes one mistake should not meet the next one only then"
     )
 
 

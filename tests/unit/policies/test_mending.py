@@ -1,4 +1,4 @@
-"""What the pack mends where a team asks for it, and what it leaves alone."""
+"""What the pack fixes where a team asks for it, and what it leaves alone."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from holdfast.policies.findings import StackResource
     from holdfast.policies.known_values import Value
 
-TAINT = "mend-missing-spot-taint"
-LABEL = "mend-missing-pool-label"
+TAINT = "add-missing-spot-taint"
+LABEL = "add-missing-pool-label"
 TAINTS = ("spec", "template", "spec", "taints")
 LABELS = ("spec", "template", "metadata", "labels")
 SPOT = capacity_requirement("spot")
@@ -27,7 +27,7 @@ ON_DEMAND = capacity_requirement("on-demand")
 
 
 def mended(each: StackResource, *wanted: str) -> Value:
-    """The resource's properties when these mends are asked for, None where nothing was to do."""
+    """The resource's properties when these fixes are asked for, None where nothing was to do."""
     pack = Pack()
     pack.configure(dict.fromkeys(wanted, analyzer_pb2.REMEDIATE))
     return cast("Value", pack.mended(each))
@@ -83,7 +83,7 @@ def test_on_gke_the_taint_is_gkes_own() -> None:
     ],
 )  # fmt: skip
 def test_no_taint_is_put_on(what: str, each: StackResource) -> None:
-    assert mended(each, TAINT) is None, f"{what}: there is nothing to mend, or nothing that is sure"
+    assert mended(each, TAINT) is None, f"{what}: there is nothing to fix, or nothing that is sure"
 
 
 def test_a_pool_is_given_the_label_it_lacks() -> None:
@@ -107,7 +107,7 @@ def test_a_pool_without_any_label_is_given_its_own() -> None:
     ],
 )  # fmt: skip
 def test_no_label_is_put_on(what: str, each: StackResource) -> None:
-    assert mended(each, LABEL) is None, f"{what}: there is nothing to mend, or nothing that is sure"
+    assert mended(each, LABEL) is None, f"{what}: there is nothing to fix, or nothing that is sure"
 
 
 def test_what_is_not_known_yet_beside_it_stays_as_it_was_sent() -> None:

@@ -86,7 +86,7 @@ def test_pools_of_another_program_are_a_setting() -> None:
         (analyzer_pb2.ADVISORY, [analyzer_pb2.ADVISORY]),
         (analyzer_pb2.MANDATORY, [analyzer_pb2.MANDATORY]),
         (analyzer_pb2.DISABLED, []),
-        # Rules of a whole stack mend nothing.
+        # Rules of a whole stack fix nothing.
         (analyzer_pb2.REMEDIATE, [analyzer_pb2.MANDATORY]),
     ],
 )
@@ -104,7 +104,7 @@ def test_what_a_configuration_misspells_is_told() -> None:
     pack.configure({}, {"onDemandPool": ["shared"]}, of=MANDATORY, also=["all", "spot-pools-are-taintd"])
     told = [each.message for each in by(READING, pack.judged(compliant()))]
     assert len(told) == 2, f"the name of a setting and that of a rule, and not `all`: {told}"
-    assert "'onDemandPool'" in told[1], f"the mend is to spell it as it is: {told}"
+    assert "'onDemandPool'" in told[1], f"the fix is to spell it as it is: {told}"
     assert "onDemandPools" in told[1], f"which is said: {told}"
 
 
@@ -156,7 +156,7 @@ def test_a_class_of_both_capacity_types_is_reported_on_it() -> None:
 @pytest.mark.parametrize("policy", policies(), ids=lambda policy: policy.name)
 def test_every_policy_says_how_grave_it_is_and_what_to_do(policy: RulePolicy) -> None:
     assert policy.severity is not None, "a report is sorted by it"
-    assert policy.remediation_steps, "a verdict without a mend is half a verdict"
+    assert policy.remediation_steps, "a verdict without a fix is half a verdict"
 
 
 def test_the_engine_is_told_of_every_rule_by_its_own_name_level_and_settings() -> None:
@@ -176,7 +176,7 @@ def failing(_: Sequence[StackResource], __: Settings) -> Sequence[Finding]:
 
 def test_a_rule_that_fails_stops_nothing_and_is_told() -> None:
     broken = Rule(
-        name="broken", title="t", description="d", mend="m", level=Level.MANDATORY, weight=Weight.LOW, find=failing
+        name="broken", title="t", description="d", fix="m", level=Level.MANDATORY, weight=Weight.LOW, find=failing
     )  # fmt: skip
     pack = Pack()
     pack.servicer._policies.insert(0, RulePolicy(broken))  # pyright: ignore[reportPrivateUsage] - a rule that fails

@@ -74,7 +74,7 @@ def test_memory_has_its_unit_and_is_rounded_up(text: str, amount: int) -> None:
 def test_what_only_resembles_cpus_is_refused(text: str) -> None:
     with pytest.raises(AmountError) as refused:
         parse_cpu(text)
-    assert "thousandths with an m" in refused.value.mend, "the refusal shows the form"
+    assert "thousandths with an m" in refused.value.fix, "the refusal shows the form"
 
 
 @pytest.mark.parametrize(
@@ -83,20 +83,20 @@ def test_what_only_resembles_cpus_is_refused(text: str) -> None:
 def test_what_only_resembles_memory_is_refused(text: str) -> None:
     with pytest.raises(AmountError) as refused:
         parse_memory(text)
-    assert "Mi, Gi or Ti" in refused.value.mend, "the refusal shows the form"
+    assert "Mi, Gi or Ti" in refused.value.fix, "the refusal shows the form"
 
 
 @pytest.mark.parametrize("text", ["512", "1.5"])
 def test_memory_without_a_unit_is_refused_with_those_it_could_mean(text: str) -> None:
     with pytest.raises(AmountError) as refused:
         parse_memory(text)
-    assert refused.value.mend == f"Write {text}Gi or {text}Mi: without a unit it is bytes.", (
+    assert refused.value.fix == f"Write {text}Gi or {text}Mi: without a unit it is bytes.", (
         "nobody means 512 bytes"
     )
 
 
 @pytest.mark.parametrize(
-    ("parse", "text", "mend"),
+    ("parse", "text", "fix"),
     [
         (parse_cpu, "0", "at least 1m"),
         (parse_cpu, "0m", "at least 1m"),
@@ -106,11 +106,11 @@ def test_memory_without_a_unit_is_refused_with_those_it_could_mean(text: str) ->
     ],
 )
 def test_nothing_and_more_than_any_machine_are_refused(
-    parse: Callable[[str], int], text: str, mend: str
+    parse: Callable[[str], int], text: str, fix: str
 ) -> None:
     with pytest.raises(AmountError) as refused:
         parse(text)
-    assert mend in refused.value.mend, "the refusal says which end was passed"
+    assert fix in refused.value.fix, "the refusal says which end was passed"
 
 
 @given(st.text(max_size=12))

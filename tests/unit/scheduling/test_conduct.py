@@ -36,4 +36,4 @@ def test_a_way_back_up_from_the_only_tier_is_refused() -> None:
 def test_holding_capacity_for_nobody_is_refused() -> None:
     (problem,) = conduct_problems(Ladder(tiers=TWO_TIERS, hold_timeout=HOUR), AT)
     assert problem.field == f"{AT}.holdTimeout", "the field is named"
-    assert "Add returnAfter" in problem.mend, "and the mend"
+    assert "Add returnAfter" in problem.fix, "and the fix"

@@ -32,7 +32,7 @@ def test_hours_minutes_and_seconds_add_up(text: str, seconds: int) -> None:
 def test_a_number_without_a_unit_is_refused_with_the_three_it_could_mean(text: str) -> None:
     with pytest.raises(DurationError) as refused:
         parse_duration(text)
-    assert refused.value.mend == f"Write {text}m, {text}s or {text}h.", (
+    assert refused.value.fix == f"Write {text}m, {text}s or {text}h.", (
         "only the author knows which unit was meant, so all are offered"
     )
 
@@ -44,14 +44,14 @@ def test_a_number_without_a_unit_is_refused_with_the_three_it_could_mean(text: s
 def test_what_only_resembles_a_duration_is_refused(text: str) -> None:
     with pytest.raises(DurationError) as refused:
         parse_duration(text)
-    assert "1h30m" in refused.value.mend, "the refusal shows the form"
+    assert "1h30m" in refused.value.fix, "the refusal shows the form"
 
 
 @pytest.mark.parametrize("text", ["0s", "0h0m0s", "721h", "999999h", "43201m"])
 def test_nothing_and_more_than_a_month_are_refused(text: str) -> None:
     with pytest.raises(DurationError) as refused:
         parse_duration(text)
-    assert refused.value.mend in {"Write at least 1s.", "Write at most 720h."}, (
+    assert refused.value.fix in {"Write at least 1s.", "Write at most 720h."}, (
         "the refusal says which end was passed"
     )
 

@@ -21,4 +21,4 @@ def test_a_kind_of_gpu_for_no_gpu_is_refused() -> None:
     (problem,) = shape_problems([shape(), no_gpus], AT)
     assert problem.field == f"{AT}[1].accelerator", "the field is named"
     assert problem.value == '"a100" without GPUs', "and what stands there"
-    assert "Add gpus" in problem.mend, "and the mend"
+    assert "Add gpus" in problem.fix, "and the fix"

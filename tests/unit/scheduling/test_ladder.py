@@ -60,26 +60,26 @@ def test_a_spot_pool_is_not_last_by_accident(max_failures: int | None) -> None:
         spot("h100-spot"), Tier(pool="a100-spot", max_failures=max_failures, procurement_timeout=WAIT)
     )
     assert problem.field == f"{AT}[1].maxFailures", "the field to change is named"
-    assert "maxFailures: -1" in problem.mend, "how to mean it is said"
-    assert "pool: a100}" in problem.mend, "a pool with the same kind of machine is offered as the end"
+    assert "maxFailures: -1" in problem.fix, "how to mean it is said"
+    assert "pool: a100}" in problem.fix, "a pool with the same kind of machine is offered as the end"
 
 
 def test_an_unknown_pool_is_named_with_its_nearest() -> None:
     problem = only(spot(), Tier(pool="a10"))
     assert problem.field == f"{AT}[1].pool", "the tier is named"
-    assert problem.mend == 'Write "a100".', "the nearest name is the likely one"
+    assert problem.fix == 'Write "a100".', "the nearest name is the likely one"
     assert all(known.name in problem.allowed for known in POOLS), "every pool that would do is listed"
 
 
 def test_a_pool_like_no_other_is_offered_to_be_made() -> None:
     problem = only(Tier(pool="inferentia"))
-    assert 'add a pool called "inferentia"' in problem.mend, "no name resembles it, so it may be meant"
+    assert 'add a pool called "inferentia"' in problem.fix, "no name resembles it, so it may be meant"
 
 
 def test_a_pool_is_in_a_ladder_once() -> None:
     problem = only(spot(), spot(), Tier(pool="a100"))
     assert problem.field == f"{AT}[1].pool", "the second of the two is superfluous"
-    assert "[0]" in problem.mend, "the first of the two is named"
+    assert "[0]" in problem.fix, "the first of the two is named"
 
 
 def test_an_empty_ladder_leads_nowhere() -> None:
@@ -90,7 +90,7 @@ def test_an_empty_ladder_leads_nowhere() -> None:
 def test_a_tier_that_is_never_left_hides_those_below_it(max_failures: int | None) -> None:
     problem = only(Tier(pool="a100-spot", max_failures=max_failures), Tier(pool="a100"))
     assert problem.field == f"{AT}[0]", "the tier that holds the job is named"
-    assert "procurementTimeout" in problem.mend, "one of the two ways on is enough"
+    assert "procurementTimeout" in problem.fix, "one of the two ways on is enough"
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def test_a_quota_that_keeps_a_gang_from_ever_running_is_refused_once(
     (problem,) = quota_problems(asked, shapes, AT, on_gpus=True)
     assert problem.field == f"{AT}.{field}", "the field is named"
     assert needed == 4 or "shape finetune (4 pods of 8 GPUs" in problem.value, "and the largest of the shapes"
-    assert problem.mend.startswith(f"Write {needed} or more"), "and the mend"
+    assert problem.fix.startswith(f"Write {needed} or more"), "and the fix"
 
 
 def test_a_quota_without_gpus_is_refused_where_the_ladder_has_them() -> None:

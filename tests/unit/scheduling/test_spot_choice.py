@@ -68,7 +68,7 @@ def test_machines_without_gpus_may_differ() -> None:
 
 
 def test_both_are_told_where_both_are_the_matter() -> None:
-    assert len(spot_pool_warnings(SPOT, machines("p4d.24xlarge", "p5.48xlarge"))) == 2, "two mends"
+    assert len(spot_pool_warnings(SPOT, machines("p4d.24xlarge", "p5.48xlarge"))) == 2, "two fixes"
 
 
 def test_a_pool_on_demand_warns_of_nothing() -> None:

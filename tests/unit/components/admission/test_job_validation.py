@@ -125,7 +125,7 @@ def test_without_rules_nothing_is_tolerated_and_the_expressions_have_types() -> 
 def test_a_template_becomes_an_expression_of_the_same_text() -> None:
     assert said("a {b} c", b="x") == '("a " + (x) + " c")', "texts and what is filled in, one after the other"
     assert said("{a}", a="x") == "((x))", "nothing is added"
-    assert sentence(Words(reason="no {a}", mend="Say {a}."), a="x") == '("no " + (x) + ". Say " + (x) + ".")'
+    assert sentence(Words(reason="no {a}", fix="Say {a}."), a="x") == '("no " + (x) + ". Say " + (x) + ".")'
 
 
 def test_a_name_without_an_expression_is_a_mistake() -> None:

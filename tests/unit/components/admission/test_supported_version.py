@@ -38,4 +38,4 @@ def test_an_older_cluster_is_refused_with_the_tolerations_to_write_by_hand(versi
 def test_what_is_no_version_is_refused(version: str) -> None:
     problem = version_problem(FIELD, version, [taints.SPOT])
     assert problem is not None, f"{version!r} says nothing about what the cluster serves"
-    assert 'such as "1.36"' in problem.mend, "the refusal must show how a version is written"
+    assert 'such as "1.36"' in problem.fix, "the refusal must show how a version is written"

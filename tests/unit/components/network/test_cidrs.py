@@ -95,7 +95,7 @@ def test_what_was_not_checked_before_is_not_divided(cidr: str, count: int) -> No
 
 
 @pytest.mark.parametrize(
-    ("cidr", "mend"),
+    ("cidr", "fix"),
     [
         ("10.40.0.0", 'Write "10.40.0.0/16".'),
         ("10.40.0.0/255.255.0.0", 'Write "10.40.0.0/16".'),
@@ -110,11 +110,11 @@ def test_what_was_not_checked_before_is_not_divided(cidr: str, count: int) -> No
         ("", 'Write, for example, "10.40.0.0/16".'),
     ],
 )
-def test_a_range_that_no_vpc_can_have_is_refused_with_one_that_it_can(cidr: str, mend: str) -> None:
+def test_a_range_that_no_vpc_can_have_is_refused_with_one_that_it_can(cidr: str, fix: str) -> None:
     (problem,) = cidr_problems(cidr, FIELD)
     assert problem.field == FIELD, "the user must find the place"
     assert f'"{cidr}"' in problem.value, "the user must recognise what stands there"
-    assert problem.mend == mend, "the mend is something to write"
+    assert problem.fix == fix, "the fix is something to write"
 
 
 def test_a_range_that_overlaps_another_is_refused_with_the_other_and_one_that_is_free() -> None:
@@ -123,7 +123,7 @@ def test_a_range_that_overlaps_another_is_refused_with_the_other_and_one_that_is
     assert problem.value == '"10.40.128.0/18", which overlaps the cluster\'s services (10.40.0.0/16)', (
         "both sides must be named"
     )
-    assert problem.mend == 'Write, for example, "10.42.0.0/16".', "the example must be free itself"
+    assert problem.fix == 'Write, for example, "10.42.0.0/16".', "the example must be free itself"
 
 
 @given(vpc_cidrs(), vpc_cidrs())
@@ -139,4 +139,4 @@ def test_two_ranges_overlap_whichever_of_them_is_the_vpcs(one: str, other: str) 
 @given(st.text(max_size=20))
 def test_no_text_breaks_the_check(text: str) -> None:
     for problem in cidr_problems(text, FIELD):
-        assert problem.mend.startswith("Write"), "whatever was written, the user learns what to write"
+        assert problem.fix.startswith("Write"), "whatever was written, the user learns what to write"

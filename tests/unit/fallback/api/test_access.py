@@ -1,4 +1,4 @@
-"""The API server is found by a kubeconfig or by what every pod has, and what cannot be used is refused with the mend."""
+"""The API server is found by a kubeconfig or by what every pod has, and what cannot be used is refused with the fix."""
 
 from __future__ import annotations
 

@@ -140,11 +140,11 @@ def test_fields_of_a_newer_definition_are_left_out_of_account() -> None:
     assert read(cluster={"name": "elsewhere"}) == read(), "a controller may be rolled back"
 
 
-@pytest.mark.parametrize(("spec", "field", "mend"), MISTAKES)
-def test_a_mistake_is_named_with_its_mend(spec: Json, field: str, mend: str) -> None:
+@pytest.mark.parametrize(("spec", "field", "fix"), MISTAKES)
+def test_a_mistake_is_named_with_its_mend(spec: Json, field: str, fix: str) -> None:
     said = problem(**dict(spec))
     assert field in said, f"where it is: {said}"
-    assert mend in said, f"and what to do: {said}"
+    assert fix in said, f"and what to do: {said}"
 
 
 def test_every_mistake_is_named_at_once() -> None:

@@ -156,7 +156,7 @@ def test_a_refusal_for_good_is_said_with_the_servers_words() -> None:
         scene = Scene(errors=[ApiError(422, "Invalid", "spec.suspend: forbidden by a webhook")] * 3)
         await scene.work(0.05)
         (said,) = scene.said
-        assert (said.reason, said.is_warning) == ("Refused", True), "somebody has to mend it"
+        assert (said.reason, said.is_warning) == ("Refused", True), "somebody has to fix it"
         assert "forbidden by a webhook" in said.message, "and finds out what"
         await scene.work(60)
         assert len(scene.acted) >= 1, "and once it is mended it goes on by itself"

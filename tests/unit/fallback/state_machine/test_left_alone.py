@@ -115,7 +115,7 @@ def test_kueues_jobs_are_left_alone_with_an_event(state: JobState | None) -> Non
 def test_a_job_that_can_never_be_suspended_is_left_alone_with_an_event(state: JobState | None) -> None:
     decision = decide(state, seen(never_suspendable="set shutdownAfterJobFinishes: true"), policy())
     assert (decision.actions, reasons(decision)) == ((), ["CannotFollow"]), "it would be lost in the move"
-    assert "shutdownAfterJobFinishes" in decision.reports[0].message, "with the mend"
+    assert "shutdownAfterJobFinishes" in decision.reports[0].message, "with the fix"
 
 
 @pytest.mark.parametrize("state", [None, running(), waiting()])
@@ -127,7 +127,7 @@ def test_a_job_in_a_namespace_without_a_policy_stays_where_it_is(state: JobState
 def test_a_policy_that_cannot_be_used_is_quoted_to_the_jobs_user() -> None:
     decision = decide(running(), seen(), NoPolicy(problems=("spec.tiers: got no tier",)))
     assert reasons(decision) == ["PolicyUnusable"], "nothing is done by half a ladder"
-    assert "spec.tiers: got no tier" in decision.reports[0].message, "and what to mend is said"
+    assert "spec.tiers: got no tier" in decision.reports[0].message, "and what to fix is said"
 
 
 def test_a_job_that_does_not_follow_is_none_of_ours() -> None:

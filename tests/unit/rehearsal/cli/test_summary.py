@@ -40,7 +40,7 @@ def test_verdicts_that_stop_the_run_come_first_with_policy_place_and_message() -
     assert lines[:3] == [
         "  MANDATORY  training-ladder-ends-on-demand  (ladder)",
         "      ends on spot",
-        "      mend it",
+        "      fix it",
     ], "what stops the run is read first"
 
 

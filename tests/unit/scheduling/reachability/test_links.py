@@ -158,7 +158,7 @@ def test_a_message_names_the_numbers_a_reader_needs():
     (doubt,) = doubts(shape(pods=16), replace(on_demand(), limits=Limits(nodes=8)))
     assert isinstance(doubt, Broken), "eight machines are too few for sixteen pods"
     assert "room for 8 of the 16 pods" in doubt.reason, "how far it reaches"
-    assert "16 nodes or more" in doubt.mend, "and what would do"
+    assert "16 nodes or more" in doubt.fix, "and what would do"
 
 
 @pytest.mark.parametrize(

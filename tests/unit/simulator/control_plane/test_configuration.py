@@ -9,21 +9,20 @@ from hypothesis import strategies as st
 
 from holdfast.scheduling.json import Json
 from holdfast.simulator.control_plane.configuration import (
+    LONGEST_SOCKET_PATH,
     TOOLS,
+    Cluster,
+    ControlPlaneFiles,
+    Layout,
     Ports,
+    administrator,
     ports_of,
+    read_cluster,
     render_configuration,
     render_egress,
-)
-from holdfast.simulator.control_plane.files import ControlPlaneFiles
-from holdfast.simulator.control_plane.kubeconfig import (
-    Cluster,
-    administrator,
-    read_cluster,
     render_kubeconfig,
 )
-from holdfast.simulator.control_plane.layout import LONGEST_SOCKET_PATH, Layout
-from holdfast.simulator.control_plane.ports import free_ports
+from holdfast.simulator.control_plane.processes import free_ports
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.summary import mapping, sequence
 from holdfast.simulator.operator_runner.adaptation import CONTROLLERS

@@ -9,10 +9,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from holdfast.simulator.control_plane.launcher import Launcher, PortTakenError
-from holdfast.simulator.control_plane.layout import Layout
-from holdfast.simulator.control_plane.lock import held
-from holdfast.simulator.control_plane.processes import end, processes_in, python_modules_in
+from holdfast.simulator.control_plane.configuration import Layout
+from holdfast.simulator.control_plane.control_plane import Launcher, PortTakenError
+from holdfast.simulator.control_plane.processes import (
+    end_processes,
+    exclusive_lock,
+    processes_in,
+    python_modules_in,
+)
 from holdfast.simulator.errors import RehearsalError
 
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"
@@ -61,7 +65,7 @@ def test_a_process_is_found_although_its_folder_was_deleted(
 def test_a_process_that_ignores_the_request_is_killed(
     component: "subprocess.Popen[str]", tmp_path: Path
 ) -> None:
-    end(processes_in(tmp_path, ["kwok-controller"]), grace_seconds=0.05)
+    end_processes(processes_in(tmp_path, ["kwok-controller"]), grace_seconds=0.05)
     assert not psutil.pid_exists(component.pid) or component.poll() is not None, "it has ended"
     assert pids_in(tmp_path, "kwok-controller") == [], "and is not found again"
 
@@ -85,12 +89,12 @@ def test_a_module_is_known_by_its_name_and_its_folder(tmp_path: Path) -> None:
 
 def test_a_second_run_is_refused_while_the_first_is_at_it(tmp_path: Path) -> None:
     with (
-        held(tmp_path / "lock", doing="start it"),
+        exclusive_lock(tmp_path / "lock", doing="start it"),
         pytest.raises(RehearsalError, match="cannot stop it: another run"),
-        held(tmp_path / "lock", doing="stop it"),
+        exclusive_lock(tmp_path / "lock", doing="stop it"),
     ):
         pass
-    with held(tmp_path / "lock", doing="stop it"):
+    with exclusive_lock(tmp_path / "lock", doing="stop it"):
         assert (tmp_path / "lock").exists(), "the file stays, the lock does not"
 
 

@@ -1,4 +1,4 @@
-"""A provider's configuration is heeded, or refused with the mend."""
+"""A provider's configuration is heeded, or refused with the fix."""
 
 from holdfast.simulator.kubernetes_provider.settings import Settings, unheeded
 
@@ -16,7 +16,7 @@ def test_an_empty_configuration_has_the_plugins_defaults() -> None:
 def test_what_cannot_be_rehearsed_is_named_with_the_mend() -> None:
     found = unheeded({"enableServerSideApply": "false", "renderYamlToDirectory": "out", "namespace": "a"})
     assert set(found) == {"enableServerSideApply", "renderYamlToDirectory"}, "the wrong settings are refused"
-    assert "leave it unset" in found["renderYamlToDirectory"], "the mend is missing"
+    assert "leave it unset" in found["renderYamlToDirectory"], "the fix is missing"
 
 
 def test_a_plain_configuration_is_taken() -> None:
