@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from holdfast.components.admission.job_component import JobAdmission, JobAdmissionArgs, capacity_selections
-from holdfast.components.admission.job_validation_component import JobValidation, JobValidationArgs
+from holdfast.components.admission.job_admission import JobAdmission, JobAdmissionArgs, capacity_selections
+from holdfast.components.admission.job_validation import JobValidation, JobValidationArgs
 from holdfast.components.fallback_controller.component import FallbackController, FallbackControllerArgs
 from holdfast.components.fallback_controller.image import controller_images
 from holdfast.components.fallback_policy.component import FallbackPolicyDefinition

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias, TypeGuard
 
-from holdfast.scheduling.unknown import UNKNOWN, Unknown
+from holdfast.scheduling.json import UNKNOWN, Unknown
 
 __all__ = ["UNKNOWN", "Unknown", "Value", "at", "is_list", "is_object", "items_at", "text_at", "whole_number"]
 

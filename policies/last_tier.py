@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.policies.known_values import UNKNOWN, at, is_list, is_object, whole_number
 from holdfast.scheduling.labels import POOL
-from holdfast.scheduling.ladder import FOREVER
+from holdfast.scheduling.ladder import UNLIMITED
 
 if TYPE_CHECKING:
     from holdfast.policies.findings import StackResource
@@ -80,7 +80,7 @@ def fault_of_missing(pool: str, which: str, pools: KnownPools) -> Fault:
 def fault_of_capacity(pool: str, max_failures: Value, which: str, pools: KnownPools) -> Fault | None:
     """Return the fault of a tier whose pool exists but may be spot, unless the tier says to stay there."""
     wrong = [each for each in pools.named(pool) if each.is_on_demand is not True]
-    if not wrong or max_failures == FOREVER:
+    if not wrong or max_failures == UNLIMITED:
         return None
     if max_failures is UNKNOWN:
         return Fault(message=f"the `maxFailures` of {which}, spot pool {pool!r}, {KNOWN_LATER}", proven=False)

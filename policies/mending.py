@@ -14,10 +14,9 @@ from pulumi_policy import EnforcementLevel, ResourceValidationPolicy, Severity
 from holdfast.policies.declared import declared_pools
 from holdfast.policies.known_values import UNKNOWN, at, is_list, is_object
 from holdfast.scheduling.labels import POOL, SPOT, SYSTEM
-from holdfast.scheduling.reachability.allocatable import Provisioner
-from holdfast.scheduling.taints import GKE_SPOT_TAINT, Taint
+from holdfast.scheduling.reachability.machine_capacity import Provisioner
+from holdfast.scheduling.taints import GKE_SPOT_TAINT, REPELLING, Taint
 from holdfast.scheduling.taints import SPOT as SPOT_TAINT
-from holdfast.scheduling.tolerations import REPELLING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

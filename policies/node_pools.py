@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from holdfast.policies.findings import StackResource
     from holdfast.policies.known_values import Value
-    from holdfast.scheduling.unknown import Unknown
+    from holdfast.scheduling.json import Unknown
 
 
 @once

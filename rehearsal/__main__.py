@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from holdfast.rehearsal.cli.arguments import IN_ITS_OWN_PLACE, parse
 from holdfast.rehearsal.cli.dispatch import run
-from holdfast.rehearsal.cli.output import hush_libraries
+from holdfast.rehearsal.output import hush_libraries
 from holdfast.scheduling.errors import ConfigError
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.paths import Workspace

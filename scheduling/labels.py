@@ -101,3 +101,17 @@ EFA_NODE_VALUE: Final = "true"
 # Annotation on a MutatingAdmissionPolicy: the rule it was made of, as JSON. Its CEL is for the API server; what it lets
 # pods tolerate is read from here.
 TOLERATES: Final = "holdfast.dev/tolerates"
+
+
+#: The controller's own namespace; there its service account, what its pods are known by, and the lease of the one that leads.
+CONTROLLER_NAMESPACE: Final = "holdfast-system"
+CONTROLLER: Final = "fallback-controller"
+LEASE: Final = "holdfast-fallback"
+
+#: Where placeholder pods stand: no quota of a team's counts them.
+RESERVATION_NAMESPACE: Final = "holdfast-holding"
+
+#: The priority class of placeholder pods. Below every job, so that the pods they stand in for push them out; but no lower:
+#: below -10 GKE's autoscaler buys no node for a pod, and Karpenter takes a node with such pods alone for empty.
+RESERVATION_PRIORITY_CLASS: Final = "holdfast-holding"
+RESERVATION_PRIORITY: Final = -10

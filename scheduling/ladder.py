@@ -10,11 +10,12 @@ from typing import Final
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.pools import Pool
+from holdfast.scheduling.quantities import format_duration
 
 #: `maxFailures` of a tier that is never left for its failures.
-FOREVER: Final = -1
+UNLIMITED: Final = -1
 
-#: The most that may be counted. Beyond it a number is a mistyped FOREVER.
+#: The most that may be counted. Beyond it a number is a mistyped UNLIMITED.
 MOST_FAILURES: Final = 10_000
 
 
@@ -29,7 +30,7 @@ class Failures(StrEnum):
 class Tier:
     """One rung: a pool, how many failures it may cost, how long to wait for its capacity.
 
-    `max_failures` is FOREVER or absent where failures never end the tier; `procurement_timeout` is absent where the
+    `max_failures` is UNLIMITED or absent where failures never end the tier; `procurement_timeout` is absent where the
     wait has no end.
     """
 
@@ -40,7 +41,7 @@ class Tier:
     @property
     def can_be_left(self) -> bool:
         """Whether anything ever moves a job on from here."""
-        counts = self.max_failures is not None and self.max_failures != FOREVER
+        counts = self.max_failures is not None and self.max_failures != UNLIMITED
         return counts or self.procurement_timeout is not None
 
 
@@ -49,7 +50,7 @@ class Ladder:
     """An ordered list of tiers, best first, and how jobs walk them.
 
     What is None is left to the controller. `outage_window`: losses so close together are one failure. On the last tier a
-    job is given up after `application_failures` of its own program (FOREVER: any number), or after waiting for capacity for
+    job is given up after `application_failures` of its own program (UNLIMITED: any number), or after waiting for capacity for
     `give_up_after`.
     After `return_after` on a tier a better one is tried again, if its capacity comes within `hold_timeout`; None: never.
     `deadline` after its creation trouble leads a job straight to the last tier, and there is no way back up. Placed pods
@@ -141,7 +142,7 @@ def _no_way_on(tier: Tier, field: str) -> Iterator[Problem]:
 
 
 def _end_of_ladder(tier: Tier, pool: Pool, pools: Mapping[str, Pool], field: str) -> Iterator[Problem]:
-    if pool.capacity is CapacityType.SPOT and tier.max_failures != FOREVER:
+    if pool.capacity is CapacityType.SPOT and tier.max_failures != UNLIMITED:
         given = "none" if tier.max_failures is None else str(tier.max_failures)
         yield Problem(
             field=f"{field}.maxFailures",
@@ -151,7 +152,7 @@ def _end_of_ladder(tier: Tier, pool: Pool, pools: Mapping[str, Pool], field: str
             "or write maxFailures: -1 to stay on spot for ever.",
         )
         return
-    if tier.max_failures not in {None, FOREVER}:
+    if tier.max_failures not in {None, UNLIMITED}:
         yield _leads_nowhere(f"{field}.maxFailures", f"{tier.max_failures} on the last tier")
     if tier.procurement_timeout is not None:
         yield _leads_nowhere(f"{field}.procurementTimeout", "a time limit on the last tier")
@@ -189,3 +190,21 @@ def _on_demand_example(pools: Mapping[str, Pool]) -> str:
     return next(
         (pool.name for pool in pools.values() if pool.capacity is CapacityType.ON_DEMAND), "an-on-demand-pool"
     )
+
+
+def timing_problems(ladder: Ladder, at: str) -> Iterator[Problem]:
+    """Everything that is wrong with how a ladder is to be walked; `at` is the path where that is said."""
+    if ladder.return_after is not None and len(ladder.tiers) == 1:
+        yield Problem(
+            field=f"{at}.returnAfter",
+            value=f"{format_duration(ladder.return_after)} on a ladder of one tier",
+            allowed="a time on a ladder of two tiers or more, because there is no better tier to go back to",
+            fix="Leave it out, or add the tier that jobs should go back to.",
+        )
+    if ladder.hold_timeout is not None and ladder.return_after is None:
+        yield Problem(
+            field=f"{at}.holdTimeout",
+            value=f"{format_duration(ladder.hold_timeout)} without returnAfter",
+            allowed="a time beside returnAfter: capacity is held for jobs on their way back up, and for no others",
+            fix="Add returnAfter, such as 4h, or leave it out.",
+        )

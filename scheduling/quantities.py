@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from fractions import Fraction
 from typing import Final
 
@@ -45,3 +46,111 @@ def format_quantity(amount: Fraction) -> str:
     if amount.denominator == 1:
         return str(amount.numerator)
     return f"{-(-amount.numerator * 1000 // amount.denominator)}m"
+
+
+#: What each reads, and what the FallbackPolicy's schema holds an amount to.
+CPU_PATTERN: Final = r"^([0-9]{1,8}m|[0-9]{1,5}(\.[0-9]{1,3})?)$"
+MEMORY_PATTERN: Final = r"^[0-9]{1,9}(\.[0-9]{1,3})?(Mi|Gi|Ti|M|G|T)$"
+
+# Larger than any machine there is: beyond it a number is a mistyped unit.
+MOST_CPU_MILLIS: Final = 10_000_000
+MOST_MEMORY_MIB: Final = 100 * 1024**2
+
+CPU_ALLOWED: Final = "CPUs, 1m to 10000, such as 48, 1.5 or 500m"
+MEMORY_ALLOWED: Final = "an amount with its unit, 1Mi to 100Ti, such as 512Gi"
+
+_MIB: Final = 2**20
+_GIB_IN_MIB: Final = 1024
+_MILLIS: Final = 1000
+
+
+class AmountError(ValueError):
+    """A text that is no amount: `fix` says what to write instead."""
+
+    def __init__(self, text: str, allowed: str, fix: str) -> None:
+        super().__init__(f'"{text}" is no amount. Allowed: {allowed}. {fix}')
+        self.fix = fix
+
+
+def parse_cpu(text: str) -> int:
+    """Read `48`, `1.5` or `500m` as thousandths of a CPU.
+
+    Raises AmountError for anything else, nothing and more than 10000 CPUs included.
+    """
+    if re.fullmatch(CPU_PATTERN, text, re.ASCII) is None:
+        raise AmountError(text, CPU_ALLOWED, "Write a number of CPUs, or of thousandths with an m.")
+    millis = int(parse_quantity(text) * _MILLIS)
+    if not 1 <= millis <= MOST_CPU_MILLIS:
+        raise AmountError(text, CPU_ALLOWED, f"Write {'at least 1m' if millis < 1 else 'at most 10000'}.")
+    return millis
+
+
+def parse_memory(text: str) -> int:
+    """Read `512Gi`, `1.5Ti` or `500M` as MiB, rounded up: less than was asked for must not be counted.
+
+    Raises AmountError for anything else, nothing and more than 100Ti included.
+    """
+    if re.fullmatch(r"[0-9.]+", text, re.ASCII):
+        raise AmountError(text, MEMORY_ALLOWED, f"Write {text}Gi or {text}Mi: without a unit it is bytes.")
+    if re.fullmatch(MEMORY_PATTERN, text, re.ASCII) is None:
+        raise AmountError(text, MEMORY_ALLOWED, "Write a number and Mi, Gi or Ti.")
+    mib = -(-parse_quantity(text) // _MIB)
+    if not 1 <= mib <= MOST_MEMORY_MIB:
+        raise AmountError(text, MEMORY_ALLOWED, f"Write {'at least 1Mi' if mib < 1 else 'at most 100Ti'}.")
+    return mib
+
+
+def format_cpu(millis: int) -> str:
+    """Write thousandths of a CPU as `parse_cpu` reads them: 48000 → `48`, 1500 → `1500m`."""
+    return f"{millis}m" if millis % _MILLIS else str(millis // _MILLIS)
+
+
+def format_memory(mib: int) -> str:
+    """Write MiB as `parse_memory` reads them: 524288 → `512Gi`, 1500 → `1500Mi`."""
+    return f"{mib}Mi" if mib % _GIB_IN_MIB else f"{mib // _GIB_IN_MIB}Gi"
+
+
+# Also what the FallbackPolicy's schema holds a duration to. The parts come in this order, each at most once.
+DURATION_PATTERN: Final = r"^([0-9]{1,6}h)?([0-9]{1,6}m)?([0-9]{1,6}s)?$"
+
+# Beyond a month a wait is a mistyped unit, not a wish.
+LONGEST_DURATION: Final = timedelta(hours=720)
+
+DURATION_ALLOWED: Final = "a time with its units, 1s to 720h, such as 45s, 15m or 1h30m"
+
+_PARTS: Final = re.compile(DURATION_PATTERN, re.ASCII)
+_SECOND: Final = timedelta(seconds=1)
+
+
+class DurationError(ValueError):
+    """A text that is no duration: `fix` says what to write instead."""
+
+    def __init__(self, text: str, fix: str) -> None:
+        super().__init__(f'"{text}" is no duration. Allowed: {DURATION_ALLOWED}. {fix}')
+        self.fix = fix
+
+
+def parse_duration(text: str) -> timedelta:
+    """Read `1h30m`, `15m` or `45s`.
+
+    Raises DurationError for anything else, zero and more than 720h included.
+    """
+    if re.fullmatch(r"[0-9]+", text, re.ASCII):
+        raise DurationError(text, f"Write {text}m, {text}s or {text}h.")
+    found = _PARTS.fullmatch(text)
+    if found is None or not text:
+        raise DurationError(text, "Write hours, minutes and seconds in that order, such as 1h30m.")
+    hours, minutes, seconds = (int(part[:-1]) if part else 0 for part in found.groups())
+    duration = timedelta(hours=hours, minutes=minutes, seconds=seconds)
+    if duration < _SECOND:
+        raise DurationError(text, "Write at least 1s.")
+    if duration > LONGEST_DURATION:
+        raise DurationError(text, "Write at most 720h.")
+    return duration
+
+
+def format_duration(duration: timedelta) -> str:
+    """Write a duration the shortest way `parse_duration` reads: 5400 s → `1h30m`."""
+    seconds = int(duration.total_seconds())
+    parts = ((seconds // 3600, "h"), (seconds % 3600 // 60, "m"), (seconds % 60, "s"))
+    return "".join(f"{count}{unit}" for count, unit in parts if count)

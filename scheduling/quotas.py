@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from holdfast.scheduling.errors import Problem
-from holdfast.scheduling.pool_facts import PoolFacts
+from holdfast.scheduling.pools import PoolSummary
 from holdfast.scheduling.reachability.shape import MOST_PODS, Shape
 
 #: Pods that may run beside those of the ladder's pools: Ray heads, submitters and helpers, on the default pool.
@@ -32,7 +32,7 @@ class AskedQuota:
     pods: int | None = None
 
 
-def quota_of(asked: AskedQuota, pools: Sequence[PoolFacts], shapes: Sequence[Shape]) -> Quota | None:
+def quota_of(asked: AskedQuota, pools: Sequence[PoolSummary], shapes: Sequence[Shape]) -> Quota | None:
     """The quota of a namespace whose ladder has these pools and whose jobs have these shapes."""
     if not asked.enforced:
         return None
@@ -43,7 +43,7 @@ def quota_of(asked: AskedQuota, pools: Sequence[PoolFacts], shapes: Sequence[Sha
     )
 
 
-def derived_quota(pools: Sequence[PoolFacts], shapes: Sequence[Shape]) -> Quota:
+def derived_quota(pools: Sequence[PoolSummary], shapes: Sequence[Shape]) -> Quota:
     """What the pools of a ladder can have together, and no less than the gang of each shape.
 
     Jobs of one namespace may be on all tiers at once. A gang that moves needs no more than its own: it is gone from the
@@ -57,7 +57,7 @@ def derived_quota(pools: Sequence[PoolFacts], shapes: Sequence[Shape]) -> Quota:
     )
 
 
-def _pods_on(pool: PoolFacts) -> int:
+def _pods_on(pool: PoolSummary) -> int:
     """How many pods are on a node that is full of them: one for each CPU, up to what a kubelet takes."""
     return min(pool.largest.vcpus, MOST_PODS)
 

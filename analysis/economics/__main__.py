@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from holdfast.analysis.command_line import answered
 from holdfast.analysis.economics import reports
 from holdfast.analysis.economics.arguments import parser
 from holdfast.analysis.economics.checkpoint_interval import Checkpointing
@@ -14,7 +15,6 @@ from holdfast.analysis.economics.drawing import as_picture, as_text
 from holdfast.analysis.economics.ladder_costs import judge
 from holdfast.analysis.economics.max_failures import advise
 from holdfast.analysis.economics.rates import Market
-from holdfast.fallback.command_line import answered
 
 if TYPE_CHECKING:
     from argparse import Namespace

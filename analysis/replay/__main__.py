@@ -6,6 +6,7 @@ import sys
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
+from holdfast.analysis.command_line import answered
 from holdfast.analysis.replay.arguments import parser
 from holdfast.analysis.replay.comparison import compare
 from holdfast.analysis.replay.document import comparison_document
@@ -16,7 +17,6 @@ from holdfast.analysis.replay.synthetic import Weather, synthetic_trace
 from holdfast.analysis.replay.trace import rates
 from holdfast.analysis.replay.trace_file import read_trace, write_trace
 from holdfast.analysis.replay.workload import Workload
-from holdfast.fallback.command_line import answered
 
 if TYPE_CHECKING:
     from argparse import Namespace

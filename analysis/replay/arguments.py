@@ -8,8 +8,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-from holdfast.scheduling.durations import DurationError, parse_duration
-from holdfast.scheduling.ladder import FOREVER, MOST_FAILURES
+from holdfast.scheduling.ladder import MOST_FAILURES, UNLIMITED
+from holdfast.scheduling.quantities import DurationError, parse_duration
 
 _POOL: Final = "POOL:PRICE[:TRACE]"
 
@@ -75,9 +75,9 @@ def duration_or_never(text: str) -> timedelta | None:
 def failures(text: str) -> int:
     """Read a `maxFailures`. Raises argparse's error for anything else."""
     number = int(text) if text.lstrip("-").isdecimal() and len(text) < 9 else None
-    if number is None or not FOREVER <= number <= MOST_FAILURES:
+    if number is None or not UNLIMITED <= number <= MOST_FAILURES:
         raise argparse.ArgumentTypeError(
-            f'"{text}": allowed: a whole number from 0 to {MOST_FAILURES}, or {FOREVER} for no limit'
+            f'"{text}": allowed: a whole number from 0 to {MOST_FAILURES}, or {UNLIMITED} for no limit'
         )
     return number
 

@@ -11,8 +11,8 @@ import yaml
 
 from holdfast.fallback.policy.parser import parse_policy
 from holdfast.fallback.policy.policy import DEFAULT_HOLD_TIMEOUT, NoPolicy, Policy, PolicyTier
-from holdfast.scheduling.durations import format_duration
-from holdfast.scheduling.ladder import FOREVER
+from holdfast.scheduling.ladder import UNLIMITED
+from holdfast.scheduling.quantities import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,7 +61,7 @@ def ladders(market: Market, numbers: Numbers) -> tuple[NamedPolicy, ...]:
 def stay(pool: str) -> NamedPolicy:
     """Staying on one pool for ever."""
     return NamedPolicy(
-        name=f"stay on {pool}", policy=Policy(tiers=(PolicyTier(pool=pool, max_failures=FOREVER),))
+        name=f"stay on {pool}", policy=Policy(tiers=(PolicyTier(pool=pool, max_failures=UNLIMITED),))
     )
 
 
@@ -99,7 +99,7 @@ def _ladder(
     return_after: timedelta | None,
 ) -> NamedPolicy:
     *above, last = (each.pool for each in market.pools)
-    if above and max_failures == FOREVER and procurement_timeout is None:
+    if above and max_failures == UNLIMITED and procurement_timeout is None:
         raise ValueError(
             "a tier that is left neither for its failures nor for want of capacity is never left: give maxFailures, "
             "procurementTimeout or both"
@@ -121,7 +121,7 @@ def _ladder(
 
 def _name(max_failures: int, procurement_timeout: timedelta | None, return_after: timedelta | None) -> str:
     count = f"{max_failures} failure" if max_failures == 1 else f"{max_failures} failures"
-    failures = "any failures" if max_failures == FOREVER else count
+    failures = "any failures" if max_failures == UNLIMITED else count
     wait = "any wait" if procurement_timeout is None else format_duration(procurement_timeout)
     back = "one way" if return_after is None else f"back after {format_duration(return_after)}"
     return f"{failures}, {wait}, {back}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from holdfast.fallback.reservations.shape import PodShape
+from holdfast.fallback.reservations.pod_shapes import PodShape
 
 if TYPE_CHECKING:
     from holdfast.fallback.state_machine.observation import Loss, Outcome

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.components.admission.expressions import limits, names_in_affinity, selects, text, texts
 from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, GPU_RESOURCE, ON_DEMAND, ORIGINAL, POOL, SPOT
-from holdfast.scheduling.ladder import FOREVER
+from holdfast.scheduling.ladder import UNLIMITED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -65,7 +65,7 @@ def variables(kind: JobKind, capacity: Sequence[NodeSelection]) -> Mapping[str, 
     """
     tier = "variables.tiers[i]"
     # Without facts a ladder's last tier is on-demand: it is spot only where it says that nothing ends it.
-    unsaid = f"i < size(variables.tiers) - 1 || {tier}.?maxFailures.orValue(0) == {FOREVER}"
+    unsaid = f"i < size(variables.tiers) - 1 || {tier}.?maxFailures.orValue(0) == {UNLIMITED}"
     is_spot = f"{tier}.?facts.?capacity.orValue({unsaid} ? {text(SPOT)} : {text(ON_DEMAND)}) == {text(SPOT)}"
     keys = texts([selection.key for selection in capacity])
     return {

@@ -2,16 +2,47 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from holdfast.components.admission.expressions import affinity_terms, names, text, texts
-from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, ORIGINAL, POOL
+from holdfast.components.admission.job_expressions import QUEUE_NAME
+from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, HELD_FOR, ORIGINAL, POOL, STATE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from holdfast.components.admission.job_expressions import JobKind
     from holdfast.components.admission.rules import NodeSelection
+
+
+def json_object(fields: Mapping[str, str]) -> str:
+    """Return an object whose values are expressions for optional JSON; those without a value are left out."""
+    pairs = ", ".join(
+        f"[{value}].filter(v, v.hasValue()).map(v, {text(f'{text(name)}:')} + v.value())"
+        for name, value in fields.items()
+    )
+    return f'"{{" + [{pairs}].flatten().join(",") + "}}"'
+
+
+def json_texts(mapping: str) -> str:
+    """Return an optional map of texts as optional JSON, its keys in order."""
+    pair = 'strings.quote(string(k)) + ":" + strings.quote(string(m[k]))'
+    return f'{mapping}.optMap(m, "{{" + m.map(k, string(k)).sort().map(k, {pair}).join(",") + "}}")'
+
+
+def json_text(value: str) -> str:
+    """Return an optional text as optional JSON."""
+    return f"{value}.optMap(t, strings.quote(string(t)))"
+
+
+def json_plain(value: str) -> str:
+    """Return an optional number or truth as optional JSON."""
+    return f"{value}.optMap(n, string(n))"
+
+
+def json_of_each(indexes: str, key: str, value: str) -> str:
+    """Return an object with a value for each index `i`, under a key that is a text."""
+    return f'"{{" + {indexes}.map(i, strings.quote({key}) + ":" + {value}).join(",") + "}}"'
 
 
 def below(path: str, steps: str) -> str:
@@ -123,3 +154,71 @@ def affinity(spec: str, path: str, capacity: Sequence[NodeSelection], *, unless:
     is_named = f"{terms}.exists(t, t.?matchExpressions.orValue([]).exists(e, {named}))"
     empties = f"{terms}.exists(t, size({rest}) == 0 && !t.?matchFields.hasValue())"
     return f"({unless} || !{is_named} ? [] : {empties} ? [{removed}] : [{without}])"
+
+
+#: The specification of the pods of the template at `i`, as it was.
+_BEFORE: Final = "variables.before[i]"
+
+
+def reapplication_variables(kind: JobKind) -> Mapping[str, str]:
+    """Return what the patches refer to; `following` are the templates that were marked before the update."""
+    label = f"metadata.?labels[?{text(FOLLOWS)}]"
+    item = "variables.items[i]"
+    marked = f'{kind.template_of("o")}.?{label}.orValue("") == {text(FOLLOWS_VALUE)}'
+    same = f"variables.oldItems.filter(o, o.?{kind.name} == {item}.?{kind.name} && {marked})"
+    spec = f"{kind.template_of('o')}.?spec.orValue({{}})"
+    return {
+        "items": kind.items_of("object"),
+        "oldItems": kind.items_of("oldObject"),
+        "specs": f"variables.items.map(r, {kind.template_of('r')}.?spec.orValue({{}}))",
+        # A list of one or none for each item: what it was made from.
+        "origins": f"lists.range(size(variables.items)).map(i, {same}.map(o, {spec}))",
+        "before": "variables.origins.map(o, size(o) == 0 ? {} : o[0])",
+        "queued": f'object.metadata.?labels[?{text(QUEUE_NAME)}].orValue("") != ""',
+        "mended": (
+            f'oldObject.{label}.orValue("") == {text(FOLLOWS_VALUE)} && '
+            f"oldObject.metadata.?annotations[?{text(ORIGINAL)}].hasValue()"
+        ),
+        "kept": f'object.{label}.orValue("") in ["", {text(FOLLOWS_VALUE)}]',
+        "following": (
+            "variables.mended && variables.kept ? lists.range(size(variables.items)).filter(i, "
+            f"size(variables.origins[i]) > 0 && {kind.template_of(item)}.?spec.hasValue()) : []"
+        ),
+    }
+
+
+def restored(kind: JobKind, capacity: Sequence[NodeSelection]) -> str:
+    """Return the patches that give the template at `i` the tier back that it was on, unless it names one."""
+    template = below(kind.path_of("i"), kind.template_path)
+    own = f'variables.specs[i].?nodeSelector[?{text(POOL)}].orValue("")'
+    pool = f'{own} != "" ? {own} : {_BEFORE}.?nodeSelector[?{text(POOL)}].orValue("")'
+    metadata = f"{kind.template_of('variables.items[i]')}.?metadata"
+    return " + ".join(
+        [
+            labelled(template, metadata),
+            selecting(kind, capacity, pool),
+            # What lets its pods onto capacity that is held for them.
+            _tolerating_hold(below(template, "/spec/tolerations")),
+        ]
+    )
+
+
+def restored_annotations() -> str:
+    """Return the patches that give back the annotations without which nobody knows where the job is."""
+    each = (_annotation(ORIGINAL), _annotation(STATE))
+    made = only_if("!has(object.metadata.annotations)", put(text("/metadata/annotations"), "{}"))
+    return " + ".join([made, *each])
+
+
+def _annotation(name: str) -> str:
+    old = f"oldObject.metadata.?annotations[?{text(name)}]"
+    missing = f"!object.metadata.?annotations[?{text(name)}].hasValue() && {old}.hasValue()"
+    path = text(f"/metadata/annotations/{step(name)}")
+    return only_if(missing, put(path, f"{old}.value()"))
+
+
+def _tolerating_hold(path: str) -> str:
+    is_hold = f't.?key.orValue("") == {text(HELD_FOR)}'
+    held = f"{_BEFORE}.?tolerations.orValue([]).filter(t, {is_hold})"
+    others = f"variables.specs[i].?tolerations.orValue([]).filter(t, !({is_hold}))"
+    return only_if(f"size({held}) > 0", put(path, f"{others} + {held}"))

@@ -17,7 +17,7 @@ from holdfast.components.fallback_controller.rights import (
     SUBJECT,
     role_ref,
 )
-from holdfast.scheduling.holding import CONTROLLER, CONTROLLER_NAMESPACE, HOLDING_NAMESPACE
+from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,7 +62,7 @@ class ControllerAccess(ComponentResource):
             rules=_rules(JOB_RULES),
             opts=ResourceOptions(parent=self),
         )
-        for namespace, rules in ((CONTROLLER_NAMESPACE, OWN_RULES), (HOLDING_NAMESPACE, HOLDING_RULES)):
+        for namespace, rules in ((CONTROLLER_NAMESPACE, OWN_RULES), (RESERVATION_NAMESPACE, HOLDING_RULES)):
             metadata: ObjectMetaArgsDict = {"name": CONTROLLER, "namespace": namespace}
             role = Role(
                 f"{name}-{namespace}-role",

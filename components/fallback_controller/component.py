@@ -18,12 +18,12 @@ from holdfast.components.fallback_controller.pod import (
     disruption_budget_spec,
     metrics_service_spec,
 )
-from holdfast.scheduling.holding import (
+from holdfast.scheduling.labels import (
     CONTROLLER,
     CONTROLLER_NAMESPACE,
-    HOLDING_NAMESPACE,
-    HOLDING_PRIORITY,
-    HOLDING_PRIORITY_CLASS,
+    RESERVATION_NAMESPACE,
+    RESERVATION_PRIORITY,
+    RESERVATION_PRIORITY_CLASS,
 )
 
 if TYPE_CHECKING:
@@ -62,13 +62,13 @@ class FallbackController(ComponentResource):
                 metadata={"name": namespace, "labels": _POD_SECURITY},
                 opts=ResourceOptions(parent=self),
             )
-            for namespace in (CONTROLLER_NAMESPACE, HOLDING_NAMESPACE)
+            for namespace in (CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE)
         ]
         priority = PriorityClass(
             f"{name}-priority",
-            metadata={"name": HOLDING_PRIORITY_CLASS},
+            metadata={"name": RESERVATION_PRIORITY_CLASS},
             description="Placeholders that hold capacity for a job that is about to move up its ladder.",
-            value=HOLDING_PRIORITY,
+            value=RESERVATION_PRIORITY,
             # A placeholder waits for room: it takes none from anybody.
             preemption_policy="Never",
             opts=ResourceOptions(parent=self),

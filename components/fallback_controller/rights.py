@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from holdfast.scheduling.holding import CONTROLLER, CONTROLLER_NAMESPACE, LEASE
+from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE, LEASE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.scheduling.durations import LONGEST, PATTERN, format_duration
+from holdfast.scheduling.quantities import DURATION_PATTERN, LONGEST_DURATION, format_duration
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
@@ -18,14 +18,14 @@ def duration(description: str) -> Json:
         "type": "string",
         "description": description,
         "maxLength": LONGEST_DURATION,
-        "pattern": PATTERN,
+        "pattern": DURATION_PATTERN,
         "x-kubernetes-validations": [duration_rule()],
     }
 
 
 def duration_rule() -> Json:
     """Return the rule that bounds a duration, which a pattern cannot: it matches `0m`, and the empty text."""
-    longest = format_duration(LONGEST)
+    longest = format_duration(LONGEST_DURATION)
     return {
         "rule": f"self != '' && duration(self) >= duration('1s') && duration(self) <= duration('{longest}')",
         "message": f"must be a time with its units from 1s to {longest}, such as 45s, 15m or 1h30m",

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.scheduling.amounts import format_cpu, format_memory
+from holdfast.scheduling.quantities import format_cpu, format_memory
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
-    from holdfast.scheduling.pool_facts import PoolFacts
-    from holdfast.scheduling.reachability.facts import MachineRoom
+    from holdfast.scheduling.pools import PoolSummary
+    from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
 
 
-def facts_object(facts: PoolFacts) -> Json:
+def facts_object(facts: PoolSummary) -> Json:
     """Return the facts of one pool."""
     machine = facts.machine
     return {
@@ -29,7 +29,7 @@ def facts_object(facts: PoolFacts) -> Json:
     }
 
 
-def room_object(room: MachineRoom) -> Json:
+def room_object(room: MachineCapacity) -> Json:
     """Return what pods get of one of its machines."""
     return {
         "name": room.name,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.components.fallback_policy.texts import LABEL_KEY, LABEL_VALUE, text
 from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.reachability.rooms import MOST_ROOMS
+from holdfast.scheduling.reachability.rooms import MOST_CAPACITIES
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
@@ -51,7 +51,7 @@ def facts_schema() -> Json:
             "machine": machine_schema(),
             "machines": {
                 "type": "array",
-                "maxItems": MOST_ROOMS,
+                "maxItems": MOST_CAPACITIES,
                 "items": room_schema(),
                 "x-kubernetes-list-type": "atomic",
                 "description": (

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.components.fallback_policy.facts import facts_object
-from holdfast.scheduling.amounts import format_cpu, format_memory
-from holdfast.scheduling.durations import format_duration
+from holdfast.scheduling.quantities import format_cpu, format_duration, format_memory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -14,12 +13,12 @@ if TYPE_CHECKING:
 
     from holdfast.scheduling.json import Json, JsonValue
     from holdfast.scheduling.ladder import Ladder, Tier
-    from holdfast.scheduling.pool_facts import PoolFacts
+    from holdfast.scheduling.pools import PoolSummary
     from holdfast.scheduling.reachability.shape import Shape
 
 
 def ladder_spec(
-    ladder: Ladder, facts: Mapping[str, PoolFacts] | None = None, shapes: Sequence[Shape] = ()
+    ladder: Ladder, facts: Mapping[str, PoolSummary] | None = None, shapes: Sequence[Shape] = ()
 ) -> Json:
     """Return the specification of the ladder's FallbackPolicy, with what is known of its pools by their names.
 
@@ -46,7 +45,7 @@ def ladder_spec(
     }
 
 
-def tier_object(tier: Tier, facts: PoolFacts | None = None) -> Json:
+def tier_object(tier: Tier, facts: PoolSummary | None = None) -> Json:
     """Return one tier, with the facts of its pool if they are known."""
     return _present(
         {

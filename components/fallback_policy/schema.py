@@ -14,7 +14,7 @@ from holdfast.components.fallback_policy.shapes_schema import shapes_schema
 from holdfast.components.fallback_policy.status_schema import status_schema
 from holdfast.components.fallback_policy.tier_schema import MOST_TIERS, tier_schema, tiers_rules
 from holdfast.scheduling.labels import LADDER
-from holdfast.scheduling.ladder import FOREVER, MOST_FAILURES, Failures
+from holdfast.scheduling.ladder import MOST_FAILURES, UNLIMITED, Failures
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
@@ -77,7 +77,7 @@ def conduct() -> Json:
         "applicationFailures": {
             "type": "integer",
             "format": "int32",
-            "minimum": FOREVER,
+            "minimum": UNLIMITED,
             "maximum": MOST_FAILURES,
             "description": (
                 "How many failures of its own program a job may have on the last tier before it is given up; "

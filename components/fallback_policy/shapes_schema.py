@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.components.fallback_policy.texts import DNS_LABEL
-from holdfast.scheduling.amounts import CPU_PATTERN, MEMORY_PATTERN
+from holdfast.scheduling.quantities import CPU_PATTERN, MEMORY_PATTERN
 from holdfast.scheduling.shapes import LONGEST_ACCELERATOR, MOST_GPUS, MOST_SHAPES, WIDEST_GANG
 
 if TYPE_CHECKING:

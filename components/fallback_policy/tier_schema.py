@@ -8,7 +8,7 @@ from holdfast.components.fallback_policy.durations import duration
 from holdfast.components.fallback_policy.facts_schema import facts_schema
 from holdfast.components.fallback_policy.texts import DNS_LABEL, text
 from holdfast.scheduling.labels import POOL
-from holdfast.scheduling.ladder import FOREVER, MOST_FAILURES
+from holdfast.scheduling.ladder import MOST_FAILURES, UNLIMITED
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
@@ -27,7 +27,7 @@ def tier_schema() -> Json:
             "maxFailures": {
                 "type": "integer",
                 "format": "int32",
-                "minimum": FOREVER,
+                "minimum": UNLIMITED,
                 "maximum": MOST_FAILURES,
                 "description": "How many failures the tier may cost before jobs move on; -1 for any number.",
             },
@@ -57,7 +57,7 @@ def tiers_rules() -> list[Json]:
         {
             "rule": (
                 "self.all(t, t.pool == self[self.size() - 1].pool || "
-                f"has(t.procurementTimeout) || (has(t.maxFailures) && t.maxFailures != {FOREVER}))"
+                f"has(t.procurementTimeout) || (has(t.maxFailures) && t.maxFailures != {UNLIMITED}))"
             ),
             "message": (
                 "every tier but the last needs a way on to the next: maxFailures of 0 or more, "
@@ -67,7 +67,7 @@ def tiers_rules() -> list[Json]:
         {
             "rule": (
                 "!has(self[self.size() - 1].procurementTimeout) && (!has(self[self.size() - 1].maxFailures) || "
-                f"self[self.size() - 1].maxFailures == {FOREVER})"
+                f"self[self.size() - 1].maxFailures == {UNLIMITED})"
             ),
             "message": (
                 "no tier follows the last one, so it may have neither procurementTimeout nor maxFailures, "

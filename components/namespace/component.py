@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pulumi_kubernetes.rbac.v1 import RoleRefArgsDict, SubjectArgsDict
 
     from holdfast.scheduling.ladder import Ladder
-    from holdfast.scheduling.pool_facts import PoolFacts
+    from holdfast.scheduling.pools import PoolSummary
     from holdfast.scheduling.quotas import Quota
     from holdfast.scheduling.reachability.shape import Shape
 
@@ -68,7 +68,7 @@ class TrainingNamespaceArgs:
     pod_security: PodSecurity = "baseline"
     service_account: str = SERVICE_ACCOUNT
     identity: Mapping[str, Input[str]] = field(default_factory=dict[str, "Input[str]"])
-    pools: Mapping[str, PoolFacts] = field(default_factory=dict[str, "PoolFacts"])
+    pools: Mapping[str, PoolSummary] = field(default_factory=dict[str, "PoolFacts"])
     shapes: Sequence[Shape] = ()
     quota: Quota | None = None
 

@@ -12,7 +12,7 @@ from typing import Final
 
 import yaml
 
-from holdfast.fallback.api.reading import mapping, sequence, text
+from holdfast.fallback.api.objects import mapping, sequence, text
 from holdfast.scheduling.errors import ConfigError, Problem
 from holdfast.scheduling.json import Json, JsonValue
 

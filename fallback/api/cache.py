@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
-from holdfast.fallback.api.reading import metadata_of, text
+from holdfast.fallback.api.objects import metadata_of, text
 from holdfast.scheduling.json import Json
 
 T = TypeVar("T")

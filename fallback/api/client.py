@@ -2,13 +2,113 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
+from dataclasses import dataclass
 from math import inf
 from typing import Final, Protocol
 
-from holdfast.fallback.api.errors import ApiError
-from holdfast.fallback.api.kinds import Kind
-from holdfast.fallback.api.reading import mapping, metadata_of, sequence, text
+from holdfast.fallback.api.objects import mapping, metadata_of, sequence, text
 from holdfast.scheduling.json import Json, JsonValue
+
+# ruff: noqa: N818 - a name that says what is wrong needs no "Error" behind it
+
+
+_CONFLICT: Final = 409
+_GONE: Final = 410
+_MISSING: Final = 404
+_THROTTLED: Final = 429
+_SERVER: Final = 500
+
+
+class ApiError(Exception):
+    """The API server refused a request: its status code, its reason and its own words.
+
+    `retry_after_seconds` is how long it asks to be left alone, None where it does not say.
+    """
+
+    def __init__(
+        self, status: int, reason: str, message: str, *, retry_after_seconds: float | None = None
+    ) -> None:
+        super().__init__(message or f"the API server answered {status} {reason}")
+        self.status = status
+        self.reason = reason
+        self.message = message
+        self.retry_after_seconds = retry_after_seconds
+
+    @property
+    def is_conflict(self) -> bool:
+        """Whether the object is another than the one we saw: look again before deciding anything."""
+        return self.status == _CONFLICT
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether there is no such object, or the server serves no such kind."""
+        return self.status == _MISSING
+
+    @property
+    def is_too_old(self) -> bool:
+        """Whether the server no longer holds the version we asked to go on from: list again."""
+        return self.status == _GONE
+
+    @property
+    def is_overload(self) -> bool:
+        """Whether the request was right and the server is too busy or too broken to do it: ask again later."""
+        return self.status == _THROTTLED or self.status >= _SERVER
+
+
+class Unreachable(Exception):
+    """Nothing answers where the API server should be, or the answer broke off."""
+
+    def __init__(self, server: str, cause: str) -> None:
+        super().__init__(f"the API server at {server} does not answer ({cause})")
+        self.server = server
+
+
+class Deposed(Exception):
+    """Another replica may lead by now, so nothing is written."""
+
+    def __init__(self) -> None:
+        super().__init__("this replica no longer leads: it writes nothing")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """One kind of object: how it is named, and the paths of its objects."""
+
+    api_version: str
+    name: str
+    plural: str
+    namespaced: bool = True
+
+    def collection(self, namespace: str | None = None) -> str:
+        """Return the path of all its objects, in one namespace or in all of them (None)."""
+        root = f"/apis/{self.api_version}" if "/" in self.api_version else f"/api/{self.api_version}"
+        within = f"/namespaces/{namespace}" if self.namespaced and namespace else ""
+        return f"{root}{within}/{self.plural}"
+
+    def item(self, namespace: str | None, name: str, subresource: str | None = None) -> str:
+        """Return the path of one object, or of a subresource of it."""
+        tail = f"/{subresource}" if subresource else ""
+        return f"{self.collection(namespace)}/{name}{tail}"
+
+
+NAMESPACE: Final = Kind(api_version="v1", name="Namespace", plural="namespaces", namespaced=False)
+NODE: Final = Kind(api_version="v1", name="Node", plural="nodes", namespaced=False)
+POD: Final = Kind(api_version="v1", name="Pod", plural="pods")
+EVENT: Final = Kind(api_version="v1", name="Event", plural="events")
+JOB: Final = Kind(api_version="batch/v1", name="Job", plural="jobs")
+LEASE: Final = Kind(api_version="coordination.k8s.io/v1", name="Lease", plural="leases")
+JOBSET: Final = Kind(api_version="jobset.x-k8s.io/v1alpha2", name="JobSet", plural="jobsets")
+RAYJOB: Final = Kind(api_version="ray.io/v1", name="RayJob", plural="rayjobs")
+RAYCLUSTER: Final = Kind(api_version="ray.io/v1", name="RayCluster", plural="rayclusters")
+NODECLAIM: Final = Kind(
+    api_version="karpenter.sh/v1", name="NodeClaim", plural="nodeclaims", namespaced=False
+)
+NODEPOOL: Final = Kind(api_version="karpenter.sh/v1", name="NodePool", plural="nodepools", namespaced=False)
+WORKLOAD: Final = Kind(api_version="kueue.x-k8s.io/v1beta2", name="Workload", plural="workloads")
+FALLBACK_POLICY: Final = Kind(
+    api_version="holdfast.dev/v1alpha1", name="FallbackPolicy", plural="fallbackpolicies"
+)
+
 
 FIELD_MANAGER: Final = "holdfast-fallback"
 

@@ -10,7 +10,7 @@ from typing import Final, cast
 import aiohttp
 
 from holdfast.fallback.api.access import Access, Bearer
-from holdfast.fallback.api.errors import ApiError, Unreachable
+from holdfast.fallback.api.client import ApiError, Unreachable
 from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.json import Json, JsonValue
 

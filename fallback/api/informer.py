@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar, cast
 
 from holdfast.fallback.api.backoff import Backoff
 from holdfast.fallback.api.cache import Cache, Name, name_of
-from holdfast.fallback.api.client import Client
-from holdfast.fallback.api.errors import ApiError, Unreachable
-from holdfast.fallback.api.kinds import Kind
-from holdfast.fallback.api.reading import mapping, metadata_of, text
+from holdfast.fallback.api.client import ApiError, Client, Kind, Unreachable
+from holdfast.fallback.api.objects import mapping, metadata_of, text
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import JsonValue

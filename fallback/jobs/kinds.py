@@ -10,9 +10,8 @@ from holdfast.fallback.jobs.rayjob import RayJobKind
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from holdfast.fallback.jobs.memory import JobMemory
-    from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
-    from holdfast.fallback.jobs.succession import Succession
+    from holdfast.fallback.jobs.pod_history import JobMemory
+    from holdfast.fallback.jobs.snapshot import JobKey, Snapshot, Succession
     from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
     from holdfast.fallback.state_machine.observation import Observation
     from holdfast.scheduling.json import Json

@@ -5,41 +5,251 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
-from holdfast.fallback.jobs import writes
-from holdfast.fallback.jobs.affinity import pinned_by_affinity
-from holdfast.fallback.jobs.gang import placement_of
-from holdfast.fallback.jobs.memory import settled
-from holdfast.fallback.jobs.notices import ends_well_when_stopped, standing
-from holdfast.fallback.jobs.outcomes import cause_of_end
-from holdfast.fallback.jobs.rayjob_failures import attempt_notice, failed_attempts_as_losses, recorded
-from holdfast.fallback.jobs.rayjob_gang import cluster_spec, group_of, head_pod_spec, worker_groups
-from holdfast.fallback.jobs.rayjob_head import head_silent_since
-from holdfast.fallback.jobs.rayjob_pods import own_pods, rayjob_of_child, rayjob_of_pod
+from holdfast.fallback.api.objects import mapping, uid_of
+from holdfast.fallback.jobs import patches
+from holdfast.fallback.jobs.base_observation import (
+    ends_well_when_stopped,
+    first_sight,
+    placement_of,
+    standing,
+)
+from holdfast.fallback.jobs.pod_history import cause_of_end, settled
+from holdfast.fallback.jobs.pod_templates import pinned_by_affinity, pool_of, selecting, selector_of, shape_of
 from holdfast.fallback.jobs.rayjob_status import (
     SUSPENDED,
+    attempt_notice,
     deployment_status,
     ended_at,
     failed_attempts,
+    failed_attempts_as_losses,
+    head_silent_since,
     honours_suspension,
     never_suspendable,
     outcome_of,
+    recorded,
 )
-from holdfast.fallback.jobs.rayjob_successor import can_have_successor, succeeded, successor
-from holdfast.fallback.jobs.selection import pool_of, selecting, selector_of
-from holdfast.fallback.jobs.shapes import shape_of
-from holdfast.fallback.jobs.sight import first_sight
-from holdfast.fallback.jobs.succession import Succession
-from holdfast.fallback.jobs.values import mapping, uid_of
+from holdfast.fallback.jobs.snapshot import Succession
 from holdfast.fallback.state_machine.observation import Outcome
 from holdfast.scheduling.labels import CAPACITY_KEYS
 
 if TYPE_CHECKING:
-    from holdfast.fallback.jobs.memory import JobMemory
+    from holdfast.fallback.jobs.pod_history import JobMemory
     from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
     from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
     from holdfast.fallback.state_machine.observation import Observation
     from holdfast.fallback.state_machine.report import Report
     from holdfast.scheduling.json import Json
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from holdfast.fallback.api.objects import metadata_of, name_of, namespace_of, owner_of, text
+from holdfast.scheduling.labels import RECREATE, STATE
+
+if TYPE_CHECKING:
+    from holdfast.scheduling.json import Json
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from holdfast.fallback.jobs.snapshot import JobKey
+
+if TYPE_CHECKING:
+    from holdfast.fallback.jobs.snapshot import Snapshot
+    from holdfast.scheduling.json import Json
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from holdfast.fallback.api.objects import count, objects
+from holdfast.fallback.jobs.pod_templates import followers
+
+if TYPE_CHECKING:
+    from holdfast.scheduling.json import Json
+
+
+GROUP: Final = "ray.io/group"
+_UNBOUNDED: Final = 2**31 - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerGroup:
+    """One of a RayJob's worker groups. `follows`: its pods are the tier's to place. `scales`: Ray sets its size."""
+
+    name: str
+    spec: Json
+    follows: bool
+    scales: bool
+
+    @property
+    def pod_spec(self) -> Json:
+        """What its pods are made from."""
+        return mapping(mapping(self.spec.get("template")).get("spec"))
+
+    @property
+    def pods(self) -> int:
+        """How many pods it cannot do without: where Ray scales it, the fewest that it may have."""
+        if self.spec.get("suspend") is True:
+            return 0
+        least = count(self.spec.get("minReplicas"))
+        most = count(self.spec.get("maxReplicas"), _UNBOUNDED)
+        wanted = least if self.scales else count(self.spec.get("replicas"))
+        # In this order, as KubeRay does it: a minimum above the maximum wins.
+        replicas = least if wanted < least else min(wanted, most)
+        return replicas * max(1, count(self.spec.get("numOfHosts"), 1))
+
+
+def worker_groups(rayjob: Json) -> tuple[WorkerGroup, ...]:
+    """Return a RayJob's worker groups in their order. Its head is no part of them: it does not follow the ladder."""
+    cluster = cluster_spec(rayjob)
+    specs = objects(cluster.get("workerGroupSpecs"))
+    follow = followers([mapping(spec.get("template")) for spec in specs])
+    scales = cluster.get("enableInTreeAutoscaling") is True
+    return tuple(
+        WorkerGroup(name=text(spec.get("groupName")), spec=spec, follows=flag, scales=scales)
+        for spec, flag in zip(specs, follow, strict=True)
+    )
+
+
+def cluster_spec(rayjob: Json) -> Json:
+    """Return what a RayJob's clusters are made from."""
+    return mapping(mapping(rayjob.get("spec")).get("rayClusterSpec"))
+
+
+def head_pod_spec(rayjob: Json) -> Json:
+    """Return what a RayJob's head is made from."""
+    head = mapping(cluster_spec(rayjob).get("headGroupSpec"))
+    return mapping(mapping(head.get("template")).get("spec"))
+
+
+def group_of(pod: Json) -> str:
+    """Return the worker group that a pod is of; a head's is `headgroup`."""
+    return text(mapping(metadata_of(pod).get("labels")).get(GROUP))
+
+
+_KIND: Final = "RayJob"
+_CLUSTER: Final = "ray.io/cluster"
+_SUBMITTER: Final = "batch.kubernetes.io/job-name"
+# KubeRay names a RayJob's cluster after it, with five characters of Kubernetes' own for random names. The pods bear
+# no other trace of their RayJob; and the cluster, which has its owner's name, goes before its last pods do.
+_CLUSTER_NAME: Final = re.compile(r"(?P<rayjob>.+)-[bcdfghjklmnpqrstvwxz2456789]{5}")
+
+
+def rayjob_of_pod(pod: Json) -> JobKey | None:
+    """Return which RayJob a pod may be of, by its cluster's name or its Job's; None for a pod of neither."""
+    labels = mapping(metadata_of(pod).get("labels"))
+    found = _CLUSTER_NAME.fullmatch(text(labels.get(_CLUSTER)))
+    name = found["rayjob"] if found else text(labels.get(_SUBMITTER))
+    return JobKey(_KIND, namespace_of(pod), name) if name else None
+
+
+def rayjob_of_child(child: Json) -> JobKey | None:
+    """Return which RayJob owns a RayCluster or a Job.
+
+    A RayCluster of nobody's that bears such a name is said to be that RayJob's too, or its pods would be taken for
+    the RayJob's without anybody knowing better.
+    """
+    owner = owner_of(child)
+    if owner.get("kind") == _KIND:
+        return JobKey(_KIND, namespace_of(child), text(owner.get("name")))
+    found = (
+        _CLUSTER_NAME.fullmatch(name_of(child)) if child.get("kind") == "RayCluster" and not owner else None
+    )
+    return JobKey(_KIND, namespace_of(child), found["rayjob"]) if found else None
+
+
+def own_pods(seen: Snapshot) -> tuple[Json, ...]:
+    """Return the pods that are the RayJob's indeed.
+
+    A pod whose owner is still there and is not the RayJob's is none of it. One whose owner has gone already is taken
+    for its own: it is better to wait for a stranger's pod than to run two gangs on one checkpoint.
+    """
+    submits_by_job = text(mapping(seen.job.get("spec")).get("submissionMode")) in {"", "K8sJobMode"}
+    strangers = {
+        (text(child.get("kind")), name_of(child))
+        for child in seen.children
+        if owner_of(child).get("uid") != uid_of(seen.job)
+    }
+    return tuple(pod for pod in seen.pods if _is_own(pod, strangers, submits_by_job=submits_by_job))
+
+
+def _is_own(pod: Json, strangers: set[tuple[str, str]], *, submits_by_job: bool) -> bool:
+    labels = mapping(metadata_of(pod).get("labels"))
+    cluster = text(labels.get(_CLUSTER))
+    if cluster:
+        return ("RayCluster", cluster) not in strangers
+    return submits_by_job and ("Job", text(labels.get(_SUBMITTER))) not in strangers
+
+
+# On one that has a successor: its name. On the successor: the name of the first of the line.
+SUCCESSOR: Final = "fallback.holdfast.dev/successor"
+FIRST: Final = "fallback.holdfast.dev/successor-of"
+
+# What KubeRay takes for a RayJob's name, and what of a uid tells one successor from another.
+_LONGEST_NAME: Final = 47
+_OF_UID: Final = 8
+_DROPPED: Final = frozenset(
+    {
+        STATE,
+        SUCCESSOR,
+        "fallback.holdfast.dev/checkpoint-asked",
+        "kubectl.kubernetes.io/last-applied-configuration",
+    }
+)
+
+
+def can_have_successor(job: Json) -> bool:
+    """Whether a RayJob asks to be made anew, has not been, and is nobody's who may do so himself."""
+    annotations = mapping(metadata_of(job).get("annotations"))
+    asks = annotations.get(RECREATE) == "true"
+    return asks and not annotations.get(SUCCESSOR) and not owner_of(job)
+
+
+def successor_name(job: Json) -> str:
+    """Return the name of a RayJob's successor: the same whenever it is asked for."""
+    ending = f"-{uid_of(job)[:_OF_UID]}"
+    return f"{_first_name(job)[: _LONGEST_NAME - len(ending)]}{ending}"
+
+
+def successor(job: Json, spec: Json, state: str) -> Json:
+    """Return the successor's manifest. `spec`: what it has of its own; `state`: its annotation's text."""
+    metadata = metadata_of(job)
+    kept = {
+        name: value for name, value in mapping(metadata.get("annotations")).items() if name not in _DROPPED
+    }
+    cluster = {
+        **mapping(mapping(job.get("spec")).get("rayClusterSpec")),
+        **mapping(spec.get("rayClusterSpec")),
+    }
+    return {
+        "apiVersion": "ray.io/v1",
+        "kind": "RayJob",
+        "metadata": {
+            "name": successor_name(job),
+            "namespace": namespace_of(job),
+            "labels": mapping(metadata.get("labels")),
+            "annotations": {**kept, FIRST: _first_name(job), STATE: state},
+        },
+        "spec": {**mapping(job.get("spec")), "suspend": False, "rayClusterSpec": cluster},
+    }
+
+
+def succeeded(job: Json) -> Json:
+    """Return the patch of the failed RayJob, once its successor is there: it is nobody's from then on."""
+    metadata = metadata_of(job)
+    return {
+        "metadata": {
+            "resourceVersion": metadata.get("resourceVersion"),
+            "uid": metadata.get("uid"),
+            "annotations": {SUCCESSOR: successor_name(job), STATE: None},
+        }
+    }
+
+
+def _first_name(job: Json) -> str:
+    return text(mapping(metadata_of(job).get("annotations")).get(FIRST)) or name_of(job)
 
 
 class RayJobKind:
@@ -98,13 +308,13 @@ class RayJobKind:
 
         A cluster that lives takes no notice of its RayJob's template; the next one is made from it.
         """
-        return writes.update(
+        return patches.update(
             job, state, {"suspend": True, **_selecting(job, action.pool, hold=action.tolerate_hold)}
         )
 
     def resumption(self, job: Json, action: Resume, state: str) -> Json:
         """Return the patch of one update: the worker groups select the pool, the RayJob is resumed."""
-        return writes.update(
+        return patches.update(
             job, state, {"suspend": False, **_selecting(job, action.pool, hold=action.tolerate_hold)}
         )
 

@@ -4,13 +4,49 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from holdfast.fallback.jobs.values import count, mapping, moment, text
+from holdfast.fallback.api.objects import count, mapping, moment, text
 from holdfast.fallback.state_machine.observation import Outcome
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from holdfast.scheduling.json import Json
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from holdfast.fallback.api.objects import uid_of
+from holdfast.fallback.jobs.base_observation import standing
+from holdfast.fallback.jobs.pod_history import KEPT, FailedAttempt
+from holdfast.fallback.state_machine.observation import Cause, Loss, Part
+
+if TYPE_CHECKING:
+    from holdfast.fallback.jobs.pod_history import RayMemory
+    from holdfast.fallback.jobs.snapshot import Snapshot
+    from holdfast.fallback.state_machine.report import Report
+    from holdfast.scheduling.json import Json
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.fallback.jobs.pod_history import part_of
+from holdfast.fallback.jobs.pods_and_nodes import (
+    NodeState,
+    has_ended,
+    is_ready,
+    is_terminating,
+    node_of,
+    state_of_node,
+)
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from holdfast.fallback.jobs.pod_history import RayMemory
+    from holdfast.fallback.jobs.snapshot import Snapshot
+    from holdfast.scheduling.json import Json
+
 
 RUNNING: Final = "Running"
 SUSPENDED: Final = "Suspended"
@@ -71,3 +107,73 @@ def never_suspendable(job: Json) -> str | None:
             "anew with another submissionMode"
         )
     return None
+
+
+# It did not begin to run in time: for want of nodes or of an image, which other clocks measure. No failure of its own.
+_NOT_BEGUN: Final = "PreRunningDeadlineExceeded"
+_LONGEST: Final = 300
+
+
+def recorded(memory: RayMemory, seen: Snapshot) -> RayMemory:
+    """Return the memory with the failures taken in that have been counted since the last look.
+
+    Those from before the first look are nobody's any more: the job's state says up to where they are accounted for.
+    """
+    failed = failed_attempts(seen.job)
+    if memory.failed is None or failed < memory.failed:
+        # A counter that has gone back is another job's, of the same name.
+        return replace(memory, failed=failed, attempts=())
+    status = mapping(seen.job.get("status"))
+    new = tuple(
+        FailedAttempt(
+            number=number,
+            at=seen.now,
+            reason=text(status.get("reason")) or "unknown",
+            message=text(status.get("message"))[:_LONGEST],
+        )
+        for number in range(memory.failed + 1, failed + 1)
+    )
+    kept = tuple(each for each in memory.attempts if seen.now - each.at <= KEPT)
+    return replace(memory, failed=failed, attempts=(*kept, *new))
+
+
+def failed_attempts_as_losses(memory: RayMemory, job: Json, pool: str | None) -> tuple[Loss, ...]:
+    """Return what has failed without any pod being lost: the driver itself, which runs on the head."""
+    return tuple(
+        Loss(
+            pod=f"{uid_of(job)}/{each.number}",
+            at=each.at,
+            cause=Cause.APPLICATION,
+            part=Part.HEAD,
+            pool=pool,
+        )
+        for each in memory.attempts
+        if each.reason != _NOT_BEGUN
+    )
+
+
+def attempt_notice(memory: RayMemory) -> tuple[Report, ...]:
+    """Say what the last attempt failed of."""
+    if not memory.attempts:
+        return ()
+    last = memory.attempts[-1]
+    said = f": {last.message}" if last.message else ""
+    return (standing("AttemptFailed", f"Attempt {last.number} of the RayJob failed ({last.reason}){said}"),)
+
+
+def head_silent_since(memory: RayMemory, seen: Snapshot) -> datetime | None:
+    """Return since when we see that a running job's head is not there, not ready, or on a node that is lost.
+
+    Only while the job runs: before that its head is starting, and a slow start is nobody's loss. A head that answers
+    again ends it: its operator then submits the job anew by itself.
+    """
+    if deployment_status(seen.job) != RUNNING or any(_answers(pod, seen) for pod in seen.pods):
+        return None
+    return memory.head_silent_since or seen.now
+
+
+def _answers(pod: Json, seen: Snapshot) -> bool:
+    if part_of(pod) is not Part.HEAD or has_ended(pod) or is_terminating(pod) or not is_ready(pod):
+        return False
+    # A head's node that is lost leaves it "ready" for as long as the node controller waits.
+    return state_of_node(node_of(pod), seen.nodes, seen.claims) in {NodeState.LIVE, NodeState.DRAINING}

@@ -10,6 +10,12 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from holdfast.scheduling.json import Json
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from holdfast.scheduling.json import Json
 
 
 class JobKey(NamedTuple):
@@ -37,3 +43,15 @@ class Snapshot:
     nodes: Mapping[str, Json] = field(default_factory=dict[str, "Json"])
     claims: Mapping[str, Json] | None = None
     workloads: tuple[Json, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Succession:
+    """Two writes in this order, both harmless when repeated; nothing is deleted, so no kill between them loses a job.
+
+    `manifest`: the successor, to be created; that it is there already is as good. `patch`: the merge patch by which
+    the ended job says so, and asks for none again.
+    """
+
+    manifest: Json
+    patch: Json

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from holdfast.scheduling.ladder import FOREVER, Failures
+from holdfast.scheduling.ladder import UNLIMITED, Failures
 
 if TYPE_CHECKING:
     from holdfast.scheduling.labels import CapacityType
@@ -42,7 +42,7 @@ class TierFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyTier:
-    """One rung. `max_failures` of 0 means the same as 1: the first failure moves on. FOREVER or None: none does.
+    """One rung. `max_failures` of 0 means the same as 1: the first failure moves on. UNLIMITED or None: none does.
 
     `procurement_timeout` None: wait without end.
     """
@@ -54,7 +54,7 @@ class PolicyTier:
 
     def is_spent(self, failures: int) -> bool:
         """Whether so many failures end a stay on this tier."""
-        return self.max_failures not in {None, FOREVER} and failures >= max(1, self.max_failures or 0)
+        return self.max_failures not in {None, UNLIMITED} and failures >= max(1, self.max_failures or 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,7 @@ class Policy:
     `outage_window`: losses this close to an outage's first one are the same outage. `give_up_after`: how long the
     last tier may go without capacity before its job is given up; None for never. `application_failures`: how many
     failures of the program itself the last tier may cost before its job is given up, under `failures: any` (under
-    `evictions` they are the job's own business); FOREVER for no limit. `return_after`: how long a job stays before better tiers are tried again; None for never.
+    `evictions` they are the job's own business); UNLIMITED for no limit. `return_after`: how long a job stays before better tiers are tried again; None for never.
     `hold_timeout`: how long to hold out for a better tier's capacity. `start_timeout`: how long pods with nodes may
     take to start before that is said. `deadline`: time from a job's creation after which trouble leads straight to
     the last tier, and there is no way back up; None for none.

@@ -3,14 +3,11 @@
 from dataclasses import replace
 from typing import Final
 
-from holdfast.fallback.api.client import Client
-from holdfast.fallback.api.errors import ApiError
-from holdfast.fallback.api.kinds import JOB, JOBSET, POD, RAYJOB
-from holdfast.fallback.api.reading import metadata_of, text
-from holdfast.fallback.jobs import writes
+from holdfast.fallback.api.client import JOB, JOBSET, POD, RAYJOB, ApiError, Client
+from holdfast.fallback.api.objects import metadata_of, name_of, text, uid_of
+from holdfast.fallback.jobs import patches
 from holdfast.fallback.jobs.kinds import job_of_pod
-from holdfast.fallback.jobs.pods import has_ended
-from holdfast.fallback.jobs.values import name_of, uid_of
+from holdfast.fallback.jobs.pods_and_nodes import has_ended
 from holdfast.fallback.reconciler.caches import Caches, pod_selectors
 from holdfast.fallback.reconciler.holding import Holder
 from holdfast.fallback.reconciler.observing import Look
@@ -65,7 +62,7 @@ class Actor:
         """Carry out one action and return the job as it is then."""
         match action:
             case Record():
-                return await self._patch(look, writes.record(look.job, write_state(action.state)))
+                return await self._patch(look, patches.record(look.job, write_state(action.state)))
             case Suspend():
                 state = write_state(action.state)
                 return await self._patch(look, look.kind.suspension(look.job, action, state))
@@ -131,7 +128,7 @@ class Actor:
             if name_of(pod) not in action.pods:
                 continue
             if not has_ended(pod):
-                patch = writes.end_of_lost_pod(pod, look.seen.now)
+                patch = patches.end_of_lost_pod(pod, look.seen.now)
                 await self._client.patch(POD, look.key.namespace, name_of(pod), patch, subresource="status")
             await self._client.delete(POD, look.key.namespace, name_of(pod), uid=uid_of(pod), grace_seconds=0)
 
@@ -139,9 +136,9 @@ class Actor:
         """Ask each pod, and write that they were asked in the job: in that order, or a pod might never hear of it."""
         for pod in await self._pods_now(look):
             if not has_ended(pod):
-                patch = writes.checkpoint_request(pod, action.at)
+                patch = patches.checkpoint_request(pod, action.at)
                 await self._client.patch(POD, look.key.namespace, name_of(pod), patch)
-        return await self._patch(look, writes.checkpoint_request(look.job, action.at))
+        return await self._patch(look, patches.checkpoint_request(look.job, action.at))
 
     async def _recreate(self, look: Look, action: Recreate) -> Json:
         succession = look.kind.succession(look.job, action, write_state(action.state))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from holdfast.fallback.api.connection import Connection
-from holdfast.fallback.api.election import Fence
+from holdfast.fallback.api.leader_election import Fence
 from holdfast.fallback.reconciler.assembly import Controller
 from holdfast.fallback.reconciler.metrics import Metrics
 from holdfast.fallback.reconciler.serving import serving

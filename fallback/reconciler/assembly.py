@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from holdfast.fallback.api.client import Client, Requests
-from holdfast.fallback.api.election import Candidacy, Election, Fence
-from holdfast.fallback.api.recorder import Recorder
+from holdfast.fallback.api.event_recorder import Recorder
+from holdfast.fallback.api.leader_election import Candidacy, Election, Fence
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.acting import Actor
 from holdfast.fallback.reconciler.caches import Caches
@@ -24,7 +24,7 @@ from holdfast.fallback.reconciler.roster import Roster
 from holdfast.fallback.reconciler.settings import Settings
 from holdfast.fallback.reconciler.wakes import wake_on_changes
 from holdfast.fallback.reconciler.work_queue import WorkQueue, utc_now
-from holdfast.fallback.reservations.taints import holder_of
+from holdfast.fallback.reservations.reserved_capacity import holder_of
 
 
 class Controller:

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
 
 from holdfast.fallback.api.cache import Cache, Name, name_of
-from holdfast.fallback.api.kinds import JOB, RAYCLUSTER
-from holdfast.fallback.api.reading import mapping, metadata_of, sequence, text
+from holdfast.fallback.api.client import JOB, RAYCLUSTER
+from holdfast.fallback.api.objects import mapping, metadata_of, sequence, text
 from holdfast.fallback.jobs.kinds import KINDS, job_of_child, job_of_pod
-from holdfast.fallback.jobs.pods import node_of
+from holdfast.fallback.jobs.pods_and_nodes import node_of
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.kept import (
     KeptJob,
@@ -21,7 +21,7 @@ from holdfast.fallback.reconciler.kept import (
     kept_policy,
     kept_workload,
 )
-from holdfast.fallback.reservations.taints import holder_of
+from holdfast.fallback.reservations.reserved_capacity import holder_of
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import HELD_FOR, POOL
 

@@ -7,9 +7,7 @@ from typing import Final
 
 from holdfast.fallback.api.backoff import Backoff
 from holdfast.fallback.api.cache import Change
-from holdfast.fallback.api.client import Client
-from holdfast.fallback.api.errors import ApiError, Deposed, Unreachable
-from holdfast.fallback.api.kinds import FALLBACK_POLICY
+from holdfast.fallback.api.client import FALLBACK_POLICY, ApiError, Client, Deposed, Unreachable
 from holdfast.fallback.reconciler.caches import Caches
 from holdfast.fallback.reconciler.kept import KeptPolicy
 from holdfast.fallback.reconciler.roster import Roster

@@ -3,20 +3,17 @@
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from holdfast.fallback.api.client import Client
-from holdfast.fallback.api.errors import ApiError
-from holdfast.fallback.api.kinds import NODE, POD
-from holdfast.fallback.jobs.pods import node_of
-from holdfast.fallback.jobs.values import name_of, uid_of
+from holdfast.fallback.api.client import NODE, POD, ApiError, Client
+from holdfast.fallback.api.objects import name_of, uid_of
+from holdfast.fallback.jobs.pods_and_nodes import node_of
 from holdfast.fallback.policy.policy import NoPolicy, Policy
 from holdfast.fallback.reconciler.caches import HELD, Caches
 from holdfast.fallback.reconciler.observing import Look
-from holdfast.fallback.reservations.held import orphans
 from holdfast.fallback.reservations.placeholders import HoldRequest, hold_changes
-from holdfast.fallback.reservations.taints import hold_patch, holder_of, release_patch
+from holdfast.fallback.reservations.reserved_capacity import hold_patch, holder_of, orphans, release_patch
 from holdfast.fallback.state_machine.actions import DropPlaceholders, Hold, Release, TaintHeld
-from holdfast.scheduling.holding import HOLDING_NAMESPACE
 from holdfast.scheduling.json import Json
+from holdfast.scheduling.labels import RESERVATION_NAMESPACE
 from holdfast.scheduling.taints import Taint
 
 _CONFLICT: Final = 409
@@ -73,7 +70,7 @@ class Holder:
         await self._delete(ended)
         for pod in changes.create:
             try:
-                await self._client.create(POD, HOLDING_NAMESPACE, pod)
+                await self._client.create(POD, RESERVATION_NAMESPACE, pod)
             except ApiError as error:
                 if error.status != _CONFLICT:  # there already, and not seen yet
                     raise
@@ -83,7 +80,9 @@ class Holder:
 
     async def _delete(self, pods: Iterable[Json]) -> None:
         for pod in list(pods):
-            await self._client.delete(POD, HOLDING_NAMESPACE, name_of(pod), uid=uid_of(pod), grace_seconds=0)
+            await self._client.delete(
+                POD, RESERVATION_NAMESPACE, name_of(pod), uid=uid_of(pod), grace_seconds=0
+            )
 
     async def _taint(self, nodes: Iterable[str], uid: str) -> None:
         for name in sorted(nodes):

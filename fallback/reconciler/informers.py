@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from holdfast.fallback.api.cache import Change
-from holdfast.fallback.api.client import Client
-from holdfast.fallback.api.informer import Informer
-from holdfast.fallback.api.kinds import (
+from holdfast.fallback.api.client import (
     FALLBACK_POLICY,
     JOBSET,
     NAMESPACE,
@@ -18,8 +16,10 @@ from holdfast.fallback.api.kinds import (
     POD,
     RAYJOB,
     WORKLOAD,
+    Client,
     Kind,
 )
+from holdfast.fallback.api.informer import Informer
 from holdfast.fallback.reconciler.caches import Caches
 from holdfast.fallback.reconciler.metrics import Sample
 from holdfast.scheduling.labels import HELD_FOR, TRAINING, TRAINING_VALUE

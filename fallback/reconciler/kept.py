@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias, cast
 
-from holdfast.fallback.api.kinds import Kind
-from holdfast.fallback.api.reading import mapping, metadata_of, sequence, text
+from holdfast.fallback.api.client import Kind
+from holdfast.fallback.api.objects import mapping, metadata_of, sequence, text
 from holdfast.fallback.jobs.kinds import job_of_child
-from holdfast.fallback.jobs.writes import ANSWERED
+from holdfast.fallback.jobs.patches import ANSWERED
 from holdfast.fallback.policy.parser import parse_policy
 from holdfast.fallback.policy.policy import NoPolicy, Policy
 from holdfast.scheduling.json import Json, JsonValue

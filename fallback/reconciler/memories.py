@@ -5,7 +5,7 @@ from datetime import datetime
 
 from holdfast.fallback.api.cache import Change
 from holdfast.fallback.jobs.kinds import job_of_pod
-from holdfast.fallback.jobs.memory import JobMemory, note
+from holdfast.fallback.jobs.pod_history import JobMemory, note
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.caches import Caches
 from holdfast.scheduling.json import Json

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from holdfast.fallback.api.reading import mapping, metadata_of, text
+from holdfast.fallback.api.objects import mapping, metadata_of, text
 from holdfast.fallback.jobs.kinds import KINDS, JobKind
-from holdfast.fallback.jobs.pods import node_of
+from holdfast.fallback.jobs.pods_and_nodes import node_of
 from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
 from holdfast.fallback.policy.policy import NoPolicy, Policy
 from holdfast.fallback.reconciler.caches import BY_UID, HELD, ON_NODE, Caches
@@ -16,7 +16,7 @@ from holdfast.fallback.reconciler.gangs import Gangs
 from holdfast.fallback.reconciler.memories import Memories
 from holdfast.fallback.reconciler.pools import pools_seen
 from holdfast.fallback.reconciler.used_nodes import UsedNodes
-from holdfast.fallback.reservations.held import held_capacity
+from holdfast.fallback.reservations.reserved_capacity import held_capacity
 from holdfast.fallback.state_machine.annotation import read_state
 from holdfast.fallback.state_machine.observation import HeldCapacity, Observation
 from holdfast.fallback.state_machine.state import JobState, UnreadableState

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from holdfast.fallback.api.reading import mapping
+from holdfast.fallback.api.objects import mapping
 from holdfast.fallback.policy.policy import Policy
 from holdfast.fallback.reconciler.caches import IN_POOL, Caches, pool_made_by
 from holdfast.fallback.reconciler.used_nodes import UsedNodes

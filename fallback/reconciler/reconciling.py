@@ -4,8 +4,8 @@ import logging
 import time
 from collections.abc import Callable
 
-from holdfast.fallback.api.errors import ApiError, Deposed, Unreachable
-from holdfast.fallback.api.reading import metadata_of, text
+from holdfast.fallback.api.client import ApiError, Deposed, Unreachable
+from holdfast.fallback.api.objects import metadata_of, text
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.acting import Actor, JobChanged, StillThere
 from holdfast.fallback.reconciler.metrics import Metrics

@@ -3,8 +3,7 @@
 import logging
 from collections.abc import Iterable
 
-from holdfast.fallback.api.event_log import Occurrence, Subject
-from holdfast.fallback.api.recorder import Recorder
+from holdfast.fallback.api.event_recorder import Occurrence, Recorder, Subject
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.acting import KIND_OF
 from holdfast.fallback.reconciler.metrics import Metrics

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from holdfast.fallback.api.access import SERVICE_ACCOUNT, Access, from_kubeconfig, in_cluster
-from holdfast.scheduling.holding import CONTROLLER_NAMESPACE, LEASE
+from holdfast.scheduling.labels import CONTROLLER_NAMESPACE, LEASE
 
 PLACEHOLDER_IMAGE: Final = "registry.k8s.io/pause:3.10.1"
 

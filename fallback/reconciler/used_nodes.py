@@ -1,8 +1,8 @@
 """Which nodes of which pool have somebody's training pods or placeholders on them."""
 
 from holdfast.fallback.api.cache import Change
-from holdfast.fallback.api.reading import mapping, metadata_of, text
-from holdfast.fallback.jobs.pods import node_of
+from holdfast.fallback.api.objects import mapping, metadata_of, text
+from holdfast.fallback.jobs.pods_and_nodes import node_of
 from holdfast.fallback.reconciler.caches import Caches
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import POOL

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from holdfast.fallback.api.cache import Cache, Change
-from holdfast.fallback.api.reading import mapping, metadata_of, sequence, text
+from holdfast.fallback.api.objects import mapping, metadata_of, sequence, text
 from holdfast.fallback.jobs.kinds import job_of_child, job_of_pod
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.caches import Caches, held_for

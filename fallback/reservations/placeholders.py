@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from holdfast.fallback.jobs.values import mapping, metadata_of, name_of, text
-from holdfast.scheduling.holding import HOLDING_NAMESPACE, HOLDING_PRIORITY_CLASS
-from holdfast.scheduling.labels import HELD_FOR, POOL
+from holdfast.fallback.api.objects import mapping, metadata_of, name_of, text
+from holdfast.scheduling.labels import HELD_FOR, POOL, RESERVATION_NAMESPACE, RESERVATION_PRIORITY_CLASS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from holdfast.fallback.reservations.shape import PodShape
+    from holdfast.fallback.reservations.pod_shapes import PodShape
     from holdfast.scheduling.json import Json
     from holdfast.scheduling.taints import Taint
 
@@ -85,14 +84,14 @@ def _placeholder(request: HoldRequest, shape: PodShape, number: int) -> Json:
         "kind": "Pod",
         "metadata": {
             "name": f"hold-{request.uid}-{number}",
-            "namespace": HOLDING_NAMESPACE,
+            "namespace": RESERVATION_NAMESPACE,
             "labels": {HELD_FOR: request.uid, POOL: request.pool},
             "annotations": {**_STAYS, _HELD_BY: request.job},
         },
         "spec": {
             "nodeSelector": {POOL: request.pool},
             "tolerations": _tolerations(request, shape),
-            "priorityClassName": HOLDING_PRIORITY_CLASS,
+            "priorityClassName": RESERVATION_PRIORITY_CLASS,
             "restartPolicy": "Always",
             "terminationGracePeriodSeconds": 0,
             "automountServiceAccountToken": False,

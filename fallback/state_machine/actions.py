@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from holdfast.fallback.reservations.shape import PodShape
+    from holdfast.fallback.reservations.pod_shapes import PodShape
     from holdfast.fallback.state_machine.state import JobState
 
 

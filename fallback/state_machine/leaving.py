@@ -9,8 +9,8 @@ from holdfast.fallback.state_machine.counting import failures
 from holdfast.fallback.state_machine.position import current_tier, is_there, rung_below
 from holdfast.fallback.state_machine.procurement import is_over, wait_ends
 from holdfast.fallback.state_machine.report import Report
-from holdfast.scheduling.durations import format_duration
-from holdfast.scheduling.ladder import FOREVER, Failures
+from holdfast.scheduling.ladder import UNLIMITED, Failures
+from holdfast.scheduling.quantities import format_duration
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -127,7 +127,7 @@ def _is_head_hopeless(state: JobState, seen: Observation) -> bool:
 
 def _application_budget(policy: Policy) -> int | None:
     """How many failures of the program end the job on the last tier; 0 means the same as 1, as for maxFailures."""
-    if policy.failures is Failures.EVICTIONS or policy.application_failures == FOREVER:
+    if policy.failures is Failures.EVICTIONS or policy.application_failures == UNLIMITED:
         return None
     return max(1, policy.application_failures)
 

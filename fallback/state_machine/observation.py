@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from holdfast.fallback.reservations.shape import PodShape
+    from holdfast.fallback.reservations.pod_shapes import PodShape
     from holdfast.fallback.state_machine.report import Report
 
 NO_JUMP: Final = timedelta(0)

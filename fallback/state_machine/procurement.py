@@ -11,7 +11,7 @@ from holdfast.fallback.state_machine.observation import Rival
 from holdfast.fallback.state_machine.report import Report
 from holdfast.fallback.state_machine.state import Phase
 from holdfast.fallback.state_machine.stay import NOTHING_WAITED
-from holdfast.scheduling.durations import format_duration
+from holdfast.scheduling.quantities import format_duration
 
 if TYPE_CHECKING:
     from datetime import datetime

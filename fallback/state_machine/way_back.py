@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from holdfast.fallback.reservations.machines_needed import gang_size, machines_needed
+from holdfast.fallback.reservations.pod_shapes import gang_size, machines_needed
 from holdfast.fallback.state_machine.actions import AskCheckpoint, DropPlaceholders, Hold, Release, TaintHeld
 from holdfast.fallback.state_machine.departures import up
 from holdfast.fallback.state_machine.observation import PoolSeen
@@ -14,7 +14,7 @@ from holdfast.fallback.state_machine.position import is_past_deadline, rungs_abo
 from holdfast.fallback.state_machine.report import Report
 from holdfast.fallback.state_machine.state import Phase, ReturnAttempt, ReturnStage
 from holdfast.fallback.state_machine.step import Step
-from holdfast.scheduling.durations import format_duration
+from holdfast.scheduling.quantities import format_duration
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -13,10 +13,8 @@ from holdfast.components.pools.karpenter import KarpenterPool, KarpenterPoolArgs
 from holdfast.components.pools.node_pool import node_labels
 from holdfast.components.pools.placement_group import ClusterPlacement
 from holdfast.infra import naming, versions
-from holdfast.scheduling.pool_facts import PoolFacts, pool_facts
-from holdfast.scheduling.pools import weights
-from holdfast.scheduling.reachability.allocatable import Provisioner
-from holdfast.scheduling.spot_choice import spot_pool_warnings
+from holdfast.scheduling.pools import PoolSummary, spot_pool_warnings, summarize_pool, weights
+from holdfast.scheduling.reachability.machine_capacity import Provisioner
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,14 +55,14 @@ def make_pools(
     return [_pool(pool, platform.region, ground, fabric, weight[pool.name], after) for pool in platform.pools]
 
 
-def pool_facts_of(platform: AwsPlatform) -> Mapping[str, PoolFacts]:
+def pool_facts_of(platform: AwsPlatform) -> Mapping[str, PoolSummary]:
     """What the fallback controller is told of each pool, by name."""
-    found: dict[str, PoolFacts] = {}
+    found: dict[str, PoolSummary] = {}
     for asked in platform.pools:
         pool = asked.as_pool(platform.region)
         labels = node_labels(pool, efa=asked.efa)
         machines = asked.machines(platform.region)
-        found[pool.name] = pool_facts(pool, machines, pool.taints, labels, provisioner=Provisioner.EKS)
+        found[pool.name] = summarize_pool(pool, machines, pool.taints, labels, provisioner=Provisioner.EKS)
     return found
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from holdfast.components.admission.component import TrainingAdmission, TrainingAdmissionArgs
-from holdfast.components.admission.karpenter_rules import karpenter_rules
+from holdfast.components.admission.pod_admission import TrainingAdmission, TrainingAdmissionArgs
+from holdfast.components.admission.rules import karpenter_rules
 from holdfast.components.checkpoints.s3 import CheckpointBucket, CheckpointBucketArgs
 from holdfast.components.cluster.eks.access import NodeAccess, NodeAccessArgs
 from holdfast.components.karpenter.eks.component import EksKarpenter, EksKarpenterArgs

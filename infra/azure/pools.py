@@ -14,10 +14,8 @@ from holdfast.components.pools.node_pool import node_labels
 from holdfast.infra import naming
 from holdfast.infra.azure.config.stack import NapPlatform
 from holdfast.scheduling.labels import CAPACITY_TYPE
-from holdfast.scheduling.pool_facts import PoolFacts, pool_facts
-from holdfast.scheduling.pools import weights
-from holdfast.scheduling.reachability.allocatable import Provisioner
-from holdfast.scheduling.spot_choice import spot_pool_warnings
+from holdfast.scheduling.pools import PoolSummary, spot_pool_warnings, summarize_pool, weights
+from holdfast.scheduling.reachability.machine_capacity import Provisioner
 from holdfast.scheduling.taints import aks_pool_taints
 
 if TYPE_CHECKING:
@@ -54,25 +52,25 @@ def make_pools(
     return made
 
 
-def pool_facts_of(platform: AzurePlatform) -> Mapping[str, PoolFacts]:
+def pool_facts_of(platform: AzurePlatform) -> Mapping[str, PoolSummary]:
     """What the fallback controller is told of each pool, by name, with the taint that AKS adds to spot scale sets."""
     if isinstance(platform, NapPlatform):
         provisioned = [
             (each.as_pool(platform.location), each.machines(platform.location)) for each in platform.pools
         ]
         return {
-            pool.name: pool_facts(
+            pool.name: summarize_pool(
                 pool, machines, pool.taints, node_labels(pool, efa=False), provisioner=Provisioner.NAP
             )
             for pool, machines in provisioned
         }
-    found: dict[str, PoolFacts] = {}
+    found: dict[str, PoolSummary] = {}
     for asked in platform.pools:
         pool, machine = asked.as_pool(), asked.machine()
         if machine is not None:
             taints = aks_pool_taints(capacity=pool.capacity, has_gpus=pool.has_gpus)
             labels = {**node_labels(pool, efa=False), CAPACITY_TYPE: pool.capacity.value}
-            found[pool.name] = pool_facts(pool, [machine], taints, labels, provisioner=Provisioner.AKS)
+            found[pool.name] = summarize_pool(pool, [machine], taints, labels, provisioner=Provisioner.AKS)
     return found
 
 

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from holdfast.components.admission.aks_rules import aks_rules
-from holdfast.components.admission.component import TrainingAdmission, TrainingAdmissionArgs
-from holdfast.components.admission.workload_identity import workload_identity_rule
+from holdfast.components.admission.pod_admission import TrainingAdmission, TrainingAdmissionArgs
+from holdfast.components.admission.rules import aks_rules, workload_identity_rule
 from holdfast.components.checkpoints.blob import CheckpointBucket, CheckpointBucketArgs
 from holdfast.components.namespace.component import SERVICE_ACCOUNT
 from holdfast.components.operators.component import Operators, OperatorsArgs

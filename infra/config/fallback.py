@@ -8,8 +8,8 @@ from pydantic import AfterValidator, Field
 
 from holdfast.infra.config.fields import Duration, refusal
 from holdfast.infra.config.section import Section
-from holdfast.scheduling.durations import ALLOWED as DURATION_ALLOWED
-from holdfast.scheduling.ladder import FOREVER, MOST_FAILURES, Failures
+from holdfast.scheduling.ladder import MOST_FAILURES, UNLIMITED, Failures
+from holdfast.scheduling.quantities import DURATION_ALLOWED as DURATION_ALLOWED
 
 #: A host, a path, and a tag, a digest or both: what a container runtime takes without guessing.
 _IMAGE: Final = re.compile(
@@ -62,7 +62,7 @@ class ConductSection(Section):
     give_up_after: Duration | None = Field(default=None, description=DURATION_ALLOWED, examples=["24h"])
     application_failures: int | None = Field(
         default=None,
-        ge=FOREVER,
+        ge=UNLIMITED,
         le=MOST_FAILURES,
         description=f"a whole number of failures: 0 to {MOST_FAILURES}, or -1 for any number",
         examples=["5"],

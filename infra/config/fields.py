@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator
 from pydantic_core import PydanticCustomError
 
 from holdfast.infra import naming
-from holdfast.scheduling.durations import DurationError, format_duration, parse_duration
+from holdfast.scheduling.quantities import DurationError, format_duration, parse_duration
 
 #: The error type of refusals that bring their own fix.
 MENDED: Final = "mended"

@@ -10,9 +10,9 @@ from holdfast.infra.config.fields import NAME_ALLOWED, ChartSource, DnsLabel, Du
 from holdfast.infra.config.quota import QuotaSection
 from holdfast.infra.config.section import Section
 from holdfast.infra.config.shapes import ShapeSection
-from holdfast.scheduling.durations import ALLOWED as DURATION_ALLOWED
-from holdfast.scheduling.ladder import FOREVER, MOST_FAILURES, Ladder, Tier
-from holdfast.scheduling.pool_facts import PoolFacts
+from holdfast.scheduling.ladder import MOST_FAILURES, UNLIMITED, Ladder, Tier
+from holdfast.scheduling.pools import PoolSummary
+from holdfast.scheduling.quantities import DURATION_ALLOWED as DURATION_ALLOWED
 from holdfast.scheduling.quotas import Quota, quota_of
 from holdfast.scheduling.reachability.shape import Shape
 from holdfast.scheduling.shapes import MOST_SHAPES
@@ -29,7 +29,7 @@ class TierSection(Section):
     pool: str = Field(description="the name of a pool of this stack", examples=["a100-spot"])
     max_failures: int | None = Field(
         default=None,
-        ge=FOREVER,
+        ge=UNLIMITED,
         le=MOST_FAILURES,
         description=f"a whole number of failures: 0 to {MOST_FAILURES}, or -1 to stay for ever",
         examples=["5"],
@@ -94,7 +94,7 @@ class NamespaceSection(Section):
         """The shapes as the rules know them."""
         return tuple(shape.as_shape() for shape in self.shapes)
 
-    def as_quota(self, pools: Mapping[str, PoolFacts]) -> Quota | None:
+    def as_quota(self, pools: Mapping[str, PoolSummary]) -> Quota | None:
         """The quota on a stack of these pools, None where the namespace is to have none."""
         used = [pools[tier.pool] for tier in self.ladder if tier.pool in pools]
         return quota_of(self.quota.as_asked(), used, self.as_shapes())

@@ -9,7 +9,7 @@ from holdfast.infra.config.parts import read_parts
 from holdfast.infra.config.platform import NamespaceSection
 from holdfast.infra.config.reading import PLATFORM
 from holdfast.infra.config.section import Section
-from holdfast.scheduling.conduct import conduct_problems
+from holdfast.scheduling.ladder import timing_problems
 from holdfast.scheduling.quotas import quota_problems
 from holdfast.scheduling.shapes import shape_problems
 
@@ -65,7 +65,7 @@ def _namespace_problems(namespace: NamespaceSection, pools: Mapping[str, Pool], 
     """What is wrong with a namespace beside its ladder."""
     shapes = namespace.as_shapes()
     on_gpus = any(pools[tier.pool].has_gpus for tier in namespace.ladder if tier.pool in pools)
-    yield from conduct_problems(namespace.as_ladder(), f"{at}.fallback")
+    yield from timing_problems(namespace.as_ladder(), f"{at}.fallback")
     yield from rules.repeated_names(
         {place: shape.name for place, shape in enumerate(shapes)}, "shape of the namespace", f"{at}.shapes"
     )

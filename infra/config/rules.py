@@ -3,14 +3,13 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-from holdfast.components.admission.supported_version import version_problem
+from holdfast.components.admission.rules import version_problem
 from holdfast.infra.config.parts import Parts, read_parts
 from holdfast.infra.config.platform import TierSection
 from holdfast.infra.config.problems import shown
 from holdfast.scheduling.errors import Problem
-from holdfast.scheduling.holding import CONTROLLER_NAMESPACE, HOLDING_NAMESPACE
 from holdfast.scheduling.json import JsonValue
-from holdfast.scheduling.labels import CapacityType
+from holdfast.scheduling.labels import CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE, CapacityType
 from holdfast.scheduling.ladder import tier_problems
 from holdfast.scheduling.pools import Pool
 from holdfast.scheduling.taints import GPU, SPOT
@@ -20,7 +19,7 @@ A_DEFAULT_POOL: Final = (
 )
 
 RESERVED_NAMESPACES: Final = frozenset(
-    {CONTROLLER_NAMESPACE, HOLDING_NAMESPACE, "default", "jobset-system", "karpenter", "kuberay-system"}
+    {CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE, "default", "jobset-system", "karpenter", "kuberay-system"}
 )
 
 

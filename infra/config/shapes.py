@@ -7,7 +7,7 @@ from pydantic import Field, PlainSerializer, PlainValidator
 
 from holdfast.infra.config.fields import NAME_ALLOWED, DnsLabel, refusal
 from holdfast.infra.config.section import Section
-from holdfast.scheduling.amounts import (
+from holdfast.scheduling.quantities import (
     CPU_ALLOWED,
     MEMORY_ALLOWED,
     AmountError,

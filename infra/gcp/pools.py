@@ -10,8 +10,8 @@ from holdfast.components.pools.gke import GkePool, GkePoolArgs
 from holdfast.components.pools.gke_compute_class import GkeComputeClass, GkeComputeClassArgs
 from holdfast.infra import naming
 from holdfast.scheduling.labels import COMPUTE_CLASS
-from holdfast.scheduling.pool_facts import PoolFacts, pool_facts
-from holdfast.scheduling.reachability.allocatable import Provisioner
+from holdfast.scheduling.pools import PoolSummary, summarize_pool
+from holdfast.scheduling.reachability.machine_capacity import Provisioner
 from holdfast.scheduling.taints import GPU, gke_pool_taints
 
 if TYPE_CHECKING:
@@ -40,16 +40,16 @@ def make_classes(
     ]
 
 
-def pool_facts_of(platform: GcpPlatform) -> Mapping[str, PoolFacts]:
+def pool_facts_of(platform: GcpPlatform) -> Mapping[str, PoolSummary]:
     """What the fallback controller is told of each pool, by name, with the taint that GKE adds to GPU nodes."""
-    found: dict[str, PoolFacts] = {}
+    found: dict[str, PoolSummary] = {}
     for asked in platform.pools:
         pool, machine, of_class = asked.as_pool(), asked.machine(), asked.compute_class
         declared = gke_pool_taints(capacity=pool.capacity, compute_class=of_class)
         taints = (*declared, *([GPU] if pool.has_gpus else []))
         labels = {} if of_class is None else {COMPUTE_CLASS: of_class}
         if machine is not None:
-            found[pool.name] = pool_facts(pool, [machine], taints, labels, provisioner=Provisioner.GKE)
+            found[pool.name] = summarize_pool(pool, [machine], taints, labels, provisioner=Provisioner.GKE)
     return found
 
 

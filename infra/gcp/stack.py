@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from holdfast.components.admission.component import TrainingAdmission, TrainingAdmissionArgs
-from holdfast.components.admission.gke_rules import gke_rules, spot_classes
+from holdfast.components.admission.pod_admission import TrainingAdmission, TrainingAdmissionArgs
+from holdfast.components.admission.rules import gke_rules, spot_classes
 from holdfast.components.checkpoints.gcs import CheckpointBucket, CheckpointBucketArgs, CustomerKey
 from holdfast.components.operators.component import Operators, OperatorsArgs
 from holdfast.infra import tags, versions

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from holdfast.components.admission.component import TrainingAdmission, TrainingAdmissionArgs
-from holdfast.components.admission.karpenter_rules import karpenter_rules
+from holdfast.components.admission.pod_admission import TrainingAdmission, TrainingAdmissionArgs
+from holdfast.components.admission.rules import karpenter_rules
 from holdfast.components.checkpoints.claim import CheckpointClaim, CheckpointClaimArgs
 from holdfast.components.checkpoints.directory import CLAIM, CheckpointBucket, CheckpointBucketArgs
 from holdfast.components.cluster.local import LocalCluster, LocalClusterArgs
@@ -25,9 +25,8 @@ from holdfast.infra import naming, tags, versions
 from holdfast.infra.fallback import FallbackPlan, make_fallback
 from holdfast.infra.places import chart_source, in_project
 from holdfast.scheduling.machines import LOCAL_ZONES, machine_catalogue
-from holdfast.scheduling.pool_facts import PoolFacts, pool_facts
-from holdfast.scheduling.pools import weights
-from holdfast.scheduling.reachability.allocatable import Provisioner
+from holdfast.scheduling.pools import PoolSummary, summarize_pool, weights
+from holdfast.scheduling.reachability.machine_capacity import Provisioner
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -126,10 +125,10 @@ def compose(platform: LocalPlatform, stack: str) -> None:
         )
 
 
-def _facts(platform: LocalPlatform) -> Mapping[str, PoolFacts]:
+def _facts(platform: LocalPlatform) -> Mapping[str, PoolSummary]:
     pools = [(pool.as_pool(), pool.machines()) for pool in platform.pools]
     return {
-        pool.name: pool_facts(
+        pool.name: summarize_pool(
             pool, machines, pool.taints, node_labels(pool, efa=False), provisioner=Provisioner.LOCAL
         )
         for pool, machines in pools

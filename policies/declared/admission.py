@@ -13,8 +13,7 @@ from holdfast.policies.node_pools import taint_of
 from holdfast.policies.stack import once
 from holdfast.scheduling.labels import GPU_RESOURCE, POOL, TOLERATES
 from holdfast.scheduling.reachability.facts import AddedToleration
-from holdfast.scheduling.taints import Taint
-from holdfast.scheduling.tolerations import Toleration
+from holdfast.scheduling.taints import Taint, Toleration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -11,8 +11,8 @@ from holdfast.policies.declared.machines import machines_named
 from holdfast.policies.declared.pool import DeclaredPool
 from holdfast.policies.known_values import UNKNOWN, Unknown, Value, at, is_list, text_at
 from holdfast.scheduling.labels import AKS_SCALE_SET_PRIORITY, AKS_SPOT_VALUE, ON_DEMAND, POOL, SPOT
-from holdfast.scheduling.reachability.allocatable import Provisioner
 from holdfast.scheduling.reachability.facts import Limits, PoolFacts
+from holdfast.scheduling.reachability.machine_capacity import Provisioner
 from holdfast.scheduling.taints import Taint
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from fractions import Fraction
 from math import isfinite
 from typing import TYPE_CHECKING, Final
 
+from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.quantities import parse_quantity
-from holdfast.scheduling.unknown import UNKNOWN, Unknown
 
 if TYPE_CHECKING:
     from holdfast.policies.known_values import Value

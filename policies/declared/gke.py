@@ -21,10 +21,9 @@ from holdfast.scheduling.labels import (
     SPOT,
 )
 from holdfast.scheduling.machines import machine_catalogue, with_attached
-from holdfast.scheduling.reachability.allocatable import Provisioner, room_of
 from holdfast.scheduling.reachability.facts import AddedToleration, Limits, PoolFacts
-from holdfast.scheduling.taints import GPU, Taint
-from holdfast.scheduling.tolerations import Toleration
+from holdfast.scheduling.reachability.machine_capacity import Provisioner, machine_capacity
+from holdfast.scheduling.taints import GPU, Taint, Toleration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -89,7 +88,7 @@ def _machines(node_pool: StackResource) -> Machines:
     machine = machine_catalogue("gcp").get(name or "")
     if machine is None or machine.gpus or not isinstance(kind, str) or not isinstance(count, int):
         return found
-    return Machines(rooms=(room_of(with_attached(machine, kind, count), Provisioner.GKE),))
+    return Machines(rooms=(machine_capacity(with_attached(machine, kind, count), Provisioner.GKE),))
 
 
 def _labels(node_pool: StackResource, *, is_spot: bool) -> Mapping[str, LabelValue] | Unknown:

@@ -13,8 +13,8 @@ from holdfast.policies.karpenter_pools import capacity, pool_label, requirements
 from holdfast.policies.known_values import UNKNOWN, Unknown, Value, at, is_list, items_at, text_at
 from holdfast.policies.node_pools import name_of, node_pools, required, taints_of
 from holdfast.scheduling.labels import GPU_RESOURCE, INSTANCE_TYPE, ZONE
-from holdfast.scheduling.reachability.allocatable import Provisioner
 from holdfast.scheduling.reachability.facts import Limits, PoolFacts
+from holdfast.scheduling.reachability.machine_capacity import Provisioner
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

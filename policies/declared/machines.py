@@ -5,22 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.machines import machine_catalogue
-from holdfast.scheduling.reachability.allocatable import room_of
-from holdfast.scheduling.unknown import UNKNOWN, Unknown
+from holdfast.scheduling.reachability.machine_capacity import machine_capacity
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from holdfast.scheduling.reachability.allocatable import Provisioner
-    from holdfast.scheduling.reachability.facts import MachineRoom
+    from holdfast.scheduling.reachability.machine_capacity import MachineCapacity, Provisioner
 
 
 @dataclass(frozen=True, kw_only=True)
 class Machines:
     """What is known of a pool's types: those in the table, and the names of those that are not."""
 
-    rooms: tuple[MachineRoom, ...] | Unknown
+    rooms: tuple[MachineCapacity, ...] | Unknown
     unread: tuple[str, ...] = ()
 
     @property
@@ -38,6 +37,6 @@ def machines_named(types: Collection[str] | Unknown | None, cloud: str, provisio
         return Machines(rooms=UNKNOWN)
     table = machine_catalogue(cloud)
     return Machines(
-        rooms=tuple(room_of(table[name], provisioner) for name in sorted(types) if name in table),
+        rooms=tuple(machine_capacity(table[name], provisioner) for name in sorted(types) if name in table),
         unread=tuple(name for name in sorted(types) if name not in table),
     )

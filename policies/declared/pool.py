@@ -9,9 +9,9 @@ from holdfast.policies.pools import Pool
 
 if TYPE_CHECKING:
     from holdfast.policies.findings import StackResource
-    from holdfast.scheduling.reachability.allocatable import Provisioner
+    from holdfast.scheduling.json import Unknown
     from holdfast.scheduling.reachability.facts import PoolFacts
-    from holdfast.scheduling.unknown import Unknown
+    from holdfast.scheduling.reachability.machine_capacity import Provisioner
 
 
 @dataclass(frozen=True, kw_only=True)

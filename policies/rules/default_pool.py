@@ -11,7 +11,7 @@ from holdfast.policies.declared import declared_pools
 from holdfast.policies.findings import Finding
 from holdfast.policies.known_values import UNKNOWN
 from holdfast.policies.training_ladders import training_namespaces
-from holdfast.scheduling.tolerations import REPELLING
+from holdfast.scheduling.taints import REPELLING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

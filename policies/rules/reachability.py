@@ -17,9 +17,9 @@ from holdfast.policies.last_tier import fault_at_end
 from holdfast.policies.rule import names
 from holdfast.policies.shapes import shapes_of
 from holdfast.policies.training_ladders import candidates, training_namespaces
-from holdfast.scheduling.reachability import words
+from holdfast.scheduling.reachability import messages
+from holdfast.scheduling.reachability.checks import Failed
 from holdfast.scheduling.reachability.facts import TierFacts
-from holdfast.scheduling.reachability.links import Broken
 from holdfast.scheduling.reachability.walk import Outcome, Step, Walk, walk
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def told(found: Walk) -> Iterator[tuple[str, bool]]:
     last = found.steps[-1]
     match found.outcome:
         case Outcome.STUCK:
-            yield _cannot(found, f"{_why(last)} {words.NO_WAY_PAST}"), True
+            yield _cannot(found, f"{_why(last)} {messages.NO_WAY_PAST}"), True
         case Outcome.FALLS_OFF:
             yield _cannot(found, _why(last)), True
         case Outcome.STAYS:
@@ -119,7 +119,7 @@ def told(found: Walk) -> Iterator[tuple[str, bool]]:
 
 
 def _cannot(found: Walk, why: str) -> str:
-    return words.CANNOT_FALL_BACK.format(who=found.shape.title, where=found.steps[-1].title, why=why)
+    return messages.CANNOT_FALL_BACK.format(who=found.shape.title, where=found.steps[-1].title, why=why)
 
 
 def _why(step: Step) -> str:
@@ -131,7 +131,7 @@ def _untold(found: Walk) -> str:
         f"{step.title}: {doubt.reason}"
         for step in found.steps
         for doubt in step.doubts
-        if not isinstance(doubt, Broken)
+        if not isinstance(doubt, Failed)
     ]
     return f"{'; '.join(doubts) or 'a tier above may hold it for ever'}."
 

@@ -13,7 +13,7 @@ from holdfast.policies.declared import declared_pools
 from holdfast.policies.findings import Finding
 from holdfast.policies.known_values import UNKNOWN
 from holdfast.scheduling.labels import ON_DEMAND, SPOT
-from holdfast.scheduling.tolerations import REPELLING
+from holdfast.scheduling.taints import REPELLING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

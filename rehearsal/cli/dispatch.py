@@ -7,28 +7,28 @@ from holdfast.simulator.paths import Workspace
 def run(arguments: Arguments, workspace: Workspace) -> None:
     """Run a command. Raises RehearsalError or ConfigError for the user."""
     if arguments.command == "down" and arguments.force:
-        from holdfast.rehearsal.cli.taking_down import drop
+        from holdfast.rehearsal.commands import drop
 
         drop(arguments.stack, workspace)
     elif arguments.command == "demo":
-        from holdfast.rehearsal.cli.output import say
+        from holdfast.rehearsal.output import say
         from holdfast.rehearsal.scenarios import demo
 
         demo(workspace, arguments.stack, say=say)
     elif arguments.command == "rehearse":
-        from holdfast.rehearsal.cli.rehearsing import rehearse
+        from holdfast.rehearsal.commands import rehearse
 
         rehearse(arguments.stack, workspace)
     elif arguments.command == "crash":
-        from holdfast.rehearsal.cli.crashing import crash
+        from tests.soak.crash.command import crash
 
         crash(arguments, workspace)
     elif arguments.command == "chaos":
-        from holdfast.rehearsal.cli.faulting import chaos
+        from tests.soak.faults.command import chaos
 
         chaos(arguments, workspace)
     elif arguments.command == "bench":
-        from tests.soak.bench.measuring import bench
+        from tests.soak.bench.command import bench
 
         bench(arguments, workspace)
     else:
@@ -36,9 +36,9 @@ def run(arguments: Arguments, workspace: Workspace) -> None:
 
 
 def _on_a_stack(arguments: Arguments, workspace: Workspace) -> None:
-    from holdfast.rehearsal.cli import commands
-    from holdfast.rehearsal.cli.output import color, say
-    from holdfast.rehearsal.cli.taking_down import down
+    from holdfast.rehearsal import commands
+    from holdfast.rehearsal.commands import down
+    from holdfast.rehearsal.output import color, say
     from holdfast.simulator.pulumi import Audience
     from holdfast.simulator.stacks import Stack
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from holdfast.rehearsal.scenarios.karpenter import Karpenter, wait_until_gone
-from holdfast.rehearsal.scenarios.node_drain import EVICTED, NodeDrain
-from holdfast.rehearsal.scenarios.node_loss import ORPHANED, lose_node
+from holdfast.rehearsal.scenarios.node_termination import EVICTED, ORPHANED, NodeDrain, lose_node
 from holdfast.rehearsal.scenarios.provisioning import Interruption
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, ON_DEMAND, SPOT

@@ -5,19 +5,29 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from holdfast.rehearsal.scenarios.default_placement import DefaultPlacement, default_placement
+from holdfast.rehearsal.output import render_table
 from holdfast.rehearsal.scenarios.expectations import (
     unmet_by_default_placement,
     unmet_by_rayjob,
     unmet_by_restart,
 )
-from holdfast.rehearsal.scenarios.ladder_demo import walk_the_ladder
-from holdfast.rehearsal.scenarios.ladder_walk import HEADS, LadderWalk, unmet_by_walk, walk_rows, walked
+from holdfast.rehearsal.scenarios.ladder_walk import (
+    HEADS,
+    LadderWalk,
+    unmet_by_walk,
+    walk_rows,
+    walk_the_ladder,
+    walked,
+)
 from holdfast.rehearsal.scenarios.manifests import load_example
 from holdfast.rehearsal.scenarios.platform import Platform, training_platform, where_gpus_are
-from holdfast.rehearsal.scenarios.rayjob_placement import RayJobPlacement, rayjob_placement
+from holdfast.rehearsal.scenarios.pod_placement import (
+    DefaultPlacement,
+    RayJobPlacement,
+    default_placement,
+    rayjob_placement,
+)
 from holdfast.rehearsal.scenarios.spot_restart import SpotRestart, restart_on_spot
-from holdfast.rehearsal.scenarios.table import render_table
 from holdfast.simulator.control_plane import ControlPlane
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient

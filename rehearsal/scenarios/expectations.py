@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from holdfast.rehearsal.scenarios.default_placement import DefaultPlacement
 from holdfast.rehearsal.scenarios.placement import Placement
-from holdfast.rehearsal.scenarios.rayjob_placement import RayJobPlacement
+from holdfast.rehearsal.scenarios.pod_placement import DefaultPlacement, RayJobPlacement
 from holdfast.rehearsal.scenarios.spot_restart import SpotRestart
 from holdfast.scheduling.labels import ON_DEMAND, SPOT
 

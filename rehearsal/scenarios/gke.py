@@ -4,8 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from holdfast.rehearsal.scenarios.node_shutdown import TERMINATED, NodeShutdown
-from holdfast.rehearsal.scenarios.shutdown_grace import grace_of
+from holdfast.rehearsal.scenarios.node_termination import TERMINATED, NodeShutdown, grace_of
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import GPU_RESOURCE
 from holdfast.simulator.clouds.gcp.nodes.instances import Instance, State, record

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from holdfast.rehearsal.scenarios.placement import name_of, node_of
-from holdfast.rehearsal.scenarios.provisioning import Interruption
-from holdfast.rehearsal.scenarios.waiting import SECONDS
+from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS, Interruption
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, ON_DEMAND, SPOT
 from holdfast.simulator.errors import RehearsalError
@@ -65,7 +65,7 @@ class Karpenter:
         claims = self.client.wait_list(
             _VERSION,
             "NodeClaim",
-            timeout_seconds=SECONDS,
+            timeout_seconds=WAIT_SECONDS,
             condition=lambda claims: bool(of_node(claims)),
             what=f"Karpenter owns node {node}",
         )
@@ -120,7 +120,26 @@ def wait_until_gone(client: KubeClient, claim: str) -> None:
         _VERSION,
         "NodeClaim",
         claim,
-        timeout_seconds=SECONDS,
+        timeout_seconds=WAIT_SECONDS,
         condition=lambda found: found is None,
         what=f"NodeClaim {claim} is gone",
+    )
+
+
+#: On a pool's node class: how many machines more are sold.
+STOCK: Final = "rehearsal.holdfast.dev/stock"
+_NODE_CLASS_VERSION: Final = "karpenter.kwok.sh/v1alpha1"
+
+
+def sell_out(client: KubeClient, pool: str) -> None:
+    """Have no machine of a pool sold any more: Karpenter is told that there is no capacity."""
+    client.merge_patch(
+        _NODE_CLASS_VERSION, "KWOKNodeClass", pool, {"metadata": {"annotations": {STOCK: "0"}}}
+    )
+
+
+def restock(client: KubeClient, pool: str) -> None:
+    """Have as many machines of a pool sold as anybody wants."""
+    client.merge_patch(
+        _NODE_CLASS_VERSION, "KWOKNodeClass", pool, {"metadata": {"annotations": {STOCK: None}}}
     )

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from holdfast.rehearsal.scenarios.karpenter import Karpenter
 from holdfast.rehearsal.scenarios.placement import Placement, name_of, placements
-from holdfast.rehearsal.scenarios.provisioning import Provisioner
-from holdfast.rehearsal.scenarios.waiting import SECONDS
+from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS, Provisioner
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import TRAINING, TRAINING_VALUE
 from holdfast.simulator.errors import RehearsalError
@@ -61,7 +60,7 @@ class Platform:
             "Pod",
             namespace=self.namespace,
             label_selector=label_selector,
-            timeout_seconds=SECONDS,
+            timeout_seconds=WAIT_SECONDS,
             condition=condition,
             what=what,
         )
@@ -146,7 +145,7 @@ def _remove(platform: Platform, objects: Sequence[Json]) -> None:
                 kind,
                 name,
                 namespace=platform.namespace,
-                timeout_seconds=SECONDS,
+                timeout_seconds=WAIT_SECONDS,
                 condition=lambda found: found is None,
                 what=f"{identity(obj)} is gone",
             )

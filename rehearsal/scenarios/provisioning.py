@@ -1,9 +1,12 @@
 """Who buys a platform's machines, and loses them: another one on each cloud."""
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 from holdfast.scheduling.json import Json
+
+# Karpenter waits up to 10 s for more pods before it buys; a busy machine takes its time for the rest.
+WAIT_SECONDS: Final = 180.0
 
 
 class Interruption(Protocol):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from holdfast.rehearsal.scenarios.manifests import pod_count
 from holdfast.rehearsal.scenarios.placement import Placement, is_running, name_of, placements, uid_of
 from holdfast.rehearsal.scenarios.platform import Platform, apply, played
-from holdfast.rehearsal.scenarios.waiting import SECONDS
+from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS
 from holdfast.scheduling.json import Json
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.summary import mapping, sequence
@@ -111,7 +111,7 @@ def _interrupt_and_watch(platform: Platform, selector: str, node: str, pods: int
     history: PodHistory | None = None
     known = frozenset(uid_of(pod) for pod in platform.pods(selector))
     for what, pod in platform.client.watch(
-        "v1", "Pod", namespace=platform.namespace, label_selector=selector, timeout_seconds=SECONDS
+        "v1", "Pod", namespace=platform.namespace, label_selector=selector, timeout_seconds=WAIT_SECONDS
     ):
         if history is None:
             # Only now, with the watch begun: the evicted pods are there for a moment.
@@ -123,7 +123,7 @@ def _interrupt_and_watch(platform: Platform, selector: str, node: str, pods: int
             platform.say(f"node {node} is gone")
             return history
     raise RehearsalError(
-        f"the pods selected by {selector} did not run again within {SECONDS:.0f} s of the interruption of {node}"
+        f"the pods selected by {selector} did not run again within {WAIT_SECONDS:.0f} s of the interruption of {node}"
     )
 
 
@@ -133,7 +133,7 @@ def _restarts(platform: Platform, jobset: str) -> int:
         "JobSet",
         jobset,
         namespace=platform.namespace,
-        timeout_seconds=SECONDS,
+        timeout_seconds=WAIT_SECONDS,
         condition=lambda obj: bool(mapping((obj or {}).get("status")).get("restarts")),
         what=f"JobSet {jobset} counts its restart",
     )

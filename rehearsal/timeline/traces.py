@@ -1,7 +1,7 @@
 """What has been seen of a job and its pods. Pure: each state that a watch shows is taken in."""
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, cast
@@ -180,3 +180,82 @@ def _disruption(status: Json) -> str:
 
 def _number(value: JsonValue) -> int:
     return value if isinstance(value, int) else 0
+
+
+def overlap(trace: JobTrace, pod: PodTrace) -> str | None:
+    """Say which other gang is alive beside a pod of a job that has just been seen alive, None for none."""
+    if pod.ended_at is not None:
+        return None
+    others = [other for other in trace.alive() if _is_of_another_gang(other, pod)]
+    if not others:
+        return None
+    beside = ", ".join(sorted(f"{_called(other)}" for other in others))
+    return f"{trace.name}: {_called(pod)} beside {beside}"
+
+
+def _is_of_another_gang(one: PodTrace, other: PodTrace) -> bool:
+    """A gang is what one start of the job made: on one tier, in one attempt, by one Job for each of its parts."""
+    if (one.pool, one.attempt) != (other.pool, other.attempt):
+        return True
+    return one.child == other.child and one.owner != other.owner
+
+
+def _called(pod: PodTrace) -> str:
+    return f"{pod.name} ({pod.pool}, attempt {pod.attempt})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Move:
+    """From one tier to another.
+
+    It is `suspended_at`; the last pod of the gang before has ended at `gone_at`; `resumed_at`; all pods of the next gang
+    have nodes at `bound_at` and run at `running_at`. What did not come about is None.
+    """
+
+    source: str
+    target: str
+    suspended_at: datetime
+    gone_at: datetime | None = None
+    resumed_at: datetime | None = None
+    bound_at: datetime | None = None
+    running_at: datetime | None = None
+
+
+def moves_of(trace: JobTrace, pods: int) -> tuple[Move, ...]:
+    """Return the moves of a job of so many pods, first to last."""
+    found: list[Move] = []
+    source = ""
+    for change in trace.changes:
+        is_begun = change.suspended and change.phase == "Suspending"
+        if is_begun and (not found or found[-1].resumed_at is not None):
+            found.append(Move(source=source, target=change.pool, suspended_at=change.at))
+        elif found and not change.suspended and found[-1].resumed_at is None:
+            found[-1] = replace(found[-1], resumed_at=change.at, target=change.pool)
+        if not change.suspended:
+            source = change.pool
+    ends = [each.suspended_at for each in found[1:]]
+    return tuple(
+        _with_pods(move, trace.pods.values(), pods, until)
+        for move, until in zip(found, [*ends, None], strict=True)
+    )
+
+
+def _with_pods(move: Move, traces: Iterable[PodTrace], pods: int, until: datetime | None) -> Move:
+    before = [pod for pod in traces if pod.born_at <= move.suspended_at]
+    # None is made while a job is suspended: what was born since is of the gang that was resumed.
+    after = [
+        pod for pod in traces if pod.born_at > move.suspended_at and (until is None or pod.born_at <= until)
+    ]
+    first = [pod for pod in after if pod.attempt == min(each.attempt for each in after)]
+    return replace(
+        move,
+        gone_at=_last([pod.ended_at for pod in before], len(before)),
+        bound_at=_last([pod.bound_at for pod in first], pods),
+        running_at=_last([pod.running_at for pod in first], pods),
+    )
+
+
+def _last(times: Iterable[datetime | None], count: int) -> datetime | None:
+    """The last of so many times, None while there are fewer."""
+    known = sorted(time for time in times if time is not None)
+    return known[count - 1] if 0 < count <= len(known) else None

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import GIVEN_LABEL_PATTERN
-from holdfast.scheduling.unknown import UNKNOWN, Unknown
 
 _GIVEN: Final = re.compile(GIVEN_LABEL_PATTERN)
 _WHOLE: Final = re.compile(r"^-?[0-9]{1,18}$", re.ASCII)

@@ -4,33 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import ON_DEMAND, SPOT
-from holdfast.scheduling.reachability.shape import MOST_PODS, Resources
-from holdfast.scheduling.taints import Taint
-from holdfast.scheduling.tolerations import Toleration
-from holdfast.scheduling.unknown import UNKNOWN, Unknown
+from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
+from holdfast.scheduling.reachability.shape import Resources
+from holdfast.scheduling.taints import Taint, Toleration
 
 #: A label's value as far as it is known.
 LabelValue: TypeAlias = "str | Unknown"
-
-
-@dataclass(frozen=True, kw_only=True)
-class MachineRoom:
-    """A machine type of a pool: `total`, which limits count; `room`, what pods get of it; how many pods it may have."""
-
-    name: str
-    total: Resources
-    room: Resources
-    accelerator: str | None = None
-    most_pods: int = MOST_PODS
-
-    def pods_of(self, requests: Resources) -> int:
-        """How many pods of these requests fit on one such machine."""
-        return min(requests.times_in(self.room), self.most_pods)
-
-    def size(self) -> tuple[int, int, int]:
-        """By what machines are compared where one is to be named."""
-        return (self.room.gpus, self.room.memory_mib, self.room.cpu_millis)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +23,7 @@ class Limits:
     memory_mib: int | Unknown | None = None
     gpus: int | Unknown | None = None
 
-    def nodes_of(self, machine: MachineRoom) -> int | Unknown | None:
+    def nodes_of(self, machine: MachineCapacity) -> int | Unknown | None:
         """How many machines of this type there may be, None without end."""
         allowed = (
             self.nodes,
@@ -85,7 +66,7 @@ class PoolFacts:
     is_decided: bool = True
     labels: Mapping[str, LabelValue] | Unknown = field(default_factory=dict[str, LabelValue])
     taints: tuple[Taint, ...] | Unknown = ()
-    machines: tuple[MachineRoom, ...] | Unknown = ()
+    machines: tuple[MachineCapacity, ...] | Unknown = ()
     unread_machines: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
     zones: frozenset[str] | Unknown | None = None

@@ -10,9 +10,10 @@ than what was counted, and the next plan has the difference.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from holdfast.scheduling.reachability.facts import Limits, MachineRoom
+from holdfast.scheduling.json import UNKNOWN, Unknown
+from holdfast.scheduling.reachability.facts import Limits
+from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
 from holdfast.scheduling.reachability.shape import Resources
-from holdfast.scheduling.unknown import UNKNOWN, Unknown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +32,7 @@ class _Candidate:
     takes: tuple[int, ...]
 
 
-def places(requests: Resources, machines: Sequence[MachineRoom], limits: Limits) -> Places | Unknown:
+def places(requests: Resources, machines: Sequence[MachineCapacity], limits: Limits) -> Places | Unknown:
     """How many pods of these requests there is room for on machines of these types, within the limits."""
     fitting = [machine for machine in machines if machine.pods_of(requests)]
     nodes = [limits.nodes_of(machine) for machine in fitting]
@@ -46,7 +47,7 @@ def places(requests: Resources, machines: Sequence[MachineRoom], limits: Limits)
 
 
 def _counted(
-    requests: Resources, machines: Sequence[MachineRoom], limits: Limits
+    requests: Resources, machines: Sequence[MachineCapacity], limits: Limits
 ) -> tuple[tuple[int, ...], Sequence[_Candidate]]:
     """The limits there are, and what each type takes of them; a node takes one node."""
     written = (limits.nodes, limits.cpu_millis, limits.memory_mib, limits.gpus)

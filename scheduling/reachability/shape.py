@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from holdfast.scheduling.reachability import words
+from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.affinity import Term
-from holdfast.scheduling.tolerations import Toleration
+from holdfast.scheduling.taints import Toleration
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,5 +106,5 @@ class Shape:
     @property
     def title(self) -> str:
         """How a message names it."""
-        gang = words.ALONE if self.pods == 1 else words.GANG.format(pods=self.pods)
-        return words.SHAPE.format(name=self.name, gang=gang, requests=self.requests)
+        gang = messages.ALONE if self.pods == 1 else messages.GANG.format(pods=self.pods)
+        return messages.SHAPE.format(name=self.name, gang=gang, requests=self.requests)

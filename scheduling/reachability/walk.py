@@ -8,12 +8,19 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from holdfast.scheduling.ladder import FOREVER
-from holdfast.scheduling.reachability import words
+from holdfast.scheduling.json import UNKNOWN, Unknown
+from holdfast.scheduling.ladder import UNLIMITED
+from holdfast.scheduling.reachability import messages
+from holdfast.scheduling.reachability.checks import (
+    CheckResult,
+    Failed,
+    Undetermined,
+    capacity,
+    check_pool,
+    together,
+)
 from holdfast.scheduling.reachability.facts import PoolFacts, TierFacts
-from holdfast.scheduling.reachability.links import Broken, Doubt, Untold, capacity, doubts, together
 from holdfast.scheduling.reachability.shape import Shape
-from holdfast.scheduling.unknown import UNKNOWN, Unknown
 
 
 class Outcome(StrEnum):
@@ -31,12 +38,12 @@ class Step:
     """One tier of the walk, and what keeps the shape's pods off it or may."""
 
     tier: TierFacts
-    doubts: tuple[Doubt, ...]
+    check_pool: tuple[CheckResult, ...]
 
     @property
-    def broken(self) -> tuple[Broken, ...]:
+    def broken(self) -> tuple[Failed, ...]:
         """The links that are broken, whatever else turns out."""
-        return tuple(doubt for doubt in self.doubts if isinstance(doubt, Broken))
+        return tuple(doubt for doubt in self.doubts if isinstance(doubt, Failed))
 
     @property
     def takes_the_job(self) -> bool | Unknown:
@@ -49,7 +56,7 @@ class Step:
     def title(self) -> str:
         """How a message names the tier: `tier 3 → pool a100`."""
         pool = "not known yet" if self.tier.pool is UNKNOWN else self.tier.pool
-        return words.TIER.format(number=self.tier.number, pool=pool)
+        return messages.TIER.format(number=self.tier.number, pool=pool)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +77,8 @@ class Walk:
 def walk(shape: Shape, tiers: Sequence[TierFacts]) -> Walk:
     """Walk a ladder of one tier or more."""
 
-    def doubts_at(tier: TierFacts, is_last: bool) -> Iterator[Doubt]:
-        return tier_doubts(shape, tier, is_last=is_last)
+    def doubts_at(tier: TierFacts, is_last: bool) -> Iterator[CheckResult]:
+        return check_tier(shape, tier, is_last=is_last)
 
     return _walked(shape, tiers, doubts_at)
 
@@ -82,9 +89,9 @@ def walk_together(shapes: Sequence[Shape], tiers: Sequence[TierFacts]) -> Walk:
     A tier takes the job if it takes each of them, and all at once.
     """
 
-    def doubts_at(tier: TierFacts, is_last: bool) -> Iterator[Doubt]:
+    def doubts_at(tier: TierFacts, is_last: bool) -> Iterator[CheckResult]:
         for shape in shapes:
-            yield from tier_doubts(shape, tier, is_last=is_last)
+            yield from check_tier(shape, tier, is_last=is_last)
         if len(tier.makers) == 1:
             yield from together(shapes, tier.makers[0])
 
@@ -92,7 +99,7 @@ def walk_together(shapes: Sequence[Shape], tiers: Sequence[TierFacts]) -> Walk:
 
 
 def _walked(
-    shape: Shape, tiers: Sequence[TierFacts], doubts_at: Callable[[TierFacts, bool], Iterator[Doubt]]
+    shape: Shape, tiers: Sequence[TierFacts], doubts_at: Callable[[TierFacts, bool], Iterator[CheckResult]]
 ) -> Walk:
     steps: list[Step] = []
     for tier in tiers:
@@ -139,7 +146,7 @@ def outcome_at(step: Step, *, is_last: bool) -> Outcome | None:
     if (
         takes is not False
         and not on_demand
-        and step.tier.max_failures == FOREVER
+        and step.tier.max_failures == UNLIMITED
         and (is_last or step.tier.has_timeout is False)
     ):
         return Outcome.STAYS if takes is True else Outcome.UNTOLD
@@ -156,21 +163,23 @@ def leaves(step: Step) -> bool | Unknown:
     if tier.has_timeout is True:
         return True
     counts = (
-        tier.max_failures is not None and tier.max_failures is not UNKNOWN and tier.max_failures != FOREVER
+        tier.max_failures is not None and tier.max_failures is not UNKNOWN and tier.max_failures != UNLIMITED
     )
     if step.takes_the_job is True and counts:
         return True
     return UNKNOWN
 
 
-def tier_doubts(shape: Shape, tier: TierFacts, *, is_last: bool) -> Iterator[Doubt]:
+def check_tier(shape: Shape, tier: TierFacts, *, is_last: bool) -> Iterator[CheckResult]:
     """Yield what keeps the shape's pods off a tier, or may."""
     if tier.pool is UNKNOWN:
-        yield Untold(link="pool", reason="which pool it names is not known yet")
+        yield Undetermined(link="pool", reason="which pool it names is not known yet")
     elif not tier.makers and tier.may_be_elsewhere:
-        yield Untold(link="pool", reason="it may be made by another program, which cannot be seen from here")
+        yield Undetermined(
+            link="pool", reason="it may be made by another program, which cannot be seen from here"
+        )
     elif not tier.makers:
-        yield Broken(
+        yield Failed(
             link="pool",
             reason="no such pool is made here",
             fix="Name a pool that exists, or list it in `onDemandPools` if another program makes it.",
@@ -179,17 +188,18 @@ def tier_doubts(shape: Shape, tier: TierFacts, *, is_last: bool) -> Iterator[Dou
         yield from _best(shape, tier, is_last=is_last)
 
 
-def _best(shape: Shape, tier: TierFacts, *, is_last: bool) -> tuple[Doubt, ...]:
+def _best(shape: Shape, tier: TierFacts, *, is_last: bool) -> tuple[CheckResult, ...]:
     """The doubts about the pool that takes the job best, where several share the name."""
-    stays = tier.max_failures == FOREVER
+    stays = tier.max_failures == UNLIMITED
     judged = [
-        (*(() if stays else capacity(pool, is_last=is_last)), *doubts(shape, pool)) for pool in tier.makers
+        (*(() if stays else capacity(pool, is_last=is_last)), *check_pool(shape, pool))
+        for pool in tier.makers
     ]
     return min(judged, key=lambda found: (_count_broken(found), len(found)))
 
 
-def _count_broken(found: Sequence[Doubt]) -> int:
-    return sum(isinstance(doubt, Broken) for doubt in found)
+def _count_broken(found: Sequence[CheckResult]) -> int:
+    return sum(isinstance(doubt, Failed) for doubt in found)
 
 
 def makers_named(name: str, pools: Sequence[PoolFacts]) -> tuple[PoolFacts, ...]:

@@ -1,8 +1,12 @@
-"""What the control plane is made of, rendered for kwokctl and the API server. Pure."""
+"""The files of a control plane: their paths, kwokctl's configuration, and kubeconfigs.
+
+`ControlPlane` writes these files before it runs kwokctl; the operator runner reads the kubeconfig.
+"""
 
 import base64
 import hashlib
 import os
+import shutil
 import ssl
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -15,21 +19,17 @@ from urllib.request import HTTPSHandler, ProxyHandler, build_opener
 import yaml
 
 from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.control_plane.control_plane import forget_processes
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.summary import mapping, sequence
 from holdfast.simulator.paths import Workspace
 
-# Linux refuses to bind a unix socket whose path, with its closing zero, is longer than 108 bytes.
+# Linux binds no unix socket whose path, with the final zero, is longer than 108 bytes.
 LONGEST_SOCKET_PATH = 107
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """The files of the control plane of one stack.
-
-    Creates nothing.
-    """
+    """The paths of the control plane of one stack. Creates none of them."""
 
     stack: str
     stack_dir: Path
@@ -37,7 +37,7 @@ class Layout:
 
     @classmethod
     def of(cls, stack: str, workspace: Workspace) -> "Layout":
-        """The files of `stack`'s control plane in `workspace`."""
+        """The paths of the control plane of `stack` in `workspace`."""
         return cls(
             stack=stack,
             stack_dir=workspace.stack_dir(stack).resolve(),
@@ -46,17 +46,17 @@ class Layout:
 
     @property
     def home(self) -> Path:
-        """Everything the control plane writes, except the kubeconfig."""
+        """All files of the control plane except the kubeconfig."""
         return self.stack_dir / "control-plane"
 
     @property
     def cluster_dir(self) -> Path:
-        """The working directory of every process of the control plane: what they are known by."""
+        """The working directory of every process of the control plane, which identifies them."""
         return self.home / "clusters" / self.stack
 
     @property
     def saved_configuration(self) -> Path:
-        """What kwokctl remembers of the cluster: ports, programs, arguments."""
+        """The ports, programs and arguments that kwokctl saved."""
         return self.cluster_dir / "kwok.yaml"
 
     @property
@@ -71,35 +71,35 @@ class Layout:
 
     @property
     def pki_dir(self) -> Path:
-        """Certificates and keys; the service accounts' tokens are signed with the one in it."""
+        """Certificates and keys, including the key that signs service account tokens."""
         return self.cluster_dir / "pki"
 
     @property
     def etcd_dir(self) -> Path:
-        """The cluster's data. Outside `cluster_dir`, which kwokctl removes when a creation fails."""
+        """The data of the cluster. Outside `cluster_dir`, which kwokctl removes when a creation fails."""
         return self.home / "etcd"
 
     @property
     def configuration(self) -> Path:
-        """What kwokctl is told to create."""
+        """The configuration file of kwokctl."""
         return self.home / "configuration.yaml"
 
     @property
     def egress_configuration(self) -> Path:
-        """How the API server reaches Services."""
+        """The egress configuration of the API server."""
         return self.home / "egress.yaml"
 
     @property
     def lock(self) -> Path:
-        """Held by the one run that starts or stops this control plane."""
+        """The lock of the run that starts or stops this control plane."""
         return self.stack_dir / "control-plane.lock"
 
     @property
     def egress_socket(self) -> Path:
-        """The socket the API server sends its calls to Services through.
+        """The socket through which the API server calls Services.
 
-        Beside the other files where its path is short enough for a socket, else in a folder of its own
-        for temporary files, which whoever listens must make with mode 0700.
+        Beside the other files if the path is short enough for a socket, otherwise in a separate folder below the
+        temporary directory. The listener must create that folder with mode 0700.
         """
         wanted = self.stack_dir / "egress.sock"
         if len(str(wanted).encode()) <= LONGEST_SOCKET_PATH:
@@ -108,7 +108,7 @@ class Layout:
         return Path(tempfile.gettempdir()) / f"holdfast-{digest}" / "egress.sock"
 
 
-# The processes, by the names kwokctl runs them under, and the tool each of them is.
+# The tool of each process, by the process name that kwokctl uses.
 COMPONENTS: Mapping[str, str] = {
     "etcd": "etcd",
     "kube-apiserver": "kube-apiserver",
@@ -116,9 +116,9 @@ COMPONENTS: Mapping[str, str] = {
     "kube-scheduler": "kube-scheduler",
     "kwok-controller": "kwok",
 }
-# kwokctl asks the API server whether it serves through kubectl.
+# kwokctl checks the health of the API server with kubectl.
 TOOLS = (*COMPONENTS.values(), "kubectl")
-# kwokctl's names of the ports, in the order of the fields of Ports.
+# The port options of kwokctl, in the order of the fields of `Ports`.
 _PORT_OPTIONS = (
     "etcdPort",
     "etcdPeerPort",
@@ -142,12 +142,12 @@ class Ports:
 
     @classmethod
     def count(cls) -> int:
-        """How many ports a control plane needs."""
+        """The number of ports of a control plane."""
         return len(fields(cls))
 
     @classmethod
     def of(cls, ports: Sequence[int]) -> "Ports":
-        """Give each listener one of `ports`."""
+        """Assign `ports` to the listeners in the order of the fields."""
         etcd, etcd_peer, api_server, controller_manager, scheduler, kwok = ports
         return cls(
             etcd=etcd,
@@ -167,9 +167,10 @@ def render_configuration(
     egress_configuration: Path,
     admission_plugins: Sequence[str] = (),
 ) -> str:
-    """The file kwokctl creates the cluster from: programs, ports and the stages of nodes and pods.
+    """The configuration file of kwokctl: programs, ports and the stages of nodes and pods.
 
-    `programs` maps each of TOOLS to its file; `admission_plugins` are on beside the API server's own.
+    `programs` maps each of TOOLS to its file; `admission_plugins` are enabled in addition to the defaults of the API
+    server.
     """
     plugins = [
         _extra_argument("kube-apiserver", "enable-admission-plugins", plugin) for plugin in admission_plugins
@@ -179,7 +180,7 @@ def render_configuration(
         "kind": "KwokctlConfiguration",
         "options": {
             "runtime": "binary",
-            # The default is every interface: a control plane whose admin key lies in a file is not for the network.
+            # The default is every interface; the admin key is in a file, so the network must not reach this server.
             "bindAddress": "127.0.0.1",
             "etcdBinary": str(programs["etcd"]),
             "kubeApiserverBinary": str(programs["kube-apiserver"]),
@@ -193,11 +194,11 @@ def render_configuration(
             _extra_argument("etcd", "data-dir", str(etcd_dir), override=True),
             _extra_argument("kube-apiserver", "egress-selector-config-file", str(egress_configuration)),
             *plugins,
-            # One of each runs: waiting 15 s for the lease of the one that was killed gains nothing.
+            # There is one replica of each: do not wait 15 s for the lease of a killed process.
             _extra_argument("kube-controller-manager", "leader-elect", "false"),
             _extra_argument("kube-scheduler", "leader-elect", "false"),
-            # By itself it makes 20 requests a second, which is a minute and more for a hundred Jobs that restart at once:
-            # what is measured then is this limit, and clouds raise it for clusters of any size.
+            # The default of 20 requests per second takes over a minute for a hundred Jobs that restart at once. Managed
+            # clusters use a higher limit, too.
             _extra_argument("kube-controller-manager", "kube-api-qps", "500"),
             _extra_argument("kube-controller-manager", "kube-api-burst", "1000"),
         ],
@@ -206,7 +207,7 @@ def render_configuration(
 
 
 def ports_of(configuration: str) -> Ports | None:
-    """The ports in a text that `render_configuration` made; None where it is another text."""
+    """The ports in a configuration from `render_configuration`; None for any other text."""
     try:
         document: JsonValue = next(yaml.safe_load_all(configuration), None)
     except yaml.YAMLError:
@@ -220,9 +221,10 @@ def ports_of(configuration: str) -> Ports | None:
 
 
 def render_egress(socket: Path) -> str:
-    """How the API server reaches Services (webhooks, aggregated APIs): HTTP CONNECT through a unix socket.
+    """The egress configuration: the API server reaches Services (webhooks, aggregated APIs) through a unix socket.
 
-    A socket and not a port: the API server reads this once, and whoever answers may be started again later.
+    The protocol is HTTP CONNECT. A socket path, unlike a port, stays valid when the listener restarts, and the API
+    server reads this file only once.
     """
     selection: Json = {
         "apiVersion": "apiserver.k8s.io/v1beta1",
@@ -250,14 +252,14 @@ def _stages() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """An API server's address, and the certificates (PEM) by which it is known."""
+    """The address and the certificate authority (PEM) of an API server."""
 
     server: str
     authority: bytes
 
 
 def render_kubeconfig(name: str, cluster: Cluster, user: Json) -> str:
-    """The kubeconfig of one `user` of one cluster."""
+    """A kubeconfig with one cluster and one user."""
     authority = base64.b64encode(cluster.authority).decode("ascii")
     entry: Json = {"server": cluster.server, "certificate-authority-data": authority}
     document: Json = {
@@ -272,16 +274,13 @@ def render_kubeconfig(name: str, cluster: Cluster, user: Json) -> str:
 
 
 def administrator(certificate: bytes, key: bytes) -> Json:
-    """The user of a kubeconfig that holds all it needs: it outlives the files it was made from. Both are PEM."""
+    """A kubeconfig user with an embedded client certificate and key (both PEM)."""
     encoded = {"client-certificate-data": certificate, "client-key-data": key}
     return {field: base64.b64encode(data).decode("ascii") for field, data in encoded.items()}
 
 
 def read_cluster(kubeconfig: Path) -> Cluster:
-    """The cluster of a kubeconfig that `render_kubeconfig` made.
-
-    Raises RehearsalError where the file is missing or is another.
-    """
+    """The cluster of a kubeconfig from `render_kubeconfig`. Raises RehearsalError for any other or no file."""
     try:
         document: JsonValue = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))
         entry = mapping(mapping(next(iter(sequence(mapping(document).get("clusters"))), None)).get("cluster"))
@@ -289,16 +288,16 @@ def read_cluster(kubeconfig: Path) -> Cluster:
         return Cluster(server=str(entry["server"]), authority=authority)
     except (OSError, KeyError, ValueError, yaml.YAMLError) as error:
         raise RehearsalError(
-            f"{kubeconfig} is not the kubeconfig of a local control plane ({error}): start the control plane first"
+            f"{kubeconfig} is not the kubeconfig of a local control plane ({error}); start the control plane first"
         ) from error
 
 
 def answers_ready(*, server: str, pki_dir: Path, timeout_seconds: float = 2) -> bool:
-    """Whether the API server at `server` answers, and says that all its parts are ready."""
+    """Whether the API server at `server` reports that it is ready."""
     try:
         context = ssl.create_default_context(cafile=str(pki_dir / "ca.crt"))
         context.load_cert_chain(str(pki_dir / "admin.crt"), str(pki_dir / "admin.key"))
-        # Never through a proxy the user's environment names: this is a loopback address.
+        # The address is on the loopback interface: do not use a proxy from the environment.
         opener = build_opener(ProxyHandler({}), HTTPSHandler(context=context))
         with opener.open(f"{server}/readyz", timeout=timeout_seconds) as answer:
             return answer.status == 200
@@ -308,35 +307,35 @@ def answers_ready(*, server: str, pki_dir: Path, timeout_seconds: float = 2) -> 
 
 @dataclass(frozen=True)
 class ControlPlaneFiles:
-    """The files of one control plane."""
+    """Writes and reads the files that a control plane starts from."""
 
     layout: Layout
     admission_plugins: tuple[str, ...] = ()
 
     def write(self, programs: Mapping[str, Path], ports: Ports) -> None:
-        """Write what kwokctl and the API server read, and remove what an earlier start left."""
+        """Write the configuration of kwokctl and the API server, and remove the state of an earlier start."""
         self.layout.etcd_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-        forget_processes(self.layout)
+        _forget_processes(self.layout)
         self.layout.configuration.write_text(self._rendered(programs, ports))
         self.layout.egress_configuration.write_text(render_egress(self.layout.egress_socket))
 
-    def are_of(self, programs: Mapping[str, Path]) -> bool:
-        """Whether the files are those that would be written today for `programs`."""
+    def are_current(self, programs: Mapping[str, Path]) -> bool:
+        """Whether `write` would write the same files for `programs`."""
         saved = self._saved()
         ports = ports_of(saved)
         return ports is not None and saved == self._rendered(programs, ports)
 
     def server(self) -> str | None:
-        """The API server's address; None before the first start."""
+        """The address of the API server; None before the first start."""
         ports = ports_of(self._saved())
         return f"https://127.0.0.1:{ports.api_server}" if ports else None
 
     def write_kubeconfig(self) -> None:
-        """Write the administrator's kubeconfig, readable by its owner alone from its first byte on."""
+        """Write the kubeconfig of the administrator. Only the owner can read the file, from its creation on."""
         server = self.server()
         if server is None:
             raise RehearsalError(
-                f"{self.layout.configuration} vanished while the control plane started: start again"
+                f"{self.layout.configuration} was removed while the control plane started; start it again"
             )
         pki = self.layout.pki_dir
         cluster = Cluster(server=server, authority=(pki / "ca.crt").read_bytes())
@@ -360,3 +359,13 @@ class ControlPlaneFiles:
     def _saved(self) -> str:
         configuration = self.layout.configuration
         return configuration.read_text() if configuration.is_file() else ""
+
+
+def _forget_processes(layout: Layout) -> None:
+    """Remove the pid files of kwokctl: after a reboot, it would kill the processes that have these pids now."""
+    for component in COMPONENTS:
+        (layout.pids_dir / f"{component}.pid").unlink(missing_ok=True)
+        (layout.logs_dir / f"{component}.log").unlink(missing_ok=True)
+    layout.saved_configuration.unlink(missing_ok=True)
+    # kwokctl links the programs here once; it would ignore a new version of a program.
+    shutil.rmtree(layout.cluster_dir / "bin", ignore_errors=True)

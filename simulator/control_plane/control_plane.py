@@ -1,4 +1,8 @@
-"""Runs kwokctl, and tells why a control plane did not come up."""
+"""Starts and stops the control plane of one stack: etcd, API server, controller manager, scheduler and kwok.
+
+`ControlPlane` is the entry point. It writes the configuration, starts the processes through kwokctl (`Launcher`)
+and waits until the API server is ready.
+"""
 
 import os
 import shutil
@@ -23,18 +27,22 @@ from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.tools.locate import find_tool
 
-# An API server that has to compete for two cores with a build was seen to take 40 s.
+# On two cores that also ran a build, an API server took 40 s to start.
 START_SECONDS = 180
 LOG_LINES_SHOWN = 6
+PORT_CHOICES = 3
+ETCD_GRACE_SECONDS = 10
+# The API server takes 5 s to end its watches, and longer without etcd. A shorter grace period loses nothing.
+STATELESS_GRACE_SECONDS = 1
 
 
 class PortTakenError(Exception):
-    """Somebody took one of the ports between the choice and the start."""
+    """Another program took a chosen port before the control plane could listen on it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Launcher:
-    """kwokctl, bound to one control plane's files."""
+    """Runs kwokctl for the control plane whose files are at `layout`."""
 
     kwokctl: Path
     layout: Layout
@@ -42,17 +50,17 @@ class Launcher:
     def create(self) -> None:
         """Create the cluster from its configuration and start it.
 
-        Raises PortTakenError, or RehearsalError where a process of it ends or does not come up in time.
+        Raises PortTakenError, and RehearsalError when a process exits or does not start in time.
         """
         configuration = str(self.layout.configuration)
-        # Without node leases: after a crash kwok would respect those of the kwok that died, for 200 s, and
-        # leave every node and pod alone so long. Heartbeats are in the nodes' status instead.
+        # No node leases: after a crash, kwok would respect the leases of the dead kwok for 200 s and manage no
+        # node or pod during that time. Heartbeats are in the nodes' status instead.
         self._run(
             "create", "--config", configuration, "--kubeconfig", "", "--node-lease-duration-seconds", "0"
         )
 
     def start_missing(self) -> None:
-        """Start what does not run: the controller manager gives up after 10 s without an API server."""
+        """Start every process that does not run: the controller manager exits after 10 s without an API server."""
         self._run("start")
 
     def _run(self, verb: str, *arguments: str) -> None:
@@ -73,52 +81,42 @@ class Launcher:
                 kwokctl.kill()
                 kwokctl.wait()
         if kwokctl.returncode != 0:
-            raise RehearsalError(f"kwokctl could not {verb} the control plane: {_tail(log)}")
+            raise RehearsalError(f"kwokctl {verb} failed for the control plane: {_tail(log)}")
 
     def _watch(self, kwokctl: "subprocess.Popen[bytes]") -> None:
         deadline = time.monotonic() + START_SECONDS
         while kwokctl.poll() is None:
-            self.refuse_if_ended("etcd", "kube-apiserver")
+            self.raise_if_exited("etcd", "kube-apiserver")
             if time.monotonic() > deadline:
                 raise RehearsalError(
-                    f"the control plane did not come up within {START_SECONDS} s; "
-                    f"its logs are in {self.layout.logs_dir}"
+                    f"the control plane did not start within {START_SECONDS} s. "
+                    f"Read the logs in {self.layout.logs_dir}."
                 )
             time.sleep(0.2)
 
-    def refuse_if_ended(self, *components: str) -> None:
-        """Raise PortTakenError or RehearsalError where one of `components` was started and has ended."""
+    def raise_if_exited(self, *components: str) -> None:
+        """Raise PortTakenError or RehearsalError if one of `components` was started and has exited."""
         for component in components:
             pid = self.layout.pids_dir / f"{component}.pid"
             if pid.exists() and not _runs(pid):
                 raise self.failure_of(component)
 
     def failure_of(self, component: str) -> Exception:
-        """Why `component` does not run, by its log."""
-        said = _tail(self.layout.logs_dir / f"{component}.log")
-        if "address already in use" in said:
+        """The error that explains, from its log, why `component` does not run."""
+        log = _tail(self.layout.logs_dir / f"{component}.log")
+        if "address already in use" in log:
             return PortTakenError(component)
         return RehearsalError(
-            f"{component} ended as soon as it was started; it said:\n{said}\n"
-            f"Its log is in {self.layout.logs_dir}. If the data under {self.layout.etcd_dir} is damaged, "
-            f"remove {self.layout.home} and start again: the stack is then built anew."
+            f"{component} exited right after its start; its log ends with:\n{log}\n"
+            f"Read its log in {self.layout.logs_dir}. If the data under {self.layout.etcd_dir} is damaged, "
+            f"remove {self.layout.home} and start again: the stack is then created from the beginning."
         )
 
 
-def forget_processes(layout: Layout) -> None:
-    """Remove what kwokctl believes to run. After a reboot the numbers belong to others, whom it would kill."""
-    for component in COMPONENTS:
-        (layout.pids_dir / f"{component}.pid").unlink(missing_ok=True)
-        (layout.logs_dir / f"{component}.log").unlink(missing_ok=True)
-    layout.saved_configuration.unlink(missing_ok=True)
-    # kwokctl links the programs here once and keeps the links: another version would not be taken up.
-    shutil.rmtree(layout.cluster_dir / "bin", ignore_errors=True)
-
-
 def _environment(base: Mapping[str, str], home: Path) -> dict[str, str]:
-    # kwokctl lets KWOK_* variables win over its configuration file: the user's own must not reach it.
-    kept = {key: value for key, value in base.items() if not key.startswith("KWOK_")}
-    return {**kept, "KWOK_WORKDIR": str(home), "NO_PROXY": "127.0.0.1,localhost"}
+    # KWOK_* variables take precedence over kwokctl's configuration file: drop those of the user.
+    inherited = {key: value for key, value in base.items() if not key.startswith("KWOK_")}
+    return {**inherited, "KWOK_WORKDIR": str(home), "NO_PROXY": "127.0.0.1,localhost"}
 
 
 def _runs(pid_file: Path) -> bool:
@@ -135,17 +133,12 @@ def _tail(log: Path) -> str:
     return "\n".join(lines[-LOG_LINES_SHOWN:]) or "nothing"
 
 
-PORT_CHOICES = 3
-ETCD_GRACE_SECONDS = 10
-# The API server takes 5 s to end its watches, and longer where etcd is gone; nothing is lost by not waiting.
-STATELESS_GRACE_SECONDS = 1
-
-
 class ControlPlane:
     """The control plane of one stack.
 
     Starts five processes that listen on free loopback ports and keep their files under the stack's folder.
-    `report` is told, a line at a time, what is being done; `admission_plugins` are on beside the API server's own.
+    `report` receives one line for each step; `admission_plugins` are enabled in addition to the defaults of the API
+    server.
     """
 
     def __init__(
@@ -163,27 +156,27 @@ class ControlPlane:
 
     @property
     def layout(self) -> Layout:
-        """Where its files are."""
+        """The paths of its files."""
         return self._layout
 
     def start(self) -> Path:
-        """Bring the control plane up and return its kubeconfig. One that is up is left as it is.
+        """Start the control plane and return the path of its kubeconfig. A healthy one is not touched.
 
-        One of which a part has died, or which was started by other tools or with other stages than today's,
-        is started again on the same data. Raises RehearsalError where a tool is missing, another run is at
-        it, or a process does not stay up.
+        A control plane with a dead process, or one started with other tools or stages than the current ones, is
+        restarted on the same data. Raises RehearsalError if a tool is missing, if another run starts or stops it,
+        or if a process exits.
         """
         with exclusive_lock(self._layout.lock, doing="start the control plane"):
             programs = {name: find_tool(name, self._workspace) for name in TOOLS}
-            if self._files.are_of(programs) and self.healthy():
+            if self._files.are_current(programs) and self.healthy():
                 return self._layout.kubeconfig
-            self._end_survivors()
+            self._stop_remaining()
             launcher = Launcher(kwokctl=find_tool("kwokctl", self._workspace), layout=self._layout)
             self._start_on_free_ports(launcher, programs)
             return self._layout.kubeconfig
 
     def healthy(self) -> bool:
-        """Whether every process runs and the API server says that it is ready."""
+        """Whether every process runs and the API server reports that it is ready."""
         server = self._files.server()
         return (
             server is not None
@@ -192,15 +185,19 @@ class ControlPlane:
             and answers_ready(server=server, pki_dir=self._layout.pki_dir)
         )
 
-    def stop(self) -> None:
-        """End every process of the control plane; its data stays. Harmless when none runs."""
+    def stop(self, *, at_once: bool = False) -> None:
+        """Stop every process and keep the data. Does nothing when no process runs.
+
+        `at_once` kills the processes; etcd then replays its log at the next start.
+        """
         with exclusive_lock(self._layout.lock, doing="stop the control plane"):
-            self._end_all()
+            self._end_all(at_once=at_once)
 
     def delete(self) -> None:
-        """Stop, and remove the control plane's data and kubeconfig. Harmless when there is none."""
+        """Kill every process and remove the data and the kubeconfig. Does nothing when there are none."""
         with exclusive_lock(self._layout.lock, doing="remove the control plane"):
-            self._end_all()
+            # The data is removed: no process has anything to write before it exits.
+            self._end_all(at_once=True)
             shutil.rmtree(self._layout.home, ignore_errors=True)
             self._layout.kubeconfig.unlink(missing_ok=True)
             self._layout.egress_socket.unlink(missing_ok=True)
@@ -213,7 +210,7 @@ class ControlPlane:
                 self._files.write_kubeconfig()
                 self._wait_until_healthy(launcher)
             except PortTakenError as taken:
-                self._report(f"another program took the port chosen for {taken}: choosing others")
+                self._report(f"another program took the port of {taken}: choosing other ports")
                 self._end_all()
             except BaseException:
                 self._end_all()
@@ -221,14 +218,14 @@ class ControlPlane:
             else:
                 return
         raise RehearsalError(
-            f"{PORT_CHOICES} times another program took a port between its choice and the start of the control "
-            "plane; see with `ss -ltnp` what opens so many ports on this machine, then try again"
+            f"another program took a port of the control plane {PORT_CHOICES} times before it could listen; "
+            "find the program that opens so many ports with `ss -ltnp`, then try again"
         )
 
     def _wait_until_healthy(self, launcher: Launcher) -> None:
         deadline = time.monotonic() + START_SECONDS
         while not self.healthy():
-            launcher.refuse_if_ended("etcd", "kube-apiserver")
+            launcher.raise_if_exited("etcd", "kube-apiserver")
             missing = self._missing()
             if time.monotonic() > deadline:
                 raise launcher.failure_of(missing[0] if missing else "kube-apiserver")
@@ -240,16 +237,19 @@ class ControlPlane:
         running = {each.name for each in processes_in(self._layout.cluster_dir, COMPONENTS)}
         return [name for name in COMPONENTS if name not in running]
 
-    def _end_survivors(self) -> None:
+    def _stop_remaining(self) -> None:
         missing = self._missing()
         if len(missing) < len(COMPONENTS):
-            reason = f"{', '.join(missing)} had ended" if missing else "its tools or settings have changed"
-            self._report(f"the control plane is started again on its data: {reason}")
+            reason = f"{', '.join(missing)} had exited" if missing else "its tools or settings have changed"
+            self._report(f"restarting the control plane on its data: {reason}")
         self._end_all()
 
-    def _end_all(self) -> None:
+    def _end_all(self, *, at_once: bool = False) -> None:
         running = processes_in(self._layout.cluster_dir, COMPONENTS)
-        # etcd last: what still writes to it would otherwise wait for it until its grace is over.
+        if at_once:
+            end_processes(running, grace_seconds=0)
+            return
+        # etcd last: processes that still write to it would wait for it until their grace period ends.
         stateless = [each for each in running if each.name != "etcd"]
         end_processes(stateless, grace_seconds=STATELESS_GRACE_SECONDS)
         end_processes([each for each in running if each.name == "etcd"], grace_seconds=ETCD_GRACE_SECONDS)

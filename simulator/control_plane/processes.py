@@ -1,4 +1,4 @@
-"""Finds, and ends, the processes that belong to a folder."""
+"""The processes that run in a folder, an exclusive lock for one run, and free loopback ports."""
 
 import fcntl
 import socket
@@ -13,9 +13,9 @@ from holdfast.simulator.errors import RehearsalError
 
 
 def free_ports(count: int) -> list[int]:
-    """Choose `count` different ports that nobody uses at this moment."""
+    """Choose `count` different ports that no process uses now."""
     with ExitStack() as stack:
-        # All are held open until the last one is chosen: they differ from each other.
+        # All sockets stay open until the last port is chosen, so the ports differ.
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:
             each.bind(("127.0.0.1", 0))
@@ -24,9 +24,9 @@ def free_ports(count: int) -> list[int]:
 
 @contextmanager
 def exclusive_lock(lock: Path, *, doing: str) -> Generator[None]:
-    """Hold the lock file `lock` for the length of the block. It frees itself when its holder dies.
+    """Hold the lock file `lock` during the block; the kernel releases it when the process dies.
 
-    Raises RehearsalError where another run holds it; `doing` says what this one wanted.
+    Raises RehearsalError if another run holds it; the message names the action `doing`.
     """
     lock.parent.mkdir(parents=True, exist_ok=True)
     with lock.open("w") as file:
@@ -34,19 +34,19 @@ def exclusive_lock(lock: Path, *, doing: str) -> Generator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise RehearsalError(
-                f"cannot {doing}: another run is starting or stopping it right now ({lock} is held); "
-                "wait until that one has ended, then try again"
+                f"cannot {doing}: another run starts or stops it now ({lock} is locked); "
+                "wait until that run has finished, then try again"
             ) from None
         yield
 
 
-# A process that was killed is gone as soon as the kernel has taken back its memory.
+# A killed process exits as soon as the kernel has released its memory.
 KILLED_SECONDS = 10
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunningProcess:
-    """A process, under the name of the program it runs."""
+    """A process and the name of its program."""
 
     name: str
     process: psutil.Process
@@ -55,14 +55,14 @@ class RunningProcess:
 def processes_in(folder: Path, names: Collection[str]) -> list[RunningProcess]:
     """The processes that run one of the programs `names` in `folder`.
 
-    A process is known by what it runs and where, not by a number in a file: after a reboot that number
-    belongs to somebody else. It is found although its pid file, or the folder itself, was deleted.
+    A process is identified by its program and its working directory. A pid file would name another process after a
+    reboot, and would be missing after the folder was deleted.
     """
     return [each for each in _all_in(folder) if each.name in names]
 
 
 def python_modules_in(folder: Path, module: str) -> list[RunningProcess]:
-    """The processes that run a Python module (`python -m module`) in `folder`, known in the same way."""
+    """The processes that run a Python module (`python -m module`) in `folder`."""
     return [each for each in _all_in(folder) if module in _command_line(each.process)[1:3]]
 
 
@@ -84,9 +84,9 @@ def _command_line(process: psutil.Process) -> list[str]:
 
 
 def end_processes(running: Iterable[RunningProcess], *, grace_seconds: float) -> None:
-    """Ask each process to end, wait up to `grace_seconds` for all of them, and kill what is left.
+    """Send SIGTERM to each process, wait up to `grace_seconds` for all of them, and kill the rest.
 
-    Returns when none of them runs. psutil compares start times, so that a number used again is never hit.
+    Returns when all have exited. psutil compares start times, so a reused pid is never signaled.
     """
     processes = [each.process for each in running]
     for process in processes:

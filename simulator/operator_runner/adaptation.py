@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from holdfast.scheduling.holding import CONTROLLER, CONTROLLER_NAMESPACE
 from holdfast.scheduling.json import Json
+from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE
 from holdfast.simulator.kubernetes_client.summary import mapping
 from holdfast.simulator.operator_runner.containers import app_of, identity_of
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.rehearsal.lifecycle.leftovers import left_in_cluster
+from holdfast.rehearsal.lifecycle.checks import left_in_cluster
 from holdfast.rehearsal.scenarios.manifests import load_example
 from holdfast.rehearsal.scenarios.platform import apply, training_platform
 from holdfast.simulator.clouds.state import CloudObject, CloudState

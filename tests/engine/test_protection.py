@@ -6,7 +6,7 @@ from pathlib import Path
 import pulumi
 import pytest
 
-from holdfast.rehearsal.lifecycle.protection import names, protected, retained
+from holdfast.rehearsal.lifecycle.checks import names, protected, retained
 from holdfast.simulator.pulumi import EngineFailure
 from tests.support.rehearsed_program import a_stage, run
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import pulumi
 import pytest
 
-from holdfast.rehearsal.cli.crashing import SEED_VARIABLE, seed_of
 from holdfast.simulator.pulumi import EngineKilled
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.process import EngineProcess
 from tests.soak.crash import prove, prove_in_turn, run_undisturbed, sample
-from tests.soak.crash.cloud_stage import CloudStage
+from tests.soak.crash.command import SEED_VARIABLE, seed_of
+from tests.soak.crash.stages import CloudStage
 from tests.support.rehearsals import urn
 from tests.support.rehearsed_program import a_stage, network, run
 

@@ -40,13 +40,20 @@ def running_rules(
     rules: Iterable[AdmissionRule],
     in_force: Callable[[KubeClient], bool],
     beside: Iterable[Json] = (),
+    *,
+    prepare: Callable[[KubeClient], None] = lambda _: None,
 ) -> Generator[KubeClient]:
-    """A cluster where these rules are in force, with one training namespace and one that is none."""
+    """A cluster where these rules are in force, with one training namespace and one other namespace.
+
+    `prepare` runs before any policy is created. It defines the kinds that policies name: an API server that reads a
+    policy first caches that the kind is unknown, for 20 seconds and more.
+    """
     with running_control_plane(folder) as workspace:
         client = KubeClient.from_kubeconfig(workspace.kubeconfig("local"))
         try:
             make_namespace(client, TRAINING_NAMESPACE, {TRAINING: TRAINING_VALUE})
             make_namespace(client, OTHER_NAMESPACE, {})
+            prepare(client)
             for manifest in [*admission_objects(rules), *beside]:
                 client.apply(manifest, field_manager="tests")
             wait_until_in_force(client, in_force)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.components.admission.manifests import binding_spec, policy_name, policy_spec
+from holdfast.components.admission.pod_admission import binding_spec, policy_name, policy_spec
 from holdfast.scheduling.labels import CAPACITY_TYPE, SPOT
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from holdfast.fallback.api.errors import ApiError, Unreachable
+from holdfast.fallback.api.client import ApiError, Unreachable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping
 
-    from holdfast.fallback.api.kinds import Kind
+    from holdfast.fallback.api.client import Kind
     from holdfast.scheduling.json import Json, JsonValue
 
 Object = dict[str, Any]

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from holdfast.components.admission.karpenter_rules import karpenter_rules
+from holdfast.components.admission.rules import karpenter_rules
 from holdfast.components.karpenter.kwok_values import MARKET, MARKET_FILE, kwok_karpenter_values
 from holdfast.components.karpenter.simulated_market import fingerprint, instance_types_file
 from holdfast.components.operators.jobset import jobset_values
@@ -14,18 +14,16 @@ from holdfast.components.operators.kuberay import kuberay_values
 from holdfast.components.pools.node_class import KWOK
 from holdfast.components.pools.node_pool import node_pool_spec
 from holdfast.infra import versions
-from holdfast.scheduling.holding import (
-    CONTROLLER_NAMESPACE,
-    HOLDING_NAMESPACE,
-    HOLDING_PRIORITY,
-    HOLDING_PRIORITY_CLASS,
-)
 from holdfast.scheduling.labels import (
     ARCH,
     CAPACITY_TYPE,
+    CONTROLLER_NAMESPACE,
     ON_DEMAND,
     OS,
     POOL,
+    RESERVATION_NAMESPACE,
+    RESERVATION_PRIORITY,
+    RESERVATION_PRIORITY_CLASS,
     SYSTEM,
     SYSTEM_VALUE,
     TRAINING,
@@ -146,14 +144,14 @@ def _make_training_namespace(client: KubeClient) -> None:
     for manifest in admission_objects(karpenter_rules(POOLS)):
         client.apply(manifest, field_manager="test")
     make_namespace(client, NAMESPACE, {TRAINING: TRAINING_VALUE})
-    for name in (CONTROLLER_NAMESPACE, HOLDING_NAMESPACE):
+    for name in (CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE):
         make_namespace(client, name, {})
     client.apply(
         {
             "apiVersion": "scheduling.k8s.io/v1",
             "kind": "PriorityClass",
-            "metadata": {"name": HOLDING_PRIORITY_CLASS},
-            "value": HOLDING_PRIORITY,
+            "metadata": {"name": RESERVATION_PRIORITY_CLASS},
+            "value": RESERVATION_PRIORITY,
         },
         field_manager="test",
     )

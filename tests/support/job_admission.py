@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from holdfast.components.admission.job_component import capacity_selections
-from holdfast.components.admission.job_manifests import job_manifests
+from holdfast.components.admission.job_admission import capacity_selections, job_manifests
 from holdfast.scheduling.labels import FOLLOWS
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.admission_cluster import (
@@ -55,10 +54,8 @@ def running_job_admission(
 
     `selections` are further ways to ask for spot; what is `beside` is applied as well.
     """
-    of_jobs = job_objects(rules, selections)
-    with running_rules(folder, rules, pods_in_force, beside=[*of_jobs, *beside]) as client:
-        define_fallback_policies(client)
-        define_job_kinds(client)
+    manifests = [*job_objects(rules, selections), *beside]
+    with running_rules(folder, rules, pods_in_force, manifests, prepare=define_kinds) as client:
         client.apply(ladder(*TIERS), field_manager="tests")
         wait_until_in_force(client, jobs_are_mended)
         yield client
@@ -106,8 +103,9 @@ def as_manifest(job: Json) -> Json:
     return {**job, "metadata": {key: metadata[key] for key in kept if key in metadata}}
 
 
-def define_job_kinds(client: KubeClient) -> None:
-    """Define JobSet and RayJob and wait until the API server serves them."""
+def define_kinds(client: KubeClient) -> None:
+    """Define FallbackPolicy, JobSet and RayJob and wait until the API server serves them."""
+    define_fallback_policies(client)
     for each in _DEFINITIONS:
         define(client, read_definition(CHECKOUT / "components" / "charts" / each))
 

@@ -5,21 +5,24 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from holdfast.components.admission.job_validations import LONGEST_MESSAGE, MOST_SENTENCES, job_validations
+from holdfast.components.admission.job_validation import (
+    LONGEST_MESSAGE,
+    MOST_SENTENCES,
+    job_validations,
+)
 from holdfast.components.fallback_policy.ladder import ladder_spec
 from holdfast.scheduling.labels import GPU_RESOURCE, POOL
-from holdfast.scheduling.pool_facts import PoolFacts, pool_facts
+from holdfast.scheduling.pools import PoolSummary, summarize_pool
 from holdfast.scheduling.quantities import parse_quantity
-from holdfast.scheduling.reachability import words
+from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.affinity import Requirement
-from holdfast.scheduling.reachability.allocatable import Provisioner
+from holdfast.scheduling.reachability.checks import Failed, together
 from holdfast.scheduling.reachability.facts import AddedToleration, Limits, TierFacts
-from holdfast.scheduling.reachability.facts import PoolFacts as DeclaredFacts
-from holdfast.scheduling.reachability.links import Broken, together
+from holdfast.scheduling.reachability.facts import PoolSummary as DeclaredFacts
+from holdfast.scheduling.reachability.machine_capacity import Provisioner
 from holdfast.scheduling.reachability.shape import Resources, Shape
-from holdfast.scheduling.reachability.walk import Outcome, tier_doubts, walk_together
-from holdfast.scheduling.taints import GPU
-from holdfast.scheduling.tolerations import Toleration
+from holdfast.scheduling.reachability.walk import Outcome, check_tier, walk_together
+from holdfast.scheduling.taints import GPU, Toleration
 from tests.support.job_objects import jobs_of, ladder
 from tests.support.json_objects import obj, objects
 from tests.support.training_pods import POOLS, RULES
@@ -48,12 +51,12 @@ def validation_objects(capacity: Sequence[NodeSelection], claims: Sequence[str] 
     ]
 
 
-def facts_of(pool: Pool, *machines: Machine, labels: Mapping[str, str] | None = None) -> PoolFacts:
+def facts_of(pool: Pool, *machines: Machine, labels: Mapping[str, str] | None = None) -> PoolSummary:
     """What is known of a pool of these machines."""
-    return pool_facts(pool, machines, pool.taints, labels, provisioner=Provisioner.LOCAL)
+    return summarize_pool(pool, machines, pool.taints, labels, provisioner=Provisioner.LOCAL)
 
 
-def ladder_with(known: Mapping[str, PoolFacts], written: Ladder, namespace: str) -> Json:
+def ladder_with(known: Mapping[str, PoolSummary], written: Ladder, namespace: str) -> Json:
     """The ladder of a namespace with the facts of its pools."""
     return {**ladder(namespace=namespace), "spec": ladder_spec(written, known)}
 
@@ -115,7 +118,7 @@ def _requests(pod: Json) -> Resources:
     )
 
 
-def tiers_of(written: Ladder, known: Mapping[str, PoolFacts]) -> tuple[TierFacts, ...]:
+def tiers_of(written: Ladder, known: Mapping[str, PoolSummary]) -> tuple[TierFacts, ...]:
     """The tiers of a ladder as the API server sees them; of a pool without facts nothing is known."""
     return tuple(
         TierFacts(
@@ -130,7 +133,7 @@ def tiers_of(written: Ladder, known: Mapping[str, PoolFacts]) -> tuple[TierFacts
     )
 
 
-def _declared(name: str, facts: PoolFacts) -> DeclaredFacts:
+def _declared(name: str, facts: PoolSummary) -> DeclaredFacts:
     names = {pool.name: pool for pool in POOLS}
     by_name = names[name].taints if name in names else ()
     return DeclaredFacts(
@@ -160,11 +163,11 @@ def refusal_of(jobset: Json, tiers: Sequence[TierFacts]) -> str | None:
 
 def _sentences(shapes: Sequence[Shape], tier: TierFacts, tiers: Sequence[TierFacts]) -> Iterator[str]:
     is_last = tier is tiers[-1]
-    where = words.TIER.format(number=tier.number, pool=tier.pool)
-    found = [(shape.title, [*tier_doubts(shape, tier, is_last=is_last)]) for shape in shapes]
-    found.append((words.THE_JOB, [*together(shapes, tier.makers[0])]))
+    where = messages.TIER.format(number=tier.number, pool=tier.pool)
+    found = [(shape.title, [*check_tier(shape, tier, is_last=is_last)]) for shape in shapes]
+    found.append((messages.THE_JOB, [*together(shapes, tier.makers[0])]))
     for who, doubts in found:
-        broken = [f"{doubt.reason}. {doubt.fix}" for doubt in doubts if isinstance(doubt, Broken)]
+        broken = [f"{doubt.reason}. {doubt.fix}" for doubt in doubts if isinstance(doubt, Failed)]
         if broken:
-            why = " ".join(broken if is_last else [*broken, words.NO_WAY_PAST])
-            yield words.CANNOT_FALL_BACK.format(who=who, where=where, why=why)
+            why = " ".join(broken if is_last else [*broken, messages.NO_WAY_PAST])
+            yield messages.CANNOT_FALL_BACK.format(who=who, where=where, why=why)

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 from hypothesis import strategies as st
 
 from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, GPU_RESOURCE, INSTANCE_TYPE, CapacityType
-from holdfast.scheduling.ladder import FOREVER, Ladder, Tier
+from holdfast.scheduling.ladder import UNLIMITED, Ladder, Tier
 from holdfast.scheduling.machines import Machine
-from holdfast.scheduling.pool_facts import PoolFacts, pool_facts
-from holdfast.scheduling.pools import Pool
-from holdfast.scheduling.reachability.allocatable import Provisioner
+from holdfast.scheduling.pools import Pool, PoolSummary, summarize_pool
+from holdfast.scheduling.reachability.machine_capacity import Provisioner
 from holdfast.scheduling.taints import GPU, SPOT, Taint
 from tests.support.job_objects import jobset, pod_template, replicated_job
 from tests.support.pod_strategies import tolerations
@@ -53,11 +52,11 @@ class KnownLadder:
     """A ladder, and what is known of its pools by their names."""
 
     ladder: Ladder
-    pools: Mapping[str, PoolFacts]
+    pools: Mapping[str, PoolSummary]
 
 
 @st.composite
-def facts(draw: st.DrawFn, name: str) -> PoolFacts:
+def facts(draw: st.DrawFn, name: str) -> PoolSummary:
     """What is known of a pool, whatever its name says."""
     pool = Pool(
         name=name,
@@ -71,7 +70,7 @@ def facts(draw: st.DrawFn, name: str) -> PoolFacts:
     )
     provisioner = draw(st.sampled_from((*Provisioner, None)))
     taints = draw(st.lists(st.sampled_from(TAINTS), max_size=3, unique=True))
-    return pool_facts(pool, machines, taints, labels, provisioner=provisioner)
+    return summarize_pool(pool, machines, taints, labels, provisioner=provisioner)
 
 
 @st.composite
@@ -86,9 +85,9 @@ def known_ladders(draw: st.DrawFn) -> KnownLadder:
 @st.composite
 def _tiers(draw: st.DrawFn, name: str, *, is_last: bool) -> Tier:
     if is_last:
-        return Tier(pool=name, max_failures=draw(st.sampled_from((None, FOREVER))))
+        return Tier(pool=name, max_failures=draw(st.sampled_from((None, UNLIMITED))))
     timeout = draw(st.sampled_from((None, timedelta(minutes=5))))
-    allowed = (0, 5) if timeout is None else (None, FOREVER, 5)
+    allowed = (0, 5) if timeout is None else (None, UNLIMITED, 5)
     return Tier(pool=name, max_failures=draw(st.sampled_from(allowed)), procurement_timeout=timeout)
 
 

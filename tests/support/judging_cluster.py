@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Final
 import pytest
 import yaml
 
-from holdfast.components.admission.job_component import capacity_selections
-from holdfast.scheduling.holding import CONTROLLER, CONTROLLER_NAMESPACE
+from holdfast.components.admission.job_admission import capacity_selections
 from holdfast.scheduling.labels import (
+    CONTROLLER,
+    CONTROLLER_NAMESPACE,
     FOLLOWS,
     FOLLOWS_VALUE,
     GPU_RESOURCE,
@@ -20,7 +21,7 @@ from holdfast.scheduling.labels import (
     TRAINING_VALUE,
     VOLUME_CLAIMS,
 )
-from holdfast.scheduling.ladder import FOREVER, Failures, Ladder, Tier
+from holdfast.scheduling.ladder import UNLIMITED, Failures, Ladder, Tier
 from holdfast.scheduling.machines import Machine
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from holdfast.scheduling.json import Json
-    from holdfast.scheduling.pool_facts import PoolFacts
+    from holdfast.scheduling.pools import PoolSummary
 
 P4D: Final = Machine(
     name="p4d", vcpus=96, memory_mib=1152 * 1024, gpus=8, hourly_price=32.0, accelerator="a100"
@@ -48,7 +49,7 @@ LARGE: Final = Machine(name="m7i", vcpus=64, memory_mib=256 * 1024, gpus=0, hour
 
 _POOLS: Final = {pool.name: pool for pool in POOLS}
 #: Four machines in each.
-KNOWN: Final[Mapping[str, PoolFacts]] = {
+KNOWN: Final[Mapping[str, PoolSummary]] = {
     "a100-spot": facts_of(_POOLS["a100-spot"], P4D, labels={"disk": "fast", "generation": "4"}),
     "a100": facts_of(_POOLS["a100"], P4D, labels={"disk": "slow", "generation": "4"}),
     "cpu-spot": facts_of(_POOLS["cpu-spot"], SMALL),
@@ -63,7 +64,7 @@ LADDERS: Final[Mapping[str, Ladder]] = {
     "gpus": Ladder(tiers=_GPU_TIERS),
     "cpus": Ladder(tiers=(Tier(pool="cpu-spot", max_failures=3), Tier(pool="cpu"))),
     "evictions": Ladder(tiers=_GPU_TIERS, failures=Failures.EVICTIONS),
-    "spot": Ladder(tiers=(Tier(pool="a100-spot", max_failures=FOREVER),)),
+    "spot": Ladder(tiers=(Tier(pool="a100-spot", max_failures=UNLIMITED),)),
 }
 #: A training namespace without a ladder.
 BARE: Final = "bare"

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, TypedDict, TypeVar
 
 from holdfast.fallback.policy.policy import Policy, PolicyTier
-from holdfast.fallback.reservations.shape import PodShape
+from holdfast.fallback.reservations.pod_shapes import PodShape
 from holdfast.fallback.state_machine.observation import Cause, HeldCapacity, Loss, Observation
 from holdfast.fallback.state_machine.state import JobState, Phase, Purpose
 

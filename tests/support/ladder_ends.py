@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.fallback.policy.policy import Policy, PolicyTier
 from holdfast.fallback.state_machine.observation import Cause
-from holdfast.scheduling.ladder import FOREVER
+from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.reachability.walk import Outcome
 from tests.support.ladder import HOUR, MINUTE, PODS
 from tests.support.ladder_world import World
@@ -76,7 +76,7 @@ def _takes_a_node(world: World) -> int:
 
 
 def _named(rung: Rung, *, is_last: bool) -> Outcome:
-    if rung.takes_the_job and rung.max_failures == FOREVER:
+    if rung.takes_the_job and rung.max_failures == UNLIMITED:
         return Outcome.STAYS
     return Outcome.FALLS_OFF if is_last else Outcome.STUCK
 

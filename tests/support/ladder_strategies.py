@@ -7,7 +7,7 @@ from datetime import timedelta
 from hypothesis import strategies as st
 
 from holdfast.fallback.policy.policy import Machine, NoPolicy, Policy, PolicyTier, TierFacts
-from holdfast.fallback.reservations.shape import PodShape
+from holdfast.fallback.reservations.pod_shapes import PodShape
 from holdfast.fallback.state_machine.observation import (
     Cause,
     HeldCapacity,

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from holdfast.rehearsal.scenarios.ladder_walk import LadderWalk
-from holdfast.rehearsal.timeline.moves import Move
+from holdfast.rehearsal.timeline.traces import Move
 
 START = datetime(2030, 5, 1, 12, 0, tzinfo=UTC)
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.ladder import FOREVER, Failures, Ladder, Tier
+from holdfast.scheduling.ladder import UNLIMITED, Failures, Ladder, Tier
 from holdfast.scheduling.machines import Machine
-from holdfast.scheduling.pool_facts import pool_facts
-from holdfast.scheduling.pools import Pool
+from holdfast.scheduling.pools import Pool, summarize_pool
 from holdfast.scheduling.reachability.shape import Resources, Shape
 
 TIERS = (
@@ -21,7 +20,7 @@ CONDUCT = Ladder(
     failures=Failures.EVICTIONS,
     outage_window=timedelta(minutes=3),
     give_up_after=timedelta(hours=24),
-    application_failures=FOREVER,
+    application_failures=UNLIMITED,
     return_after=timedelta(hours=4),
     hold_timeout=timedelta(minutes=10),
     start_timeout=timedelta(minutes=30),
@@ -32,7 +31,7 @@ MACHINES = (
     Machine(name="large", vcpus=96, memory_mib=1_179_648, gpus=8, hourly_price=32.0),
     Machine(name="larger", vcpus=128, memory_mib=1_000_000, gpus=8, hourly_price=40.0),
 )
-FACTS = pool_facts(A100_SPOT, MACHINES, A100_SPOT.taints, {"disk": "fast"})
+FACTS = summarize_pool(A100_SPOT, MACHINES, A100_SPOT.taints, {"disk": "fast"})
 SHAPES = (
     Shape(
         name="finetune",

@@ -11,8 +11,16 @@ from holdfast.components.fallback_policy.definition import API_VERSION, KIND
 from holdfast.components.operators.jobset import jobset_values
 from holdfast.infra import versions
 from holdfast.rehearsal.gang import gang
-from holdfast.scheduling.holding import CONTROLLER_NAMESPACE, HOLDING_NAMESPACE, LEASE
-from holdfast.scheduling.labels import LADDER, POOL, STATE, TRAINING, TRAINING_VALUE
+from holdfast.scheduling.labels import (
+    CONTROLLER_NAMESPACE,
+    LADDER,
+    LEASE,
+    POOL,
+    RESERVATION_NAMESPACE,
+    STATE,
+    TRAINING,
+    TRAINING_VALUE,
+)
 from holdfast.simulator.control_plane import ControlPlane
 from holdfast.simulator.control_plane.processes import processes_in
 from holdfast.simulator.kubernetes_client.client import KubeClient
@@ -160,7 +168,7 @@ def loop_cluster(folder: Path, *, nodes: int = 2) -> Generator[LoopCluster]:
             values = jobset_values(versions.JOBSET, None, 1)
             charts.install("jobset", workspace.charts_dir / "jobset", "jobset-system", values)
             define_fallback_policies(client)
-            charts.apply(*(namespace(each) for each in (CONTROLLER_NAMESPACE, HOLDING_NAMESPACE)))
+            charts.apply(*(namespace(each) for each in (CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE)))
             charts.apply(namespace(NAMESPACE, training=True))
             charts.apply(
                 *(simulated_node(f"{pool}-{number}", pool) for pool in POOLS for number in range(nodes))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from holdfast.fallback.api.kinds import JOB, JOBSET, NODE, POD
+from holdfast.fallback.api.client import JOB, JOBSET, NODE, POD
 from holdfast.scheduling.labels import POOL
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from holdfast.components.admission.karpenter_rules import DO_NOT_DISRUPT
+from holdfast.components.admission.rules import DO_NOT_DISRUPT
 from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, POOL
 from tests.support.training_pods import container, expression, pod
 

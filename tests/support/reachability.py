@@ -6,15 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypedDict
 
 from holdfast.scheduling.labels import POOL
-from holdfast.scheduling.reachability.facts import AddedToleration, Limits, MachineRoom, PoolFacts, TierFacts
+from holdfast.scheduling.reachability.facts import AddedToleration, Limits, PoolFacts, TierFacts
+from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
 from holdfast.scheduling.reachability.shape import Resources, Shape
-from holdfast.scheduling.taints import GPU, SPOT
-from holdfast.scheduling.tolerations import Toleration
+from holdfast.scheduling.taints import GPU, SPOT, Toleration
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-P4D = MachineRoom(
+P4D = MachineCapacity(
     name="p4d.24xlarge",
     total=Resources(cpu_millis=96_000, memory_mib=1152 * 1024, gpus=8),
     room=Resources(cpu_millis=95_000, memory_mib=1100 * 1024, gpus=8),

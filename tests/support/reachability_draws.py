@@ -7,13 +7,12 @@ from random import Random
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, POOL, CapacityType
-from holdfast.scheduling.ladder import FOREVER
+from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.machines import LOCAL_ZONES, machine_catalogue
 from holdfast.scheduling.reachability.affinity import Requirement
-from holdfast.scheduling.reachability.allocatable import Provisioner, room_of
+from holdfast.scheduling.reachability.machine_capacity import Provisioner, machine_capacity
 from holdfast.scheduling.reachability.shape import Resources, Shape
-from holdfast.scheduling.taints import GPU, SPOT, Taint
-from holdfast.scheduling.tolerations import Toleration
+from holdfast.scheduling.taints import GPU, SPOT, Taint, Toleration
 from tests.support.reachability_jobs import TriedJob, TriedTier, rules_of, takes
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     from holdfast.scheduling.json import Json
     from holdfast.scheduling.reachability.affinity import Term
-    from holdfast.scheduling.reachability.facts import MachineRoom
+    from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
 
 Choice = TypeVar("Choice")
 
@@ -53,9 +52,9 @@ def drawn_jobs(seed: int, count: int) -> tuple[TriedJob, ...]:
     return tuple(_job(chance, f"drawn-{seed}-{number}") for number in range(count))
 
 
-def room(machine: str) -> MachineRoom:
+def room(machine: str) -> MachineCapacity:
     """What pods get of a machine here."""
-    return room_of(machine_catalogue("local")[machine], Provisioner.LOCAL)
+    return machine_capacity(machine_catalogue("local")[machine], Provisioner.LOCAL)
 
 
 def _job(chance: Random, name: str) -> TriedJob:
@@ -76,11 +75,11 @@ def _job(chance: Random, name: str) -> TriedJob:
         _told(chance, job, f"{name}-{number}", machine, nodes)
         for number in range(1, chance.choice((1, 2, 2, 3)) + 1)
     )
-    last = replace(tiers[-1], max_failures=chance.choice((None, None, FOREVER)), has_timeout=False)
+    last = replace(tiers[-1], max_failures=chance.choice((None, None, UNLIMITED)), has_timeout=False)
     return replace(job, tiers=(*tiers[:-1], last))
 
 
-def _requests(chance: Random, there: MachineRoom, beside: int) -> Resources:
+def _requests(chance: Random, there: MachineCapacity, beside: int) -> Resources:
     """Requests of which so many fit beside each other, or one fewer: one amount is exact, or a hair too much."""
     gpus = there.room.gpus // beside
     loose = Resources(
@@ -124,7 +123,7 @@ def _tier(chance: Random, name: str, machine: str, nodes: int) -> TriedTier:
     """Mostly a tier that is as it should be."""
     reserved = Taint(key=RESERVED, value=chance.choice(("vision", "")), effect=chance.choice(EFFECTS))
     max_failures, has_timeout = chance.choice(
-        ((5, True), (5, False), (None, True), (FOREVER, False), (FOREVER, True))
+        ((5, True), (5, False), (None, True), (UNLIMITED, False), (UNLIMITED, True))
     )
     machines = _machines(chance, machine)
     return TriedTier(

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.scheduling.labels import GPU_RESOURCE, CapacityType
 from holdfast.scheduling.reachability.shape import Resources, Shape
-from holdfast.scheduling.taints import GPU, SPOT, Taint
-from holdfast.scheduling.tolerations import Toleration
+from holdfast.scheduling.taints import GPU, SPOT, Taint, Toleration
 from tests.support.reachability_draws import RESERVED, TEAM, room
 from tests.support.reachability_jobs import TriedJob, TriedTier
 

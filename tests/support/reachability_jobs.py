@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from holdfast.components.admission.karpenter_rules import karpenter_rules
-from holdfast.components.admission.manifests import annotations_of, policy_name
+from holdfast.components.admission.pod_admission import annotations_of, policy_name
+from holdfast.components.admission.rules import karpenter_rules
 from holdfast.components.pools.node_class import KWOK
 from holdfast.components.pools.node_pool import node_pool_spec
 from holdfast.policies.declared.reading import declared_pools
 from holdfast.scheduling.labels import GPU_RESOURCE, POOL, ZONE
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.scheduling.pools import Pool
+from holdfast.scheduling.reachability.checks import Failed, check_pool
 from holdfast.scheduling.reachability.facts import TierFacts
-from holdfast.scheduling.reachability.links import Broken, doubts
 from holdfast.scheduling.reachability.walk import Walk, walk
 from tests.support.json_objects import obj, objects
 from tests.support.stack_resources import NODE_POOL_TYPE, resource
@@ -28,11 +28,10 @@ if TYPE_CHECKING:
     from holdfast.policies.known_values import Value
     from holdfast.scheduling.json import Json
     from holdfast.scheduling.labels import CapacityType
+    from holdfast.scheduling.reachability.checks import CheckResult
     from holdfast.scheduling.reachability.facts import PoolFacts
-    from holdfast.scheduling.reachability.links import Doubt
     from holdfast.scheduling.reachability.shape import Shape
-    from holdfast.scheduling.taints import Taint
-    from holdfast.scheduling.tolerations import Toleration
+    from holdfast.scheduling.taints import Taint, Toleration
 
 #: Where admission adds to what pods tolerate, and where it does not.
 TRAINING: Final = "tried-training"
@@ -151,9 +150,9 @@ class TriedJob:
         (read,) = declared_pools([resource(NODE_POOL_TYPE, tier.name, tier.node_pool), *policies])
         return read.facts
 
-    def doubts(self, tier: TriedTier, rules: Sequence[TolerationRule]) -> tuple[Doubt, ...]:
+    def doubts(self, tier: TriedTier, rules: Sequence[TolerationRule]) -> tuple[CheckResult, ...]:
         """What the proof has against the tier."""
-        return doubts(self.shape, self.facts(tier, rules))
+        return check_pool(self.shape, self.facts(tier, rules))
 
     def walk(self, rules: Sequence[TolerationRule]) -> Walk:
         """The proof of the whole ladder."""
@@ -177,9 +176,9 @@ def rules_of(jobs: Sequence[TriedJob]) -> tuple[TolerationRule, ...]:
     return karpenter_rules(tier.pool for job in jobs for tier in job.tiers)
 
 
-def takes(found: Sequence[Doubt]) -> bool | None:
+def takes(found: Sequence[CheckResult]) -> bool | None:
     """Whether a tier of which this was found takes the job; None where it hangs on something."""
-    if any(isinstance(doubt, Broken) for doubt in found):
+    if any(isinstance(doubt, Failed) for doubt in found):
         return False
     return None if found else True
 

@@ -9,7 +9,7 @@ import pulumi
 from holdfast.simulator.pulumi import Audience, Outcome, Rehearsal, Subject
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.process import EngineProcess
-from tests.soak.crash.cloud_stage import CloudStage
+from tests.soak.crash.stages import CloudStage
 from tests.support.control_plane import scratch_workspace
 
 _PACK = """

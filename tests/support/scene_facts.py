@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-from holdfast.rehearsal.scenarios.default_placement import DefaultPlacement, Room
 from holdfast.rehearsal.scenarios.placement import Placement
-from holdfast.rehearsal.scenarios.rayjob_placement import RayJobPlacement
+from holdfast.rehearsal.scenarios.pod_placement import DefaultPlacement, RayJobPlacement, Room
 from holdfast.rehearsal.scenarios.spot_restart import SpotRestart
 
 SPOT = Placement(pod="p", node="spot-1", pool="cpu-spot", capacity="spot", machine="c7i.4xlarge", gpus=0)

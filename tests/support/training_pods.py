@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.components.admission.karpenter_rules import karpenter_rules
+from holdfast.components.admission.rules import karpenter_rules
 from holdfast.scheduling.labels import GPU_RESOURCE, CapacityType
 from holdfast.scheduling.pools import Pool
 

@@ -18,8 +18,7 @@ from holdfast.simulator.stacks.cloud_likeness import likeness_of
 from tests.support import aws_stacks, azure_stacks, gcp_stacks
 from tests.support.admission_cluster import make_namespace, wait_until_in_force
 from tests.support.control_plane import CHECKOUT, running_control_plane
-from tests.support.definitions import define_fallback_policies
-from tests.support.job_admission import admitted_job, define_job_kinds
+from tests.support.job_admission import admitted_job, define_kinds
 from tests.support.job_objects import marked, templates_of
 from tests.support.json_objects import obj, objects
 from tests.support.judging_cluster import is_judged
@@ -93,8 +92,7 @@ def running_for_examples(folder: Path, cloud: str) -> Generator[KubeClient]:
     plugins = likeness_of(cloud).admission_plugins
     with running_control_plane(folder, cloud, admission_plugins=plugins) as workspace:
         client = KubeClient.from_kubeconfig(workspace.kubeconfig(cloud))
-        define_fallback_policies(client)
-        define_job_kinds(client)
+        define_kinds(client)
         for namespace in NAMESPACES:
             make_namespace(client, namespace, {TRAINING: TRAINING_VALUE})
         yield client

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import IPv4Network
 from typing import TYPE_CHECKING, Final
 
-from holdfast.components.admission.supported_version import version_problem
+from holdfast.components.admission.rules import version_problem
 from holdfast.components.cluster.eks.addon_versions import KUBERNETES_VERSIONS, addon_versions
 from holdfast.infra.aws.config.regions import partition_of
 from holdfast.infra.aws.config.system_node_rules import system_machine_problems

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from holdfast.components.admission.supported_version import version_problem
+from holdfast.components.admission.rules import version_problem
 from holdfast.infra.azure.config.cluster import Scaling
 from holdfast.infra.azure.config.locations import SUBSCRIPTION
 from holdfast.infra.azure.config.maintenance_rules import maintenance_problems

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from holdfast.components.admission.supported_version import version_problem
+from holdfast.components.admission.rules import version_problem
 from holdfast.infra.config import rules
 from holdfast.infra.config.access_rules import is_everywhere
 from holdfast.infra.config.problems import shown

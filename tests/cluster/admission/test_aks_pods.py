@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.components.admission.aks_rules import aks_rules
-from holdfast.components.admission.gke_rules import SAFE_TO_EVICT
-from holdfast.components.admission.karpenter_rules import DO_NOT_DISRUPT
+from holdfast.components.admission.rules import DO_NOT_DISRUPT, SAFE_TO_EVICT, aks_rules
 from holdfast.scheduling import taints
 from holdfast.scheduling.labels import AKS_PRIORITY, AKS_SCALE_SET_PRIORITY, CAPACITY_TYPE, POOL
 from tests.support.admission_cluster import TRAINING_NAMESPACE, admitted, running_rules

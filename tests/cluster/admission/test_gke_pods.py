@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.components.admission.gke_rules import SAFE_TO_EVICT, gke_rules, spot_classes
+from holdfast.components.admission.rules import SAFE_TO_EVICT, gke_rules, spot_classes
 from holdfast.scheduling import taints
 from holdfast.scheduling.labels import (
     COMPUTE_CLASS,

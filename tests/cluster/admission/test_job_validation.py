@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.components.admission.job_expressions import QUEUE_NAME
-from holdfast.components.admission.job_validations import LONGEST_MESSAGE
-from holdfast.components.admission.jobset_rules import EVICTIONS
+from holdfast.components.admission.job_validation import LONGEST_MESSAGE
+from holdfast.components.admission.jobset import EVICTIONS
 from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, INSTANCE_TYPE, POOL, SPOT
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.admission_cluster import OTHER_NAMESPACE

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.components.admission.job_expressions import QUEUE_NAME
-from holdfast.components.admission.jobset_rules import EVICTIONS, MOST_RESTARTS
+from holdfast.components.admission.jobset import EVICTIONS, MOST_RESTARTS
 from holdfast.scheduling.labels import (
     CAPACITY_TYPE,
     FOLLOWS,

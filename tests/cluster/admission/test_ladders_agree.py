@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from holdfast.components.fallback_policy.definition import API_VERSION, KIND
 from holdfast.components.fallback_policy.ladder import ladder_spec
-from holdfast.scheduling.conduct import conduct_problems
 from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.ladder import FOREVER, Failures, Ladder, Tier, ladder_problems
+from holdfast.scheduling.ladder import UNLIMITED, Failures, Ladder, Tier, ladder_problems, timing_problems
 from holdfast.scheduling.pools import Pool
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.admission_cluster import TRAINING_NAMESPACE
@@ -42,7 +41,7 @@ ladders = st.builds(
     tiers=st.lists(tiers, min_size=1, max_size=4).map(tuple),
     failures=st.sampled_from((None, *Failures)),
     outage_window=sometimes,
-    application_failures=st.sampled_from((None, FOREVER, 0)),
+    application_failures=st.sampled_from((None, UNLIMITED, 0)),
     return_after=sometimes,
     hold_timeout=sometimes,
 )
@@ -59,7 +58,7 @@ ladders = st.builds(
 def test_a_ladder_is_accepted_exactly_when_the_configuration_accepts_it(
     cluster: KubeClient, ladder: Ladder
 ) -> None:
-    problems = [*ladder_problems(ladder, POOLS, "ladder"), *conduct_problems(ladder, "fallback")]
+    problems = [*ladder_problems(ladder, POOLS, "ladder"), *timing_problems(ladder, "fallback")]
     manifest = {
         "apiVersion": API_VERSION,
         "kind": KIND,

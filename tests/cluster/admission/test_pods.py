@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from holdfast.components.admission.karpenter_rules import DO_NOT_DISRUPT, karpenter_rules
+from holdfast.components.admission.rules import DO_NOT_DISRUPT, karpenter_rules
 from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, POOL
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.admission_cluster import (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.components.admission.job_expressions import QUEUE_NAME
-from holdfast.components.admission.rayjob_rules import MOST_RETRIES
+from holdfast.components.admission.rayjob import MOST_RETRIES
 from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, ORIGINAL, POOL
 from tests.support.job_admission import admitted_job, as_manifest
 from tests.support.job_objects import marked, pod_template, rayjob, selectors_of, templates_of, worker_group

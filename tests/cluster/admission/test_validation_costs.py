@@ -9,7 +9,7 @@ import pytest
 from holdfast.components.fallback_policy.facts_schema import MOST_LABELS, MOST_TAINTS
 from holdfast.components.fallback_policy.schema import MOST_TIERS
 from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, SPOT, TRAINING, TRAINING_VALUE
-from holdfast.scheduling.reachability.rooms import MOST_ROOMS
+from holdfast.scheduling.reachability.rooms import MOST_CAPACITIES
 from tests.support.admission_cluster import make_namespace, wait_until_in_force
 from tests.support.job_admission import admitted_job
 from tests.support.job_objects import jobset, ladder
@@ -30,7 +30,7 @@ def tier(number: int, *, is_last: bool) -> Json:
     """A tier with as much about its pool as the schema takes."""
     rooms = [
         {"name": f"m-{size}", "cpu": f"{100 - size}", "memory": f"{100 + size}Gi", "gpus": 0, "pods": 110}
-        for size in range(MOST_ROOMS)
+        for size in range(MOST_CAPACITIES)
     ]
     facts: Json = {
         "capacity": "on-demand" if is_last else "spot",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.components.admission.workload_identity import USES_IDENTITY, workload_identity_rule
+from holdfast.components.admission.rules import USES_IDENTITY, workload_identity_rule
 from tests.support.admission_cluster import OTHER_NAMESPACE, TRAINING_NAMESPACE, admitted, running_rules
 from tests.support.json_objects import obj
 from tests.support.training_pods import pod

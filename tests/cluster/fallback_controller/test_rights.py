@@ -15,7 +15,7 @@ from holdfast.components.fallback_controller.rights import (
     SUBJECT,
     role_ref,
 )
-from holdfast.scheduling.holding import CONTROLLER, CONTROLLER_NAMESPACE, HOLDING_NAMESPACE, LEASE
+from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE, LEASE, RESERVATION_NAMESPACE
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from tests.support.admission_cluster import make_namespace
 from tests.support.control_plane import running_control_plane
@@ -36,10 +36,10 @@ ACCOUNT: Final = f"system:serviceaccount:{CONTROLLER_NAMESPACE}:{CONTROLLER}"
 
 #: In which namespaces what is allowed at a place is allowed.
 REACH: Final = {
-    Place.EVERYWHERE: (TRAINING, ELSEWHERE, CONTROLLER_NAMESPACE, HOLDING_NAMESPACE),
+    Place.EVERYWHERE: (TRAINING, ELSEWHERE, CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE),
     Place.TRAINING: (TRAINING,),
     Place.OWN: (CONTROLLER_NAMESPACE,),
-    Place.HOLDING: (HOLDING_NAMESPACE,),
+    Place.HOLDING: (RESERVATION_NAMESPACE,),
 }
 #: What would be worth having.
 COVETED: Final = (
@@ -61,7 +61,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Generator[KubeClient]:
     """A cluster with the controller's account and rights, a training namespace and one that is none."""
     with running_control_plane(tmp_path_factory.mktemp("rights")) as workspace:
         client = KubeClient.from_kubeconfig(workspace.kubeconfig("local"))
-        for namespace in (TRAINING, ELSEWHERE, CONTROLLER_NAMESPACE, HOLDING_NAMESPACE):
+        for namespace in (TRAINING, ELSEWHERE, CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE):
             make_namespace(client, namespace, {})
         for manifest in rights():
             client.apply(manifest, field_manager="tests")
@@ -78,8 +78,8 @@ def rights() -> Sequence[Json]:
         binding("ClusterRole", JOBS_ROLE, TRAINING),
         role("Role", CONTROLLER, OWN_RULES, CONTROLLER_NAMESPACE),
         binding("Role", CONTROLLER, CONTROLLER_NAMESPACE),
-        role("Role", CONTROLLER, HOLDING_RULES, HOLDING_NAMESPACE),
-        binding("Role", CONTROLLER, HOLDING_NAMESPACE),
+        role("Role", CONTROLLER, HOLDING_RULES, RESERVATION_NAMESPACE),
+        binding("Role", CONTROLLER, RESERVATION_NAMESPACE),
     ]
 
 

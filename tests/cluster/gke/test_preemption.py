@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.rehearsal.scenarios.shutdown_grace import STOPS_AFTER
+from holdfast.rehearsal.scenarios.node_termination import STOPS_AFTER
 from holdfast.simulator.clouds.gcp.nodes.stock import sell_out
 from holdfast.simulator.kubernetes_client.summary import mapping, sequence
 from tests.support.autoscaled_cluster import a_pod, phase

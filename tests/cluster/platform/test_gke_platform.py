@@ -7,11 +7,11 @@ from collections.abc import Callable, Generator
 
 import pytest
 
-from holdfast.rehearsal.lifecycle.machines import machines_for
+from holdfast.rehearsal.lifecycle.run import machines_for
 from holdfast.rehearsal.scenarios.expectations import unmet_by_rayjob, unmet_by_restart
 from holdfast.rehearsal.scenarios.manifests import acting_as, load_example
 from holdfast.rehearsal.scenarios.platform import Platform
-from holdfast.rehearsal.scenarios.rayjob_placement import rayjob_placement
+from holdfast.rehearsal.scenarios.pod_placement import rayjob_placement
 from holdfast.rehearsal.scenarios.spot_restart import restart_on_spot
 from holdfast.scheduling.json import Json
 from holdfast.simulator.kubernetes_client.client import KubeClient

@@ -11,8 +11,7 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
-from holdfast.rehearsal.cli.taking_down import down
-from holdfast.rehearsal.scenarios.default_placement import default_placement
+from holdfast.rehearsal.commands import down
 from holdfast.rehearsal.scenarios.expectations import (
     unmet_by_default_placement,
     unmet_by_rayjob,
@@ -21,9 +20,9 @@ from holdfast.rehearsal.scenarios.expectations import (
 from holdfast.rehearsal.scenarios.manifests import load_example
 from holdfast.rehearsal.scenarios.placement import is_running, name_of, uid_of
 from holdfast.rehearsal.scenarios.platform import Platform, played
-from holdfast.rehearsal.scenarios.rayjob_placement import rayjob_placement
+from holdfast.rehearsal.scenarios.pod_placement import default_placement, rayjob_placement
+from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS
 from holdfast.rehearsal.scenarios.spot_restart import restart_on_spot
-from holdfast.rehearsal.scenarios.waiting import SECONDS
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, POOL
 from holdfast.simulator.kubernetes_client.client import KubeClient
@@ -170,7 +169,7 @@ def wait_until_workers_run(platform: Platform, pool: str) -> list[Json]:
         "Pod",
         namespace=platform.namespace,
         label_selector=f"{FOLLOWS}={FOLLOWS_VALUE}",
-        timeout_seconds=SECONDS,
+        timeout_seconds=WAIT_SECONDS,
         condition=run_there,
         what=f"both workers run on {pool}",
     )

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.rehearsal.lifecycle.leftovers import left_in_clouds, left_in_cluster
-from holdfast.rehearsal.lifecycle.protection import retained
+from holdfast.rehearsal.lifecycle.checks import left_in_clouds, left_in_cluster, retained
 from holdfast.rehearsal.scenarios.manifests import load_example
 from holdfast.rehearsal.scenarios.platform import training_platform
 from holdfast.rehearsal.scenarios.spot_restart import leave_running

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.rehearsal.cli.rehearsing import rehearse
+from holdfast.rehearsal.commands import rehearse
 from holdfast.simulator.errors import RehearsalError
 from tests.support.cloud_platform import cloud_workspace
 from tests.support.processes import processes_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.fallback.policy.policy import Policy
 from holdfast.infra.config.fallback import ConductSection, ControllerSection
-from holdfast.scheduling.durations import format_duration
+from holdfast.scheduling.quantities import format_duration
 from tests.support.doc_pages import DocPage
 
 PAGE = DocPage.read("docs/configuration.md")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from holdfast.infra.config.platform import NamespaceSection
 from holdfast.infra.config.quota import QuotaSection
 from holdfast.infra.config.shapes import ShapeSection
-from holdfast.scheduling.amounts import format_cpu, format_memory
+from holdfast.scheduling.quantities import format_cpu, format_memory
 from holdfast.scheduling.quotas import BESIDE
 from holdfast.scheduling.reachability.shape import MOST_PODS
 from holdfast.scheduling.shapes import LEAST, MOST_GPUS, MOST_SHAPES, WIDEST_GANG

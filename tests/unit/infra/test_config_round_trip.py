@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.scheduling.amounts import format_cpu, format_memory
-from holdfast.scheduling.durations import format_duration
-from holdfast.scheduling.ladder import FOREVER
+from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.machines import machine_catalogue
+from holdfast.scheduling.quantities import format_cpu, format_duration, format_memory
 from tests.support.any_json import any_json
 from tests.support.builders import problems, read
 
@@ -99,7 +98,7 @@ def ladders(draw: DrawFn, pools: list[Document]) -> list[Document]:
     tiers: list[Document] = [{"pool": pool["name"], **draw(passing)} for pool in chosen[:-1]]
     last: Document = {"pool": chosen[-1]["name"]}
     if chosen[-1]["capacity"] == "spot":
-        last["maxFailures"] = FOREVER
+        last["maxFailures"] = UNLIMITED
     return [*tiers, last]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.policies.shapes import declared_shapes
-from holdfast.scheduling.holding import HOLDING_NAMESPACE
+from holdfast.scheduling.labels import RESERVATION_NAMESPACE
 from tests.support.builders import entry, platform_document, problems, read
 from tests.support.json_objects import obj, objects
 from tests.support.policy_programs import STACKS, every, program
@@ -73,7 +73,7 @@ def test_where_capacity_is_held_for_a_way_back_up_there_is_no_quota(stack: str) 
     quotas = every(program(stack), ":ResourceQuota")
     bounded = {str(obj(each.props["metadata"])["namespace"]) for each in quotas}
     assert quotas, "training namespaces have theirs"
-    assert HOLDING_NAMESPACE not in bounded, "placeholders would count twice what the job has already"
+    assert RESERVATION_NAMESPACE not in bounded, "placeholders would count twice what the job has already"
 
 
 def test_what_a_stack_leaves_out_of_a_shape_is_as_small_as_can_be() -> None:

@@ -11,8 +11,8 @@ from holdfast.components.fallback_policy.ladder import ladder_spec
 from holdfast.policies.known_values import UNKNOWN
 from holdfast.policies.ladders import ladder_of
 from holdfast.policies.shapes import declared_shapes, shapes_of
-from holdfast.scheduling.amounts import MOST_CPU_MILLIS, MOST_MEMORY_MIB
 from holdfast.scheduling.ladder import Ladder, Tier
+from holdfast.scheduling.quantities import MOST_CPU_MILLIS, MOST_MEMORY_MIB
 from holdfast.scheduling.reachability.shape import Resources, Shape
 from holdfast.scheduling.shapes import LEAST, MOST_GPUS, WIDEST_GANG
 from tests.support.stack_resources import FALLBACK_POLICY_TYPE, resource

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.rehearsal.touched import touched
+from holdfast.rehearsal.affected_stacks import touched
 
 AWS = ["aws-dev", "aws-prod"]
 STACKS = frozenset({"aws-dev", "aws-prod", "gcp-dev", "local"})

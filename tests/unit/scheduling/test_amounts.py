@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.policies.declared.amounts import cpu_millis, memory_mib
-from holdfast.scheduling.amounts import (
+from holdfast.scheduling.quantities import (
     CPU_PATTERN,
     MEMORY_PATTERN,
     MOST_CPU_MILLIS,

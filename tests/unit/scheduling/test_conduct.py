@@ -6,8 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from holdfast.scheduling.conduct import conduct_problems
-from holdfast.scheduling.ladder import Ladder, Tier
+from holdfast.scheduling.ladder import Ladder, Tier, timing_problems
 
 AT = "holdfast:platform.namespaces[0].fallback"
 HOUR = timedelta(hours=1)
@@ -24,16 +23,16 @@ TWO_TIERS = (Tier(pool="a100-spot", max_failures=5), Tier(pool="a100"))
     ],
 )
 def test_settings_that_mean_something_are_taken(ladder: Ladder) -> None:
-    assert list(conduct_problems(ladder, AT)) == [], "nothing is wrong with it"
+    assert list(timing_problems(ladder, AT)) == [], "nothing is wrong with it"
 
 
 def test_a_way_back_up_from_the_only_tier_is_refused() -> None:
-    (problem,) = conduct_problems(Ladder(tiers=TWO_TIERS[1:], return_after=4 * HOUR), AT)
+    (problem,) = timing_problems(Ladder(tiers=TWO_TIERS[1:], return_after=4 * HOUR), AT)
     assert problem.field == f"{AT}.returnAfter", "the field is named"
     assert "4h on a ladder of one tier" in problem.value, "and what stands there"
 
 
 def test_holding_capacity_for_nobody_is_refused() -> None:
-    (problem,) = conduct_problems(Ladder(tiers=TWO_TIERS, hold_timeout=HOUR), AT)
+    (problem,) = timing_problems(Ladder(tiers=TWO_TIERS, hold_timeout=HOUR), AT)
     assert problem.field == f"{AT}.holdTimeout", "the field is named"
     assert "Add returnAfter" in problem.fix, "and the fix"

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.scheduling.durations import LONGEST, DurationError, format_duration, parse_duration
+from holdfast.scheduling.quantities import LONGEST_DURATION, DurationError, format_duration, parse_duration
 
-durations = st.integers(min_value=1, max_value=int(LONGEST.total_seconds())).map(
+durations = st.integers(min_value=1, max_value=int(LONGEST_DURATION.total_seconds())).map(
     lambda seconds: timedelta(seconds=seconds)
 )
 
@@ -58,7 +58,9 @@ def test_nothing_and_more_than_a_month_are_refused(text: str) -> None:
 
 @given(st.text(max_size=12))
 def test_any_text_is_read_or_refused_and_nothing_else_happens(text: str) -> None:
-    duration = LONGEST
+    duration = LONGEST_DURATION
     with contextlib.suppress(DurationError):
         duration = parse_duration(text)
-    assert timedelta(0) < duration <= LONGEST, f"{text!r} was read as {duration}, outside what is allowed"
+    assert timedelta(0) < duration <= LONGEST_DURATION, (
+        f"{text!r} was read as {duration}, outside what is allowed"
+    )

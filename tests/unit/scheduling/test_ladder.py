@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.ladder import FOREVER, Ladder, Tier, ladder_problems, tier_problems
+from holdfast.scheduling.ladder import UNLIMITED, Ladder, Tier, ladder_problems, tier_problems
 from tests.support.builders import pool
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def test_on_demand_alone_is_a_ladder() -> None:
 
 
 def test_a_spot_pool_may_be_last_when_it_says_so_aloud() -> None:
-    assert not found(Tier(pool="cpu-spot", max_failures=FOREVER)), "-1 is the author's word for it"
+    assert not found(Tier(pool="cpu-spot", max_failures=UNLIMITED)), "-1 is the author's word for it"
 
 
 @pytest.mark.parametrize("max_failures", [None, 0, 5])
@@ -86,7 +86,7 @@ def test_an_empty_ladder_leads_nowhere() -> None:
     assert only().field == AT, "the ladder as a whole is at fault"
 
 
-@pytest.mark.parametrize("max_failures", [None, FOREVER])
+@pytest.mark.parametrize("max_failures", [None, UNLIMITED])
 def test_a_tier_that_is_never_left_hides_those_below_it(max_failures: int | None) -> None:
     problem = only(Tier(pool="a100-spot", max_failures=max_failures), Tier(pool="a100"))
     assert problem.field == f"{AT}[0]", "the tier that holds the job is named"
@@ -133,7 +133,7 @@ def test_the_end_of_a_ladder_is_where_it_was_written_even_if_the_rest_is_unread(
 tiers = st.builds(
     Tier,
     pool=st.sampled_from([known.name for known in POOLS]),
-    max_failures=st.none() | st.integers(min_value=FOREVER, max_value=9),
+    max_failures=st.none() | st.integers(min_value=UNLIMITED, max_value=9),
     procurement_timeout=st.none() | st.just(WAIT),
 )
 
@@ -144,7 +144,7 @@ def test_a_ladder_without_problems_ends_on_demand_or_for_ever_and_gets_there(lis
         return
     by_name = {known.name: known for known in POOLS}
     last = listed[-1]
-    assert by_name[last.pool].capacity is CapacityType.ON_DEMAND or last.max_failures == FOREVER, (
+    assert by_name[last.pool].capacity is CapacityType.ON_DEMAND or last.max_failures == UNLIMITED, (
         "the one thing a ladder promises is its end"
     )
     assert all(tier.can_be_left for tier in listed[:-1]), "and that it can be reached"

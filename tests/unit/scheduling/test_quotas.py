@@ -8,17 +8,16 @@ from hypothesis import strategies as st
 
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import Machine
-from holdfast.scheduling.pool_facts import PoolFacts, pool_facts
-from holdfast.scheduling.pools import Pool
+from holdfast.scheduling.pools import Pool, PoolSummary, summarize_pool
 from holdfast.scheduling.quotas import BESIDE, AskedQuota, Quota, quota_of, quota_problems
 from holdfast.scheduling.reachability.shape import Resources, Shape
 
 AT = "holdfast:platform.namespaces[0].quota"
 
 
-def facts(*machines: Machine, max_nodes: int = 8) -> PoolFacts:
+def facts(*machines: Machine, max_nodes: int = 8) -> PoolSummary:
     pool = Pool(name="a100", capacity=CapacityType.ON_DEMAND, has_gpus=True, max_nodes=max_nodes)
-    return pool_facts(pool, machines, ())
+    return summarize_pool(pool, machines, ())
 
 
 def machine(vcpus: int, gpus: int = 0) -> Machine:
@@ -108,7 +107,7 @@ asked = st.builds(
 
 @given(asked=asked, pools=pools, shapes=shapes)
 def test_a_quota_that_is_taken_lets_the_gang_of_every_shape_in(
-    asked: AskedQuota, pools: list[PoolFacts], shapes: list[Shape]
+    asked: AskedQuota, pools: list[PoolSummary], shapes: list[Shape]
 ) -> None:
     if list(quota_problems(asked, shapes, AT)):
         return
@@ -121,7 +120,7 @@ def test_a_quota_that_is_taken_lets_the_gang_of_every_shape_in(
 
 @given(pools=pools, shapes=shapes)
 def test_a_derived_quota_never_keeps_the_ladders_pools_from_being_filled(
-    pools: list[PoolFacts], shapes: list[Shape]
+    pools: list[PoolSummary], shapes: list[Shape]
 ) -> None:
     quota = quota_of(AskedQuota(), pools, shapes)
     assert quota is not None, "there is one unless it is said otherwise"

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import Machine, machine_catalogue
-from holdfast.scheduling.spot_choice import spot_pool_warnings
+from holdfast.scheduling.pools import spot_pool_warnings
 from tests.support.builders import pool
 
 AWS = machine_catalogue("aws")

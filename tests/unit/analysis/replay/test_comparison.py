@@ -14,7 +14,7 @@ from holdfast.analysis.replay.document import comparison_document
 from holdfast.analysis.replay.ladders import MOST_LADDERS, Numbers, ladders, read_ladder
 from holdfast.analysis.replay.reports import comparison_report
 from holdfast.analysis.replay.synthetic import Weather, synthetic_trace
-from holdfast.scheduling.ladder import FOREVER
+from holdfast.scheduling.ladder import UNLIMITED
 from tests.support.json_objects import obj, objects
 from tests.support.markets import ALWAYS, HOUR, JOB, MINUTE, market, trace
 
@@ -142,7 +142,7 @@ def test_a_number_of_starts_that_is_none_is_refused(starts: int) -> None:
 
 
 def test_there_is_a_ladder_for_each_combination_of_numbers() -> None:
-    many = replace(NUMBERS, max_failures=[1, FOREVER], procurement_timeout=[HOUR, 2 * HOUR])
+    many = replace(NUMBERS, max_failures=[1, UNLIMITED], procurement_timeout=[HOUR, 2 * HOUR])
     assert [each.name for each in ladders(market(ALWAYS), many)][:3] == [
         "1 failure, 1h, one way",
         "1 failure, 1h, back after 4h",
@@ -155,7 +155,7 @@ def test_too_many_ladders_and_one_that_is_never_left_are_refused() -> None:
     with pytest.raises(ValueError, match=f"65 ladders to compare; allowed: {MOST_LADDERS}"):
         ladders(market(ALWAYS), replace(NUMBERS, max_failures=range(65), return_after=[None]))
     with pytest.raises(ValueError, match="never left"):
-        ladders(market(ALWAYS), replace(NUMBERS, max_failures=[FOREVER], procurement_timeout=[None]))
+        ladders(market(ALWAYS), replace(NUMBERS, max_failures=[UNLIMITED], procurement_timeout=[None]))
 
 
 POLICY = """

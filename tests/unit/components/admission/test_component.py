@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.components.admission.component import TrainingAdmission, TrainingAdmissionArgs
-from holdfast.components.admission.manifests import policy_spec
+from holdfast.components.admission.pod_admission import TrainingAdmission, TrainingAdmissionArgs, policy_spec
 from holdfast.scheduling.errors import ConfigError
 from tests.support.json_objects import obj
 from tests.support.recorder import Recording, record

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from holdfast.components.admission.gke_rules import SAFE_TO_EVICT, gke_rules, spot_classes
-from holdfast.components.admission.manifests import policy_spec
-from holdfast.components.admission.rules import AnnotationRule, NodeSelection, TolerationRule
+from holdfast.components.admission.pod_admission import policy_spec
+from holdfast.components.admission.rules import (
+    SAFE_TO_EVICT,
+    AnnotationRule,
+    NodeSelection,
+    TolerationRule,
+    gke_rules,
+    spot_classes,
+)
 from holdfast.scheduling import taints
 from holdfast.scheduling.labels import COMPUTE_CLASS, GKE_PROVISIONING, GKE_SPOT, POOL
 from tests.support.training_pods import POOLS

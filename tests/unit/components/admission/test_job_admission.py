@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from holdfast.components.admission.gke_rules import gke_rules
-from holdfast.components.admission.job_component import JobAdmission, JobAdmissionArgs, capacity_selections
-from holdfast.components.admission.job_manifests import job_manifests
-from holdfast.components.admission.jobset_rules import MOST_RESTARTS
-from holdfast.components.admission.karpenter_rules import karpenter_rules
-from holdfast.components.admission.rules import NodeSelection
+from holdfast.components.admission.job_admission import (
+    JobAdmission,
+    JobAdmissionArgs,
+    capacity_selections,
+    job_manifests,
+)
+from holdfast.components.admission.jobset import MOST_RESTARTS
+from holdfast.components.admission.rules import NodeSelection, gke_rules, karpenter_rules
 from holdfast.components.fallback_policy.schema import MOST_TIERS
 from holdfast.scheduling.labels import CAPACITY_TYPE, GKE_PROVISIONING, GKE_SPOT
 from holdfast.scheduling.ladder import MOST_FAILURES

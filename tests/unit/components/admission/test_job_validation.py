@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.components.admission import job_validation_links as links
-from holdfast.components.admission.aks_rules import aks_rules
-from holdfast.components.admission.gke_rules import gke_rules
-from holdfast.components.admission.job_component import capacity_selections
-from holdfast.components.admission.job_validation_component import JobValidation, JobValidationArgs
-from holdfast.components.admission.job_validation_text import said, sentence
-from holdfast.components.admission.job_validations import job_validations
-from holdfast.components.admission.jobset_rules import JOBSET
-from holdfast.components.admission.karpenter_rules import karpenter_rules
-from holdfast.scheduling.holding import CONTROLLER, CONTROLLER_NAMESPACE
-from holdfast.scheduling.reachability import words
-from holdfast.scheduling.reachability.words import Words
+from holdfast.components.admission import tier_checks as links
+from holdfast.components.admission.job_admission import capacity_selections
+from holdfast.components.admission.job_validation import (
+    JobValidation,
+    JobValidationArgs,
+    job_validations,
+)
+from holdfast.components.admission.jobset import JOBSET
+from holdfast.components.admission.rules import aks_rules, gke_rules, karpenter_rules
+from holdfast.components.admission.tier_checks import said, sentence
+from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE
+from holdfast.scheduling.reachability import messages
+from holdfast.scheduling.reachability.messages import MessageTemplate
 from tests.support.json_objects import obj, objects
 from tests.support.recorder import Recording, record
 from tests.support.training_pods import POOLS
@@ -36,7 +37,7 @@ KINDS = {"jobsets", "rayjobs"}
 
 #: Said of shapes alone: a job names no kind of accelerator, and admission sees no zones.
 OF_SHAPES = {"ACCELERATOR", "ZONES"}
-WORDS = {name: value for name, value in vars(words).items() if isinstance(value, Words)}
+WORDS = {name: value for name, value in vars(messages).items() if isinstance(value, MessageTemplate)}
 
 
 def recorded() -> Recording:
@@ -125,7 +126,10 @@ def test_without_rules_nothing_is_tolerated_and_the_expressions_have_types() -> 
 def test_a_template_becomes_an_expression_of_the_same_text() -> None:
     assert said("a {b} c", b="x") == '("a " + (x) + " c")', "texts and what is filled in, one after the other"
     assert said("{a}", a="x") == "((x))", "nothing is added"
-    assert sentence(Words(reason="no {a}", fix="Say {a}."), a="x") == '("no " + (x) + ". Say " + (x) + ".")'
+    assert (
+        sentence(MessageTemplate(reason="no {a}", fix="Say {a}."), a="x")
+        == '("no " + (x) + ". Say " + (x) + ".")'
+    )
 
 
 def test_a_name_without_an_expression_is_a_mistake() -> None:

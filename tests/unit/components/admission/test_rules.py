@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.components.admission.karpenter_rules import DO_NOT_DISRUPT
-from holdfast.components.admission.rules import NodeSelection, TolerationRule
+from holdfast.components.admission.rules import DO_NOT_DISRUPT, NodeSelection, TolerationRule
 from holdfast.scheduling import taints
 from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, POOL
 from tests.support.training_pods import GPU_RULE, SPOT_RULE

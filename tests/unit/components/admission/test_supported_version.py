@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.components.admission.supported_version import version_problem
+from holdfast.components.admission.rules import version_problem
 from holdfast.scheduling import taints
 
 FIELD = "holdfast:platform.cluster.version"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.components.admission.manifests import policy_name, policy_spec
-from holdfast.components.admission.workload_identity import workload_identity_rule
+from holdfast.components.admission.pod_admission import policy_name, policy_spec
+from holdfast.components.admission.rules import workload_identity_rule
 from tests.support.inputs import objects
 
 

@@ -12,7 +12,7 @@ from holdfast.components.fallback_controller.rights import (
     JOBS_ROLE,
     OWN_RULES,
 )
-from holdfast.fallback.api import kinds
+from holdfast.fallback.api import client
 from tests.support.controller_calls import CALLS, Place
 from tests.support.json_objects import obj, objects
 from tests.support.recorder import record
@@ -48,7 +48,7 @@ def test_each_role_allows_the_calls_that_are_made_and_no_other() -> None:
 
 
 def test_every_kind_that_the_controller_knows_is_one_it_may_reach() -> None:
-    known = {each.plural for each in vars(kinds).values() if isinstance(each, kinds.Kind)}
+    known = {each.plural for each in vars(client).values() if isinstance(each, client.Kind)}
     reached = {call.resource.partition("/")[0] for call in CALLS}
     assert known == reached, "a kind that was added needs a right, and one that has gone needs none"
 

@@ -11,7 +11,7 @@ import pytest
 from holdfast.components.fallback_policy.component import FallbackPolicyDefinition
 from holdfast.components.fallback_policy.definition import definition_spec
 from holdfast.components.fallback_policy.ladder import ladder_spec
-from holdfast.scheduling.ladder import FOREVER, Ladder, Tier
+from holdfast.scheduling.ladder import UNLIMITED, Ladder, Tier
 from tests.support.recorder import record
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def test_a_ladder_is_written_with_what_it_says_and_nothing_else() -> None:
 
 
 def test_staying_for_ever_is_written_aloud() -> None:
-    ladder = Ladder(tiers=(Tier(pool="a100-spot", max_failures=FOREVER),))
+    ladder = Ladder(tiers=(Tier(pool="a100-spot", max_failures=UNLIMITED),))
     assert ladder_spec(ladder) == {"tiers": [{"pool": "a100-spot", "maxFailures": -1}]}, (
         "-1 is a statement of the author and not the same as silence"
     )

@@ -10,8 +10,8 @@ import pytest
 from aiohttp import web
 
 from holdfast.fallback.api.access import Access
+from holdfast.fallback.api.client import ApiError, Unreachable
 from holdfast.fallback.api.connection import Connection, refusal
-from holdfast.fallback.api.errors import ApiError, Unreachable
 from holdfast.scheduling.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -10,11 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from holdfast.fallback.api.client import Client
-from holdfast.fallback.api.election import Candidacy, Election, Fence
-from holdfast.fallback.api.errors import ApiError, Deposed, Unreachable
-from holdfast.fallback.api.kinds import LEASE, POD
-from holdfast.fallback.api.lease import DURATION_SECONDS, RENEW_SECONDS
+from holdfast.fallback.api.client import LEASE, POD, ApiError, Client, Deposed, Unreachable
+from holdfast.fallback.api.leader_election import DURATION_SECONDS, RENEW_SECONDS, Candidacy, Election, Fence
 from tests.support.fake_api import FakeApi, Sent
 from tests.support.json_objects import obj
 from tests.support.virtual_time import run_virtually

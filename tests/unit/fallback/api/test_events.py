@@ -7,11 +7,15 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from holdfast.fallback.api.client import Client
-from holdfast.fallback.api.errors import ApiError, Deposed
-from holdfast.fallback.api.event_log import REPEAT_SECONDS, EventLog, Occurrence, Subject, event_object
-from holdfast.fallback.api.kinds import EVENT, JOBSET
-from holdfast.fallback.api.recorder import Recorder
+from holdfast.fallback.api.client import EVENT, JOBSET, ApiError, Client, Deposed
+from holdfast.fallback.api.event_recorder import (
+    REPEAT_SECONDS,
+    EventLog,
+    Occurrence,
+    Recorder,
+    Subject,
+    event_object,
+)
 from tests.support.fake_api import FakeApi, Sent
 from tests.support.json_objects import obj
 from tests.support.virtual_time import run_virtually

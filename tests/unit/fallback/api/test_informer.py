@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.fallback.api.cache import Cache
-from holdfast.fallback.api.client import Client
-from holdfast.fallback.api.errors import ApiError, Unreachable
+from holdfast.fallback.api.client import POD, ApiError, Client, Unreachable
 from holdfast.fallback.api.informer import Informer
-from holdfast.fallback.api.kinds import POD
 from tests.support.fake_api import FakeApi, Sent
 from tests.support.json_objects import obj
 from tests.support.virtual_time import run_virtually

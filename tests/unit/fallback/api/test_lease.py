@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from holdfast.fallback.api.lease import DURATION_SECONDS, RENEW_SECONDS, Seen, Term, released, taken
+from holdfast.fallback.api.leader_election import DURATION_SECONDS, RENEW_SECONDS, Seen, Term, released, taken
 from tests.support.json_objects import obj
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from holdfast.fallback.jobs.kinds import KINDS, job_of_child, job_of_pod
-from holdfast.fallback.jobs.memory import JobMemory, note
+from holdfast.fallback.jobs.pod_history import JobMemory, note
 from holdfast.fallback.jobs.snapshot import Snapshot
 from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
 from holdfast.fallback.state_machine.state import JobState, Phase

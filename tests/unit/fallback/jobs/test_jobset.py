@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.fallback.jobs.jobset import JobSetKind
-from holdfast.fallback.jobs.memory import JobMemory
+from holdfast.fallback.jobs.pod_history import JobMemory
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
 from holdfast.fallback.state_machine.observation import Cause, Outcome

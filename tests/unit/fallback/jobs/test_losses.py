@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.fallback.jobs.losses import dead_pods_in, losses_in
-from holdfast.fallback.jobs.memory import KEPT, JobMemory, note, settled
+from holdfast.fallback.jobs.pod_history import KEPT, JobMemory, dead_pods_in, losses_in, note, settled
 from holdfast.fallback.state_machine.observation import Cause
 from tests.support.fallback_objects import NOW, by_name, disrupted, jobset, node, snapshot, worker
 

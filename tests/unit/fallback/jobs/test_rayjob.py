@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.fallback.jobs.memory import JobMemory
+from holdfast.fallback.jobs.pod_history import JobMemory
 from holdfast.fallback.jobs.rayjob import RayJobKind
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.fallback.jobs.selection import selecting, selector_of
+from holdfast.fallback.jobs.pod_templates import selecting, selector_of
 from holdfast.scheduling.labels import POOL
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.fallback.jobs.shapes import requests_of, shape_of
+from holdfast.fallback.jobs.pod_templates import requests_of, shape_of
 from holdfast.scheduling.quantities import format_quantity, parse_quantity
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.fallback.jobs import writes
+from holdfast.fallback.jobs import patches
 from tests.support.fallback_objects import NOW, UID, jobset, worker
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def test_a_record_changes_nothing_but_the_state() -> None:
-    assert writes.record(jobset(), "the state") == {
+    assert patches.record(jobset(), "the state") == {
         "metadata": {
             "resourceVersion": "41",
             "uid": UID,
@@ -22,7 +22,7 @@ def test_a_record_changes_nothing_but_the_state() -> None:
 
 
 def test_a_request_to_checkpoint_is_not_fenced_by_a_version() -> None:
-    assert writes.checkpoint_request(worker("a"), NOW) == {
+    assert patches.checkpoint_request(worker("a"), NOW) == {
         "metadata": {
             "uid": "uid-of-a",
             "annotations": {"fallback.holdfast.dev/checkpoint-asked": "2026-11-21T12:00:00Z"},
@@ -31,15 +31,15 @@ def test_a_request_to_checkpoint_is_not_fenced_by_a_version() -> None:
 
 
 def test_a_job_that_has_not_been_asked_has_no_request() -> None:
-    assert writes.asked_at(jobset()) is None, "no annotation"
-    assert writes.listens(jobset()) is False, "and it does not say that it listens"
-    assert writes.answered_at([worker("a")]) is None, "nor has it answered"
+    assert patches.asked_at(jobset()) is None, "no annotation"
+    assert patches.listens(jobset()) is False, "and it does not say that it listens"
+    assert patches.answered_at([worker("a")]) is None, "nor has it answered"
 
 
 def test_a_pod_whose_machine_is_gone_is_ended_in_its_kubelets_place() -> None:
     ready: Json = {"type": "Ready", "status": "True"}
     before: Json = {"type": "DisruptionTarget", "status": "False"}
-    patch = writes.end_of_lost_pod(worker("a", node="n1", conditions=[ready, before]), NOW)
+    patch = patches.end_of_lost_pod(worker("a", node="n1", conditions=[ready, before]), NOW)
     assert patch == {
         "metadata": {"uid": "uid-of-a"},
         "status": {

@@ -13,7 +13,7 @@ from holdfast.fallback.policy.parser import parse_policy
 from holdfast.fallback.policy.policy import Machine, NoPolicy, Policy, PolicyTier
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.ladder import Failures, Ladder, Tier
-from holdfast.scheduling.pool_facts import MachineSize, PoolFacts
+from holdfast.scheduling.pools import MachineSize, PoolSummary
 from holdfast.scheduling.taints import SPOT
 from tests.support.any_json import any_json
 
@@ -115,7 +115,7 @@ def test_what_a_stack_writes_is_read_as_it_was_meant() -> None:
         application_failures=3,
         return_after=60 * MINUTE,
     )
-    facts = PoolFacts(
+    facts = PoolSummary(
         capacity=CapacityType.SPOT,
         labels={"holdfast.dev/pool": "a-spot"},
         taints=(SPOT,),

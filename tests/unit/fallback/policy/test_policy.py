@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.fallback.policy.policy import PolicyTier
-from holdfast.scheduling.ladder import FOREVER
+from holdfast.scheduling.ladder import UNLIMITED
 from tests.support.ladder import policy
 
 
@@ -20,7 +20,7 @@ def test_a_tier_is_spent_once_it_has_cost_what_it_may(
     assert tier.is_spent(failures) is is_spent, "0 means the same as 1: a tier that is never tried is none"
 
 
-@pytest.mark.parametrize("max_failures", [None, FOREVER])
+@pytest.mark.parametrize("max_failures", [None, UNLIMITED])
 def test_a_tier_without_a_limit_is_never_spent(max_failures: int | None) -> None:
     assert not PolicyTier(pool="a", max_failures=max_failures).is_spent(10**9), "-1: stay"
 

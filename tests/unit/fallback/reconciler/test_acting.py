@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.fallback.api.client import Client
-from holdfast.fallback.api.errors import ApiError
-from holdfast.fallback.api.kinds import JOB, JOBSET, NODE, POD, RAYJOB
+from holdfast.fallback.api.client import JOB, JOBSET, NODE, POD, RAYJOB, ApiError, Client
 from holdfast.fallback.jobs.kinds import KINDS
-from holdfast.fallback.jobs.memory import JobMemory
+from holdfast.fallback.jobs.patches import ASKED
+from holdfast.fallback.jobs.pod_history import JobMemory
 from holdfast.fallback.jobs.snapshot import JobKey
-from holdfast.fallback.jobs.writes import ASKED
 from holdfast.fallback.policy.policy import Policy, PolicyTier, TierFacts
 from holdfast.fallback.reconciler.acting import Actor, JobChanged, StillThere
 from holdfast.fallback.reconciler.caches import Caches
 from holdfast.fallback.reconciler.holding import Holder
 from holdfast.fallback.reconciler.observing import Look
-from holdfast.fallback.reservations.shape import PodShape
+from holdfast.fallback.reservations.pod_shapes import PodShape
 from holdfast.fallback.state_machine.actions import (
     AskCheckpoint,
     DeleteChildren,
@@ -36,8 +34,7 @@ from holdfast.fallback.state_machine.actions import (
 )
 from holdfast.fallback.state_machine.annotation import read_state
 from holdfast.fallback.state_machine.state import JobState, Phase
-from holdfast.scheduling.holding import HOLDING_NAMESPACE
-from holdfast.scheduling.labels import HELD_FOR, POOL, STATE, TRAINING
+from holdfast.scheduling.labels import HELD_FOR, POOL, RESERVATION_NAMESPACE, STATE, TRAINING
 from holdfast.scheduling.taints import Taint
 from tests.support.fake_api import FakeApi, Sent
 from tests.support.fallback_objects import (
@@ -257,7 +254,9 @@ def test_capacity_is_held_tainted_and_released() -> None:
         await stage.actor.act(look, (hold,))
         pods = stage.api.of(POD)
         assert len(pods) == 2, "as many as the gang has, though it was done twice before they were seen"
-        assert {pod["metadata"]["namespace"] for pod in pods} == {HOLDING_NAMESPACE}, "where no quota counts"
+        assert {pod["metadata"]["namespace"] for pod in pods} == {RESERVATION_NAMESPACE}, (
+            "where no quota counts"
+        )
         tolerated = [each["key"] for each in pods[0]["spec"]["tolerations"]]
         assert "spot" in tolerated, "the tier's own taints, by the policy's facts"
         for pod in pods:
@@ -306,7 +305,7 @@ def test_what_is_held_for_a_job_that_is_gone_is_released() -> None:
             await stage.api.put(NODE, {"metadata": {"name": node, "labels": {HELD_FOR: uid}}, "spec": spec})
             metadata: Json = {
                 "name": f"hold-{uid}",
-                "namespace": HOLDING_NAMESPACE,
+                "namespace": RESERVATION_NAMESPACE,
                 "labels": {HELD_FOR: uid},
             }
             await stage.api.put(POD, {"metadata": metadata, "spec": {"nodeName": node}, "status": {}})

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.fallback.api.kinds import JOB, RAYCLUSTER
-from holdfast.fallback.jobs.losses import losses_in
-from holdfast.fallback.jobs.memory import JobMemory
+from holdfast.fallback.api.client import JOB, RAYCLUSTER
+from holdfast.fallback.jobs.pod_history import JobMemory, losses_in
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.policy.policy import Policy, PolicyTier
 from holdfast.fallback.reconciler.caches import OF_JOB, POD_LABELS, Caches, pod_selectors

@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from holdfast.fallback.api.client import Client
-from holdfast.fallback.api.errors import ApiError, Unreachable
-from holdfast.fallback.api.kinds import FALLBACK_POLICY
+from holdfast.fallback.api.client import FALLBACK_POLICY, ApiError, Client, Unreachable
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.caches import Caches
 from holdfast.fallback.reconciler.chores import Chore, Summaries

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.fallback.api.kinds import JOB, RAYCLUSTER
+from holdfast.fallback.api.client import JOB, RAYCLUSTER
 from holdfast.fallback.jobs.kinds import KINDS
-from holdfast.fallback.jobs.memory import JobMemory
+from holdfast.fallback.jobs.pod_history import JobMemory
 from holdfast.fallback.reconciler.kept import (
     POD_FIELDS,
     kept_child,

@@ -8,10 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from holdfast.fallback.api.errors import ApiError, Deposed, Unreachable
-from holdfast.fallback.api.event_log import Occurrence
+from holdfast.fallback.api.client import ApiError, Deposed, Unreachable
+from holdfast.fallback.api.event_recorder import Occurrence
 from holdfast.fallback.jobs.kinds import KINDS
-from holdfast.fallback.jobs.memory import JobMemory
+from holdfast.fallback.jobs.pod_history import JobMemory
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.policy.policy import Policy, PolicyTier
 from holdfast.fallback.reconciler.acting import JobChanged, StillThere

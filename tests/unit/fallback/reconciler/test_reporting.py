@@ -15,7 +15,7 @@ from holdfast.fallback.state_machine.state import JobState, Phase, Purpose
 from tests.support.fallback_objects import EARLIER, NOW
 
 if TYPE_CHECKING:
-    from holdfast.fallback.api.event_log import Occurrence
+    from holdfast.fallback.api.event_recorder import Occurrence
 
 KEY = JobKey("JobSet", "vision", "train")
 STANDING = Report(reason="SlowStart", message="2 pods", is_warning=True, is_standing=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.components.fallback_policy.status_schema import status_schema
-from holdfast.fallback.api.reading import sequence
+from holdfast.fallback.api.objects import sequence
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.policy.policy import NoPolicy, Policy, PolicyTier
 from holdfast.fallback.reconciler.roster import Place, Roster

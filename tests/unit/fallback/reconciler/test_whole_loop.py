@@ -9,9 +9,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.fallback.api.election import Fence
-from holdfast.fallback.api.errors import ApiError, Unreachable
-from holdfast.fallback.api.kinds import EVENT, FALLBACK_POLICY, JOBSET, NAMESPACE, NODE
+from holdfast.fallback.api.client import (
+    EVENT,
+    FALLBACK_POLICY,
+    JOBSET,
+    NAMESPACE,
+    NODE,
+    ApiError,
+    Unreachable,
+)
+from holdfast.fallback.api.leader_election import Fence
 from holdfast.fallback.reconciler.assembly import Controller
 from holdfast.fallback.reconciler.metrics import Metrics
 from holdfast.fallback.reconciler.settings import parse_settings

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.fallback.jobs.values import mapping
-from holdfast.fallback.reservations.held import held_capacity, orphans
-from holdfast.fallback.reservations.taints import hold_patch, holder_of, release_patch
+from holdfast.fallback.api.objects import mapping
+from holdfast.fallback.reservations.reserved_capacity import (
+    held_capacity,
+    hold_patch,
+    holder_of,
+    orphans,
+    release_patch,
+)
 from holdfast.fallback.state_machine.observation import HeldCapacity
 from holdfast.scheduling.labels import HELD_FOR, POOL
 from holdfast.scheduling.taints import SPOT

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.fallback.policy.policy import Machine
-from holdfast.fallback.reservations.machines_needed import machines_needed
-from holdfast.fallback.reservations.shape import PodShape
+from holdfast.fallback.reservations.pod_shapes import PodShape, machines_needed
 
 EIGHT_GPUS = Machine(cpu=96_000, memory=1152 * 2**30, gpus=8)
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.fallback.jobs.values import mapping, metadata_of, name_of, objects
+from holdfast.fallback.api.objects import mapping, metadata_of, name_of, objects
 from holdfast.fallback.reservations.placeholders import (
     HoldRequest,
     hold_changes,
     hold_toleration,
     placeholders,
 )
-from holdfast.fallback.reservations.shape import PodShape
-from holdfast.scheduling.holding import HOLDING_NAMESPACE, HOLDING_PRIORITY, HOLDING_PRIORITY_CLASS
-from holdfast.scheduling.labels import HELD_FOR, POOL
+from holdfast.fallback.reservations.pod_shapes import PodShape
+from holdfast.scheduling.labels import (
+    HELD_FOR,
+    POOL,
+    RESERVATION_NAMESPACE,
+    RESERVATION_PRIORITY,
+    RESERVATION_PRIORITY_CLASS,
+)
 from holdfast.scheduling.taints import GPU, SPOT
 
 if TYPE_CHECKING:
@@ -70,13 +75,15 @@ def test_they_stay_where_they_are() -> None:
 
 
 def test_they_make_room_for_the_jobs_pods_and_are_not_overlooked() -> None:
-    assert spec(placeholders(REQUEST)[0])["priorityClassName"] == HOLDING_PRIORITY_CLASS, "below every job"
-    assert -10 <= HOLDING_PRIORITY < 0, "lower ones buy no node"
+    assert spec(placeholders(REQUEST)[0])["priorityClassName"] == RESERVATION_PRIORITY_CLASS, (
+        "below every job"
+    )
+    assert -10 <= RESERVATION_PRIORITY < 0, "lower ones buy no node"
 
 
 def test_they_stand_where_no_teams_quota_counts_them_and_say_whose_they_are() -> None:
     metadata = metadata_of(placeholders(REQUEST)[0])
-    assert metadata["namespace"] == HOLDING_NAMESPACE, "a team's quota is used up by its job"
+    assert metadata["namespace"] == RESERVATION_NAMESPACE, "a team's quota is used up by its job"
     assert mapping(metadata.get("labels")) == {HELD_FOR: UID, POOL: "a-spot"}, "by which they are found again"
     assert "JobSet vision/train" in mapping(metadata.get("annotations")).values(), "for whoever wonders"
 

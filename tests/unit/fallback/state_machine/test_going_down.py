@@ -13,7 +13,7 @@ from holdfast.fallback.state_machine.leaving import HEAD_PATIENCE, MISSING_POOL_
 from holdfast.fallback.state_machine.observation import Cause, PoolSeen
 from holdfast.fallback.state_machine.procurement import MADE_WITHIN
 from holdfast.fallback.state_machine.state import Phase, Purpose
-from holdfast.scheduling.ladder import FOREVER, Failures
+from holdfast.scheduling.ladder import UNLIMITED, Failures
 from tests.support.ladder import (
     HOUR,
     LAST,
@@ -79,7 +79,7 @@ def test_with_max_failures_of_0_the_first_failure_moves_on() -> None:
     )
 
 
-@pytest.mark.parametrize("max_failures", [FOREVER, None])
+@pytest.mark.parametrize("max_failures", [UNLIMITED, None])
 def test_minus_1_never_moves_by_count(max_failures: int | None) -> None:
     ladder = policy(tiers=(tier(max_failures=max_failures), LAST))
     decision = decide(running(evictions=10_000), seen(losses=(loss(),)), ladder)
@@ -184,13 +184,13 @@ def test_a_program_that_fails_on_the_last_tier_again_and_again_is_given_up() -> 
 
 
 def test_the_budget_of_the_last_tier_is_for_the_last_tier() -> None:
-    ladder = policy(tiers=(tier(max_failures=FOREVER), LAST))
+    ladder = policy(tiers=(tier(max_failures=UNLIMITED), LAST))
     decision = decide(running(application_failures=50), seen(), ladder)
     assert not decision.actions, "other tiers have their own limit"
 
 
 def test_minus_1_gives_no_job_up_for_its_failures() -> None:
-    ladder = policy(application_failures=FOREVER)
+    ladder = policy(application_failures=UNLIMITED)
     assert not decide(on_last(application_failures=99), seen(pool="on-demand"), ladder).actions, "no limit"
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.fallback.policy.policy import Machine, TierFacts
-from holdfast.fallback.reservations.shape import PodShape
+from holdfast.fallback.reservations.pod_shapes import PodShape
 from holdfast.fallback.state_machine.actions import (
     AskCheckpoint,
     DropPlaceholders,

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.policies.declared.reading import declared_pools
 from holdfast.policies.known_values import UNKNOWN, Value
-from holdfast.scheduling.reachability.links import Untold, doubts
+from holdfast.scheduling.reachability.checks import Undetermined, check_pool
 from holdfast.scheduling.reachability.shape import Resources, Shape
 from tests.support.stack_resources import node_pool
 
@@ -48,8 +48,10 @@ def test_a_requirement_that_leaves_the_value_open_breaks_nothing_for_pods_that_s
     open_requirement: Value,
 ) -> None:
     job = Shape(requests=Resources(cpu_millis=1000, memory_mib=1024), selector={TEAM: "vision"})
-    found = [each for each in doubts(job, facts(open_requirement)) if each.link == "selector"]
-    assert [type(each) for each in found] == [Untold], "Karpenter gives a node the value that its pods select"
+    found = [each for each in check_pool(job, facts(open_requirement)) if each.link == "selector"]
+    assert [type(each) for each in found] == [Undetermined], (
+        "Karpenter gives a node the value that its pods select"
+    )
 
 
 def test_a_label_says_more_than_a_requirement_of_the_same_key() -> None:

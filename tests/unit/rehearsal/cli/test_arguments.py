@@ -3,8 +3,8 @@
 import pytest
 
 from holdfast.rehearsal.cli.arguments import parse
-from holdfast.rehearsal.cli.crashing import seed_of
 from holdfast.simulator.errors import RehearsalError
+from tests.soak.crash.command import seed_of
 
 
 def test_a_command_names_its_stack() -> None:

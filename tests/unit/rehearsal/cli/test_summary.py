@@ -1,6 +1,6 @@
 """What a command tells at its end."""
 
-from holdfast.rehearsal.cli.summary import changes, summary, verdict_lines
+from holdfast.rehearsal.commands import changes, summary, verdict_lines
 from tests.support.rehearsals import a_verdict, an_outcome
 
 

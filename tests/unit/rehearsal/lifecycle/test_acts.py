@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.rehearsal.lifecycle.acts import Programme
+from holdfast.rehearsal.lifecycle.run import Programme
 from holdfast.simulator.errors import RehearsalError
 
 

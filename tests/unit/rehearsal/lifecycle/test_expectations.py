@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.rehearsal.lifecycle.expectations import refuse_changes, refuse_leftovers, some
+from holdfast.rehearsal.lifecycle.checks import refuse_changes, refuse_leftovers, some
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.pulumi.results import Step
 from tests.support.rehearsals import an_outcome, urn

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, cast
 
-from holdfast.rehearsal.lifecycle.leftovers import kept_in_clouds, left_in_clouds, left_in_cluster
+from holdfast.rehearsal.lifecycle.checks import kept_in_clouds, left_in_clouds, left_in_cluster
 from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.kubernetes_client.errors import NoSuchKind

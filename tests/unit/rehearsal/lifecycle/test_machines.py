@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from holdfast.rehearsal.lifecycle.machines import machines_for
+from holdfast.rehearsal.lifecycle.run import machines_for
 from holdfast.rehearsal.scenarios.aks import AksScaleSets, NodeAutoProvisioning
 from holdfast.rehearsal.scenarios.gke import Gke
 from holdfast.rehearsal.scenarios.karpenter import Karpenter

@@ -1,6 +1,6 @@
 """A protected stack is known by its state, and unprotected as its owner would do it."""
 
-from holdfast.rehearsal.lifecycle.protection import names, protected, retained, unprotected
+from holdfast.rehearsal.lifecycle.checks import names, protected, retained, unprotected
 from tests.support.rehearsals import a_checkpoint, a_resource
 
 _STATE = a_checkpoint(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from holdfast.rehearsal.lifecycle.machines import spot_example
+from holdfast.rehearsal.lifecycle.run import spot_example
 from holdfast.rehearsal.scenarios.aks import AksScaleSets, NodeAutoProvisioning
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.cluster_autoscaler.scale_sets import ScaleSets

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.rehearsal.output import render_table
 from holdfast.rehearsal.scenarios.manifests import acting_as, load_example, pod_count
-from holdfast.rehearsal.scenarios.rayjob_placement import worker_count
-from holdfast.rehearsal.scenarios.table import render_table
+from holdfast.rehearsal.scenarios.pod_placement import worker_count
 from holdfast.scheduling.json import Json
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.summary import mapping, sequence

@@ -4,13 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.rehearsal.scenarios.default_placement import DefaultPlacement, Room
 from holdfast.rehearsal.scenarios.expectations import (
     unmet_by_default_placement,
     unmet_by_rayjob,
     unmet_by_restart,
 )
-from holdfast.rehearsal.scenarios.rayjob_placement import RayJobPlacement
+from holdfast.rehearsal.scenarios.pod_placement import DefaultPlacement, RayJobPlacement, Room
 from holdfast.rehearsal.scenarios.spot_restart import SpotRestart
 from tests.support.scene_facts import GPU, PLAIN, SPOT, default_placement, rayjob, restart
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from holdfast.rehearsal.lifecycle.machines import spot_example
+from holdfast.rehearsal.lifecycle.run import spot_example
 from holdfast.rehearsal.scenarios.karpenter import Karpenter
 from holdfast.scheduling.json import Json
 

@@ -6,9 +6,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.rehearsal.scenarios.ladder_demo_policy import NAMESPACE, short_ladder
-from holdfast.rehearsal.scenarios.ladder_walk import HEADS, LadderWalk, unmet_by_walk, walk_rows, walked
-from holdfast.rehearsal.scenarios.training_twin import like_namespace
+from holdfast.rehearsal.scenarios.ladder_walk import (
+    HEADS,
+    NAMESPACE,
+    LadderWalk,
+    short_ladder,
+    unmet_by_walk,
+    walk_rows,
+    walked,
+)
+from holdfast.rehearsal.scenarios.namespace_clone import like_namespace
 from holdfast.simulator.errors import RehearsalError
 from tests.support.json_objects import obj, objects
 from tests.support.ladder_walks import move, walk

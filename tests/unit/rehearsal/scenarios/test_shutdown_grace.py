@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.rehearsal.scenarios.shutdown_grace import STOPS_AFTER, ShutdownGrace, ending_of, grace_of
+from holdfast.rehearsal.scenarios.node_termination import STOPS_AFTER, ShutdownGrace, ending_of, grace_of
 from holdfast.scheduling.json import Json
 
 USUAL = ShutdownGrace(users=15, critical=15)

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.rehearsal.timeline.moves import moves_of
-from holdfast.rehearsal.timeline.overlaps import overlap
-from holdfast.rehearsal.timeline.traces import JobTrace
+from holdfast.rehearsal.timeline.traces import JobTrace, moves_of, overlap
 from tests.support.witnessed import Watched, after, job, moved, pod
 
 if TYPE_CHECKING:

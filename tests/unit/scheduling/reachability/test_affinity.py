@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.scheduling.json import UNKNOWN, Unknown
 from holdfast.scheduling.labels import GPU_NODE, INSTANCE_TYPE, POOL
 from holdfast.scheduling.reachability.affinity import Requirement, any_holds, keys_of, label_of
-from holdfast.scheduling.unknown import UNKNOWN, Unknown
 
 LABELS = {"disk": "fast", "generation": "5", "zone": UNKNOWN, "word": "new"}
 

@@ -8,16 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.scheduling.reachability.facts import Limits, MachineRoom
+from holdfast.scheduling.json import UNKNOWN
+from holdfast.scheduling.reachability.facts import Limits
 from holdfast.scheduling.reachability.growth import Places, places
+from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
 from holdfast.scheduling.reachability.shape import Resources
-from holdfast.scheduling.unknown import UNKNOWN
 
 
-def machine(vcpus: int, gib: int, gpus: int = 0) -> MachineRoom:
+def machine(vcpus: int, gib: int, gpus: int = 0) -> MachineCapacity:
     """A machine of which pods get everything."""
     there = Resources(cpu_millis=vcpus * 1000, memory_mib=gib * 1024, gpus=gpus)
-    return MachineRoom(name=f"{vcpus}-{gib}-{gpus}", total=there, room=there)
+    return MachineCapacity(name=f"{vcpus}-{gib}-{gpus}", total=there, room=there)
 
 
 def pod(vcpus: int, gib: int = 1, gpus: int = 0) -> Resources:
@@ -96,7 +97,7 @@ pods = st.builds(pod, st.integers(1, 16), st.integers(1, 64), st.sampled_from([0
 
 @given(requests=pods, machines=st.lists(sizes, min_size=1, max_size=4), limits=any_limits)
 def test_what_is_sure_is_never_more_than_what_is_possible(
-    requests: Resources, machines: list[MachineRoom], limits: Limits
+    requests: Resources, machines: list[MachineCapacity], limits: Limits
 ) -> None:
     found = places(requests, machines, limits)
     assert isinstance(found, Places), "every limit is known"
@@ -106,7 +107,7 @@ def test_what_is_sure_is_never_more_than_what_is_possible(
 
 @given(requests=pods, machines=st.lists(sizes, min_size=1, max_size=3), limits=any_limits)
 def test_one_plan_is_what_counting_machine_after_machine_comes_to(
-    requests: Resources, machines: list[MachineRoom], limits: Limits
+    requests: Resources, machines: list[MachineCapacity], limits: Limits
 ) -> None:
     bounded = replace(limits, nodes=20 if limits.nodes is None else limits.nodes)
     found = places(requests, machines, bounded)
@@ -114,7 +115,7 @@ def test_one_plan_is_what_counting_machine_after_machine_comes_to(
     assert found.surely == counted_one_by_one(requests, machines, bounded), "no machine is skipped"
 
 
-def counted_one_by_one(requests: Resources, machines: list[MachineRoom], limits: Limits) -> int:
+def counted_one_by_one(requests: Resources, machines: list[MachineCapacity], limits: Limits) -> int:
     held, left, nodes = 0, limits, limits.nodes
     assert isinstance(nodes, int), "so many at most"
     for _ in range(nodes):

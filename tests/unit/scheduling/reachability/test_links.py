@@ -4,17 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import INSTANCE_TYPE
 from holdfast.scheduling.reachability.affinity import Requirement
-from holdfast.scheduling.reachability.facts import AddedToleration, Limits, MachineRoom, PoolFacts
-from holdfast.scheduling.reachability.links import Broken, Untold, doubts, together
+from holdfast.scheduling.reachability.checks import Failed, Undetermined, check_pool, together
+from holdfast.scheduling.reachability.facts import AddedToleration, Limits, PoolFacts
+from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
 from holdfast.scheduling.reachability.shape import Resources, Shape
-from holdfast.scheduling.taints import GPU, SPOT, Taint
-from holdfast.scheduling.tolerations import Toleration
-from holdfast.scheduling.unknown import UNKNOWN
+from holdfast.scheduling.taints import GPU, SPOT, Taint, Toleration
 from tests.support.reachability import P4D, on_demand, shape, spot
 
-SMALL = MachineRoom(
+SMALL = MachineCapacity(
     name="g5.xlarge",
     total=Resources(cpu_millis=4_000, memory_mib=16_384, gpus=1),
     room=Resources(cpu_millis=3_900, memory_mib=14_000, gpus=1),
@@ -22,12 +22,12 @@ SMALL = MachineRoom(
 )
 
 
-def links(job: Shape, pool: PoolFacts, kind: type[Broken] | type[Untold] = Broken) -> list[str]:
-    return [doubt.link for doubt in doubts(job, pool) if isinstance(doubt, kind)]
+def links(job: Shape, pool: PoolFacts, kind: type[Failed] | type[Undetermined] = Failed) -> list[str]:
+    return [doubt.link for doubt in check_pool(job, pool) if isinstance(doubt, kind)]
 
 
 def test_a_gang_that_fits_its_pool_is_held_up_by_nothing():
-    assert doubts(shape(), on_demand()) == (), "four pods on up to eight machines, one on each"
+    assert check_pool(shape(), on_demand()) == (), "four pods on up to eight machines, one on each"
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_one_change_breaks_one_link(job: Shape, pool: PoolFacts, link: str):
     ],
 )
 def test_what_is_not_known_is_said_and_breaks_nothing(job: Shape, pool: PoolFacts, link: str):
-    assert links(job, pool, Untold) == [link], "it may turn out well"
+    assert links(job, pool, Undetermined) == [link], "it may turn out well"
     assert links(job, pool) == [], "so nothing is proven"
 
 
@@ -80,18 +80,18 @@ def test_a_limit_of_zero_decides_whatever_the_others_turn_out_to_be():
 
 
 def test_a_pool_without_limits_has_room_for_any_gang():
-    assert doubts(shape(pods=10_000), on_demand(limits=Limits())) == (), "nothing bounds it"
+    assert check_pool(shape(pods=10_000), on_demand(limits=Limits())) == (), "nothing bounds it"
 
 
 def test_small_pods_share_a_machine():
     small = Resources(cpu_millis=10_000, memory_mib=1024, gpus=2)
-    assert doubts(shape(pods=32, requests=small), on_demand()) == (), "four fit on each of eight machines"
+    assert check_pool(shape(pods=32, requests=small), on_demand()) == (), "four fit on each of eight machines"
     assert links(shape(pods=33, requests=small), on_demand()) == ["gang"], "the 33rd has no room"
 
 
 def test_the_room_for_a_gang_is_that_of_the_machine_type_which_holds_most():
     pool = on_demand(machines=(SMALL, P4D), limits=Limits(nodes=4))
-    assert doubts(shape(), pool) == (), "the small type is no place for these pods, the large one is"
+    assert check_pool(shape(), pool) == (), "the small type is no place for these pods, the large one is"
 
 
 def test_a_spot_pool_keeps_away_pods_that_tolerate_only_gpus():
@@ -102,14 +102,14 @@ def test_a_spot_pool_keeps_away_pods_that_tolerate_only_gpus():
 
 def test_a_toleration_for_gpu_pods_is_not_given_to_pods_without():
     pool = on_demand(added_tolerations=(AddedToleration(toleration=Toleration.of(GPU), for_gpu_pods=True),))
-    assert doubts(shape(), pool) == (), "pods with GPUs are let in"
+    assert check_pool(shape(), pool) == (), "pods with GPUs are let in"
     without = shape(requests=Resources(cpu_millis=1000, memory_mib=1024))
     assert links(without, pool) == ["taints"], "a helper without is not"
 
 
 def test_a_wish_of_a_taint_keeps_nobody_away():
     pool = on_demand(taints=(GPU, Taint(key="old", value="x", effect="PreferNoSchedule")))
-    assert doubts(shape(), pool) == (), "PreferNoSchedule is a preference"
+    assert check_pool(shape(), pool) == (), "PreferNoSchedule is a preference"
 
 
 @pytest.mark.parametrize(
@@ -155,8 +155,8 @@ def test_as_many_fit_as_can_be_put_in_one_after_another(
 
 
 def test_a_message_names_the_numbers_a_reader_needs():
-    (doubt,) = doubts(shape(pods=16), replace(on_demand(), limits=Limits(nodes=8)))
-    assert isinstance(doubt, Broken), "eight machines are too few for sixteen pods"
+    (doubt,) = check_pool(shape(pods=16), replace(on_demand(), limits=Limits(nodes=8)))
+    assert isinstance(doubt, Failed), "eight machines are too few for sixteen pods"
     assert "room for 8 of the 16 pods" in doubt.reason, "how far it reaches"
     assert "16 nodes or more" in doubt.fix, "and what would do"
 
@@ -174,12 +174,12 @@ def test_a_required_affinity_has_to_be_true_of_the_nodes(values: tuple[str, ...]
 def test_what_the_cloud_puts_on_nodes_is_not_missing_for_being_undeclared():
     job = shape(selector={INSTANCE_TYPE: "p4d.24xlarge"})
     assert links(job, on_demand()) == [], "no pool declares it"
-    assert links(job, on_demand(), Untold) == ["selector"], "and nobody can tell from here"
+    assert links(job, on_demand(), Undetermined) == ["selector"], "and nobody can tell from here"
 
 
 def test_an_affinity_on_labels_that_are_not_known_yet_breaks_nothing():
     job = shape(affinity=((Requirement(key="disk", operator="Exists"),),))
-    assert links(job, on_demand(labels=UNKNOWN), Untold) == ["affinity"], "the update will tell"
+    assert links(job, on_demand(labels=UNKNOWN), Undetermined) == ["affinity"], "the update will tell"
 
 
 HALF = shape(pods=5)

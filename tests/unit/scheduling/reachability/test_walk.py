@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.reachability.facts import Limits, PoolFacts, TierFacts
 from holdfast.scheduling.reachability.walk import Outcome, walk, walk_together
-from holdfast.scheduling.unknown import UNKNOWN
 from tests.support.reachability import ladder, on_demand, shape, spot, tier
 
 TOO_FEW = Limits(nodes=1)

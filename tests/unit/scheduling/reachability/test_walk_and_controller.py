@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.scheduling.ladder import FOREVER
+from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.reachability.facts import Limits
 from holdfast.scheduling.reachability.walk import Outcome, walk
 from tests.support.ladder_ends import Rung, end_of
@@ -33,14 +33,14 @@ upper = st.builds(
     Rung,
     takes_the_job=st.booleans(),
     is_on_demand=st.booleans(),
-    max_failures=st.sampled_from([None, FOREVER, 0, 1, 5]),
+    max_failures=st.sampled_from([None, UNLIMITED, 0, 1, 5]),
     has_timeout=st.booleans(),
 ).filter(can_be_left_or_says_so)
 last = st.builds(
     Rung,
     takes_the_job=st.booleans(),
     is_on_demand=st.booleans(),
-    max_failures=st.sampled_from([None, FOREVER]),
+    max_failures=st.sampled_from([None, UNLIMITED]),
 )
 ladders = st.tuples(st.lists(upper, max_size=4), last).map(lambda drawn: [*drawn[0], drawn[1]])
 
@@ -66,8 +66,8 @@ def test_the_walk_ends_where_the_controller_leads_the_job(rungs: list[Rung]) -> 
         (TAKES_ON_SPOT, Outcome.ARRIVES),
         (replace(TAKES_ON_SPOT, takes_the_job=False), Outcome.ARRIVES),
         (replace(TAKES_ON_SPOT, takes_the_job=False, has_timeout=False), Outcome.STUCK),
-        (replace(TAKES_ON_SPOT, max_failures=FOREVER), Outcome.ARRIVES),
-        (replace(TAKES_ON_SPOT, max_failures=FOREVER, has_timeout=False), Outcome.STAYS),
+        (replace(TAKES_ON_SPOT, max_failures=UNLIMITED), Outcome.ARRIVES),
+        (replace(TAKES_ON_SPOT, max_failures=UNLIMITED, has_timeout=False), Outcome.STAYS),
         (replace(TAKES_ON_SPOT, has_timeout=False), Outcome.ARRIVES),
     ],
     ids=["spot", "no-room", "no-room-no-timeout", "for-ever-in-time", "for-ever", "by-failures"],

@@ -1,4 +1,4 @@
-"""What a control plane is started from says what it must, and can be read again."""
+"""The files of a control plane have the required content and can be read back."""
 
 from pathlib import Path
 
@@ -22,7 +22,6 @@ from holdfast.simulator.control_plane.configuration import (
     render_egress,
     render_kubeconfig,
 )
-from holdfast.simulator.control_plane.processes import free_ports
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.summary import mapping, sequence
 from holdfast.simulator.operator_runner.adaptation import CONTROLLERS
@@ -32,65 +31,63 @@ PROGRAMS = {tool: Path("/tools") / tool for tool in TOOLS}
 PORTS = Ports.of([1, 2, 3, 4, 5, 6])
 
 
-def configuration(ports: Ports = PORTS) -> str:
+def configuration(ports: Ports = PORTS, *, admission_plugins: tuple[str, ...] = ()) -> str:
     return render_configuration(
-        programs=PROGRAMS, ports=ports, etcd_dir=Path("/data/etcd"), egress_configuration=Path("/egress.yaml")
-    )
-
-
-def test_admission_plugins_are_on_beside_the_api_servers_own() -> None:
-    text = render_configuration(
         programs=PROGRAMS,
-        ports=PORTS,
+        ports=ports,
         etcd_dir=Path("/data/etcd"),
         egress_configuration=Path("/egress.yaml"),
-        admission_plugins=("ExtendedResourceToleration",),
+        admission_plugins=admission_plugins,
     )
-    patches = sequence(mapping(next(yaml.safe_load_all(text)))["componentsPatches"])
-    told = [each for patch in map(mapping, patches) for each in map(mapping, sequence(patch["extraArgs"]))]
-    plugins = [each["value"] for each in told if each["key"] == "enable-admission-plugins"]
-    assert plugins == ["ExtendedResourceToleration"], "a pod that asks for GPUs could not be placed as on GKE"
-    assert "enable-admission-plugins" not in configuration(), "without any the API server's own are on"
 
 
 def documents() -> list[Json]:
     return [mapping(each) for each in yaml.safe_load_all(configuration())]
 
 
-def stages() -> dict[str, Json]:
-    found = [each for each in documents() if each.get("kind") == "Stage"]
-    return {str(mapping(each["metadata"])["name"]): each for each in found}
+def stage_spec(name: str) -> Json:
+    (found,) = [each for each in documents() if mapping(each.get("metadata")).get("name") == name]
+    return mapping(found["spec"])
 
 
 def layout(stack_dir: Path) -> Layout:
     return Layout(stack="local", stack_dir=stack_dir, kubeconfig=stack_dir / "kubeconfig")
 
 
+def test_admission_plugins_are_added_to_the_defaults() -> None:
+    text = configuration(admission_plugins=("ExtendedResourceToleration",))
+    patches = map(mapping, sequence(mapping(next(yaml.safe_load_all(text)))["componentsPatches"]))
+    arguments = [each for patch in patches for each in map(mapping, sequence(patch["extraArgs"]))]
+    plugins = [each["value"] for each in arguments if each["key"] == "enable-admission-plugins"]
+    assert plugins == ["ExtendedResourceToleration"], "pods with GPUs are then scheduled as on GKE"
+    assert "enable-admission-plugins" not in configuration(), "the defaults of the API server apply"
+
+
 @given(st.lists(st.integers(min_value=1, max_value=65_535), min_size=6, max_size=6))
-def test_the_ports_can_be_read_from_what_was_written(numbers: list[int]) -> None:
+def test_ports_are_read_back_from_the_configuration(numbers: list[int]) -> None:
     ports = Ports.of(numbers)
-    assert ports_of(configuration(ports)) == ports, "the address of the API server is found through this"
+    assert ports_of(configuration(ports)) == ports, "the address of the API server comes from them"
 
 
 @given(st.text())
 def test_no_ports_are_read_from_another_text(text: str) -> None:
-    assert ports_of(text) is None, "a file that was cut short or edited means a new start, not a crash"
+    assert ports_of(text) is None, "a truncated or edited file causes a new start, not a crash"
 
 
-def test_the_control_plane_listens_on_the_loopback_alone() -> None:
-    assert mapping(documents()[0]["options"])["bindAddress"] == "127.0.0.1", "its admin key lies in a file"
+def test_control_plane_listens_on_loopback_only() -> None:
+    assert mapping(documents()[0]["options"])["bindAddress"] == "127.0.0.1", "its admin key is in a file"
 
 
-def test_etcds_data_is_not_in_the_folder_that_a_failed_creation_removes() -> None:
+def test_etcd_data_is_outside_the_folder_that_a_failed_creation_removes() -> None:
     patches = {
         str(mapping(each)["name"]): mapping(sequence(mapping(each)["extraArgs"])[0])
         for each in sequence(documents()[0]["componentsPatches"])
     }
     assert patches["etcd"] == {"key": "data-dir", "value": "/data/etcd", "override": True}, (
-        "in place of kwokctl's"
+        "it replaces the folder of kwokctl"
     )
-    where = layout(Path("/stack"))
-    assert not where.etcd_dir.is_relative_to(where.cluster_dir), "kwokctl removes its own folder"
+    paths = layout(Path("/stack"))
+    assert not paths.etcd_dir.is_relative_to(paths.cluster_dir), "kwokctl removes its own folder"
 
 
 def test_services_are_reached_through_the_socket() -> None:
@@ -98,132 +95,119 @@ def test_services_are_reached_through_the_socket() -> None:
     assert selection == {
         "name": "cluster",
         "connection": {"proxyProtocol": "HTTPConnect", "transport": {"uds": {"udsName": "/s"}}},
-    }, "webhooks are of the kind `cluster`"
+    }, "webhooks use the selection `cluster`"
 
 
-def test_every_stage_of_a_pods_life_is_ours() -> None:
-    assert set(stages()) == {
+def test_stages_replace_every_default_stage_of_nodes_and_pods() -> None:
+    found = {mapping(each["metadata"])["name"] for each in documents() if each.get("kind") == "Stage"}
+    assert found == {
         "node-ready",
         "node-heartbeat",
         "pod-runs",
         "pod-completes",
         "pod-is-terminated",
         "pod-is-removed",
-    }, "naming one stage of a kind switches kwok's own off, so all that is needed must be here"
+    }, "one configured stage of a kind disables the defaults, so all of them must be here"
 
 
-def test_a_pod_completes_only_when_its_author_says_so() -> None:
-    selector = mapping(mapping(stages()["pod-completes"]["spec"])["selector"])
-    assert selector["matchAnnotations"] == {"holdfast.dev/complete": "true"}, (
-        "training takes as long as it takes"
+def test_pod_completes_only_on_request() -> None:
+    selector = mapping(stage_spec("pod-completes")["selector"])
+    assert selector["matchAnnotations"] == {"holdfast.dev/complete": "true"}, "training has no fixed duration"
+
+
+def test_deleted_pod_fails_before_its_removal() -> None:
+    terminated = str(stage_spec("pod-is-terminated"))
+    assert "phase: Failed" in terminated, "a pod failure policy waits for this phase"
+    assert "exitCode: 143" in terminated, "the exit code of a process that SIGTERM ends"
+    removed = str(mapping(stage_spec("pod-is-removed")["selector"])["matchExpressions"])
+    assert "Running" not in removed, "a pod removed while Running would never be seen to fail"
+
+
+@pytest.mark.parametrize("stage", ["node-ready", "node-heartbeat"])
+def test_silent_node_gets_no_heartbeat(stage: str) -> None:
+    assert "holdfast.dev/silent" in str(stage_spec(stage)["selector"]), (
+        "the stage would undo what the node controller sets"
     )
 
 
-def test_a_deleted_pod_fails_before_it_goes() -> None:
-    terminated = str(stages()["pod-is-terminated"])
-    assert "phase: Failed" in terminated, "a pod failure policy waits for this"
-    assert "exitCode: 143" in terminated, "what a process that SIGTERM ends leaves"
-    removed = str(mapping(mapping(stages()["pod-is-removed"]["spec"])["selector"])["matchExpressions"])
-    assert "Running" not in removed, "a pod that vanished while Running would never be seen to fail"
+@pytest.mark.parametrize(
+    ("stage", "annotation"), [("pod-is-terminated", "terminates-in"), ("pod-is-removed", "removed-in")]
+)
+def test_annotation_delays_termination_and_removal(stage: str, annotation: str) -> None:
+    delay = mapping(stage_spec(stage)["delay"])
+    assert delay["durationMilliseconds"] == 0, "without the annotation there is no delay"
+    assert annotation in str(delay["durationFrom"]), "a real pod writes its checkpoint and unmounts volumes"
 
 
-def test_a_node_may_be_told_to_say_no_more() -> None:
-    for stage in ("node-ready", "node-heartbeat"):
-        selector = str(mapping(mapping(stages()[stage])["spec"])["selector"])
-        assert "holdfast.dev/silent" in selector, f"{stage} would put right what the node controller finds"
-
-
-def test_a_pod_may_take_its_time_to_end() -> None:
-    delay = mapping(mapping(mapping(stages()["pod-is-terminated"])["spec"])["delay"])
-    assert delay["durationMilliseconds"] == 0, "by itself it ends at once"
-    assert "terminates-in" in str(delay["durationFrom"]), "a real one writes its checkpoint first"
-
-
-def test_a_pod_that_has_ended_may_stay_for_a_while() -> None:
-    delay = mapping(mapping(mapping(stages()["pod-is-removed"])["spec"])["delay"])
-    assert delay["durationMilliseconds"] == 0, "by itself it goes at once"
-    assert "removed-in" in str(delay["durationFrom"]), "a kubelet unmounts its volumes first"
-
-
-def test_a_hosted_pod_is_not_said_to_run_by_anyone_but_its_host() -> None:
-    selector = mapping(mapping(stages()["pod-runs"]["spec"])["selector"])
+def test_pods_of_the_operator_runner_have_no_simulated_status() -> None:
+    selector = mapping(stage_spec("pod-runs")["selector"])
     rules = [mapping(mapping(each)["jq"]) for each in sequence(selector["matchExpressions"])]
-    (apart,) = [rule for rule in rules if "namespace" in str(rule["key"])]
-    assert apart["operator"] == "NotIn", "these are left alone"
-    assert set(sequence(apart["values"])) == {
+    (excluded,) = [rule for rule in rules if "namespace" in str(rule["key"])]
+    assert excluded["operator"] == "NotIn", "the stage ignores these pods"
+    assert set(sequence(excluded["values"])) == {
         f"{controller.namespace}/{app}" for app, controller in CONTROLLERS.items()
-    }, "Ready must mean that the process behind it is"
+    }, "Ready must mean that the process is ready"
 
 
-def test_a_socket_in_a_deep_folder_gets_a_short_path(tmp_path: Path) -> None:
+def test_socket_in_a_deep_folder_has_a_short_path(tmp_path: Path) -> None:
     near = layout(Path("/home/me/holdfast/.rehearsal/local"))
-    assert near.egress_socket == near.stack_dir / "egress.sock", "beside the other files where it fits"
+    assert near.egress_socket == near.stack_dir / "egress.sock", "a short path is beside the other files"
     deep = layout(tmp_path / ("x" * 60) / ("y" * 60))
-    assert len(str(deep.egress_socket)) <= LONGEST_SOCKET_PATH, "the kernel refuses longer ones"
+    assert len(str(deep.egress_socket)) <= LONGEST_SOCKET_PATH, "the kernel refuses longer paths"
     other = layout(tmp_path / ("x" * 60) / ("z" * 60))
-    assert deep.egress_socket != other.egress_socket, "and two stacks never share one"
+    assert deep.egress_socket != other.egress_socket, "two stacks never share a socket"
 
 
-def test_a_layout_is_absolute_wherever_the_workspace_was_named_from(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_layout_of_a_relative_workspace_is_absolute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    where = Layout.of("local", Workspace(project_root=Path()))
-    assert where.cluster_dir.is_absolute(), "processes are recognised by it"
+    paths = Layout.of("local", Workspace(project_root=Path()))
+    assert paths.cluster_dir.is_absolute(), "it identifies processes"
 
 
-def test_a_kubeconfig_names_its_cluster_again(tmp_path: Path) -> None:
+def test_cluster_is_read_back_from_its_kubeconfig(tmp_path: Path) -> None:
     cluster = Cluster(server="https://127.0.0.1:6443", authority=b"PEM")
     path = tmp_path / "kubeconfig"
     path.write_text(render_kubeconfig("local", cluster, administrator(b"cert", b"key")))
-    assert read_cluster(path) == cluster, "hosted controllers get theirs from it"
+    assert read_cluster(path) == cluster, "the kubeconfig of an operator is made from it"
 
 
-def test_a_kubeconfig_that_is_missing_or_another_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "kubeconfig"
-    for text in (
+@pytest.mark.parametrize(
+    "text",
+    [
         None,
         "",
         "clusters: []",
         "clusters: [{cluster: {server: x}}]",
         "a: [",
         "clusters: [{cluster: {server: x, certificate-authority-data: '!'}}]",
-    ):
-        if text is not None:
-            path.write_text(text)
-        with pytest.raises(RehearsalError, match="is not the kubeconfig of a local control plane"):
-            read_cluster(path)
+    ],
+)
+def test_missing_or_foreign_kubeconfig_is_refused(tmp_path: Path, text: str | None) -> None:
+    path = tmp_path / "kubeconfig"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(RehearsalError, match="is not the kubeconfig of a local control plane"):
+        read_cluster(path)
 
 
-def test_files_of_other_tools_are_not_those_wanted(tmp_path: Path) -> None:
+def test_files_for_other_tools_are_not_current(tmp_path: Path) -> None:
     files = ControlPlaneFiles(layout(tmp_path))
-    assert not files.are_of(PROGRAMS), "there are none yet"
-    assert files.server() is None, "so nothing listens"
+    assert not files.are_current(PROGRAMS), "there are no files yet"
+    assert files.server() is None, "no server has an address yet"
     files.write(PROGRAMS, PORTS)
-    assert files.are_of(PROGRAMS), "they were written for these"
-    assert files.server() == "https://127.0.0.1:3", "the API server's port"
-    assert not files.are_of({**PROGRAMS, "etcd": Path("/newer/etcd")}), "another etcd must be taken up"
+    assert files.are_current(PROGRAMS), "the files were written for these programs"
+    assert files.server() == "https://127.0.0.1:3", "the port of the API server"
+    assert not files.are_current({**PROGRAMS, "etcd": Path("/newer/etcd")}), "the new etcd needs a restart"
 
 
-def test_writing_anew_forgets_what_ran_and_keeps_the_data(tmp_path: Path) -> None:
-    where = layout(tmp_path)
-    for path in (
-        where.pids_dir / "etcd.pid",
-        where.saved_configuration,
-        where.etcd_dir / "member",
-        where.pki_dir / "ca.key",
-    ):
+def test_second_write_removes_pid_files_and_keeps_the_data(tmp_path: Path) -> None:
+    paths = layout(tmp_path)
+    pid, data, key = paths.pids_dir / "etcd.pid", paths.etcd_dir / "member", paths.pki_dir / "ca.key"
+    for path in (pid, paths.saved_configuration, data, key):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-    ControlPlaneFiles(where).write(PROGRAMS, PORTS)
-    assert not (where.pids_dir / "etcd.pid").exists(), (
-        "after a reboot the pid is another's, whom kwokctl would kill"
-    )
-    assert not where.saved_configuration.exists(), "kwokctl would take the old ports"
-    assert (where.etcd_dir / "member").exists(), "the cluster's data stays"
-    assert (where.pki_dir / "ca.key").exists(), "and the keys its tokens are signed with"
-
-
-def test_free_ports_differ_from_each_other() -> None:
-    ports = free_ports(6)
-    assert len(set(ports)) == 6, "two listeners cannot share one"
+    ControlPlaneFiles(paths).write(PROGRAMS, PORTS)
+    assert not pid.exists(), "after a reboot, kwokctl would kill another process with this pid"
+    assert not paths.saved_configuration.exists(), "kwokctl would use the old ports"
+    assert data.exists(), "the data of the cluster remains"
+    assert key.exists(), "the key that signs tokens remains"

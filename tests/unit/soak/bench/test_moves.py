@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from tests.soak.bench.fallback.costs import Cost, between
-from tests.soak.bench.fallback.measuring import Measured, Wave
-from tests.soak.bench.fallback.report import COSTS, TIMES, cost_rows, time_rows
-from tests.soak.bench.fallback.timing import Steps, move_of, restart_of, spread
+from tests.soak.bench.moves import Cost, Measured, Wave, between
+from tests.soak.bench.moves_report import (
+    COSTS,
+    TIMES,
+    Steps,
+    cost_rows,
+    move_of,
+    restart_of,
+    spread,
+    time_rows,
+)
 from tests.support.witnessed import Watched, after, moved
 
 ONE = Cost(cpu_seconds=1.0, bytes=2**20)

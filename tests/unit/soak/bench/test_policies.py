@@ -3,8 +3,8 @@
 from holdfast.policies.rule import Level
 from holdfast.policies.tables import RULES
 from tests.soak.bench.measurement import Measurement
-from tests.soak.bench.policies.program import program, teams
-from tests.soak.bench.policies.running import rows
+from tests.soak.bench.policy_pack import rows
+from tests.soak.bench.policy_program import program, teams
 from tests.support.policy_programs import as_resources, reported
 from tests.support.recorder import record
 

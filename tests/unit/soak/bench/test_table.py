@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.simulator.errors import RehearsalError
-from tests.soak.bench.measurement import Measurement, measure, median_of
-from tests.soak.bench.table import render, rows
+from tests.soak.bench.measurement import Measurement, measure, median_of, render, rows
 
 _MIB = 1024 * 1024
 

@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.rehearsal.cli.crashing import drawn
 from holdfast.simulator.pulumi.checkpoint import Recorded
 from tests.soak.crash import every, pivotal, sample
+from tests.soak.crash.command import drawn
 from tests.support.rehearsals import urn
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.fallback.api.access import Access
-from tests.soak.fault_proxy.front import Front
+from tests.soak.fault_proxy.proxy import Front
 
 
 def test_a_front_that_cannot_begin_says_why(tmp_path: Path) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.soak.fault_proxy.fates import Asked, Fate
-from tests.soak.faults.deadly_write import DeadlyWrite
+from tests.soak.fault_proxy.proxy import Asked, Fate
+from tests.soak.faults.injection import DeadlyWrite
 
 JOBSETS = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/train/jobsets/one"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/holdfast-system/leases/one"

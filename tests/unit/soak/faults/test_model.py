@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.fallback.policy.policy import Policy, PolicyTier
-from tests.soak.faults.model import deviations
-from tests.soak.faults.record import Record
+from tests.soak.faults.invariants import deviations
+from tests.soak.faults.observations import Record
 from tests.support.witnessed import Watched, after, moved
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from holdfast.fallback.policy.policy import Policy, PolicyTier
-from tests.soak.faults.outcome import judged
-from tests.soak.faults.record import Record
+from tests.soak.faults.invariants import judged
+from tests.soak.faults.observations import Record
 from tests.support.witnessed import after, moved
 
 ONE_FAILURE = PolicyTier(pool="spot-a", max_failures=1)

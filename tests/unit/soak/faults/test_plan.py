@@ -5,8 +5,17 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.soak.faults.faults import Complete, Evict, KillController, KillServer, RunOut, TakeNode
-from tests.soak.faults.plan import SPOT_TIERS, Plan, draw_plan
+from tests.soak.faults.plan import (
+    SPOT_TIERS,
+    Complete,
+    Evict,
+    KillController,
+    KillServer,
+    Plan,
+    RunOut,
+    TakeNode,
+    draw_plan,
+)
 
 seeds = st.integers(0, 10**6)
 

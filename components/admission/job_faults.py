@@ -1,0 +1,152 @@
+"""CEL, as text: what keeps a job from following a ladder whatever that has: each expression is a list of sentences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from holdfast.components.admission.expressions import affinity_terms, text, texts
+from holdfast.components.admission.tier_checks import sentence
+from holdfast.scheduling.labels import CAPACITY_KEYS, POOL, VOLUME_CLAIMS
+from holdfast.scheduling.reachability import messages
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.components.admission.job_expressions import JobKind
+    from holdfast.components.admission.rules import NodeSelection
+
+_POOLS: Final = f"variables.pools.join({text(', ')})"
+_SPEC: Final = "variables.specs[i]"
+_CREATION: Final = 'request.operation == "CREATE"'
+#: The reason that a Job has for its failure when a pod of it was evicted, and what its message then holds.
+_EVICTED: Final = "PodFailurePolicy"
+_DISRUPTED: Final = "DisruptionTarget"
+
+
+def chosen() -> str:
+    """Return the pools that the templates which follow select, each once."""
+    return f"variables.following.map(i, {_pool('i')}).distinct()"
+
+
+def nothing_follows() -> str:
+    """A job that is labelled, and none of whose templates admission could mark."""
+    why = sentence(messages.NOTHING_FOLLOWS, pools=_POOLS)
+    return f"{_CREATION} && size(variables.following) == 0 ? [{why}] : []"
+
+
+def off_the_ladder(kind: JobKind) -> str:
+    """Templates that select a pool which no tier has."""
+    pool = f"({_pool('i')} == {text('')} ? {text('(none)')} : {_pool('i')})"
+    why = sentence(messages.NOT_ON_LADDER, name=_name(kind), pool=pool, pools=_POOLS)
+    return f"variables.following.filter(i, !({_pool('i')} in variables.pools)).map(i, {why})"
+
+
+def apart() -> str:
+    """Templates that begin on different tiers: the job is on none of them."""
+    why = sentence(messages.APART, pools=f"variables.chosen.join({text(', ')})")
+    return f"size(variables.chosen) > 1 ? [{why}] : []"
+
+
+def mixed(kind: JobKind, capacity: Sequence[NodeSelection]) -> str:
+    """Templates beside those on spot that select other capacity by its name."""
+    at = f"{_SPEC}.?nodeSelector"
+    found: list[str] = []
+    for selection in capacity:
+        value = f"{at}[?{text(selection.key)}].orValue({text('')})"
+        why = sentence(messages.MIXED, name=_name(kind), key=text(selection.key), value=f"string({value})")
+        found.append(f"(!({value} in {texts(['', *selection.values])}) ? [{why}] : [])")
+    why = sentence(messages.MIXED, name=_name(kind), key=text(POOL), value=_pool("i"))
+    of_ladder = f"{_pool('i')} in variables.pools && !({_pool('i')} in variables.spotPools)"
+    found.append(f"({of_ladder} ? [{why}] : [])")
+    beside = "lists.range(size(variables.items)).filter(i, !(i in variables.following))"
+    on_spot = "size(variables.chosen) == 1 && variables.chosen[0] in variables.spotPools"
+    return f"{on_spot} ? {beside}.map(i, {' + '.join(found)}).flatten() : []"
+
+
+def pinned(kind: JobKind) -> str:
+    """Templates with a required affinity on what a move would have to change."""
+    keys = (
+        f"{affinity_terms(_SPEC)}.map(a, a.?matchExpressions.orValue([]).map(e, string(e.key))).flatten()"
+        f".filter(k, k in {texts([POOL, *sorted(CAPACITY_KEYS)])}).distinct().sort()"
+    )
+    why = sentence(messages.PINNED, name=_name(kind), keys=f"w.join({text(', ')})")
+    return f"variables.following.map(i, [{keys}].filter(w, size(w) > 0).map(w, {why})).flatten()"
+
+
+def allowed_claims(claims: Sequence[str]) -> str:
+    """Return the volume claims that may be mounted: those of the stack, and those that the namespace lists."""
+    listed = f"namespaceObject.metadata.?annotations[?{text(VOLUME_CLAIMS)}].orValue({text('')})"
+    # Nothing has no name, so that an empty list has a type.
+    return f"{texts(['', *claims])} + {listed}.split({text(',')}).map(c, c.trim())"
+
+
+def claims(kind: JobKind) -> str:
+    """Templates that mount a volume claim which may be tied to a zone."""
+    claim = "v.?persistentVolumeClaim.?claimName"
+    why = sentence(messages.CLAIM, name=_name(kind), claim=f"string({claim}.orValue({text('')}))")
+    mounted = f"{_SPEC}.?volumes.orValue([]).filter(v, !({claim}.orValue({text('')}) in variables.claims))"
+    return f"variables.following.map(i, {mounted}.map(v, {why})).flatten()"
+
+
+def own_claims() -> str:
+    """Claims that a JobSet makes for itself."""
+    name = f"string(t.?metadata.?name.orValue({text('?')}))"
+    why = sentence(messages.CLAIM, name=text("the job"), claim=name)
+    return (
+        "object.spec.?volumeClaimPolicies.orValue([]).map(p, p.?templates.orValue([])"
+        f".filter(t, !({name} in variables.claims)).map(t, {why})).flatten()"
+    )
+
+
+def ends_at_once() -> str:
+    """A JobSet that fails for good when its first pod is evicted, for all that admission has done.
+
+    Rules go from the first on. One for some of the jobs, or for messages of another kind, says nothing of an eviction.
+    """
+    policy = "object.spec.?failurePolicy"
+    patterns = "r.?onJobFailureMessagePatterns.orValue([])"
+    reasons = "r.?onJobFailureReasons.orValue([])"
+    matches = (
+        f"({reasons} == [] || {text(_EVICTED)} in {reasons}) && "
+        f"({patterns} == [] || {patterns}.exists(p, p.contains({text(_DISRUPTED)}))) && "
+        "r.?targetReplicatedJobs.orValue([]) == []"
+    )
+    actions = f"{policy}.?rules.orValue([]).filter(r, {matches}).map(r, string(r.action))"
+    counted = f"{policy}.?maxRestarts.orValue(0) == 0"
+    uncounted = "a[0].endsWith(" + text("AndIgnoreMaxRestarts") + ")"
+    ends = f"size(a) > 0 ? (a[0] == {text('FailJobSet')} || {counted} && !{uncounted}) : {counted}"
+    why = sentence(messages.ENDS_AT_ONCE)
+    return f"{_CREATION} && [{actions}].exists(a, {ends}) ? [{why}] : []"
+
+
+def ends_on_failure(recreate: str) -> str:
+    """A RayJob without retries, unless the annotation `recreate` says that it may be made anew.
+
+    One that is driven by hand cannot have any.
+    """
+    none = "object.spec.?backoffLimit.orValue(0) == 0"
+    by_hand = f"object.spec.?submissionMode.orValue({text('')}) == {text('InteractiveMode')}"
+    made_anew = f"object.metadata.?annotations[?{text(recreate)}].orValue({text('')}) == {text('true')}"
+    why = sentence(messages.ENDS_ON_FAILURE)
+    return f"{_CREATION} && {none} && !({by_hand}) && !({made_anew}) ? [{why}] : []"
+
+
+def cannot_stop() -> str:
+    """A RayJob that KubeRay does not suspend."""
+    fields = {
+        "clusterSelector": "size(object.spec.?clusterSelector.orValue({})) > 0",
+        "deletionStrategy.deletionRules": "size(object.spec.?deletionStrategy.?deletionRules.orValue([])) > 0",
+    }
+    found = [
+        f"({is_there} ? [{sentence(messages.CANNOT_STOP, field=text(name))}] : [])"
+        for name, is_there in fields.items()
+    ]
+    return " + ".join(found)
+
+
+def _pool(index: str) -> str:
+    return f"string(variables.specs[{index}].?nodeSelector[?{text(POOL)}].orValue({text('')}))"
+
+
+def _name(kind: JobKind) -> str:
+    return f"string(variables.items[i].{kind.name})"

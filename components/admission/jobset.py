@@ -1,0 +1,172 @@
+"""How admission makes a JobSet able to follow its namespace's ladder."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from holdfast.components.admission.expressions import text, texts
+from holdfast.components.admission.job_expressions import JobKind
+from holdfast.components.admission.job_patches import (
+    annotated,
+    below,
+    first_tier,
+    json_object,
+    json_of_each,
+    json_plain,
+    json_text,
+    json_texts,
+    labelled,
+    mapping,
+    only_if,
+    put,
+    restored,
+    restored_annotations,
+    selecting,
+)
+from holdfast.scheduling.ladder import Failures
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.components.admission.rules import NodeSelection
+
+JOBSET: Final = JobKind(
+    group="jobset.x-k8s.io",
+    version="v1alpha2",
+    resource="jobsets",
+    templates=("replicatedJobs",),
+    name="name",
+    pod_template=("template", "spec", "template"),
+    controller="jobset.sigs.k8s.io/jobset-controller",
+)
+
+#: Above what the longest ladder can count. Whether a job has failed often enough is the controller's to say: JobSet's own
+#: limit cannot be raised later, and a JobSet that has reached it is lost.
+MOST_RESTARTS: Final = 1_000_000
+
+#: The name of the failure policy's first rule.
+EVICTIONS: Final = "EvictionsDoNotCount"
+
+_DISRUPTED: Final = "DisruptionTarget"
+_MAX_RESTARTS: Final = "object.spec.?failurePolicy.?maxRestarts.orValue(0)"
+
+
+def jobset_patches(capacity: Sequence[NodeSelection]) -> str:
+    """Return everything that is done to a JobSet; `capacity` are the selections by which pods ask for spot."""
+    of_each = " + ".join(
+        [
+            labelled(_template_path(), _template_metadata()),
+            *_failing_at_once(),
+            selecting(JOBSET, capacity, first_tier()),
+        ]
+    )
+    done = " + ".join(
+        [
+            labelled('""', "optional.of(object.metadata)"),
+            annotated(_original()),
+            _failure_policy(),
+            f"variables.following.map(i, {of_each}).flatten()",
+        ]
+    )
+    return f"size(variables.following) == 0 ? [] : ({done})"
+
+
+def jobset_repairs(capacity: Sequence[NodeSelection]) -> str:
+    """Return everything that is done to a mended JobSet over which its manifest is applied again."""
+    # JobSet fills this in when a JobSet is created, and finds it missing when the manifest comes again.
+    missing = "!variables.items[i].?template.?spec.?completionMode.hasValue()"
+    completion = put(below(JOBSET.path_of("i"), "/template/spec/completionMode"), text("Indexed"))
+    of_each = " + ".join([restored(JOBSET, capacity), *_failing_at_once(), only_if(missing, completion)])
+    ours = f'r.?name.orValue("") == {text(EVICTIONS)}'
+    has_rule = f"object.spec.?failurePolicy.?rules.orValue([]).exists(r, {ours})"
+    before = "oldObject.spec.?failurePolicy.?maxRestarts.orValue(0)"
+    lowered = f"{before} >= {MOST_RESTARTS} && {_MAX_RESTARTS} < {MOST_RESTARTS}"
+    # The field is immutable: whatever else is written there JobSet refuses by itself.
+    undone = f"!{has_rule} || {lowered}"
+    policy = only_if(undone, put(text("/spec/failurePolicy"), "oldObject.spec.failurePolicy"))
+    done = " + ".join(
+        [
+            labelled('""', "optional.of(object.metadata)"),
+            restored_annotations(),
+            policy,
+            f"variables.following.map(i, {of_each}).flatten()",
+        ]
+    )
+    return f"size(variables.following) == 0 ? [] : ({done})"
+
+
+def _template_path() -> str:
+    return below(JOBSET.path_of("i"), JOBSET.template_path)
+
+
+def _template_metadata() -> str:
+    return f"{JOBSET.template_of('variables.items[i]')}.?metadata"
+
+
+def _failing_at_once() -> Sequence[str]:
+    """A pod that is lost fails its Job, and that says whether the pod was evicted.
+
+    Without a pod failure policy an eviction is one failure among others; with a retry inside the Job one pod would come
+    back alone to a gang that waits for it.
+    """
+    job = below(JOBSET.path_of("i"), "/template/spec")
+    spec = "variables.items[i].template.spec"
+    condition = f'[{{"type": {text(_DISRUPTED)}, "status": "True"}}]'
+    ours = mapping({"action": text("FailJob"), "onPodConditions": condition})
+    is_ours = (
+        f'p.action == "FailJob" && p.?onPodConditions.orValue([]).exists(c, c.type == {text(_DISRUPTED)})'
+    )
+    others = f"{spec}.?podFailurePolicy.?rules.orValue([]).filter(p, !({is_ours}))"
+    rules = f'{{"rules": [dyn({ours})] + {others}.map(p, dyn(p))}}'
+    at_once = [
+        put(below(job, "/template/spec/restartPolicy"), text("Never")),
+        put(below(job, "/backoffLimit"), "0"),
+        put(below(job, "/podFailurePolicy"), rules),
+    ]
+    # The API takes no other beside a pod failure policy.
+    replacement = f'{spec}.?podReplacementPolicy.orValue("Failed") != "Failed"'
+    failed = put(below(job, "/podReplacementPolicy"), text("Failed"))
+    return [f"[{', '.join(at_once)}]", only_if(replacement, failed)]
+
+
+def _failure_policy() -> str:
+    """Evictions are not counted by JobSet; and, where any failure moves a job on, nothing is.
+
+    JobSet's limit counts the pod that dies because its peer was evicted, and not the evicted one.
+    """
+    rule = mapping(
+        {
+            "name": text(EVICTIONS),
+            "action": text("RestartJobSetAndIgnoreMaxRestarts"),
+            "onJobFailureReasons": texts(["PodFailurePolicy"]),
+            "onJobFailureMessagePatterns": texts([f".*{_DISRUPTED}.*"]),
+        }
+    )
+    any_failure = f"params.spec.?failures.orValue({text(Failures.ANY)}) == {text(Failures.ANY)}"
+    restarts = f"{any_failure} && {_MAX_RESTARTS} < {MOST_RESTARTS} ? {MOST_RESTARTS} : {_MAX_RESTARTS}"
+    path = text("/spec/failurePolicy")
+    whole = put(path, mapping({"maxRestarts": restarts, "rules": f"[{rule}]"}))
+    limit = put(below(path, "/maxRestarts"), restarts)
+    rules = "object.spec.failurePolicy.?rules"
+    has_it = f'{rules}.orValue([]).exists(r, r.?name.orValue("") == {text(EVICTIONS)})'
+    first, only = put(below(path, "/rules/0"), rule), put(below(path, "/rules"), f"[{rule}]")
+    added = f"({has_it} ? [] : {rules}.hasValue() ? [{first}] : [{only}])"
+    return f"(has(object.spec.failurePolicy) ? [{limit}] + {added} : [{whole}])"
+
+
+def _original() -> str:
+    spec = "variables.items[i].template.spec"
+    of_job = json_object(
+        {
+            "nodeSelector": json_texts("variables.specs[i].?nodeSelector"),
+            "restartPolicy": json_text("variables.specs[i].?restartPolicy"),
+            "backoffLimit": json_plain(f"{spec}.?backoffLimit"),
+        }
+    )
+    each = json_of_each("variables.following", "variables.items[i].name", of_job)
+    return json_object(
+        {
+            "maxRestarts": json_plain("object.spec.?failurePolicy.?maxRestarts"),
+            "replicatedJobs": f"optional.of({each})",
+        }
+    )

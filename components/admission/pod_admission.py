@@ -1,0 +1,135 @@
+"""The component that puts the admission rules into force on one cluster."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from pulumi import ComponentResource, ResourceOptions
+from pulumi_kubernetes.admissionregistration.v1 import MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding
+
+from holdfast.components.admission.expressions import (
+    ASKS_VARIABLE,
+    annotation_patch,
+    asks,
+    label_patch,
+    removal_patch,
+    toleration_patch,
+)
+from holdfast.components.admission.rules import AnnotationRule, LabelRule, TolerationRule, version_problem
+from holdfast.scheduling.errors import ConfigError
+from holdfast.scheduling.labels import TOLERATES, TRAINING, TRAINING_VALUE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pulumi_kubernetes.admissionregistration.v1 import (
+        MutatingAdmissionPolicyBindingSpecArgsDict,
+        MutatingAdmissionPolicySpecArgsDict,
+    )
+
+    from holdfast.components.admission.rules import AdmissionRule
+    from holdfast.scheduling.json import Json, JsonValue
+
+
+def policy_name(rule: AdmissionRule) -> str:
+    """Return the name of the rule's policy and of its binding."""
+    return f"training-{rule.name}-pods"
+
+
+def policy_spec(rule: AdmissionRule) -> Json:
+    """Return the specification of the rule's MutatingAdmissionPolicy.
+
+    Pods alone, on creation alone: the job objects they come from keep what their authors wrote, and a policy on those
+    can be added beside this one. It runs again when something after it gives a pod a selector, which the API server
+    does only for policies whose match conditions held the first time: so it has none, and its patches ask instead.
+    """
+    mutations: list[JsonValue] = [
+        {"patchType": "JSONPatch", "jsonPatch": {"expression": patch}} for patch in patches(rule)
+    ]
+    return {
+        "failurePolicy": "Fail",
+        "reinvocationPolicy": "IfNeeded",
+        "matchConstraints": {
+            "namespaceSelector": {"matchLabels": {TRAINING: TRAINING_VALUE}},
+            "resourceRules": [
+                {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+            ],
+        },
+        **variables(rule),
+        "mutations": mutations,
+    }
+
+
+def annotations_of(rule: AdmissionRule) -> Mapping[str, str]:
+    """Return what the rule's policy says of itself to whoever cannot read CEL: whom it lets tolerate what."""
+    if not isinstance(rule, TolerationRule):
+        return {}
+    selections: list[JsonValue] = [{"key": each.key, "values": [*each.values]} for each in rule.selections]
+    told: Json = {
+        "taint": rule.taint.as_taint(),
+        "selections": selections,
+        "resources": [*rule.resources],
+    }
+    return {TOLERATES: json.dumps(told, sort_keys=True)}
+
+
+def patches(rule: AdmissionRule) -> Sequence[str]:
+    """Return what the rule does to a pod, one patch after the other."""
+    if isinstance(rule, AnnotationRule):
+        return [annotation_patch(rule.annotation, rule.value)]
+    if isinstance(rule, LabelRule):
+        return [label_patch(rule.label, rule.value, service_account=rule.service_account)]
+    return [toleration_patch(rule.taint), *map(removal_patch, rule.removed_annotations)]
+
+
+def variables(rule: AdmissionRule) -> Json:
+    """Return what the patches of a rule refer to by name."""
+    if isinstance(rule, AnnotationRule | LabelRule):
+        return {}
+    return {"variables": [{"name": ASKS_VARIABLE, "expression": asks(rule)}]}
+
+
+def binding_spec(rule: AdmissionRule) -> Json:
+    """Return the specification of the binding that puts the rule's policy into force."""
+    return {"policyName": policy_name(rule)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingAdmissionArgs:
+    """What admission is told: the cluster's version, as `1.36`, and one rule for each taint its pods may meet."""
+
+    kubernetes_version: str
+    rules: tuple[AdmissionRule, ...]
+
+
+class TrainingAdmission(ComponentResource):
+    """Admission of pods in the training namespaces of one cluster.
+
+    Creates, for each rule, a MutatingAdmissionPolicy and its binding, named `training-<rule>-pods`. They act on pods
+    that are created in namespaces labelled `holdfast.dev/training: "true"`, and on nothing else.
+
+    Raises ConfigError on a cluster older than Kubernetes 1.36.
+    """
+
+    def __init__(self, name: str, args: TrainingAdmissionArgs, opts: ResourceOptions | None = None) -> None:
+        taints = [rule.taint for rule in args.rules if isinstance(rule, TolerationRule)]
+        problem = version_problem("kubernetes_version", args.kubernetes_version, taints)
+        if problem is not None:
+            raise ConfigError([problem])
+        super().__init__("holdfast:index:TrainingAdmission", name, None, opts)
+        for rule in args.rules:
+            policy = MutatingAdmissionPolicy(
+                f"{name}-{rule.name}",
+                metadata={"name": policy_name(rule), "annotations": annotations_of(rule)},
+                spec=cast("MutatingAdmissionPolicySpecArgsDict", policy_spec(rule)),
+                opts=ResourceOptions(parent=self),
+            )
+            MutatingAdmissionPolicyBinding(
+                f"{name}-{rule.name}-binding",
+                metadata={"name": policy_name(rule)},
+                spec=cast("MutatingAdmissionPolicyBindingSpecArgsDict", binding_spec(rule)),
+                opts=ResourceOptions(parent=self, depends_on=[policy]),
+            )
+        self.register_outputs({})

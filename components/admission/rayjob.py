@@ -1,0 +1,147 @@
+"""How admission makes a RayJob able to follow its namespace's ladder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from holdfast.components.admission.expressions import text
+from holdfast.components.admission.job_expressions import JobKind
+from holdfast.components.admission.job_patches import (
+    annotated,
+    below,
+    first_tier,
+    json_object,
+    json_of_each,
+    json_plain,
+    json_texts,
+    labelled,
+    only_if,
+    put,
+    restored,
+    restored_annotations,
+    selecting,
+    stripped,
+)
+from holdfast.scheduling.labels import POOL
+from holdfast.scheduling.ladder import Failures
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.components.admission.rules import NodeSelection
+
+RAYJOB: Final = JobKind(
+    group="ray.io",
+    version="v1",
+    resource="rayjobs",
+    templates=("rayClusterSpec", "workerGroupSpecs"),
+    name="groupName",
+    pod_template=("template",),
+    controller="ray.io/kuberay-operator",
+    # A job on a cluster of somebody else's cannot be suspended, nor one that keeps its cluster by rules.
+    also=(
+        "size(object.spec.?clusterSelector.orValue({})) == 0 && "
+        "size(object.spec.?deletionStrategy.?deletionRules.orValue([])) == 0"
+    ),
+)
+
+#: Above what the longest ladder can count; KubeRay adds one to it, in 32 bits.
+MOST_RETRIES: Final = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Pod:
+    """One that is no worker: its specification, optional, and the JSON pointer to it."""
+
+    spec: str
+    path: str
+
+
+_HEAD: Final = _Pod(
+    spec="object.spec.?rayClusterSpec.?headGroupSpec.?template.?spec",
+    path="/spec/rayClusterSpec/headGroupSpec/template/spec",
+)
+_SUBMITTER: Final = _Pod(
+    spec="object.spec.?submitterPodTemplate.?spec", path="/spec/submitterPodTemplate/spec"
+)
+_BESIDE_WORKERS: Final = (_HEAD, _SUBMITTER)
+
+
+def rayjob_patches(capacity: Sequence[NodeSelection]) -> str:
+    """Return everything that is done to a RayJob; `capacity` are the selections by which pods ask for spot.
+
+    Its workers walk the ladder. The head is the whole job, and the submitter's end looks like the job's: both stay on
+    machines that are not taken back.
+    """
+    template = below(RAYJOB.path_of("i"), RAYJOB.template_path)
+    metadata = f"{RAYJOB.template_of('variables.items[i]')}.?metadata"
+    of_each = f"{labelled(template, metadata)} + {selecting(RAYJOB, capacity, first_tier())}"
+    done = " + ".join(
+        [
+            labelled('""', "optional.of(object.metadata)"),
+            annotated(_original()),
+            _shut_down(),
+            _retries(),
+            *(_off_spot(pod, capacity, "variables.spotPools") for pod in _BESIDE_WORKERS),
+            f"variables.following.map(i, {of_each}).flatten()",
+        ]
+    )
+    return f"size(variables.following) == 0 ? [] : ({done})"
+
+
+def _retries() -> str:
+    """Where any failure moves a job on, KubeRay's own limit must not end it before; it has no limit for an interactive one."""
+    any_failure = f"params.spec.?failures.orValue({text(Failures.ANY)}) == {text(Failures.ANY)}"
+    own = f"object.spec.?backoffLimit.orValue(0) < {MOST_RETRIES}"
+    retried = 'object.spec.?submissionMode.orValue("") != "InteractiveMode"'
+    return only_if(f"{any_failure} && {own} && {retried}", put(text("/spec/backoffLimit"), str(MOST_RETRIES)))
+
+
+def rayjob_repairs(capacity: Sequence[NodeSelection]) -> str:
+    """Return everything that is done to a mended RayJob over which its manifest is applied again."""
+    before = "oldObject.spec.?backoffLimit.orValue(0)"
+    raised = f"{before} >= {MOST_RETRIES} && object.spec.?backoffLimit.orValue(0) < {MOST_RETRIES}"
+    done = " + ".join(
+        [
+            labelled('""', "optional.of(object.metadata)"),
+            restored_annotations(),
+            _shut_down(),
+            only_if(raised, put(text("/spec/backoffLimit"), before)),
+            *(_off_spot(pod, capacity, _pools_that_went(pod)) for pod in _BESIDE_WORKERS),
+            f"variables.following.map(i, {restored(RAYJOB, capacity)}).flatten()",
+        ]
+    )
+    return f"size(variables.following) == 0 ? [] : ({done})"
+
+
+def _shut_down() -> str:
+    """Without it KubeRay refuses to suspend the job."""
+    return f"[{put(text('/spec/shutdownAfterJobFinishes'), 'true')}]"
+
+
+def _pools_that_went(pod: _Pod) -> str:
+    """The pool that a pod selects by name, if it did not before: admission took it out."""
+    selector = f"{pod.spec}.?nodeSelector[?{text(POOL)}]"
+    had = selector.replace("object", "oldObject", 1)
+    return f"({had}.hasValue() || !{selector}.hasValue() ? [] : [string({selector}.value())])"
+
+
+def _off_spot(pod: _Pod, capacity: Sequence[NodeSelection], pools: str) -> str:
+    spec = f"{pod.spec}.orValue({{}})"
+    is_spot = f'{pod.spec}.?nodeSelector[?{text(POOL)}].orValue("") in {pools}'
+    return f"(variables.queued ? [] : {stripped(spec, text(pod.path), capacity, is_spot)})"
+
+
+def _original() -> str:
+    of_group = json_object({"nodeSelector": json_texts("variables.specs[i].?nodeSelector")})
+    each = json_of_each("variables.following", "variables.items[i].groupName", of_group)
+    return json_object(
+        {
+            "backoffLimit": json_plain("object.spec.?backoffLimit"),
+            "shutdownAfterJobFinishes": json_plain("object.spec.?shutdownAfterJobFinishes"),
+            "headNodeSelector": json_texts(f"{_HEAD.spec}.?nodeSelector"),
+            "submitterNodeSelector": json_texts(f"{_SUBMITTER.spec}.?nodeSelector"),
+            "workerGroupSpecs": f"optional.of({each})",
+        }
+    )

@@ -1,0 +1,266 @@
+"""CEL, as text: the links of `scheduling.reachability.links` between a shape `s` and the tier at `i`, as its facts tell of it.
+
+What the facts do not say breaks nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from string import Formatter
+from typing import TYPE_CHECKING, Final
+
+from holdfast.components.admission.expressions import affinity_terms, text, texts
+from holdfast.components.admission.rules import TolerationRule
+from holdfast.scheduling.labels import GIVEN_LABEL_PATTERN, GPU_RESOURCE, POOL, SPOT
+from holdfast.scheduling.ladder import UNLIMITED
+from holdfast.scheduling.reachability import messages
+from holdfast.scheduling.reachability.shape import MOST_PODS
+from holdfast.scheduling.taints import REPELLING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from holdfast.components.admission.rules import AdmissionRule
+    from holdfast.scheduling.reachability.messages import MessageTemplate
+    from holdfast.scheduling.taints import Taint
+
+
+def said(template: str, **values: str) -> str:
+    """Return the text of a template; `values` are expressions for texts, each in the place of its name.
+
+    Raises KeyError for a name without an expression.
+    """
+    parts: list[str] = []
+    for literal, name, _, _ in Formatter().parse(template):
+        if literal:
+            parts.append(json.dumps(literal))
+        if name is not None:
+            parts.append(f"({values[name]})")
+    return f"({' + '.join(parts)})"
+
+
+def sentence(words: MessageTemplate, **values: str) -> str:
+    """Return a reason with its fix."""
+    return said(words.sentence, **values)
+
+
+def number(value: str) -> str:
+    """Return a whole number as text."""
+    return f"string({value})"
+
+
+def amounts(resources: str) -> str:
+    """Return amounts as a message names them: of CPU thousandths, of memory MiB, and GPUs."""
+    r = resources
+    gpus = f'{r}.gpus == 0 ? "" : {r}.gpus == 1 ? "1 GPU, " : string({r}.gpus) + " GPUs, "'
+    tenths = f"({r}.memory * 10 / 1024)"
+    memory = f'{r}.memory >= 1024 ? {_decimal(tenths, 10)} + " GiB" : string({r}.memory) + " MiB"'
+    return f'({gpus}) + {_decimal(f"{r}.cpu", 1000)} + " CPU, " + ({memory})'
+
+
+def _decimal(parts: str, of: int) -> str:
+    return f"({parts} % {of} == 0 ? string({parts} / {of}) : string(double({parts}) / {of}.0))"
+
+
+LABELS: Final = "variables.labels[i]"
+#: Nothing is known of the labels.
+UNLABELLED: Final = "!variables.tiers[i].?facts.?labels.hasValue()"
+
+
+def affinity() -> str:
+    """One alternative of the required node affinity may be true of the nodes."""
+    terms = affinity_terms("s.spec")
+    expressions = "a.?matchExpressions.orValue([])"
+    empty = f"size({expressions}) == 0 && size(a.?matchFields.orValue([])) == 0"
+    fails = f"{empty} || {expressions}.exists(e, {is_false('e')})"
+    keys = (
+        f"{terms}.map(a, {expressions}.map(e, string(e.key))).flatten().distinct().sort().join({text(', ')})"
+    )
+    why = sentence(messages.AFFINITY, keys=keys)
+    return f"{UNLABELLED} || size({terms}) == 0 || !{terms}.all(a, {fails}) ? [] : [{why}]"
+
+
+def is_false(expression: str) -> str:
+    """Return whether an expression of a node affinity is certainly not true of the nodes of the tier at `i`."""
+    e, labels = expression, LABELS
+    values = f"{e}.?values.orValue([])"
+    there, whole = f"string({labels}[{e}.key])", text("^-?[0-9]{1,18}$")
+    bound = f"string({values}[0])"
+    comparable = f"size({values}) > 0 && {there}.matches({whole}) && {bound}.matches({whole})"
+    known = {
+        "In": f"!({labels}[{e}.key] in {values})",
+        "NotIn": f"{labels}[{e}.key] in {values}",
+        "DoesNotExist": "true",
+        "Gt": f"!({comparable} && int({there}) > int({bound}))",
+        "Lt": f"!({comparable} && int({there}) < int({bound}))",
+    }
+    of_known = " || ".join(
+        f"{e}.operator == {text(operator)} && ({fails})" for operator, fails in known.items()
+    )
+    of_missing = f"{e}.operator in {texts(['In', 'Exists', 'Gt', 'Lt'])} && !{is_given(f'string({e}.key)')}"
+    return f"({e}.key in {labels} ? ({of_known}) : ({of_missing}))"
+
+
+def is_given(key: str) -> str:
+    """Return whether nodes may have a label of this key that nobody declares."""
+    return f"{key}.matches({text(GIVEN_LABEL_PATTERN)})"
+
+
+_TIER: Final = "variables.tiers[i]"
+_FACTS: Final = f"{_TIER}.?facts"
+_NODES: Final = f"{_FACTS}.?maxNodes"
+_ROOMS: Final = "variables.rooms[i]"
+IS_LAST: Final = "i == size(variables.tiers) - 1"
+
+
+def labels() -> str:
+    """Return for each tier the labels of its nodes, as far as they are known."""
+    return "variables.tiers.map(t, t.?facts.?labels.orValue({}))"
+
+
+def rooms() -> str:
+    """Return for each tier what its machines have for pods: `name`, `cpu`, `memory`, `gpus` and `pods`."""
+    cpu = "int(quantity(string(m.cpu)).asApproximateFloat() * 1000.0 + 0.5)"
+    memory = "int(quantity(string(m.memory)).asApproximateFloat() / 1048576.0)"
+    room = (
+        f'{{"name": dyn(m.name), "cpu": dyn({cpu}), "memory": dyn({memory}), '
+        f'"gpus": dyn(m.?gpus.orValue(0)), "pods": dyn(m.?pods.orValue({MOST_PODS}))}}'
+    )
+    return f"variables.tiers.map(t, t.?facts.?machines.orValue([]).map(m, {room}))"
+
+
+def given(rules: Iterable[AdmissionRule]) -> str:
+    """Return the taints that admission lets pods tolerate, by the name of the pool that they select."""
+    pools: dict[str, list[str]] = {}
+    for rule in rules:
+        if isinstance(rule, TolerationRule):
+            for selection in rule.selections:
+                for pool in selection.values if selection.key == POOL else ():
+                    pools.setdefault(pool, []).append(written(rule.taint))
+    pairs = ", ".join(f"{text(pool)}: {texts(taints)}" for pool, taints in sorted(pools.items()))
+    # An empty map has no type of its own.
+    return f"{{{pairs}}}" if pairs else f"{{{text('')}: {texts([''])}}}"
+
+
+def given_to_gpus(rules: Iterable[AdmissionRule]) -> str:
+    """Return the taints that admission lets pods tolerate which request GPUs."""
+    found = [
+        written(rule.taint)
+        for rule in rules
+        if isinstance(rule, TolerationRule) and GPU_RESOURCE in rule.resources
+    ]
+    return texts(found) if found else texts([""])
+
+
+def written(taint: Taint) -> str:
+    """Return a taint as messages name it."""
+    return f"{taint.key}={taint.value}:{taint.effect}"
+
+
+def links() -> Mapping[str, str]:
+    """Return the links in their order, each by the name of the variable that holds it.
+
+    A variable is a list for each tier, in it a list for each shape, and in that the sentences. Each link is a variable of its
+    own: what one expression may cost is a tenth of what all of them may.
+    """
+    found = {"selecting": selector(), "requiring": affinity(), "tolerating": taints(), "holding": machines()}
+    return {
+        name: "variables.start < 0 ? [] : lists.range(size(variables.tiers)).map(i, "
+        f"i < variables.start ? [] : variables.shapes.map(s, {link}))"
+        for name, link in found.items()
+    }
+
+
+def capacity() -> str:
+    """The last tier is on-demand, or says that it is not."""
+    is_spot = f"{_FACTS}.?capacity.orValue({text('')}) == {text(SPOT)}"
+    forever = f"{_TIER}.?maxFailures.orValue(0) == {UNLIMITED}"
+    why = sentence(messages.CAPACITY, maker=f"{text('pool ')} + {_TIER}.pool", kinds=text(SPOT))
+    return f"{IS_LAST} && {is_spot} && !({forever}) ? [{why}] : []"
+
+
+def selector() -> str:
+    """The nodes carry what the pods select beside the pool."""
+    selected = "s.spec.?nodeSelector.orValue({})"
+    other = said(messages.OTHER_LABEL, key="k", there=f"string({LABELS}[k])")
+    has = f"k in {LABELS} ? {other} : {text(messages.NO_SUCH_LABEL)}"
+    why = sentence(messages.SELECTOR, key="k", value=f"string({selected}[k])", has=has)
+    keys = f"{selected}.map(k, string(k)).filter(k, k != {text(POOL)}).sort()"
+    missing = f"k in {LABELS} ? {LABELS}[k] != {selected}[k] : !{is_given('k')}"
+    return f"{UNLABELLED} ? [] : {keys}.filter(k, {missing}).map(k, {why})"
+
+
+def repelling() -> str:
+    """Return the taints of all tiers that keep pods away, each once."""
+    repels = f"t.effect in {texts(sorted(REPELLING))}"
+    return f"variables.tiers.map(p, p.?facts.?taints.orValue([]).filter(t, {repels})).flatten().distinct()"
+
+
+def untolerated(spec: str) -> str:
+    """Return those of the taints that pods of a specification do not tolerate by themselves, as messages name them."""
+    effect = f"o.?effect.orValue({text('')}) in [{text('')}, string(t.effect)]"
+    key = f"o.?key.orValue({text('')}) in [{text('')}, string(t.key)]"
+    value = f"t.?value.orValue({text('')})"
+    same = f"o.?operator.orValue({text('')}) == {text('Exists')} || o.?value.orValue({text('')}) == {value}"
+    own = f"{spec}.?tolerations.orValue([]).exists(o, {effect} && {key} && ({same}))"
+    return f"variables.taints.filter(t, !{own}).map(t, {_written('t')})"
+
+
+def taints() -> str:
+    """The pods tolerate every taint, with what admission adds to them."""
+    by_admission = (
+        f"x in variables.given[?string({_TIER}.pool)].orValue([]) || s.gpus > 0 && x in variables.givenToGpus"
+    )
+    why = sentence(messages.TAINT, taint="x")
+    found = f"{_FACTS}.?taints.orValue([]).map(t, {_written('t')})"
+    return f"{found}.filter(x, x in s.untolerated && !({by_admission})).map(x, {why})"
+
+
+def _written(taint: str) -> str:
+    value = f"string({taint}.?value.orValue({text('')}))"
+    return f"string({taint}.key) + {text('=')} + {value} + {text(':')} + string({taint}.effect)"
+
+
+def machines() -> str:
+    """One pod fits on a machine, and all of them on as many as there may be."""
+    fitting = f"{_ROOMS}.map(m, {_pods_on('m')}).max()"
+    largest = f"{_ROOMS}[0]"
+    none = sentence(messages.MACHINE, requests=amounts("s"), machine=f"{largest}.name", room=amounts(largest))
+    most = f"int({_NODES}.orValue(0)) * w"
+    few = sentence(
+        messages.TOO_MANY,
+        room=number(most),
+        pods=number("s.pods"),
+        nodes=number("((s.pods + w - 1) / w)"),
+    )
+    gang = f"{_NODES}.hasValue() && {most} < s.pods ? [{few}] : []"
+    return f"size({_ROOMS}) == 0 ? [] : [{fitting}].map(w, w == 0 ? [{none}] : ({gang})).flatten()"
+
+
+def together() -> str:
+    """Return why the shapes that run at once have no room on all nodes of the tier at `i`: a list of one or none."""
+    nodes = f"int({_NODES}.orValue(0))"
+    most = ", ".join(
+        f"{text(name)}: {_ROOMS}.map(m, int(m.{name})).max() * {nodes}" for name in ("cpu", "memory", "gpus")
+    )
+    exceeds = " || ".join(f"variables.total.{name} > r.{name}" for name in ("cpu", "memory", "gpus"))
+    why = sentence(messages.TOO_MUCH, room=amounts("r"), total=amounts("variables.total"))
+    known = f"size(variables.beside) > 1 && size({_ROOMS}) > 0 && {_NODES}.hasValue()"
+    return f"{known} ? [{{{most}}}].filter(r, {exceeds}).map(r, {why}) : []"
+
+
+def total() -> str:
+    """Return what all pods of the shapes that run at once ask for together."""
+    sums = ", ".join(
+        f"{text(name)}: variables.beside.map(s, int(s.pods) * int(s.{name})).sum()"
+        for name in ("cpu", "memory", "gpus")
+    )
+    return f"{{{sums}}}"
+
+
+def _pods_on(machine: str) -> str:
+    parts = [
+        f"int(s.{name} > 0 ? {machine}.{name} / s.{name} : {machine}.pods)"
+        for name in ("cpu", "memory", "gpus")
+    ]
+    return f"[{', '.join([*parts, f'int({machine}.pods)'])}].min()"

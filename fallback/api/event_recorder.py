@@ -1,0 +1,220 @@
+"""Writes Events, beside the work and never in its way."""
+
+import asyncio
+import hashlib
+import logging
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final
+
+from holdfast.fallback.api.client import EVENT, ApiError, Client, Deposed, Kind, Unreachable
+from holdfast.fallback.api.objects import mapping
+from holdfast.scheduling.json import Json
+
+# As many as Kubernetes' own recorders remember.
+_REMEMBERED: Final = 4096
+# What is said again and again is written again this often: often enough to outlive the hour that Events are kept.
+REPEAT_SECONDS: Final = 600.0
+# How many different things may be said of one object at once, and how often one more: as Kubernetes' own recorders.
+_BURST: Final = 25
+_REFILL_SECONDS: Final = 300.0
+
+_MOST_CHARACTERS: Final = 1024
+_COMPONENT: Final = "holdfast-fallback"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """Which object is spoken of."""
+
+    kind: Kind
+    namespace: str
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Occurrence:
+    """One thing said of a subject."""
+
+    subject: Subject
+    reason: str
+    message: str
+    is_warning: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """What was said, how often, and since when; `written` is when that was last sent, in seconds of our clock."""
+
+    said: Occurrence
+    first: datetime
+    last: datetime
+    count: int = 1
+    written: float | None = None
+
+    @property
+    def name(self) -> str:
+        """The Event's name, the same whichever process says it: what was said before a restart is counted on."""
+        said = self.said
+        text = f"{said.subject.uid}\n{said.reason}\n{said.message}"
+        # A name has at most 253 characters.
+        return f"{said.subject.name[:236]}.{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+class EventLog:
+    """What was said lately. A thing said again is counted, and an object that is spoken of too much is cut short."""
+
+    def __init__(self) -> None:
+        self._entries: OrderedDict[str, Entry] = OrderedDict()
+        self._spoken: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, said: Occurrence, at: datetime, now: float) -> Entry | None:
+        """Return what is to be written of an occurrence; None for nothing now. `now`: seconds of our clock."""
+        fresh = Entry(said=said, first=at, last=at)
+        known = self._entries.get(fresh.name)
+        entry = fresh if known is None else replace(known, last=at, count=known.count + 1)
+        if known is None and not self._may_speak(said.subject.uid, now):
+            return None
+        is_due = entry.written is None or now - entry.written >= REPEAT_SECONDS
+        self._keep(replace(entry, written=now) if is_due else entry)
+        return entry if is_due else None
+
+    def count_on(self, entry: Entry, before: int) -> Entry:
+        """Return an entry that another process had counted to `before`."""
+        counted = replace(entry, count=entry.count + before)
+        self._keep(
+            replace(counted, written=self._entries[entry.name].written)
+            if entry.name in self._entries
+            else counted
+        )
+        return counted
+
+    def _keep(self, entry: Entry) -> None:
+        self._entries[entry.name] = entry
+        self._entries.move_to_end(entry.name)
+        while len(self._entries) > _REMEMBERED:
+            self._entries.popitem(last=False)
+
+    def _may_speak(self, uid: str, now: float) -> bool:
+        left, since = self._spoken.get(uid, (float(_BURST), now))
+        left = min(float(_BURST), left + (now - since) / _REFILL_SECONDS)
+        allowed = left >= 1
+        self._spoken[uid] = (left - allowed, now)
+        self._spoken.move_to_end(uid)
+        while len(self._spoken) > _REMEMBERED:
+            self._spoken.popitem(last=False)
+        return allowed
+
+
+def event_object(entry: Entry, *, instance: str) -> Json:
+    """Return the Event to create; `instance` is which replica says it."""
+    said = entry.said
+    return {
+        "apiVersion": EVENT.api_version,
+        "kind": EVENT.name,
+        "metadata": {"name": entry.name, "namespace": said.subject.namespace},
+        "involvedObject": {
+            "apiVersion": said.subject.kind.api_version,
+            "kind": said.subject.kind.name,
+            "namespace": said.subject.namespace,
+            "name": said.subject.name,
+            "uid": said.subject.uid,
+        },
+        "reason": said.reason,
+        "message": said.message[:_MOST_CHARACTERS],
+        "type": "Warning" if said.is_warning else "Normal",
+        "source": {"component": _COMPONENT},
+        "reportingComponent": _COMPONENT,
+        "reportingInstance": instance[:128],
+        "firstTimestamp": _written(entry.first),
+        "lastTimestamp": _written(entry.last),
+        "count": entry.count,
+    }
+
+
+def repetition(entry: Entry) -> Json:
+    """Return the patch of an Event that is there already."""
+    return {"count": entry.count, "lastTimestamp": _written(entry.last)}
+
+
+def _written(at: datetime) -> str:
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+# More than that wait only when the API server takes none, and then the oldest say least.
+_WAITING: Final = 1000
+_CONFLICT: Final = 409
+
+_log = logging.getLogger(__name__)
+
+
+class Recorder:
+    """Takes what is to be said, and writes it as Events while `run` runs. What cannot be written is dropped.
+
+    `written` is told whether each went well.
+    """
+
+    def __init__(
+        self, client: Client, *, instance: str, written: Callable[[bool], None] = lambda _: None
+    ) -> None:
+        self._client = client
+        self._instance = instance
+        self._written = written
+        self._log = EventLog()
+        self._waiting: deque[Entry] = deque(maxlen=_WAITING)
+        self._filled = asyncio.Event()
+
+    def say(self, said: Occurrence) -> None:
+        """Have something written, unless it was said just now."""
+        entry = self._log.take(said, datetime.now(UTC), asyncio.get_running_loop().time())
+        if entry is not None:
+            self._waiting.append(entry)
+            self._filled.set()
+
+    async def run(self) -> None:
+        """Write until cancelled."""
+        while True:
+            while self._waiting:
+                entry = self._waiting.popleft()
+                try:
+                    await self._write(entry)
+                except Deposed as error:
+                    self._drop_all(entry, error)
+                except (ApiError, Unreachable) as error:
+                    _log.warning("an Event was not written: %s", error, extra={"reason": entry.said.reason})
+                    self._written(False)
+                else:
+                    self._written(True)
+            self._filled.clear()
+            await self._filled.wait()
+
+    def _drop_all(self, entry: Entry, error: Deposed) -> None:
+        """Drop what waits, too: whoever leads now says what is so, and a line for each would hide that it does."""
+        dropped = [entry, *self._waiting]
+        self._waiting.clear()
+        _log.info("Events that are not written: %d: %s", len(dropped), error)
+        for _ in dropped:
+            self._written(False)
+
+    async def _write(self, entry: Entry) -> None:
+        namespace = entry.said.subject.namespace
+        if entry.count > 1:
+            try:
+                await self._client.patch(EVENT, namespace, entry.name, repetition(entry))
+            except ApiError as error:
+                if not error.is_missing:
+                    raise
+            else:
+                return
+        try:
+            await self._client.create(EVENT, namespace, event_object(entry, instance=self._instance))
+        except ApiError as error:
+            if error.status != _CONFLICT:
+                raise
+            known = mapping(await self._client.get(EVENT, namespace, entry.name))
+            count = known.get("count")
+            counted = self._log.count_on(entry, count if isinstance(count, int) else 1)
+            await self._client.patch(EVENT, namespace, entry.name, repetition(counted))

@@ -1,0 +1,104 @@
+"""Reading JSON documents of which any part may be absent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, cast
+
+from holdfast.scheduling.json import Json, JsonValue
+
+if TYPE_CHECKING:
+    from holdfast.scheduling.json import Json, JsonValue
+
+
+def mapping(value: JsonValue) -> Json:
+    """Return `value` if it is an object, else an empty one: absent and null read alike."""
+    # A look at a job asks this some hundred times, and of a dict it is answered four times as fast.
+    return value if isinstance(value, (dict, Mapping)) else {}
+
+
+def sequence(value: JsonValue) -> "Sequence[JsonValue]":
+    """Return `value` if it is an array, else an empty one: absent and null read alike."""
+    if isinstance(value, list):
+        return cast("Sequence[JsonValue]", value)
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        return ()
+    return cast("Sequence[JsonValue]", value)
+
+
+def metadata_of(obj: Json) -> Json:
+    """Return an object's metadata, empty where it has none."""
+    return mapping(obj.get("metadata"))
+
+
+def text(value: JsonValue) -> str:
+    """Return `value` if it is a text, else an empty one."""
+    return value if isinstance(value, str) else ""
+
+
+__all__ = [
+    "condition_of",
+    "count",
+    "mapping",
+    "metadata_of",
+    "moment",
+    "name_of",
+    "namespace_of",
+    "objects",
+    "owner_of",
+    "stamp",
+    "text",
+    "uid_of",
+]
+
+
+def count(value: JsonValue, default: int = 0) -> int:
+    """Return `value` if it is a whole number, else `default`."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else default
+
+
+def moment(value: JsonValue) -> datetime | None:
+    """Return the time a text tells, in UTC; None where it tells none."""
+    try:
+        found = datetime.fromisoformat(text(value))
+    except ValueError:
+        return None
+    return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def stamp(at: datetime) -> str:
+    """Return a time as Kubernetes writes it, with as many digits as it has."""
+    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def objects(value: JsonValue) -> tuple[Json, ...]:
+    """Return the objects in a list, none where there is no list."""
+    return tuple(map(mapping, sequence(value)))
+
+
+def uid_of(obj: Json) -> str:
+    """Return an object's uid."""
+    return text(metadata_of(obj).get("uid"))
+
+
+def name_of(obj: Json) -> str:
+    """Return an object's name."""
+    return text(metadata_of(obj).get("name"))
+
+
+def namespace_of(obj: Json) -> str:
+    """Return an object's namespace, empty where it has none."""
+    return text(metadata_of(obj).get("namespace"))
+
+
+def owner_of(obj: Json) -> Json:
+    """Return the reference to the controller that owns an object, empty where none does."""
+    owners = objects(metadata_of(obj).get("ownerReferences"))
+    return next((each for each in owners if each.get("controller") is True), mapping(None))
+
+
+def condition_of(obj: Json, kind: str) -> Json:
+    """Return a condition of an object's status, empty where it has none of that type."""
+    conditions = objects(mapping(obj.get("status")).get("conditions"))
+    return next((each for each in conditions if each.get("type") == kind), mapping(None))

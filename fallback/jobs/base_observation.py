@@ -1,0 +1,173 @@
+"""The part of an observation that is the same for every kind of job."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.fallback.api.objects import mapping, metadata_of, moment, uid_of
+from holdfast.fallback.jobs import patches
+from holdfast.fallback.jobs.pod_history import dead_pods_in, losses_in
+from holdfast.fallback.state_machine.observation import Observation
+from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE
+
+if TYPE_CHECKING:
+    from holdfast.fallback.jobs.pod_history import JobMemory
+    from holdfast.fallback.jobs.snapshot import Snapshot
+    from holdfast.scheduling.json import Json
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from holdfast.fallback.api.objects import objects, text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from holdfast.scheduling.json import Json
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from holdfast.fallback.jobs.pods_and_nodes import (
+    NodeState,
+    bound_at,
+    has_ended,
+    has_started,
+    is_terminating,
+    node_of,
+    state_of_node,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from holdfast.fallback.jobs.snapshot import Snapshot
+    from holdfast.scheduling.json import Json
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.fallback.jobs.pod_history import records
+from holdfast.fallback.state_machine.report import Report
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from holdfast.fallback.jobs.pod_history import JobMemory
+
+
+_NAMED: Final = 3
+
+
+def ends_well_when_stopped(memory: JobMemory) -> tuple[Report, ...]:
+    """Say that pods exit 0 when they are told to stop, which their operator takes for the training's success."""
+    names = sorted(
+        record.name
+        for _, record in records(memory)
+        if record.ending.succeeded and (record.ending.disrupted_at or record.ending.deleted_at)
+    )
+    if not names:
+        return ()
+    return (
+        standing(
+            "EndsWellWhenStopped",
+            f"{listed(names)} ended with exit code 0 when told to stop, which completes the job although its training "
+            "is not done: have the program exit with another code after the checkpoint that it writes on SIGTERM.",
+        ),
+    )
+
+
+def standing(reason: str, message: str) -> Report:
+    """Return a warning that comes with every look for as long as it holds."""
+    return Report(reason=reason, message=message, is_warning=True, is_standing=True)
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return the first names, and how many more there are."""
+    shown = list(names)
+    more = len(shown) - _NAMED
+    return ", ".join(shown[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placement:
+    """So many pods are there, so many of those have a live node, and have started; `starting_since`: see the observation."""
+
+    made: int
+    placed: int
+    started: int
+    starting_since: datetime | None
+
+
+def placement_of(pods: Iterable[Json], seen: Snapshot) -> Placement:
+    """Return how far a gang's pods are; those that end or have ended are none of it any more."""
+    made = [pod for pod in pods if not is_terminating(pod) and not has_ended(pod)]
+    placed = [pod for pod in made if _is_placed(pod, seen)]
+    waiting = [pod for pod in placed if not has_started(pod)]
+    return Placement(
+        made=len(made),
+        placed=len(placed),
+        started=len(placed) - len(waiting),
+        starting_since=min((bound_at(pod) or seen.now for pod in waiting), default=None),
+    )
+
+
+def left(pods: Iterable[Json]) -> int:
+    """How many pods exist and have not ended, those that terminate included."""
+    return sum(not has_ended(pod) for pod in pods)
+
+
+def _is_placed(pod: Json, seen: Snapshot) -> bool:
+    """Whether a pod has a live node. One that is being emptied still runs it, and one not seen yet is just new."""
+    node = node_of(pod)
+    if not node:
+        return False
+    return state_of_node(node, seen.nodes, seen.claims) in {NodeState.LIVE, NodeState.DRAINING}
+
+
+QUEUE: Final = "kueue.x-k8s.io/queue-name"
+# A job whose reconciliation is handed to another cluster's operator, by Kueue.
+_MULTIKUEUE: Final = "kueue.x-k8s.io/multikueue"
+
+
+def is_queued(job: Json, workloads: Iterable[Json]) -> bool:
+    """Whether Kueue manages a job: by its label, by a Workload it owns, or by handing it to another cluster.
+
+    Kueue may be told to manage jobs that name no queue; those are known by their Workloads alone.
+    """
+    labelled = bool(text(mapping(metadata_of(job).get("labels")).get(QUEUE)))
+    handed_on = mapping(job.get("spec")).get("managedBy") == _MULTIKUEUE
+    return labelled or handed_on or any(_is_owned(workload, uid_of(job)) for workload in workloads)
+
+
+def _is_owned(workload: Json, uid: str) -> bool:
+    owners = objects(metadata_of(workload).get("ownerReferences"))
+    return any(each.get("uid") == uid for each in owners)
+
+
+def first_sight(seen: Snapshot, memory: JobMemory) -> Observation:
+    """Return what any job shows: who it is, what was lost of it, what is left of it, what it says of checkpoints."""
+    job = seen.job
+    return Observation(
+        uid=uid_of(job),
+        created=moment(metadata_of(job).get("creationTimestamp")) or seen.now,
+        now=seen.now,
+        follows=_follows(job),
+        suspended=mapping(job.get("spec")).get("suspend") is True,
+        queued=is_queued(job, seen.workloads),
+        losses=losses_in(memory),
+        pods_left=left(seen.pods),
+        dead_pods=dead_pods_in(memory),
+        listens=patches.listens(job),
+        checkpoint_asked_at=patches.asked_at(job),
+        checkpointed_at=patches.answered_at(seen.pods),
+    )
+
+
+def _follows(job: Json) -> bool:
+    """Whether a job asks to follow the ladder; one that is being deleted goes nowhere any more."""
+    metadata = metadata_of(job)
+    labelled = mapping(metadata.get("labels")).get(FOLLOWS) == FOLLOWS_VALUE
+    return labelled and not metadata.get("deletionTimestamp")

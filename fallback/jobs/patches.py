@@ -1,0 +1,91 @@
+"""Decisions as merge patches of the job, for one update each under the version that was observed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from holdfast.fallback.api.objects import mapping, metadata_of, moment, objects, stamp
+from holdfast.scheduling.labels import STATE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from holdfast.scheduling.json import Json
+
+# On a job: its program answers requests to checkpoint ("true").
+LISTENS: Final = "fallback.holdfast.dev/checkpoints-on-request"
+# On a job and its pods: the request; on a pod, by its program: the answer. Times, the answer's not before the request's.
+ASKED: Final = "fallback.holdfast.dev/checkpoint-asked"
+ANSWERED: Final = "fallback.holdfast.dev/checkpointed"
+
+_DISRUPTED: Final = "DisruptionTarget"
+
+
+def record(job: Json, state: str) -> Json:
+    """Return the patch that writes the state and nothing else; `state` is the annotation's text."""
+    return {"metadata": _fenced(job, {STATE: state})}
+
+
+def update(job: Json, state: str, spec: Json) -> Json:
+    """Return the patch that writes the state together with part of the job's spec."""
+    return {"metadata": _fenced(job, {STATE: state}), "spec": spec}
+
+
+def checkpoint_request(obj: Json, at: datetime) -> Json:
+    """Return the patch by which a job, or one of its pods, is asked to write a checkpoint.
+
+    Under its uid alone: what else has changed of it does not matter.
+    """
+    return {"metadata": {"uid": metadata_of(obj).get("uid"), "annotations": {ASKED: stamp(at)}}}
+
+
+def end_of_lost_pod(pod: Json, at: datetime) -> Json:
+    """Return the status patch that ends a pod whose machine is gone, as the pod garbage collector writes it.
+
+    Deleting it is not enough: a Job with a pod failure policy keeps its hold on a pod until that has ended, and asks of
+    it whether it was disrupted.
+    """
+    status = mapping(pod.get("status"))
+    others = [each for each in objects(status.get("conditions")) if each.get("type") != _DISRUPTED]
+    target: Json = {
+        "type": _DISRUPTED,
+        "status": "True",
+        "reason": "DeletionByPodGC",
+        "message": "Its machine is gone for good.",
+        "lastTransitionTime": at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+    return {
+        "metadata": {"uid": metadata_of(pod).get("uid")},
+        "status": {"phase": "Failed", "conditions": [*others, target]},
+    }
+
+
+def asked_at(job: Json) -> datetime | None:
+    """Return the request that a job has been sent last."""
+    return moment(_annotations(job).get(ASKED))
+
+
+def listens(job: Json) -> bool:
+    """Whether a job says that its program answers such requests."""
+    return _annotations(job).get(LISTENS) == "true"
+
+
+def answered_at(pods: Iterable[Json]) -> datetime | None:
+    """Return the last answer of a job's pods."""
+    answers = [moment(_annotations(pod).get(ANSWERED)) for pod in pods]
+    return max((each for each in answers if each is not None), default=None)
+
+
+def _fenced(obj: Json, annotations: Json) -> Json:
+    """Return metadata with which the API server refuses the patch of an object that has changed, or is another."""
+    known = metadata_of(obj)
+    return {
+        "resourceVersion": known.get("resourceVersion"),
+        "uid": known.get("uid"),
+        "annotations": annotations,
+    }
+
+
+def _annotations(obj: Json) -> Json:
+    return mapping(metadata_of(obj).get("annotations"))

@@ -1,0 +1,128 @@
+"""What is held for a job now, and what is held for jobs that are no more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from holdfast.fallback.api.objects import mapping, metadata_of, name_of, text
+from holdfast.fallback.jobs.pods_and_nodes import NodeState, state_of_node
+from holdfast.fallback.reservations.placeholders import has_ended, is_going
+from holdfast.fallback.state_machine.observation import HeldCapacity
+from holdfast.scheduling.labels import HELD_FOR, POOL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from holdfast.scheduling.json import Json
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from holdfast.fallback.api.objects import objects
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.scheduling.json import Json
+
+
+_EFFECT: Final = "NoSchedule"
+
+
+def holder_of(node: Json) -> str | None:
+    """The uid of the job that a node is held for."""
+    return next((text(taint.get("value")) for taint in _taints(node) if taint.get("key") == HELD_FOR), None)
+
+
+def hold_patch(node: Json, uid: str) -> Json | None:
+    """The merge patch that holds a node for a job; None for a node that is held already, for it or for another.
+
+    The list of taints is replaced as a whole, so the patch carries the resource version it was made from.
+    """
+    if holder_of(node) is not None:
+        return None
+    taint: Json = {"key": HELD_FOR, "value": uid, "effect": _EFFECT}
+    return _patch(node, [*_taints(node), taint], uid)
+
+
+def release_patch(node: Json) -> Json | None:
+    """The merge patch that lets everybody onto a node again; None for one that is not held."""
+    is_labelled = HELD_FOR in mapping(metadata_of(node).get("labels"))
+    if holder_of(node) is None and not is_labelled:
+        return None
+    return _patch(node, [taint for taint in _taints(node) if taint.get("key") != HELD_FOR], None)
+
+
+def _patch(node: Json, taints: Sequence[Json], label: str | None) -> Json:
+    return {
+        "metadata": {
+            "resourceVersion": text(metadata_of(node).get("resourceVersion")),
+            "labels": {HELD_FOR: label},
+        },
+        "spec": {"taints": taints},
+    }
+
+
+def _taints(node: Json) -> tuple[Json, ...]:
+    return objects(mapping(node.get("spec")).get("taints"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Orphans:
+    """Names of placeholders to delete, and of nodes to release, that nobody waits for any more."""
+
+    placeholders: tuple[str, ...]
+    nodes: tuple[str, ...]
+
+
+def held_capacity(
+    uid: str, placeholders: Iterable[Json], nodes: Mapping[str, Json], claims: Mapping[str, Json] | None
+) -> HeldCapacity | None:
+    """What is held for a job: `placeholders` are all of the holding namespace or its own, `nodes` all or its own.
+
+    `claims`: NodeClaims by their node's name, None where the cluster has none.
+    """
+    own = [pod for pod in placeholders if _held_for(pod) == uid]
+    tainted = sorted(name for name, node in nodes.items() if holder_of(node) == uid)
+    if not own and not tainted:
+        return None
+    standing = [pod for pod in own if not is_going(pod) and not has_ended(pod)]
+    places = [place for pod in standing if (place := _node_of(pod)) and _is_live(place, nodes, claims)]
+    return HeldCapacity(
+        pool=_pool(own, [nodes[name] for name in tainted]),
+        pods=len(standing),
+        placed=len(places),
+        tainted=sum(place in tainted for place in places),
+        nodes=tuple(sorted({*places, *tainted})),
+    )
+
+
+def orphans(placeholders: Iterable[Json], nodes: Iterable[Json], is_known: Callable[[str], bool]) -> Orphans:
+    """What is held for jobs that do not exist: a job that is deleted in the middle of its way up leaves it behind."""
+    return Orphans(
+        placeholders=tuple(sorted(name_of(pod) for pod in placeholders if not is_known(_held_for(pod)))),
+        nodes=tuple(sorted(name_of(node) for node in nodes if _is_orphan(node, is_known))),
+    )
+
+
+def _is_orphan(node: Json, is_known: Callable[[str], bool]) -> bool:
+    holder = holder_of(node)
+    return holder is not None and not is_known(holder)
+
+
+def _is_live(node: str, nodes: Mapping[str, Json], claims: Mapping[str, Json] | None) -> bool:
+    return state_of_node(node, nodes, claims) is NodeState.LIVE
+
+
+def _pool(pods: list[Json], nodes: list[Json]) -> str:
+    labelled = next(iter([*pods, *nodes]), mapping(None))
+    return text(mapping(metadata_of(labelled).get("labels")).get(POOL))
+
+
+def _held_for(pod: Json) -> str:
+    return text(mapping(metadata_of(pod).get("labels")).get(HELD_FOR))
+
+
+def _node_of(pod: Json) -> str:
+    return text(mapping(pod.get("spec")).get("nodeName"))

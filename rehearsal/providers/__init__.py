@@ -1,1 +1,0 @@
-"""Stand-ins for the Pulumi engine's provider plugins."""

@@ -1,0 +1,82 @@
+"""A training namespace like another one, for a scene, a fault run or a measurement of its own."""
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from holdfast.rehearsal.scenarios.placement import name_of
+from holdfast.rehearsal.scenarios.platform import FIELD_MANAGER
+from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS
+from holdfast.scheduling.json import Json
+from holdfast.scheduling.labels import TRAINING, TRAINING_VALUE
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.summary import mapping
+
+_RBAC: Final = "rbac.authorization.k8s.io/v1"
+
+
+@contextmanager
+def twin_namespace(
+    client: KubeClient, name: str, *objects: Json, model: str | None = None
+) -> Generator[None]:
+    """A namespace of this name with `objects` in it for the length of the block; one that was left goes first.
+
+    Labelled and bound as the training namespace `model`, by default the first there is. Raises RehearsalError where there
+    is none.
+    """
+    remove_namespace(client, name)
+    try:
+        make_twin(client, name, *objects, model=model)
+        yield
+    finally:
+        remove_namespace(client, name)
+
+
+def make_twin(client: KubeClient, name: str, *objects: Json, model: str | None = None) -> None:
+    """Make such a namespace, with `objects` in it. Raises RehearsalError where there is no training namespace."""
+    for each in (*_like(client, model, name), *objects):
+        client.apply(each, field_manager=FIELD_MANAGER, force=True)
+
+
+def remove_namespace(client: KubeClient, name: str) -> None:
+    """Delete a namespace and wait until it is gone. Harmless where there is none."""
+    if client.delete("v1", "Namespace", name):
+        client.wait_for(
+            "v1",
+            "Namespace",
+            name,
+            timeout_seconds=2 * WAIT_SECONDS,
+            condition=lambda found: found is None,
+            what=f"namespace {name} is gone",
+        )
+
+
+def like_namespace(model: Json, bindings: Sequence[Json], name: str) -> list[Json]:
+    """Return a namespace of another name with the labels of `model`, and these role bindings in it. Pure."""
+    labels = mapping(mapping(model.get("metadata")).get("labels"))
+    kept = {key: value for key, value in labels.items() if not key.startswith("kubernetes.io/")}
+    namespace: Json = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": kept}}
+    return [namespace, *(_bound(each, name) for each in bindings)]
+
+
+def _like(client: KubeClient, model: str | None, name: str) -> list[Json]:
+    found = client.list("v1", "Namespace", label_selector=f"{TRAINING}={TRAINING_VALUE}")
+    models = [each for each in found if name_of(each) == model or (model is None and name_of(each) != name)]
+    if not models:
+        raise RehearsalError(
+            "the platform has no training namespace to be like: add one under `namespaces` in its stack file, "
+            "and bring it up again"
+        )
+    first = min(models, key=name_of)
+    return like_namespace(first, client.list(_RBAC, "RoleBinding", namespace=name_of(first)), name)
+
+
+def _bound(binding: Json, namespace: str) -> Json:
+    return {
+        "apiVersion": _RBAC,
+        "kind": "RoleBinding",
+        "metadata": {"name": name_of(binding), "namespace": namespace},
+        "roleRef": binding["roleRef"],
+        "subjects": binding.get("subjects"),
+    }

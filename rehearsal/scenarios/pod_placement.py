@@ -1,0 +1,177 @@
+"""A pod that selects nothing lands on the default pool, whatever room there is elsewhere."""
+
+from dataclasses import dataclass
+
+from holdfast.rehearsal.scenarios.placement import Placement, free_cpus, is_running, name_of, placements
+from holdfast.rehearsal.scenarios.platform import Platform, played, where_gpus_may_be
+from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS, Provisioner
+from holdfast.scheduling.json import Json
+from holdfast.scheduling.labels import GPU_RESOURCE
+from holdfast.simulator.cluster_autoscaler.pods import requests_of
+from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+
+SCENE = "holdfast.dev/scene"
+OCCUPANT = "occupant"
+PLAIN = "plain"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Room:
+    """A node that was there with CPUs to spare when the plain pod was placed."""
+
+    placement: Placement
+    free_cpus: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class DefaultPlacement:
+    """Where the plain pod is, how many CPUs it asked for, and where else it would have had room."""
+
+    plain: Placement
+    rooms: tuple[Room, ...]
+    asked_cpus: float = 1.0
+
+
+def default_placement(anywhere: Platform, plain: Json) -> DefaultPlacement:
+    """Play the scene with this pod, where GPUs may be asked for. Raises KubeTimeout where a pod does not run."""
+    platform = where_gpus_may_be(anywhere) or anywhere
+    pods = _occupants(platform.provisioner)
+    with played(platform, *pods):
+        occupants = platform.wait_for_pods(
+            f"{SCENE}={OCCUPANT}",
+            lambda found: len(found) == len(pods) and all(map(is_running, found)),
+            "a spot node is there, and where there are any to buy a GPU node",
+        )
+        nodes = {name_of(node): node for node in platform.nodes()}
+        everything = platform.client.list("v1", "Pod")
+        rooms = tuple(
+            Room(placement=each, free_cpus=float(free_cpus(nodes[each.node], everything)))
+            for each in occupants
+        )
+        for room in rooms:
+            platform.say(
+                f"{room.placement.capacity} {room.placement.machine} with {room.placement.gpus} GPUs "
+                f"has {room.free_cpus:.1f} CPUs free"
+            )
+        asked = float(requests_of(plain)["cpu"])
+        return DefaultPlacement(plain=_place(platform, plain), rooms=rooms, asked_cpus=asked)
+
+
+def plain_pod() -> Json:
+    """Return a pod that selects nothing, tolerates nothing and needs no GPU."""
+    container: Json = {
+        "name": "plain",
+        "image": "plain",
+        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}},
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "plain"},
+        "spec": {"restartPolicy": "Never", "containers": [container]},
+    }
+
+
+def _place(platform: Platform, plain: Json) -> Placement:
+    labelled = _labelled(plain)
+    with played(platform, labelled):
+        platform.say(f"pod {name_of(plain)} applied: it selects nothing")
+        (placed,) = platform.wait_for_pods(
+            f"{SCENE}={PLAIN}",
+            lambda found: len(found) == 1 and all(map(is_running, found)),
+            f"{name_of(plain)} runs",
+        )
+        platform.say(f"{placed.pod} runs on {placed.capacity} {placed.machine} (pool {placed.pool})")
+        return placed
+
+
+def _labelled(pod: Json) -> Json:
+    return {**pod, "metadata": {**mapping(pod.get("metadata")), "labels": {SCENE: PLAIN}}}
+
+
+def _occupants(provisioner: Provisioner) -> list[Json]:
+    """Pods whose machines have room to spare: a spot one, and one with GPUs where an on-demand one is to be had."""
+    gpus_on_spot = 0 if provisioner.has_plain_spot() else 1
+    spot = _occupant("occupant-spot", provisioner.on_spot(), gpus=gpus_on_spot)
+    if not provisioner.has_gpus_on_demand():
+        return [spot]
+    return [spot, _occupant("occupant-gpu", provisioner.on_demand(), gpus=1)]
+
+
+def _occupant(name: str, capacity: Json, *, gpus: int) -> Json:
+    limits = {GPU_RESOURCE: str(gpus)} if gpus else {}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {SCENE: OCCUPANT}},
+        "spec": {
+            "restartPolicy": "Never",
+            **capacity,
+            "containers": [
+                {
+                    "name": "occupant",
+                    "image": "occupant",
+                    "resources": {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": limits},
+                }
+            ],
+        },
+    }
+
+
+NODE_TYPE = "ray.io/node-type"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RayJobPlacement:
+    """Where the pods of a RayJob are, and what KubeRay says of the job (`Running`)."""
+
+    rayjob: str
+    state: str
+    head: Placement
+    workers: tuple[Placement, ...]
+    submitters: tuple[Placement, ...]
+
+
+def rayjob_placement(platform: Platform, rayjob: Json) -> RayJobPlacement:
+    """Play the scene with this RayJob. Raises KubeTimeout where it does not run."""
+    name, workers = name_of(rayjob), worker_count(rayjob)
+    with played(platform, rayjob):
+        platform.say(f"RayJob {name} applied: {workers} workers select spot, the head selects nothing")
+        found = platform.client.wait_for(
+            "ray.io/v1",
+            "RayJob",
+            name,
+            namespace=platform.namespace,
+            timeout_seconds=WAIT_SECONDS,
+            condition=lambda obj: _state(obj) == "Running",
+            what=f"RayJob {name} runs",
+        )
+        cluster = str(mapping((found or {}).get("status")).get("rayClusterName"))
+        in_cluster = f"ray.io/cluster={cluster}"
+        (head,) = platform.wait_for_pods(
+            f"{in_cluster},{NODE_TYPE}=head",
+            lambda pods: len(pods) == 1 and all(map(is_running, pods)),
+            f"the head of {name} runs",
+        )
+        placed_workers = platform.wait_for_pods(
+            f"{in_cluster},{NODE_TYPE}=worker",
+            lambda pods: len(pods) == workers and all(map(is_running, pods)),
+            f"the workers of {name} run",
+        )
+        submitters = placements(platform.pods(f"batch.kubernetes.io/job-name={name}"), platform.nodes())
+        for each in (head, *placed_workers, *submitters):
+            platform.say(f"{each.pod} runs on {each.capacity} {each.machine} (pool {each.pool})")
+    return RayJobPlacement(
+        rayjob=name, state=_state(found), head=head, workers=placed_workers, submitters=submitters
+    )
+
+
+def worker_count(rayjob: Json) -> int:
+    """How many workers a RayJob starts with."""
+    cluster = mapping(mapping(rayjob.get("spec")).get("rayClusterSpec"))
+    counts = [mapping(each).get("replicas", 1) for each in sequence(cluster.get("workerGroupSpecs"))]
+    return sum(count for count in counts if isinstance(count, int))
+
+
+def _state(rayjob: "Json | None") -> str:
+    return str(mapping((rayjob or {}).get("status")).get("jobDeploymentStatus") or "")

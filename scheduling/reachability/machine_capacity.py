@@ -1,0 +1,142 @@
+"""What pods get of a machine: what the cloud reserves on it for the kubelet is not theirs, nor what runs on every node.
+
+The reservations are those by which each cloud's autoscaler decides whether a pod fits, since it is that decision which
+buys the machine or does not. What runs on every node is rounded up: a proof must not hang on the last 100 MiB.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from holdfast.scheduling.machines import Machine
+from holdfast.scheduling.reachability.facts import MachineCapacity
+from holdfast.scheduling.reachability.shape import MOST_PODS, Resources
+
+
+class Provisioner(StrEnum):
+    """Who makes nodes, each with its own idea of what is left on one."""
+
+    EKS = "eks"  #: Karpenter on AWS
+    GKE = "gke"  #: GKE's cluster autoscaler
+    NAP = "nap"  #: Karpenter on Azure, as AKS runs it
+    AKS = "aks"  #: AKS' cluster autoscaler
+    LOCAL = "local"  #: Karpenter's simulated provider
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reservation:
+    """What is kept back on a node: for the kubelet, and for the pods of every node (`daemons`)."""
+
+    kubelet: Callable[[Machine], Resources]
+    daemons: Resources
+    most_pods: int = 110
+
+
+def machine_capacity(machine: Machine, provisioner: Provisioner) -> MachineCapacity:
+    """What a machine type has, and what of it pods get."""
+    reservation = RESERVATIONS[provisioner]
+    kept = reservation.kubelet(machine)
+    total = Resources(cpu_millis=machine.vcpus * 1000, memory_mib=machine.memory_mib, gpus=machine.gpus)
+    return MachineCapacity(
+        name=machine.name,
+        total=total,
+        room=Resources(
+            cpu_millis=max(0, total.cpu_millis - kept.cpu_millis - reservation.daemons.cpu_millis),
+            memory_mib=max(0, total.memory_mib - kept.memory_mib - reservation.daemons.memory_mib),
+            gpus=total.gpus,
+        ),
+        accelerator=machine.accelerator,
+        most_pods=reservation.most_pods,
+    )
+
+
+def _eks(machine: Machine) -> Resources:
+    """Karpenter v1.14.1, pkg/providers/instancetype/types.go: 11 MiB a pod, and 7.5 % that the hypervisor keeps.
+
+    It counts the pods that the machine's network interfaces have addresses for, as many as its size usually brings.
+    """
+    cpu = _brackets(machine.vcpus, ((1, 0.06), (2, 0.01), (4, 0.005), (None, 0.0025)))
+    pods = next(pods for vcpus, pods in _EKS_PODS if vcpus is None or machine.vcpus <= vcpus)
+    memory = 11 * pods + 255 + _EVICTION_MIB + machine.memory_mib * 0.075
+    return Resources(cpu_millis=round(cpu * 1000), memory_mib=round(min(memory, machine.memory_mib)))
+
+
+def _gke(machine: Machine) -> Resources:
+    """GKE's documented reservations, which grow with the machine."""
+    cpu = _brackets(machine.vcpus, ((1, 0.06), (2, 0.01), (4, 0.005), (None, 0.0025)))
+    memory = _brackets(machine.memory_mib / 1024, _MEMORY_BRACKETS)
+    return Resources(cpu_millis=round(cpu * 1000), memory_mib=round(memory * 1024) + _EVICTION_MIB)
+
+
+def _nap(machine: Machine) -> Resources:
+    """Karpenter's Azure provider v1.14.2, pkg/providers/instancetype/instancetype.go; 7.5 % are the hypervisor's there too."""
+    cpu = _brackets(machine.vcpus, ((1, 0.06), (2, 0.04), (4, 0.02), (None, 0.01)))
+    memory = _brackets(machine.memory_mib / 1024, _MEMORY_BRACKETS)
+    return Resources(
+        cpu_millis=round(cpu * 1000),
+        memory_mib=round(memory * 1024 + machine.memory_mib * 0.075) + _NAP_EVICTION_MIB,
+    )
+
+
+def _aks(machine: Machine) -> Resources:
+    """AKS' documented reservations from 1.29 on: 20 MB for each of 250 pods and 50 MB, a quarter at most."""
+    cpu = next((kept for cores, kept in _AKS_CPU if machine.vcpus <= cores), _AKS_CPU[-1][1])
+    # Of more than 64 cores nothing is documented: ten thousandths for each is what the table comes to from 32 to 64.
+    cpu += max(0, machine.vcpus - _AKS_CPU[-1][0]) * 10
+    memory = min(20 * 250 + 50, machine.memory_mib * 0.25)
+    return Resources(cpu_millis=cpu, memory_mib=round(memory) + _EVICTION_MIB)
+
+
+def _local(_: Machine) -> Resources:
+    """Karpenter v1.14.1, kwok/cloudprovider/helpers.go."""
+    return Resources(cpu_millis=100, memory_mib=10)
+
+
+def _brackets(amount: float, rates: tuple[tuple[float | None, float], ...]) -> float:
+    kept, start = 0.0, 0.0
+    for end, rate in rates:
+        upper = amount if end is None else min(amount, end)
+        kept += max(0.0, upper - start) * rate
+        start = upper
+    return kept
+
+
+_MEMORY_BRACKETS: Final = ((4.0, 0.25), (8.0, 0.20), (16.0, 0.10), (128.0, 0.06), (None, 0.02))
+_EVICTION_MIB: Final = 100
+_NAP_EVICTION_MIB: Final = 750
+#: vCPUs → addresses for pods, as the general families have them: 58 up to 2xlarge, 234 up to 12xlarge, then 737.
+_EKS_PODS: Final = ((8, 58), (48, 234), (None, 737))
+_AKS_CPU: Final = ((1, 60), (2, 100), (4, 140), (8, 180), (16, 260), (32, 420), (64, 740))
+
+RESERVATIONS: Final[Mapping[Provisioner, Reservation]] = {
+    # kube-proxy 100m, aws-node 50m, the device plugins of NVIDIA and EFA, the identity agent.
+    Provisioner.EKS: Reservation(kubelet=_eks, daemons=Resources(cpu_millis=300, memory_mib=512)),
+    # Dataplane V2, logging, metrics, metadata server, disk driver, NVIDIA's plugin.
+    Provisioner.GKE: Reservation(kubelet=_gke, daemons=Resources(cpu_millis=600, memory_mib=1024)),
+    # Cilium, its address manager, node manager, disk and file drivers, masquerading, NVIDIA's plugin.
+    Provisioner.NAP: Reservation(kubelet=_nap, daemons=Resources(cpu_millis=600, memory_mib=1024)),
+    Provisioner.AKS: Reservation(
+        kubelet=_aks, daemons=Resources(cpu_millis=600, memory_mib=1024), most_pods=250
+    ),
+    Provisioner.LOCAL: Reservation(kubelet=_local, daemons=Resources(cpu_millis=0, memory_mib=0)),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineCapacity:
+    """A machine type of a pool: `total`, which limits count; `room`, what pods get of it; how many pods it may have."""
+
+    name: str
+    total: Resources
+    room: Resources
+    accelerator: str | None = None
+    most_pods: int = MOST_PODS
+
+    def pods_of(self, requests: Resources) -> int:
+        """How many pods of these requests fit on one such machine."""
+        return min(requests.times_in(self.room), self.most_pods)
+
+    def size(self) -> tuple[int, int, int]:
+        """By what machines are compared where one is to be named."""
+        return (self.room.gpus, self.room.memory_mib, self.room.cpu_millis)

@@ -1,0 +1,138 @@
+"""The controller is killed, and its API server throttles, fails, goes silent and comes back elsewhere."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.soak.fault_proxy.proxy import Asked, Fate, standing_front
+from tests.support.gangs import watched_gangs
+from tests.support.json_objects import obj
+from tests.support.loop_cluster import NAMESPACE, jobset
+from tests.support.loop_processes import Replica, replica, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.support.loop_cluster import LoopCluster
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+
+# A move is four writes: what was counted, the suspension, the deletion of the child Job, the resumption.
+WRITES = range(1, 5)
+
+
+@pytest.mark.parametrize("fate", [Fate.LOSE, Fate.LOSE_ANSWER])
+def test_a_kill_at_any_write_leaves_a_move_that_the_next_process_ends(
+    cluster: LoopCluster, tmp_path: Path, fate: Fate
+) -> None:
+    with (
+        standing_front(cluster.kubeconfig, tmp_path) as api,
+        watched_gangs(cluster.client, NAMESPACE) as gangs,
+    ):
+        for write in WRITES:
+            name = f"killed-at-{write}"
+            cluster.apply(jobset(name))
+            with replica(api.kubeconfig, tmp_path) as doomed:
+                cluster.wait_on(name, "spot-a")
+                api.fate = _kill_at(write, doomed, fate)
+                cluster.evict_one(name)
+                wait_until(lambda doomed=doomed: doomed.process.poll() is not None, "it is killed")
+            api.fate = lambda _: Fate.PASS
+            cluster.forget_leader()
+            with replica(api.kubeconfig, tmp_path):
+                cluster.wait_on(name, "spot-b")
+            state = cluster.state(name)
+            assert (state["moves"], state["rank"]) == (1, 1), f"one move was made, killed at write {write}"
+            cluster.clear()
+            cluster.forget_leader()
+    assert not gangs.overlaps, "never two gangs at once"
+
+
+def test_a_throttled_controller_waits_as_long_as_it_is_told(cluster: LoopCluster, tmp_path: Path) -> None:
+    with standing_front(cluster.kubeconfig, tmp_path) as api, replica(api.kubeconfig, tmp_path) as controller:
+        cluster.apply(jobset("throttled"))
+        cluster.wait_on("throttled", "spot-a")
+        refused = Counter[str]()
+
+        def refuse_three(asked: Asked) -> Fate:
+            if not asked.is_write or refused["writes"] >= 3:
+                return Fate.PASS
+            refused["writes"] += 1
+            return Fate.THROTTLE
+
+        api.fate = refuse_three
+        cluster.evict_one("throttled")
+        cluster.wait_on("throttled", "spot-b")
+        assert refused["writes"] == 3, "it was refused three times"
+        assert controller.number('holdfast_fallback_refused_writes_total{why="429"}') == 3, "and counts them"
+        assert controller.leads(), "its lease is renewed all the while"
+
+
+def test_failing_answers_are_asked_for_again(cluster: LoopCluster, tmp_path: Path) -> None:
+    with standing_front(cluster.kubeconfig, tmp_path) as api, replica(api.kubeconfig, tmp_path):
+        cluster.apply(jobset("failing"))
+        cluster.wait_on("failing", "spot-a")
+        seen = Counter[str]()
+
+        def fail_every_other(asked: Asked) -> Fate:
+            if not asked.is_write:
+                return Fate.PASS
+            seen["writes"] += 1
+            return (Fate.FAIL, Fate.PASS, Fate.LOSE_ANSWER, Fate.PASS)[seen["writes"] % 4]
+
+        api.fate = fail_every_other
+        cluster.evict_one("failing")
+        cluster.wait_on("failing", "spot-b")
+        assert cluster.state("failing")["moves"] == 1, "an update whose answer was lost is not made twice"
+
+
+def test_watches_that_break_lose_nothing(cluster: LoopCluster, tmp_path: Path) -> None:
+    with standing_front(cluster.kubeconfig, tmp_path) as api, replica(api.kubeconfig, tmp_path) as controller:
+        cluster.apply(jobset("unwatched"))
+        cluster.wait_on("unwatched", "spot-a")
+        lists = controller.number('holdfast_fallback_lists{kind="pods"}')
+        api.fate = lambda asked: Fate.LOSE if asked.watch else Fate.PASS
+        api.break_watches()
+        cluster.evict_one("unwatched")
+        wait_until(lambda: cluster.runs_on("unwatched", "spot-a"), "JobSet restarts it meanwhile")
+        api.fate = lambda _: Fate.PASS
+        cluster.wait_on("unwatched", "spot-b")
+        assert controller.number('holdfast_fallback_lists{kind="pods"}') <= lists + 4, (
+            "a watch is taken up where it broke; everything is listed anew at most once for each"
+        )
+
+
+def test_a_controller_finds_an_api_server_that_was_killed_and_came_back_elsewhere(
+    cluster: LoopCluster, tmp_path: Path
+) -> None:
+    with replica(cluster.kubeconfig, tmp_path) as controller:
+        cluster.apply(jobset("survives"))
+        cluster.wait_on("survives", "spot-a")
+        cluster.kill_api_server()
+        controller.wait(lambda each: each.says("does not answer"), "it notices")
+        cluster.start_again()
+        controller.wait(Replica.leads, "it leads again")
+        cluster.wait_on("survives", "spot-a")
+        cluster.evict_one("survives")
+        cluster.wait_on("survives", "spot-b")
+        assert controller.process.poll() is None, "it is the same process"
+        assert obj(cluster.job("survives")["spec"])["suspend"] is False, "and the job is not left suspended"
+
+
+def _kill_at(write: int, doomed: Replica, fate: Fate) -> Callable[[Asked], Fate]:
+    seen = Counter[str]()
+
+    def decide(asked: Asked) -> Fate:
+        if not asked.is_write or "/jobs" not in asked.path:
+            return Fate.PASS
+        seen["writes"] += 1
+        if seen["writes"] != write:
+            return Fate.PASS
+        doomed.process.kill()
+        return fate
+
+    return decide

@@ -1,0 +1,63 @@
+"""What is kept of real objects is all that is read of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.fallback.api.client import JOB
+from holdfast.fallback.jobs.kinds import KINDS
+from holdfast.fallback.jobs.pod_history import JobMemory
+from holdfast.fallback.jobs.snapshot import Snapshot
+from holdfast.fallback.reconciler.kept import kept_child, kept_job, kept_node, kept_pod
+from tests.support.json_objects import obj
+from tests.support.loop_cluster import NAMESPACE, jobset
+from tests.support.loop_processes import wait_until
+
+if TYPE_CHECKING:
+    from tests.support.loop_cluster import LoopCluster
+
+pytestmark = pytest.mark.cluster
+
+
+def whole(cluster: LoopCluster, name: str) -> Snapshot:
+    """A JobSet and what is around it, as the API server has it."""
+    labels = f"jobset.sigs.k8s.io/jobset-name={name}"
+    nodes = {str(obj(node["metadata"])["name"]): node for node in cluster.client.list("v1", "Node")}
+    return Snapshot(
+        job=cluster.job(name),
+        now=datetime.now(UTC),
+        pods=tuple(cluster.client.list("v1", "Pod", namespace=NAMESPACE, label_selector=labels)),
+        children=tuple(cluster.client.list("batch/v1", "Job", namespace=NAMESPACE, label_selector=labels)),
+        nodes=nodes,
+    )
+
+
+def kept(seen: Snapshot) -> Snapshot:
+    """The same as the controller keeps it."""
+    children = (kept_child(JOB)(child) for child in seen.children)
+    return replace(
+        seen,
+        job=kept_job(seen.job).read(),
+        pods=tuple(kept_pod(pod) for pod in seen.pods),
+        children=tuple(child for child in children if child is not None),
+        nodes={name: kept_node(node) for name, node in seen.nodes.items()},
+    )
+
+
+def test_a_real_job_looks_the_same_by_what_is_kept(cluster: LoopCluster) -> None:
+    cluster.apply(jobset("kept"))
+    wait_until(lambda: cluster.runs_on("kept", "spot-a"), "it runs")
+    running = whole(cluster, "kept")
+    cluster.client.merge_patch(
+        "jobset.x-k8s.io/v1alpha2", "JobSet", "kept", {"spec": {"suspend": True}}, namespace=NAMESPACE
+    )
+    wait_until(lambda: not cluster.pods("kept"), "it is suspended")
+    for seen in (running, whole(cluster, "kept")):
+        assert (seen.children, seen.nodes) != ((), {}), "there is something to look at"
+        by_whole, _ = KINDS["JobSet"].observe(seen, JobMemory())
+        by_kept, _ = KINDS["JobSet"].observe(kept(seen), JobMemory())
+        assert by_kept == by_whole, "an adapter that reads another field must have it kept"

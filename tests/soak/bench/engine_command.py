@@ -1,0 +1,45 @@
+"""One engine command in a process of its own, so that its time and memory are its own: what `bench` starts."""
+
+import sys
+
+from holdfast.rehearsal.output import say
+from holdfast.simulator.paths import Workspace
+from holdfast.simulator.pulumi import Outcome, Rehearsal, Subject
+from holdfast.simulator.pulumi.faults import Faults
+from holdfast.simulator.stacks import Stack
+from holdfast.simulator.stacks.stand_ins import StackStandIns
+
+EMPTY = "empty"
+
+
+def main() -> None:
+    """Run `python -m tests.soak.bench.engine_command STACK COMMAND RUN_AS`; STACK `empty` is an empty program."""
+    stack, command, run_as = sys.argv[1:]
+    workspace = Workspace.find()
+    if stack == EMPTY:
+        project = {"name": "holdfast"}
+        subject = Subject(program=_nothing, project=project, settings={}, packages=())
+        stand_ins = StackStandIns(stack=run_as, project="holdfast", workspace=workspace, faults=Faults())
+        with Rehearsal.open(run_as, workspace, subject=subject, stand_ins=stand_ins) as rehearsal:
+            _run(rehearsal, command)
+        return
+    with Stack.named(stack, workspace, report=say, run_as=run_as).session() as rehearsal:
+        _run(rehearsal, command)
+
+
+def _nothing() -> None:
+    """Register nothing."""
+
+
+def _run(rehearsal: Rehearsal, command: str) -> Outcome:
+    commands = {
+        "preview": rehearsal.preview,
+        "up": rehearsal.up,
+        "refresh": rehearsal.refresh,
+        "destroy": rehearsal.destroy,
+    }
+    return commands[command]()
+
+
+if __name__ == "__main__":
+    main()

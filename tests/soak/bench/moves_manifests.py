@@ -1,0 +1,73 @@
+"""The objects of the measurement: nodes that are there already, a ladder of two pools, and jobs. Pure."""
+
+from typing import Final
+
+from holdfast.rehearsal.gang import gang
+from holdfast.scheduling.json import Json
+from holdfast.scheduling.labels import LADDER, POOL
+from holdfast.scheduling.ladder import UNLIMITED
+
+NAMESPACE: Final = "bench"
+POOLS: Final = ("bench-first", "bench-second")
+PODS: Final = 2
+_NODES: Final = 4
+_ROOM: Final = "1000"
+# Shorter than anything that is measured takes: what follows is another outage.
+_OUTAGE: Final = "1s"
+
+
+def nodes() -> list[Json]:
+    """Return the nodes of both pools: capacity is there, so that nobody's machines are waited for."""
+    return [_node(f"{pool}-{number}", pool) for pool in POOLS for number in range(_NODES)]
+
+
+def ladder(*failures: int) -> Json:
+    """Return the policy, each tier with so many failures."""
+    return {
+        "apiVersion": "holdfast.dev/v1alpha1",
+        "kind": "FallbackPolicy",
+        "metadata": {"name": LADDER, "namespace": NAMESPACE},
+        "spec": {
+            "tiers": [
+                {"pool": pool, "maxFailures": count} for pool, count in zip(POOLS, failures, strict=True)
+            ],
+            "outageWindow": _OUTAGE,
+            "applicationFailures": UNLIMITED,
+        },
+    }
+
+
+def job(number: int) -> Json:
+    """Return a JobSet of two pods that die of SIGTERM at once."""
+    ignoring: Json = {
+        "name": "evicted",
+        "action": "RestartJobSetAndIgnoreMaxRestarts",
+        "onJobFailureReasons": ["PodFailurePolicy"],
+    }
+    return gang(
+        job_name(number),
+        NAMESPACE,
+        pods=PODS,
+        pool=POOLS[0],
+        cpu="10m",
+        failure_policy={"maxRestarts": 100, "rules": [ignoring]},
+    )
+
+
+def job_name(number: int) -> str:
+    """Return what a job is called."""
+    return f"job-{number:04}"
+
+
+def _node(name: str, pool: str) -> Json:
+    capacity: Json = {"cpu": _ROOM, "memory": "4Ti", "pods": _ROOM}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "annotations": {"kwok.x-k8s.io/node": "fake"},
+            "labels": {"kubernetes.io/hostname": name, POOL: pool},
+        },
+        "status": {"capacity": capacity, "allocatable": capacity},
+    }

@@ -1,0 +1,126 @@
+"""Runs the measurement of moves on a stack that is up, and prints its tables."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+import psutil
+
+from holdfast.rehearsal.output import render_table
+from holdfast.rehearsal.scenarios.namespace_clone import make_twin
+from holdfast.rehearsal.scenarios.platform import FIELD_MANAGER
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.operator_runner.layout import HostLayout
+from holdfast.simulator.stacks import Stack
+from tests.soak.bench.moves import Cost, Measured, Meter, Spread, Wave, Yard, spread
+from tests.soak.bench.moves_manifests import NAMESPACE, ladder, nodes
+
+_MIB: Final = 1024 * 1024
+TIMES: Final = ("jobs", "what", "decided", "pods gone", "resumed", "nodes for all", "19 of 20", "ratio")
+COSTS: Final = ("jobs", "what", "controller CPU", "JobSet CPU", "ratio", "controller", "JobSet", "ratio")
+
+
+def time_rows(measured: Measured) -> list[Sequence[str]]:
+    """Return a line for the move and one for the restart: medians, in seconds since the eviction."""
+    moved, restarted = _bound(measured.move), _bound(measured.restart)
+    return [
+        (
+            str(measured.jobs),
+            what,
+            _median(steps.decided for steps in wave.steps),
+            _median(steps.gone for steps in wave.steps),
+            _median(steps.resumed for steps in wave.steps),
+            f"{bound.median:.2f} s",
+            f"{bound.most:.2f} s",
+            f"{bound.median / restarted.median:.2f}",
+        )
+        for what, wave, bound in (
+            ("move", measured.move, moved),
+            ("restart", measured.restart, restarted),
+        )
+    ]
+
+
+def cost_rows(measured: Measured) -> list[Sequence[str]]:
+    """Return a line for the move and one for the restart: what both controllers spent on all jobs together."""
+    return [
+        (
+            str(measured.jobs),
+            what,
+            f"{wave.fallback.cpu_seconds:.2f} s",
+            f"{wave.jobset.cpu_seconds:.2f} s",
+            _ratio(wave.fallback.cpu_seconds, wave.jobset.cpu_seconds),
+            _mib(wave.fallback),
+            _mib(wave.jobset),
+            _ratio(wave.fallback.bytes, wave.jobset.bytes),
+        )
+        for what, wave in (("move", measured.move), ("restart", measured.restart))
+    ]
+
+
+def _bound(wave: Wave) -> Spread:
+    return spread(steps.bound for steps in wave.steps)
+
+
+def _median(figures: Iterable[float | None]) -> str:
+    known = [figure for figure in figures if figure is not None]
+    return f"{spread(known).median:.2f} s" if known else "–"
+
+
+def _ratio(one: float, other: float) -> str:
+    return f"{one / other:.2f}" if other else "–"
+
+
+def _mib(cost: Cost) -> str:
+    return f"{cost.bytes / _MIB:.0f} MiB"
+
+
+SIZES: Final = (1, 100, 1000)
+
+
+# Of the API server, etcd and both controllers together; measured at 1,000 jobs, with room.
+_BYTES_PER_JOB: Final = 4 * 1024 * 1024
+
+
+_GIB: Final = 1024**3
+
+
+def measure_moves(stack: Stack, sizes: Sequence[int], *, say: Callable[[str], None]) -> None:
+    """Measure moves and restarts on a stack that is up, with so many jobs at once, and print both tables.
+
+    A size for which there is not the memory, or whose jobs are not placed in time, ends the measurement, and is said.
+    """
+    client = KubeClient.from_kubeconfig(stack.workspace.kubeconfig(stack.place))
+    meter = Meter.of(HostLayout.of(stack.place, stack.workspace))
+    found: list[Measured] = []
+    # None of it is removed: the control plane is the bench's own, and goes as a whole.
+    for node in nodes():
+        client.apply(node, field_manager=FIELD_MANAGER, force=True)
+    make_twin(client, NAMESPACE, ladder(1, -1))
+    for size in sizes:
+        say(f"moves and restarts of {size} jobs")
+        if psutil.virtual_memory().available < size * _BYTES_PER_JOB:
+            say(
+                f"  left out, as anything larger: {size * _BYTES_PER_JOB / _GIB:.0f} GiB of memory are not free"
+            )
+            break
+        try:
+            found.append(Yard(client=client, meter=meter).measure(size))
+        except RehearsalError as error:
+            say(f"  given up, as anything larger: {error}")
+            break
+        for row in time_rows(found[-1]):
+            say(f"  {row[1]}: {row[5]}")
+    _tell(found, say)
+
+
+def _tell(found: Sequence[Measured], say: Callable[[str], None]) -> None:
+    say("")
+    say(render_table(TIMES, [row for each in found for row in time_rows(each)]))
+    say("")
+    say(render_table(COSTS, [row for each in found for row in cost_rows(each)]))
+    say(
+        "Medians, from the eviction of one pod of each job at once until both of its pods have nodes, which are there "
+        "already. A move is to the next tier, a restart JobSet's own on the same. Pods die of SIGTERM at once: a "
+        "grace period adds to `pods gone`, and so to both. CPU is what all jobs together cost."
+    )

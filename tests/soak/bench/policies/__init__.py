@@ -1,1 +1,0 @@
-"""Measures what the policy pack adds to a preview."""

@@ -1,0 +1,82 @@
+"""One preview in a process of its own, so that its time and memory are its own."""
+
+import sys
+
+import grpc
+from pulumi.runtime.proto import provider_pb2
+from pulumi.runtime.proto.provider_pb2_grpc import ResourceProviderServicer
+
+from holdfast.scheduling.json import Json
+from holdfast.simulator.paths import Workspace
+from holdfast.simulator.pulumi import Rehearsal, Subject
+from holdfast.simulator.pulumi.checkpoint import PendingOperation
+from holdfast.simulator.pulumi.plugin import Plugin
+from holdfast.simulator.pulumi.values import from_struct, reveal
+from tests.soak.bench.policy_program import program
+
+# ruff: noqa: N802 - names and parameters of the methods are the protocol's
+
+
+_VERSION = "4.34.2"
+
+
+class EchoProvider(Plugin):
+    """Refuses nothing; `created` holds what a run, not a preview, has made, by URN."""
+
+    def __init__(self, created: dict[str, Json]) -> None:
+        super().__init__(_VERSION)
+        self.created = created
+
+    def Check(
+        self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.CheckResponse:
+        """Take what the program gives."""
+        return provider_pb2.CheckResponse(inputs=request.news)
+
+    def Create(
+        self, request: provider_pb2.CreateRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.CreateResponse:
+        """Give back what the program gave."""
+        if request.preview:
+            return provider_pb2.CreateResponse(properties=request.properties)
+        made = from_struct(request.properties)
+        self.created[request.urn] = {key: reveal(value) for key, value in made.items()}
+        return provider_pb2.CreateResponse(id=request.urn, properties=request.properties)
+
+
+class EchoStandIns:
+    """Plays the providers of a stack by echoes; what they make is in `created`."""
+
+    def __init__(self) -> None:
+        self.created: dict[str, Json] = {}
+
+    def provider(self, package: str) -> ResourceProviderServicer:
+        """Return an echo."""
+        return EchoProvider(self.created)
+
+    def made(self, operation: PendingOperation) -> str | None:
+        """Return no object: no run here is interrupted."""
+        return None
+
+
+WITH = "with"
+WITHOUT = "without"
+
+
+def main() -> None:
+    """Run `python -m tests.soak.bench.policy_preview RESOURCES with|without RUN_AS`."""
+    resources, pack, run_as = sys.argv[1:]
+    workspace = Workspace.find()
+    subject = Subject(
+        program=lambda: program(int(resources)),
+        project={"name": "holdfast"},
+        settings={},
+        packages=("kubernetes",),
+        policy_packs=(workspace.project_root / "policies",) if pack == WITH else (),
+    )
+    with Rehearsal.open(run_as, workspace, subject=subject, stand_ins=EchoStandIns()) as rehearsal:
+        rehearsal.preview()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""A stage on a stack of this project: its clouds are files, its Kubernetes objects are on a real API server."""
+
+import shutil
+from collections.abc import Generator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+
+from holdfast.scheduling.json import Json
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.errors import NoSuchKind
+from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.paths import Workspace
+from holdfast.simulator.pulumi import Audience, Rehearsal, Subject
+from holdfast.simulator.pulumi.checkpoint import Checkpoint, read_checkpoint
+from holdfast.simulator.pulumi.clouds import StandInClouds
+from holdfast.simulator.pulumi.faults import Faults
+from holdfast.simulator.pulumi.folder import EngineFolder
+from holdfast.simulator.pulumi.process import EngineProcess
+from holdfast.simulator.stacks import Stack
+from tests.soak.crash.cloud_objects import comparable
+
+_KUBERNETES = "kubernetes:"
+_RELEASE = "kubernetes:helm.sh/v3:Release"
+# What the program puts on every object it makes, and helm on every revision of a release.
+_MADE_BY_THE_PROGRAM = "app.kubernetes.io/managed-by=holdfast"
+_RELEASES = "owner=helm"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackStage:
+    """A stack, its control plane running."""
+
+    stack: Stack
+
+    def session(self, faults: Faults, process: EngineProcess) -> AbstractContextManager[Rehearsal]:
+        """Open the stack."""
+        return self.stack.session(faults, process)
+
+    def checkpoint(self) -> Checkpoint:
+        """Return the engine's state."""
+        return self.stack.checkpoint()
+
+    def objects(self, types: frozenset[str]) -> tuple[str, ...]:
+        """Return a line for each object of the clouds, each the program made in Kubernetes, each release."""
+        clouds = (one for one in self.stack.stand_ins(Faults()).clouds.objects() if one.type in types)
+        client = KubeClient.from_kubeconfig(self.stack.kubeconfig)
+        try:
+            kinds = sorted(one for one in types if one.startswith(_KUBERNETES) and one != _RELEASE)
+            made = [line for kind in kinds for line in _objects(client, kind)]
+            return (*comparable(clouds), *made, *_releases(client))
+        finally:
+            client.close()
+
+    def clear(self) -> None:
+        """Forget everything the engine and the clouds keep."""
+        shutil.rmtree(self.stack.folder.root, ignore_errors=True)
+
+
+def _objects(client: KubeClient, type_token: str) -> list[str]:
+    group_version, kind = type_token.removeprefix(_KUBERNETES).rsplit(":", 1)
+    api_version = group_version.removeprefix("core/")
+    try:
+        found = client.list(api_version, kind, label_selector=_MADE_BY_THE_PROGRAM)
+    except NoSuchKind:
+        # Its definition is an object of the stack as well, and may be gone.
+        return []
+    return sorted(f"{api_version} {kind} {_place(one)}" for one in found)
+
+
+def _releases(client: KubeClient) -> list[str]:
+    """Return a line for each release: its revisions differ, since a run that takes one up makes another."""
+    secrets = client.list("v1", "Secret", label_selector=_RELEASES)
+    return sorted({f"release {_namespace(one)}/{_label(one, 'name')}" for one in secrets})
+
+
+def _place(one: Json) -> str:
+    namespace = _namespace(one)
+    name = str(mapping(one.get("metadata"))["name"])
+    return f"{namespace}/{name}" if namespace else name
+
+
+def _namespace(one: Json) -> str:
+    return str(mapping(one.get("metadata")).get("namespace", ""))
+
+
+def _label(one: Json, label: str) -> str:
+    return str(mapping(mapping(one.get("metadata")).get("labels"))[label])
+
+
+@dataclass(frozen=True, kw_only=True)
+class CloudStage:
+    """A program that uses nothing but clouds, on a stack of its own."""
+
+    stack: str
+    workspace: Workspace
+    subject: Subject
+
+    @contextmanager
+    def session(
+        self, faults: Faults, process: EngineProcess, audience: Audience | None = None
+    ) -> Generator[Rehearsal]:
+        """Open the stack."""
+        with Rehearsal.open(
+            self.stack,
+            self.workspace,
+            subject=self.subject,
+            stand_ins=self._clouds(faults),
+            process=process,
+            audience=audience,
+        ) as rehearsal:
+            yield rehearsal
+
+    def checkpoint(self) -> Checkpoint:
+        """Return the engine's state."""
+        return read_checkpoint(self._folder.checkpoint(self.subject.name, self.stack))
+
+    def objects(self, types: frozenset[str]) -> tuple[str, ...]:
+        """Return a line for each object of the clouds."""
+        return comparable(one for one in self._clouds(Faults()).objects() if one.type in types)
+
+    def clear(self) -> None:
+        """Forget everything the clouds keep."""
+        shutil.rmtree(self._folder.root, ignore_errors=True)
+
+    @property
+    def _folder(self) -> EngineFolder:
+        return EngineFolder.of(self.stack, self.workspace)
+
+    def _clouds(self, faults: Faults) -> StandInClouds:
+        return StandInClouds(
+            folder=self._folder.stand_ins,
+            checkpoint=self._folder.checkpoint(self.subject.name, self.stack),
+            faults=faults,
+        )

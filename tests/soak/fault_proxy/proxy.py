@@ -1,0 +1,194 @@
+"""A front of an API server, on a port of this machine."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Generator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from enum import StrEnum, auto
+from pathlib import Path
+from typing import Final
+
+import aiohttp
+import yaml
+from aiohttp import web
+
+from holdfast.fallback.api.access import Access, Bearer, from_kubeconfig
+from holdfast.scheduling.json import Json
+
+_NOBODYS: Final = ("/leases", "/events")
+
+
+class Fate(StrEnum):
+    """What becomes of a request."""
+
+    PASS = auto()
+    THROTTLE = auto()  #: 429, to be asked again in a second
+    FAIL = auto()  #: 500
+    LOSE = auto()  #: it never arrives
+    LOSE_ANSWER = auto()  #: it is done, and nobody is told
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A request: `path` without its query."""
+
+    method: str
+    path: str
+    watch: bool
+
+    @property
+    def is_write(self) -> bool:
+        """Whether it is to change a job or what belongs to one, and not a Lease or an Event."""
+        return self.method != "GET" and not any(each in self.path for each in _NOBODYS)
+
+
+# What is about one connection alone.
+_HOP: Final = frozenset({"Host", "Content-Length", "Transfer-Encoding", "Connection"})
+_LARGEST: Final = 2**26
+
+
+@dataclass(kw_only=True)
+class Front:
+    """Does with each request as `fate` says; `kubeconfig` leads through it, as the user whom `access` names.
+
+    `writes` are those that came to change a job or what belongs to one.
+    """
+
+    kubeconfig: Path
+    access: Access = field(repr=False)
+    fate: Callable[[Asked], Fate] = lambda _: Fate.PASS
+    writes: int = 0
+    _watches: set[asyncio.Task[object]] = field(default_factory=set[asyncio.Task[object]])
+    _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
+
+    def break_watches(self) -> None:
+        """Cut every watch in the middle."""
+        for watch in list(self._watches):
+            self._loop.call_soon_threadsafe(watch.cancel)
+
+    @contextmanager
+    def serving(self) -> Generator[None]:
+        """Serve for the length of the block. Raises what kept it from being begun."""
+        started, ended = Future[None](), asyncio.Event()
+
+        def serve() -> None:
+            try:
+                with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+                    runner.run(self._serve(started, ended))
+            except BaseException as error:
+                if started.done():
+                    raise
+                started.set_exception(error)
+
+        thread = threading.Thread(target=serve, name="front of the API server", daemon=True)
+        thread.start()
+        started.result()
+        try:
+            yield
+        finally:
+            self._loop.call_soon_threadsafe(ended.set)
+            thread.join()
+
+    async def _serve(self, started: Future[None], ended: asyncio.Event) -> None:
+        connector = aiohttp.TCPConnector(ssl=self.access.ssl_context(), limit=0)
+        async with aiohttp.ClientSession(connector=connector, auto_decompress=False) as session:
+            bearer = Bearer(self.access)
+
+            async def answer(request: web.Request) -> web.StreamResponse:
+                return await self._answer(request, session, bearer)
+
+            app = web.Application(client_max_size=_LARGEST)
+            app.router.add_route("*", "/{path:.*}", answer)
+            runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+            try:
+                await runner.setup()
+                await web.TCPSite(runner, "127.0.0.1", 0).start()
+                self.kubeconfig.write_text(yaml.safe_dump(_document(int(runner.addresses[0][1]))))
+                started.set_result(None)
+                await ended.wait()
+            finally:
+                await runner.cleanup()
+
+    async def _answer(
+        self, request: web.Request, session: aiohttp.ClientSession, bearer: Bearer
+    ) -> web.StreamResponse:
+        asked = Asked(method=request.method, path=request.path, watch="watch" in request.query)
+        self.writes += asked.is_write
+        # Whole before its fate is known, which may be that whoever sends it dies.
+        body = await request.read()
+        match self.fate(asked):
+            case Fate.THROTTLE:
+                return _refusal(429, "TooManyRequests", {"Retry-After": "1"})
+            case Fate.FAIL:
+                return _refusal(500, "InternalError", {})
+            case Fate.LOSE:
+                return _cut(request)
+            case Fate.PASS | Fate.LOSE_ANSWER as fate:
+                headers = {name: value for name, value in request.headers.items() if name not in _HOP}
+                asking = session.request(
+                    request.method,
+                    f"{self.access.server}{request.path_qs}",
+                    data=body,
+                    headers={**headers, **bearer.header()},
+                    timeout=aiohttp.ClientTimeout(total=None),
+                )
+                try:
+                    async with asking as answered:
+                        if fate is Fate.PASS:
+                            return await self._pass_on(request, answered, asked)
+                        await answered.read()
+                except (aiohttp.ClientError, OSError):
+                    pass
+                return _cut(request)
+
+    async def _pass_on(
+        self, request: web.Request, answered: aiohttp.ClientResponse, asked: Asked
+    ) -> web.StreamResponse:
+        kept = {name: value for name, value in answered.headers.items() if name not in _HOP}
+        response = web.StreamResponse(status=answered.status, headers=kept)
+        await response.prepare(request)
+        task = asyncio.current_task()
+        if asked.watch and task is not None:
+            self._watches.add(task)
+            task.add_done_callback(self._watches.discard)
+        async for chunk in answered.content.iter_any():
+            await response.write(chunk)
+        await response.write_eof()
+        return response
+
+
+@contextmanager
+def standing_front(target: Path, folder: Path, *, token: str | None = None) -> Generator[Front]:
+    """A front of the API server of the kubeconfig `target` for the length of the block; its own is in `folder`.
+
+    It acts as whom `token` names, without one as the kubeconfig's user.
+    """
+    access = from_kubeconfig(target)
+    if token is not None:
+        # Whoever shows a certificate is whom that names, whatever the token says.
+        access = replace(access, certificate=None, token=token)
+    front = Front(kubeconfig=folder / "front-kubeconfig", access=access)
+    with front.serving():
+        yield front
+
+
+def _refusal(status: int, reason: str, headers: dict[str, str]) -> web.Response:
+    return web.json_response({"kind": "Status", "reason": reason}, status=status, headers=headers)
+
+
+def _cut(request: web.Request) -> web.Response:
+    """End the connection without an answer."""
+    if request.transport is not None:
+        request.transport.abort()
+    return web.Response()
+
+
+def _document(port: int) -> Json:
+    return {
+        "current-context": "front",
+        "contexts": [{"name": "front", "context": {"cluster": "front", "user": "front"}}],
+        "clusters": [{"name": "front", "cluster": {"server": f"http://127.0.0.1:{port}"}}],
+        "users": [{"name": "front", "user": {}}],
+    }

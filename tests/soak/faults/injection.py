@@ -1,0 +1,236 @@
+"""Doing to a cluster what a plan says."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from holdfast.rehearsal.scenarios.karpenter import restock, sell_out
+from holdfast.rehearsal.scenarios.placement import name_of
+from holdfast.rehearsal.timeline.recorder import Witness
+from holdfast.rehearsal.timeline.traces import PodTrace
+from holdfast.scheduling.labels import POOL
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.errors import KubeError
+from holdfast.simulator.kubernetes_client.summary import mapping
+from tests.soak.faults.manifests import NAMESPACE, POOLS, job_name, limits
+from tests.soak.faults.plan import (
+    Complete,
+    Evict,
+    Fault,
+    KillController,
+    KillServer,
+    Recover,
+    RunOut,
+    Shortage,
+    SlowDown,
+    TakeNode,
+)
+from tests.soak.faults.processes import API_SERVER, ETCD, KeptController, Servers
+
+if TYPE_CHECKING:
+    from holdfast.scheduling.json import Json
+from tests.soak.fault_proxy.proxy import Asked, Fate
+
+
+@dataclass(kw_only=True)
+class DeadlyWrite:
+    """Counts what is to be changed, and has somebody killed at it."""
+
+    _left: int = 0
+    _fate: Fate = Fate.PASS
+    _kill: Callable[[], None] | None = None
+
+    def kill_at(self, write: int, kill: Callable[[], None], *, is_done: bool) -> None:
+        """Have `kill` called at the `write`-th write from now; the API server never sees it, or does it nevertheless."""
+        self._left, self._kill = write, kill
+        self._fate = Fate.LOSE_ANSWER if is_done else Fate.LOSE
+
+    def spare(self) -> bool:
+        """Kill nobody any more; returns whether somebody would have been."""
+        was_deadly, self._kill = self._kill is not None, None
+        return was_deadly
+
+    def fate(self, asked: Asked) -> Fate:
+        """Count a request; returns what becomes of it."""
+        kill = self._kill
+        if kill is None or not asked.is_write:
+            return Fate.PASS
+        self._left -= 1
+        if self._left:
+            return Fate.PASS
+        self._kill = None
+        kill()
+        return self._fate
+
+
+_KARPENTER: Final = "karpenter.sh/v1"
+_NODE_CLASS: Final = "karpenter.kwok.sh/v1alpha1"
+_SIMULATED: Final = "kwok.x-k8s.io/node"
+_GONE: Final = 404
+_CONFLICT: Final = 409
+_TOLD: Final = 3
+
+
+@dataclass(kw_only=True)
+class Injector:
+    """Gives faults; `vanished` are the nodes that went without notice, and when; `struck` whatever else was taken.
+
+    `struck` holds the names of nodes and the uids of pods; `kills` when the controller or its API server was.
+    """
+
+    client: KubeClient
+    witness: Witness
+    deadly_write: DeadlyWrite
+    controller: KeptController
+    servers: Servers
+    say: Callable[[str], None]
+    vanished: dict[str, datetime] = field(default_factory=dict[str, datetime])
+    struck: set[str] = field(default_factory=set[str])
+    kills: list[datetime] = field(default_factory=list[datetime])
+
+    def give(self, fault: Fault) -> None:
+        """Give one fault, and say what was done."""
+        match fault:
+            case Evict():
+                self._evict(fault.jobs)
+            case TakeNode():
+                self._take_node(fault)
+            case RunOut():
+                self._run_out(fault)
+            case Recover():
+                self._recover()
+            case SlowDown():
+                self._slow_down(fault)
+            case Complete():
+                self._complete(fault.jobs)
+            case KillController():
+                when = "after it was done" if fault.is_done else "before it is done"
+                self.say(f"the controller dies at its write {fault.write} from now, {when}")
+                self.deadly_write.kill_at(fault.write, self._kill_controller, is_done=fault.is_done)
+            case KillServer():
+                names = (API_SERVER, ETCD) if fault.with_etcd else (API_SERVER,)
+                self.say(f"{' and '.join(names)} killed")
+                self.kills.append(datetime.now(UTC))
+                self.servers.kill(names)
+
+    def recover(self) -> None:
+        """Have every tier give machines, as quickly as it can."""
+        self._recover()
+        self.deadly_write.spare()
+
+    def is_struck(self, pod: PodTrace) -> bool:
+        """Whether a pod is one that goes, or on a node that does."""
+        return pod.uid in self.struck or pod.node in self.struck or pod.node in self.vanished
+
+    def _kill_controller(self) -> None:
+        self.kills.append(datetime.now(UTC))
+        self.controller.kill()
+
+    def _evict(self, jobs: Iterable[int]) -> None:
+        evicted: list[str] = []
+        for number in jobs:
+            with self.witness.look():
+                pods = [pod for pod in self.witness.job(job_name(number)).alive() if pod.running_at]
+            pod = min(pods, key=lambda each: each.name, default=None)
+            if pod is not None and _is_done(lambda pod=pod: self.client.evict(NAMESPACE, pod.name)):
+                evicted.append(pod.name)
+                self.struck.add(pod.uid)
+        self.say(f"evicted: {_few(evicted)}")
+
+    def _take_node(self, fault: TakeNode) -> None:
+        nodes = self._nodes_of(POOLS[fault.tier])
+        if not nodes:
+            self.say(f"no node of {POOLS[fault.tier]} to take")
+            return
+        node = nodes[int(fault.place * len(nodes))]
+        if fault.is_told:
+            self.say(f"{node} is drained and taken")
+            self.struck.add(node)
+            for claim in self._claims_of(node):
+                self.client.delete(_KARPENTER, "NodeClaim", claim)
+        else:
+            self.say(f"{node} vanishes")
+            self._vanish(node)
+
+    def _run_out(self, fault: RunOut) -> None:
+        pool = POOLS[fault.tier]
+        if fault.shortage is Shortage.STOCK:
+            sell_out(self.client, pool)
+        else:
+            self._limit(pool, anything=False)
+        nodes = self._nodes_of(pool)
+        self.say(f"{pool} has run out ({fault.shortage}), and its {len(nodes)} nodes vanish")
+        for node in nodes:
+            self._vanish(node)
+
+    def _recover(self) -> None:
+        for pool in POOLS:
+            restock(self.client, pool)
+            self._limit(pool, anything=True)
+            self._delay(pool, None)
+
+    def _slow_down(self, fault: SlowDown) -> None:
+        self.say(f"machines of {POOLS[fault.tier]} take {fault.seconds} s more")
+        self._delay(POOLS[fault.tier], f"{fault.seconds}s")
+
+    def _complete(self, jobs: Iterable[int]) -> None:
+        patch: Json = {"metadata": {"annotations": {"holdfast.dev/complete": "true"}}}
+        self.say(f"come to their end: {_few([job_name(number) for number in jobs])}")
+        for number in jobs:
+            with self.witness.look():
+                pods = [pod.name for pod in self.witness.job(job_name(number)).alive()]
+            for pod in pods:
+                _is_done(
+                    lambda pod=pod: self.client.merge_patch("v1", "Pod", pod, patch, namespace=NAMESPACE)
+                )
+
+    def _limit(self, pool: str, *, anything: bool) -> None:
+        patch: Json = {"spec": {"limits": limits(anything=anything)}}
+        self.client.merge_patch(_KARPENTER, "NodePool", pool, patch)
+
+    def _delay(self, pool: str, delay: str | None) -> None:
+        patch: Json = {"spec": {"nodeRegistrationDelay": delay}}
+        self.client.merge_patch(_NODE_CLASS, "KWOKNodeClass", pool, patch)
+
+    def _vanish(self, node: str) -> None:
+        """End a machine: its kubelet says no more, and neither node nor NodeClaim is there to be drained."""
+        self.vanished[node] = datetime.now(UTC)
+        claims = self._claims_of(node)
+        patch: Json = {"metadata": {"annotations": {_SIMULATED: None}}}
+        _is_done(lambda: self.client.merge_patch("v1", "Node", node, patch))
+        self._drop("v1", "Node", node)
+        for claim in claims:
+            self._drop(_KARPENTER, "NodeClaim", claim)
+
+    def _drop(self, api_version: str, kind: str, name: str) -> None:
+        patch: Json = {"metadata": {"finalizers": None}}
+        _is_done(lambda: self.client.merge_patch(api_version, kind, name, patch))
+        self.client.delete(api_version, kind, name, propagation="Background")
+        _is_done(lambda: self.client.merge_patch(api_version, kind, name, patch))
+
+    def _nodes_of(self, pool: str) -> list[str]:
+        return sorted(
+            name_of(node) for node in self.client.list("v1", "Node", label_selector=f"{POOL}={pool}")
+        )
+
+    def _claims_of(self, node: str) -> list[str]:
+        claims = self.client.list(_KARPENTER, "NodeClaim")
+        return [name_of(each) for each in claims if mapping(each.get("status")).get("nodeName") == node]
+
+
+def _few(names: Sequence[str]) -> str:
+    """Return the first of them, and how many more there are."""
+    told = ", ".join(names[:_TOLD]) or "none"
+    return f"{told} and {len(names) - _TOLD} more" if len(names) > _TOLD else told
+
+
+def _is_done(request: Callable[[], object]) -> bool:
+    """Ask for something; returns whether it was done, which it is not where it has gone meanwhile."""
+    try:
+        request()
+    except KubeError as error:
+        if error.status in {_GONE, _CONFLICT}:
+            return False
+        raise
+    return True

@@ -1,0 +1,289 @@
+"""What the ladder's own pure function says of what was seen of a job, step by step. Pure.
+
+The controller saw less: it was dead for some of it, and the API server was. What it did must be what the function says of
+everything, at the same moment or, where it was held up, later.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from holdfast.fallback.policy.policy import Policy
+from holdfast.fallback.state_machine.actions import Resume, Suspend
+from holdfast.fallback.state_machine.decide import decide
+from holdfast.fallback.state_machine.observation import Observation, Rival
+from holdfast.fallback.state_machine.procurement import pause
+from holdfast.fallback.state_machine.state import JobState, Phase, Purpose
+from holdfast.rehearsal.timeline.traces import JobChange
+from tests.soak.faults.observations import Record, alive, evidence, losses_by, observed
+
+#: How long nobody may lead after a kill: a lease runs out after 15 s, and a busy machine takes its time for the rest.
+BLIND: Final = timedelta(minutes=2)
+_INSTANT: Final = timedelta(microseconds=1)
+_SECOND: Final = timedelta(seconds=1)
+
+
+@dataclass(kw_only=True)
+class Knowledge:
+    """What the function had said of a job before each moment of the last minutes."""
+
+    record: Record
+    _lately: list[tuple[datetime, JobState]] = field(default_factory=list[tuple[datetime, JobState]])
+
+    def learn(self, at: datetime, kept: JobState) -> None:
+        """Take in what was kept until a moment."""
+        oldest = at - max(BLIND, self.record.lag)
+        self._lately = [*(each for each in self._lately if each[0] >= oldest), (at, kept)]
+
+    def possible(self, at: datetime, kept: JobState) -> Iterator[tuple[datetime, JobState]]:
+        """Each moment whose facts may have been the newest known, and what may have been kept then.
+
+        A pod that is bound just now ends a wait, for who knows it. A wait begins when it is learned of. And of two watches
+        either may be the first to show something.
+        """
+        late = self._late(at)
+        earlier = [(then - _INSTANT, before) for then, before in reversed(self._lately) if at - then <= late]
+        sooner = [(at + seconds, kept) for seconds in _seconds(self.record.lag)]
+        moments = [(at, kept), *sooner, *earlier]
+        yield from moments
+        for then, before in moments:
+            for waiting_since in _later(before, then, late):
+                yield then, replace(before, waiting_since=waiting_since)
+
+    def _late(self, at: datetime) -> timedelta:
+        """How old what was known may have been: who was dead has learned nothing since."""
+        blind_since = [kill for kill in self.record.kills if at - BLIND < kill < at]
+        return max([self.record.lag, *(at - kill for kill in blind_since)])
+
+
+def _later(kept: JobState, then: datetime, late: timedelta) -> Iterator[datetime]:
+    begun = kept.waiting_since
+    if begun is None:
+        return
+    yield from (begun + seconds for seconds in _seconds(late) if begun + seconds <= then)
+
+
+def _seconds(length: timedelta) -> Iterator[timedelta]:
+    return (number * _SECOND for number in range(1, int(length / _SECOND) + 1))
+
+
+# What was seen, and what the controller saw, were on the wire at different times; and the API server writes whole seconds.
+_SLACK: Final = timedelta(seconds=3)
+
+
+def deviations(record: Record, policy: Policy) -> list[str]:
+    """Return what was done otherwise than the function says, and what it says that was not done; nothing if all is well.
+
+    Nobody writes down when a node vanishes: a controller that was dead finds it missing when it is back, or misses nothing
+    where the pod has gone meanwhile. What it did is right if it is right for any time at which it may have looked.
+    """
+    problems = _deviations(record, policy)
+    for late in _noticed_late(record) if problems else ():
+        if not _deviations(late, policy):
+            return []
+    return problems
+
+
+def _noticed_late(record: Record) -> Iterator[Record]:
+    nodes = sorted({pod.node for pod in record.trace.pods.values() if pod.node in record.vanished})
+    for change in record.trace.changes:
+        missed = [node for node in nodes if _is_missed(record, record.vanished[node], change.at)]
+        for several in ([missed] if len(missed) > 1 else []) + [[node] for node in missed]:
+            for looked_at in (change.at, change.at + record.lag):
+                yield replace(record, noticed=dict.fromkeys(several, looked_at))
+
+
+def _is_missed(record: Record, vanished_at: datetime, at: datetime) -> bool:
+    """Whether somebody who was dead may not have missed a node until then."""
+    is_soon = vanished_at < at < vanished_at + BLIND
+    return is_soon and any(vanished_at - BLIND < kill < at for kill in record.kills)
+
+
+def _deviations(record: Record, policy: Policy) -> list[str]:
+    model = _Model(record=record, policy=replace(policy, return_after=None), returns=policy.return_after)
+    before: JobChange | None = None
+    for at, change in _moments(record):
+        if change.outcome:
+            return [] if change.outcome == "Completed" else [f"it is {change.outcome}"]
+        model.take(before, change, at)
+        before = change
+    model.end()
+    return model.problems
+
+
+def _moments(record: Record) -> Iterator[tuple[datetime, JobChange]]:
+    """Each time at which something was seen to happen, with the job as it was then."""
+    trace = record.trace
+    times = {change.at for change in trace.changes} | {record.until}
+    for pod in trace.pods.values():
+        times |= {at for at in (pod.born_at, pod.bound_at, pod.leaving_at, pod.ended_at, pod.lost_at) if at}
+    times |= {loss.at for loss in losses_by(record, record.until)}
+    times |= {at for pod in trace.pods.values() if (at := record.vanished.get(pod.node)) and pod.is_alive(at)}
+    changes = iter(trace.changes)
+    change, following = None, next(changes, None)
+    for at in sorted(times):
+        while following is not None and following.at <= at:
+            change, following = following, next(changes, None)
+        if change is not None:
+            yield at, change
+
+
+@dataclass(kw_only=True)
+class _Model:
+    record: Record
+    policy: Policy
+    returns: timedelta | None
+    state: JobState | None = None
+    problems: list[str] = field(default_factory=list[str])
+
+    def __post_init__(self) -> None:
+        self.knowledge = Knowledge(record=self.record)
+
+    def take(self, before: JobChange | None, change: JobChange, at: datetime) -> None:
+        """Take in one moment."""
+        was_suspended = before is not None and before.suspended
+        if change.suspended and not was_suspended and before is not None:
+            self._left(before, change, at)
+        elif was_suspended and not change.suspended:
+            self._resumed(change, at)
+        elif not change.suspended:
+            # What is to be done is done at its time by the controller; until then the job stays, and is counted on.
+            staying = replace(self._seen(change, at), can_be_suspended=False)
+            if self.state is not None:
+                self.knowledge.learn(at, self.state)
+            self.state = self._decided(staying, change)
+
+    def end(self) -> None:
+        """Hold what is now against what the function says."""
+        last = self.record.trace.last
+        if last.suspended:
+            self.problems.append(f"it is suspended ({last.phase})")
+            return
+        if self.state is None:
+            self.problems.append("nothing was kept of it")
+            return
+        if (self.state.pool, self.state.moves) != (last.pool, last.moves):
+            self.problems.append(
+                f"it is on {last.pool} after {last.moves} moves, and belongs on {self.state.pool} after {self.state.moves}"
+            )
+        seen = self._seen(last, self.record.until)
+        leaving = _suspension(decide(self.state, seen, self.policy).actions)
+        if leaving is not None:
+            self.problems.append(f"it is on {last.pool} and should have gone on to {leaving.pool}")
+
+    def _left(self, before: JobChange, change: JobChange, at: datetime) -> None:
+        state = self.state
+        if state is None:
+            self.problems.append(f"suspended at {at:%X} before anything was kept of it")
+            return
+        for then, kept in self.knowledge.possible(at, state):
+            seen = replace(self._seen(before, then), now=at + _SLACK)
+            for attempt in (seen, replace(seen, rival=_ELDER)):
+                decision = decide(kept, attempt, self.policy)
+                leaving = _suspension(decision.actions)
+                if leaving is not None and leaving.pool == change.pool:
+                    self.state = decision.state
+                    return
+        rank = self.policy.rank_of(change.pool)
+        if rank is None or rank >= state.rank or not self._may_return(state, at):
+            self.problems.append(
+                f"at {at:%X} it left {before.pool} for {change.pool}, though its tier had cost "
+                f"{state.evictions + state.unexplained + state.application_failures} outages and {_waited(state, at)}"
+            )
+        self.state = replace(
+            state,
+            phase=Phase.SUSPENDING,
+            purpose=Purpose.UP,
+            pool=change.pool,
+            rank=state.rank if rank is None else rank,
+            suspended_at=at,
+            waiting_since=None,
+        )
+
+    def _seen(self, change: JobChange, at: datetime) -> Observation:
+        return observed(self.record, change, at, first=self.policy.tiers[0].pool)
+
+    def _may_return(self, state: JobState, at: datetime) -> bool:
+        return self.returns is not None and at - state.since >= self.returns - _SLACK
+
+    def _resumed(self, change: JobChange, at: datetime) -> None:
+        left = [pod.name for pod in alive(self.record, at - _SLACK) if pod.is_alive(at + _SLACK)]
+        if left:
+            self.problems.append(f"resumed at {at:%X} with {', '.join(left)} left")
+        state = self.state
+        if state is None:
+            return
+        empty = replace(
+            self._seen(change, at), suspended=True, at_rest=True, pods_left=0, pods_placed=0, pool=state.pool
+        )
+        state = _paused(state)
+        for late in (timedelta(0), _SLACK):
+            decision = decide(state, replace(empty, now=at + late), self.policy)
+            state = decision.state or state
+            if any(isinstance(action, Resume) for action in decision.actions):
+                self.state = state
+                return
+        self.problems.append(f"resumed on {change.pool} at {at:%X} out of {state.phase}")
+
+    def _decided(self, seen: Observation, change: JobChange) -> JobState | None:
+        if self.state is None and not change.phase:
+            # It begins when the controller has first seen it: what was lost before is held against no tier.
+            return None
+        return decide(self.state, seen, self.policy).state
+
+
+_ELDER: Final = Rival(uid="", created=datetime.min.replace(tzinfo=UTC))
+
+
+def _paused(state: JobState) -> JobState:
+    """Return the state of a job that yields as it is once its last pod is gone, which is soon after its suspension."""
+    if state.purpose is not Purpose.YIELD or state.suspended_at is None:
+        return state
+    until = state.suspended_at + pause(state)
+    return replace(state, phase=Phase.PAUSED, resume_at=until, yields=state.yields + 1)
+
+
+def _suspension(actions: tuple[object, ...]) -> Suspend | None:
+    return next((action for action in actions if isinstance(action, Suspend)), None)
+
+
+def _waited(state: JobState, at: datetime) -> str:
+    if state.waiting_since is None:
+        return "it had its nodes"
+    return f"it had waited for {(at - state.waiting_since + state.waited).total_seconds():.0f} s"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """Jobs by the tier they are on or as finished, moves and restarts in all, and everything that was wrong.
+
+    `deaths` of the controller, `writes` that it made through it all. `seen`: what was, of each job that went wrong.
+    """
+
+    places: Mapping[str, int]
+    moves: int
+    restarts: int
+    deaths: int
+    writes: int
+    problems: tuple[str, ...]
+    seen: Mapping[str, str]
+
+
+def judged(
+    records: Sequence[Record], policy: Policy, *, overlaps: Sequence[object], deaths: int, writes: int
+) -> Outcome:
+    """Hold what was seen of every job against the ladder's function; `overlaps`: gangs of one that lived together."""
+    wrong = {each.trace.name: problems for each in records if (problems := deviations(each, policy))}
+    told = [f"{name}: {problem}" for name, problems in wrong.items() for problem in problems]
+    traces = [each.trace for each in records]
+    return Outcome(
+        places=dict(sorted(Counter(trace.last.outcome or trace.last.pool for trace in traces).items())),
+        moves=sum(trace.last.moves for trace in traces),
+        restarts=sum(trace.last.restarts for trace in traces),
+        deaths=deaths,
+        writes=writes,
+        problems=(*told, *(f"two gangs at once: {each}" for each in overlaps)),
+        seen={each.trace.name: evidence(each) for each in records if each.trace.name in wrong},
+    )

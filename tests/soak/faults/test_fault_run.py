@@ -1,0 +1,34 @@
+"""A short fault run: `make chaos` has the long ones."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from holdfast.simulator.control_plane.configuration import Layout
+from tests.soak.crash.command import SEED_VARIABLE, seed_of
+from tests.soak.faults.environment import Ground
+from tests.soak.faults.plan import draw_plan
+from tests.soak.faults.run import run_faults
+from tests.support.fallback_cluster import ladder_cluster
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+
+JOBS: Final = 8
+
+
+def test_jobs_end_up_where_their_ladder_says_whatever_fails_around_them(tmp_path: Path) -> None:
+    plan = draw_plan(seed_of(None, os.environ.get(SEED_VARIABLE)), jobs=JOBS, rounds=1)
+    told: list[str] = []
+    with ladder_cluster(tmp_path) as cluster:
+        layout = Layout.of(cluster.stack, cluster.workspace)
+        ground = Ground(client=cluster.client, layout=layout, folder=tmp_path)
+        outcome = run_faults(ground, plan, say=told.append)
+    assert not outcome.problems, f"seed {plan.seed}: {told}: {outcome}"
+    assert sum(outcome.places.values()) == JOBS, "no job was lost"
+    assert outcome.moves > 0, f"seed {plan.seed} had no job move"
