@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from holdfast.infra.config.problems import shown
-from holdfast.infra.config.reading import PLATFORM
+from holdfast.infra.config.errors import shown
+from holdfast.infra.config.loader import PLATFORM
 from holdfast.scheduling.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Cloud:
 
 
 def _read_local(document: Json, _: Settings) -> LocalPlatform:
-    from holdfast.infra.local.config.rules import read_local_platform
+    from holdfast.infra.local.config.validation import read_local_platform
 
     return read_local_platform(document)
 
@@ -69,7 +69,7 @@ _AWS_PROFILE: Final = "aws:profile"
 
 
 def _read_aws(document: Json, settings: Settings) -> AwsPlatform:
-    from holdfast.infra.aws.config.rules import read_aws_platform
+    from holdfast.infra.aws.config.validation import read_aws_platform
 
     return read_aws_platform(document, settings.get(_AWS_REGION))
 
@@ -94,7 +94,7 @@ _AZURE_TENANT: Final = "azure-native:tenantId"
 
 
 def _read_azure(document: Json, settings: Settings) -> AzurePlatform:
-    from holdfast.infra.azure.config.rules import read_azure_platform
+    from holdfast.infra.azure.config.validation import read_azure_platform
 
     return read_azure_platform(
         document,
@@ -128,7 +128,7 @@ _GCP_REGION: Final = "gcp:region"
 
 
 def _read_gcp(document: Json, settings: Settings) -> GcpPlatform:
-    from holdfast.infra.gcp.config.rules import read_gcp_platform
+    from holdfast.infra.gcp.config.validation import read_gcp_platform
 
     return read_gcp_platform(document, project=settings.get(_GCP_PROJECT), region=settings.get(_GCP_REGION))
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pulumi
 
     from holdfast.components.admission.rules import AdmissionRule, NodeSelection
-    from holdfast.infra.config.fallback import ControllerSection
+    from holdfast.infra.config.ladder import ControllerSection
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,9 +9,8 @@ import pulumi
 import yaml
 
 from holdfast.infra.clouds import cloud_of
-from holdfast.infra.config.problems import shown
-from holdfast.infra.config.reading import PLATFORM
-from holdfast.infra.config.stack_yaml import load_yaml
+from holdfast.infra.config.errors import shown
+from holdfast.infra.config.loader import PLATFORM, load_yaml
 from holdfast.scheduling.errors import ConfigError, Problem
 
 if TYPE_CHECKING:

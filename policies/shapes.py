@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.policies.declared.amounts import cpu_millis, memory_mib, whole
 from holdfast.policies.known_values import UNKNOWN, Unknown, at, items_at, text_at
-from holdfast.scheduling.reachability.shape import DEFAULT_SHAPE, Resources, Shape
-from holdfast.scheduling.shapes import LEAST
+from holdfast.scheduling.reachability.shape import DEFAULT_SHAPE, LEAST, Resources, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,8 +6,12 @@ from typing import Final
 
 from holdfast.scheduling.labels import POOL, CapacityType
 from holdfast.scheduling.machines import Machine
-from holdfast.scheduling.reachability.machine_capacity import MachineCapacity, Provisioner, machine_capacity
-from holdfast.scheduling.reachability.rooms import non_dominated
+from holdfast.scheduling.reachability.machine_capacity import (
+    MachineCapacity,
+    Provisioner,
+    machine_capacity,
+    non_dominated,
+)
 from holdfast.scheduling.taints import Taint, pool_taints
 
 #: Karpenter tries the NodePools a pod fits in from the highest weight, 100, down to the lowest, 1.

@@ -15,7 +15,7 @@ from holdfast.fallback.state_machine.actions import (
     Suspend,
     TaintHeld,
 )
-from holdfast.fallback.state_machine.annotation import read_state, write_state
+from holdfast.fallback.state_machine.state import read_state, write_state
 
 if TYPE_CHECKING:
     from datetime import datetime

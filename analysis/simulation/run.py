@@ -10,14 +10,14 @@ from holdfast.analysis.simulation.execution import carry_out
 from holdfast.analysis.simulation.job import JobPlan, Nodes, SimulatedJob
 from holdfast.analysis.simulation.observing import observed
 from holdfast.analysis.simulation.progress import completion, evict, finish, work
-from holdfast.fallback.state_machine.decide import decide
+from holdfast.fallback.state_machine.decision import decide
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from holdfast.analysis.simulation.availability import Availability
     from holdfast.fallback.policy.policy import NoPolicy, Policy
-    from holdfast.fallback.state_machine.report import Report
+    from holdfast.fallback.state_machine.events import Report
 
 # A job that is still not at rest after so many looks at one moment never will be.
 _MOST_LOOKS: Final = 50

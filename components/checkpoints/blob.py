@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from pulumi import ComponentResource, Output, ResourceOptions
+from pulumi_azure_native.managedidentity import FederatedIdentityCredential, UserAssignedIdentity
 from pulumi_azure_native.resources import ResourceGroup
 from pulumi_azure_native.storage import (
     BlobContainer,
@@ -15,13 +16,16 @@ from pulumi_azure_native.storage import (
     StorageAccount,
 )
 
-from holdfast.components.checkpoints.blob_names import is_container_name
-from holdfast.components.network.ordering import tied_to
+from holdfast.components.azure_names import is_container_name
+from holdfast.components.iam.azure import STORAGE_BLOB_DATA_CONTRIBUTOR, Assignment, AssignmentArgs
+from holdfast.components.ordering import tied_to
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pulumi import Input
     from pulumi_azure_native.storage import ManagementPolicyRuleArgsDict
+
 
 #: Days for which Blob Storage can keep what was deleted, from the fewest to the most.
 RETAIN_DAYS: Final = (1, 365)
@@ -163,3 +167,73 @@ def _old_versions() -> ManagementPolicyRuleArgsDict:
             "actions": {"version": {"delete": {"days_after_creation_greater_than": _VERSION_DAYS}}},
         },
     }
+
+
+#: On a service account: the identity that its pods get.
+CLIENT_ID: Final = "azure.workload.identity/client-id"
+
+# What the tokens of pods are for, in the one audience that Entra ID takes them for.
+_AUDIENCE: Final = "api://AzureADTokenExchange"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointAccessArgs:
+    """Whose way it is and where to.
+
+    `resource_group` and `location` are where the identity is made, `subscription_id` is the subscription they are in.
+    `oidc_issuer` is the cluster's; `namespace` and `service_account` say which of its pods. `container_id` is the
+    resource id of the container.
+    """
+
+    resource_group: Input[str]
+    location: str
+    subscription_id: str
+    oidc_issuer: Input[str]
+    namespace: str
+    service_account: str = "trainer"
+    container_id: Input[str]
+
+
+class CheckpointAccess(ComponentResource):
+    """Lets the pods of one service account reach one container, and nothing else.
+
+    Creates a UserAssignedIdentity, its one FederatedIdentityCredential, which says that those pods are it, and the
+    Assignment that gives it the container. `client_id`, for the service account's annotation CLIENT_ID, is known
+    when all are there. Neither namespace nor service account need be there yet. Entra ID takes up to a few minutes
+    until it heeds a new credential, and up to ten for a new assignment: jobs are refused until then.
+
+    One identity has room for 20 credentials, written one after the other: here it has one, so that a namespace more
+    waits for no other, and no cluster can use up those of the next.
+    """
+
+    def __init__(self, name: str, args: CheckpointAccessArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:CheckpointAccess", name, None, opts)
+        identity = UserAssignedIdentity(
+            f"{name}-identity",
+            resource_group_name=args.resource_group,
+            location=args.location,
+            opts=ResourceOptions(parent=self),
+        )
+        credential = FederatedIdentityCredential(
+            f"{name}-credential",
+            resource_name_=identity.name,
+            resource_group_name=args.resource_group,
+            issuer=args.oidc_issuer,
+            subject=f"system:serviceaccount:{args.namespace}:{args.service_account}",
+            audiences=[_AUDIENCE],
+            opts=ResourceOptions(parent=self),
+        )
+        assignment = Assignment(
+            f"{name}-checkpoints",
+            AssignmentArgs(
+                subscription_id=args.subscription_id,
+                scope=args.container_id,
+                role=STORAGE_BLOB_DATA_CONTRIBUTOR,
+                principal_id=identity.principal_id,
+                # Else Azure looks for the principal, which the place it looks in may not know for minutes.
+                principal_type="ServicePrincipal",
+            ),
+            opts=ResourceOptions(parent=self),
+        )
+        self.client_id = tied_to(identity.client_id, [credential, assignment])
+        self.register_outputs({"client_id": self.client_id})

@@ -12,6 +12,8 @@ from pulumi_kubernetes.core.v1 import PersistentVolume
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+from pulumi_kubernetes.core.v1 import PersistentVolumeClaim
+
 #: The name of the claim in each training namespace.
 CLAIM: Final = "checkpoints"
 
@@ -65,3 +67,32 @@ class CheckpointBucket(ComponentResource):
 def volume_name(namespace: str) -> str:
     """The volume of a training namespace; volumes are not in one, so the name says whose it is."""
     return f"checkpoints-{namespace}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointClaimArgs:
+    """`namespace` is the training namespace's name in the cluster; it and its volume must be there."""
+
+    namespace: str
+
+
+class CheckpointClaim(ComponentResource):
+    """What a training pod mounts to reach its namespace's checkpoints.
+
+    Creates the PersistentVolumeClaim `checkpoints` in the namespace, bound to the namespace's own volume.
+    """
+
+    def __init__(self, name: str, args: CheckpointClaimArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:CheckpointClaim", name, None, opts)
+        PersistentVolumeClaim(
+            f"{name}-claim",
+            metadata={"name": CLAIM, "namespace": args.namespace},
+            spec={
+                "access_modes": ["ReadWriteMany"],
+                "storage_class_name": "",
+                "volume_name": volume_name(args.namespace),
+                "resources": {"requests": {"storage": NOMINAL_SIZE}},
+            },
+            opts=ResourceOptions(parent=self),
+        )
+        self.register_outputs({})

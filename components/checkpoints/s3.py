@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pulumi import ComponentResource, Output, ResourceOptions
+from pulumi_aws.eks import PodIdentityAssociation
+from pulumi_aws.iam import Role, RolePolicy
 from pulumi_aws.kms import Key
 from pulumi_aws.s3 import (
     Bucket,
@@ -16,15 +18,73 @@ from pulumi_aws.s3 import (
     BucketVersioning,
 )
 
-from holdfast.components.checkpoints.s3_policies import bucket_policy
+from holdfast.components.iam.aws import Statement, Workload, document, pod_identity_trust
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pulumi import Input
     from pulumi_aws.s3 import (
         BucketLifecycleConfigurationRuleArgsDict,
         BucketServerSideEncryptionConfigurationRuleArgsDict,
     )
+
+
+def bucket_policy(bucket_arn: str) -> str:
+    """The bucket's own policy: nobody, whoever they are, reads or writes in plain text over a network."""
+    return document(
+        Statement(
+            sid="TlsOnly",
+            effect="Deny",
+            principals="*",
+            actions=["s3:*"],
+            resources=[bucket_arn, f"{bucket_arn}/*"],
+            conditions={"Bool": {"aws:SecureTransport": "false"}},
+        )
+    )
+
+
+def prefix_access(*, bucket_arn: str, prefix: str, key_arn: str | None) -> str:
+    """What a namespace's pods may do: read, write and list under `prefix/`, and use the bucket's key for that.
+
+    They may delete a checkpoint, which leaves its version behind, and not a version.
+    """
+    objects = f"{bucket_arn}/{prefix}/*"
+    # A bucket's name is free once the bucket is gone: whoever takes it in another account is sent no checkpoints.
+    ours = {"aws:ResourceAccount": "${aws:PrincipalAccount}"}
+    statements = [
+        Statement(
+            sid="Checkpoints",
+            actions=[
+                "s3:GetObject",
+                "s3:PutObject",
+                "s3:DeleteObject",
+                "s3:AbortMultipartUpload",
+                "s3:ListMultipartUploadParts",
+            ],
+            resources=[objects],
+            conditions={"StringEquals": ours},
+        ),
+        Statement(
+            sid="OwnPrefix",
+            actions=["s3:ListBucket"],
+            resources=[bucket_arn],
+            # With the slash: `vision*` would also list what lies under `vision-2/`.
+            conditions={"StringEquals": ours, "StringLike": {"s3:prefix": [f"{prefix}/*"]}},
+        ),
+    ]
+    if key_arn is not None:
+        statements.append(
+            Statement(
+                sid="Key",
+                actions=["kms:Decrypt", "kms:GenerateDataKey"],
+                resources=[key_arn],
+                # S3 names the bucket under a bucket key, and the object for a writer who turns bucket keys off.
+                conditions={"StringLike": {"kms:EncryptionContext:aws:s3:arn": [bucket_arn, objects]}},
+            )
+        )
+    return document(*statements)
+
 
 #: Days until the parts of an upload that was never finished are removed: longer than any upload, shorter than a bill.
 UPLOAD_DAYS: Final = 7
@@ -149,3 +209,71 @@ def _lifecycle(retain_days: int) -> BucketLifecycleConfigurationRuleArgsDict:
         # Of a deleted object whose versions have all expired, the mark that it was deleted; never an object.
         "expiration": {"expired_object_delete_marker": True},
     }
+
+
+#: Characters of a role's name that are ours: AWS allows 64, and 26 make it unique.
+_NAME_LIMIT: Final = 38
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointAccessArgs:
+    """Whose way it is and where to.
+
+    `cluster_name`, `namespace` and `service_account` say which pods. `bucket_arn` and `prefix` (no slashes) say where
+    to; `key_arn` is the KMS key of the bucket, None where it has none of its own.
+    """
+
+    cluster_name: str
+    namespace: str
+    service_account: str = "trainer"
+    bucket_arn: Input[str]
+    prefix: str
+    key_arn: Input[str] | None
+
+
+class CheckpointAccess(ComponentResource):
+    """Lets the pods of one service account reach one prefix of the bucket, and nothing else.
+
+    Creates a Role that those pods alone can get, its RolePolicy, and the PodIdentityAssociation by which they get it.
+    Neither namespace nor service account need be there yet; the association must be there before the first pod,
+    because credentials are put into a pod when it is admitted.
+    """
+
+    def __init__(self, name: str, args: CheckpointAccessArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:CheckpointAccess", name, None, opts)
+        role = Role(
+            f"{name}-role",
+            name_prefix=f"{args.cluster_name}-{args.namespace}"[: _NAME_LIMIT - 1] + "-",
+            description=f"Checkpoints of {args.namespace}/{args.service_account} in {args.cluster_name}",
+            assume_role_policy=pod_identity_trust(
+                Workload(
+                    cluster_name=args.cluster_name,
+                    namespace=args.namespace,
+                    service_account=args.service_account,
+                )
+            ),
+            opts=ResourceOptions(parent=self),
+        )
+        policy = RolePolicy(
+            f"{name}-policy",
+            role=role.name,
+            policy=Output.all(bucket=args.bucket_arn, key=args.key_arn).apply(
+                lambda known: prefix_access(
+                    bucket_arn=known["bucket"],
+                    prefix=args.prefix,
+                    key_arn=known["key"],
+                )
+            ),
+            opts=ResourceOptions(parent=self),
+        )
+        PodIdentityAssociation(
+            f"{name}-association",
+            cluster_name=args.cluster_name,
+            namespace=args.namespace,
+            service_account=args.service_account,
+            role_arn=role.arn,
+            # A pod that gets the role before its policy would be refused, and its job would count that as a failure.
+            opts=ResourceOptions(parent=self, depends_on=[policy]),
+        )
+        self.role_arn = role.arn
+        self.register_outputs({"role_arn": self.role_arn})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.components.operators.images import image
+from holdfast.components.operators.pod_settings import image
 
 
 @dataclass(frozen=True, kw_only=True)

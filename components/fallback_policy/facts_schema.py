@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.components.fallback_policy.texts import LABEL_KEY, LABEL_VALUE, text
 from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.reachability.rooms import MOST_CAPACITIES
+from holdfast.scheduling.reachability.machine_capacity import MOST_CAPACITIES
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json

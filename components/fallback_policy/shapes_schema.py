@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.components.fallback_policy.texts import DNS_LABEL
 from holdfast.scheduling.quantities import CPU_PATTERN, MEMORY_PATTERN
-from holdfast.scheduling.shapes import LONGEST_ACCELERATOR, MOST_GPUS, MOST_SHAPES, WIDEST_GANG
+from holdfast.scheduling.reachability.shape import LONGEST_ACCELERATOR, MOST_GPUS, MOST_SHAPES, WIDEST_GANG
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json

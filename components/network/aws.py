@@ -3,17 +3,249 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
-from pulumi import ComponentResource, Output, ResourceOptions
+from pulumi import ComponentResource, Input, Output, Resource, ResourceOptions
+from pulumi_aws import ec2
 
 from holdfast.components.network.cidrs import plan_subnets
-from holdfast.components.network.nat import NatEgress, NatEgressArgs
-from holdfast.components.network.ordering import tied_to
-from holdfast.components.network.private_vpc import PrivateVpc, PrivateVpcArgs
+from holdfast.components.ordering import tied_to
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+
+#: What nodes, the add-ons and Karpenter call: EC2 and SSM (machines, images), EKS and its Pod Identity, STS, the
+#: interruption queue, and the registry of images. The registry's layers come from S3, by the gateway endpoint.
+ISOLATED_SERVICES: Final = ("ec2", "ecr.api", "ecr.dkr", "eks", "eks-auth", "sqs", "ssm", "sts")
+
+#: In China most services' names begin otherwise, and these do not.
+_UNPREFIXED_IN_CHINA: Final = frozenset({"eks-auth", "ssm"})
+
+
+def interface_service(region: str, service: str) -> str:
+    """The name of a service's interface endpoint in a region."""
+    prefix = "cn." if region.startswith("cn-") and service not in _UNPREFIXED_IN_CHINA else ""
+    return f"{prefix}com.amazonaws.{region}.{service}"
+
+
+def s3_service(region: str) -> str:
+    """The name of S3's gateway endpoint in a region."""
+    return f"com.amazonaws.{region}.s3"
+
+
+class Network(Protocol):
+    """A VPC and the private subnets of nodes in it, one for each zone, in the order of the zones.
+
+    Whatever takes a subnet from here is there after, and gone before, all that its traffic goes through.
+    """
+
+    @property
+    def vpc_id(self) -> Input[str]:
+        """The VPC's id."""
+        ...
+
+    @property
+    def private_subnet_ids(self) -> Sequence[Input[str]]:
+        """The ids of the private subnets."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExistingNetwork:
+    """A VPC and subnets known by their ids.
+
+    Nothing in it is made, changed or tagged: whoever owns it sees to its routes, to an S3 gateway endpoint, without
+    which checkpoints pay for NAT, and, where it has no way to the internet, to the interface endpoints.
+    """
+
+    vpc_id: str
+    private_subnet_ids: tuple[str, ...]
+
+
+_ANYWHERE: Final = "0.0.0.0/0"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NatEgressArgs:
+    """`gateways` are the zones that have one, and the range of the public subnet it stands in.
+
+    `route_table_ids` are those of the private subnets by zone: each is led to the gateway of its own zone, or to the
+    first where its zone has none. `label` is how names in the console begin.
+    """
+
+    vpc_id: Input[str]
+    gateways: Mapping[str, str]
+    route_table_ids: Mapping[str, Input[str]]
+    label: str
+
+
+class NatEgress(ComponentResource):
+    """NAT gateways.
+
+    Creates an internet gateway, and for each zone of `gateways` a public subnet with a NAT gateway and its address in
+    it, where nothing else ever stands; and the default route of each private subnet.
+
+    Outputs: `routes`, the default route of each private zone, behind which all of the way lies.
+    """
+
+    routes: Mapping[str, ec2.Route]
+
+    def __init__(self, name: str, args: NatEgressArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:NatEgress", name, None, opts)
+        internet = ec2.InternetGateway(
+            f"{name}-internet",
+            vpc_id=args.vpc_id,
+            tags={"Name": args.label},
+            opts=ResourceOptions(parent=self),
+        )
+        table = ec2.RouteTable(
+            f"{name}-public-table",
+            vpc_id=args.vpc_id,
+            tags={"Name": f"{args.label}-public"},
+            opts=ResourceOptions(parent=self),
+        )
+        outward = ec2.Route(
+            f"{name}-public-route",
+            route_table_id=table.id,
+            destination_cidr_block=_ANYWHERE,
+            gateway_id=internet.id,
+            opts=ResourceOptions(parent=self),
+        )
+        gateways: dict[str, ec2.NatGateway] = {}
+        for zone, cidr in args.gateways.items():
+            subnet = ec2.Subnet(
+                f"{name}-subnet-{zone}",
+                vpc_id=args.vpc_id,
+                availability_zone=zone,
+                cidr_block=cidr,
+                map_public_ip_on_launch=False,
+                tags={"Name": f"{args.label}-public-{zone}"},
+                opts=ResourceOptions(parent=self),
+            )
+            association = ec2.RouteTableAssociation(
+                f"{name}-association-{zone}",
+                subnet_id=subnet.id,
+                route_table_id=table.id,
+                opts=ResourceOptions(parent=self),
+            )
+            address = ec2.Eip(
+                f"{name}-address-{zone}",
+                domain="vpc",
+                tags={"Name": f"{args.label}-{zone}"},
+                # AWS detaches no internet gateway while an address is mapped through it.
+                opts=ResourceOptions(parent=self, depends_on=[internet]),
+            )
+            gateways[zone] = ec2.NatGateway(
+                f"{name}-gateway-{zone}",
+                allocation_id=address.id,
+                subnet_id=subnet.id,
+                tags={"Name": f"{args.label}-{zone}"},
+                # A gateway without a way out takes packets and loses them, at either end of its life.
+                opts=ResourceOptions(parent=self, depends_on=[outward, association]),
+            )
+        first = next(iter(gateways.values()))
+        self.routes = {
+            zone: ec2.Route(
+                f"{name}-route-{zone}",
+                route_table_id=table_id,
+                destination_cidr_block=_ANYWHERE,
+                nat_gateway_id=gateways.get(zone, first).id,
+                opts=ResourceOptions(parent=self),
+            )
+            for zone, table_id in args.route_table_ids.items()
+        }
+        self.register_outputs({})
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivateVpcArgs:
+    """`cidr` is a private range from /16 to /22, `zones` are the names of two to six zones of the region.
+
+    `label` is how names in the console begin.
+    """
+
+    cidr: str
+    zones: Sequence[str]
+    region: str
+    label: str
+
+
+class PrivateVpc(ComponentResource):
+    """A VPC with a private subnet in each zone, none of which leads anywhere but to S3.
+
+    Creates the VPC, its default security group without a rule (whatever names no group lands in it, and AWS opens it to
+    itself), and for each zone a subnet with a route table of its own, so that NAT in one zone or in each is a change of
+    routes; and an S3 gateway endpoint on all of them, because checkpoints must not pay for NAT. There are no flow logs:
+    they hold who talked to whom, and cost by the gigabyte that trains.
+
+    Outputs: `vpc_id`, `vpc_cidr`; `subnets`, `route_tables` by zone; `routing`, what must be there for a zone's subnet
+    to reach S3.
+    """
+
+    vpc_id: Output[str]
+    vpc_cidr: str
+    subnets: Mapping[str, ec2.Subnet]
+    route_tables: Mapping[str, ec2.RouteTable]
+    routing: Mapping[str, tuple[Resource, ...]]
+
+    def __init__(self, name: str, args: PrivateVpcArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:PrivateVpc", name, None, opts)
+        vpc = ec2.Vpc(
+            f"{name}-vpc",
+            cidr_block=args.cidr,
+            # Without both, nodes cannot register with EKS and endpoints have no private names.
+            enable_dns_support=True,
+            enable_dns_hostnames=True,
+            tags={"Name": args.label},
+            opts=ResourceOptions(parent=self),
+        )
+        plan = plan_subnets(args.cidr, len(args.zones))
+        ec2.DefaultSecurityGroup(f"{name}-default-group", vpc_id=vpc.id, opts=ResourceOptions(parent=self))
+        self.subnets = {
+            zone: ec2.Subnet(
+                f"{name}-subnet-{zone}",
+                vpc_id=vpc.id,
+                availability_zone=zone,
+                cidr_block=cidr,
+                tags={"Name": f"{args.label}-private-{zone}"},
+                opts=ResourceOptions(parent=self),
+            )
+            for zone, cidr in zip(args.zones, plan.private, strict=True)
+        }
+        self.route_tables = {
+            zone: ec2.RouteTable(
+                f"{name}-table-{zone}",
+                vpc_id=vpc.id,
+                tags={"Name": f"{args.label}-private-{zone}"},
+                opts=ResourceOptions(parent=self),
+            )
+            for zone in args.zones
+        }
+        s3 = ec2.VpcEndpoint(
+            f"{name}-s3",
+            vpc_id=vpc.id,
+            vpc_endpoint_type="Gateway",
+            service_name=s3_service(args.region),
+            route_table_ids=[table.id for table in self.route_tables.values()],
+            tags={"Name": f"{args.label}-s3"},
+            opts=ResourceOptions(parent=self),
+        )
+        self.routing = {
+            zone: (
+                s3,
+                ec2.RouteTableAssociation(
+                    f"{name}-association-{zone}",
+                    subnet_id=subnet.id,
+                    route_table_id=self.route_tables[zone].id,
+                    opts=ResourceOptions(parent=self),
+                ),
+            )
+            for zone, subnet in self.subnets.items()
+        }
+        self.vpc_id = vpc.id
+        self.vpc_cidr = args.cidr
+        self.register_outputs({"vpc_id": self.vpc_id})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,18 +3,102 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, cast
 
 from pulumi import ComponentResource, Output, ResourceOptions
-from pulumi_azure_native.network import Subnet, VirtualNetwork
+from pulumi_azure_native.network import NatGateway, PublicIPAddress, Subnet, VirtualNetwork
 
-from holdfast.components.network.azure_nat import AzureNat, AzureNatArgs
-from holdfast.components.network.ordering import tied_to
+from holdfast.components.ordering import tied_to
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pulumi import Input
 
-    from holdfast.components.network.azure_contract import Outbound
+
+#: How nodes call out: by a NAT gateway on their subnet, or by its route table. AKS is told when the cluster is made, and
+#: looks whether it is there.
+Outbound: TypeAlias = Literal["userAssignedNATGateway", "userDefinedRouting"]
+
+
+class NodeSubnet(Protocol):
+    """A subnet of nodes. Pods have addresses of their own, which the network does not know.
+
+    Whatever takes the subnet from here is there after, and gone before, all that its traffic goes through.
+    """
+
+    @property
+    def subnet_id(self) -> Input[str]:
+        """The subnet's id, with the subscription in it."""
+        ...
+
+    @property
+    def outbound(self) -> Outbound:
+        """How nodes call out."""
+        ...
+
+    @property
+    def egress_cidrs(self) -> Sequence[Input[str]]:
+        """The ranges that nodes are seen to call from, as far as that is known: `198.51.100.7/32`."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExistingAzureNetwork:
+    """A subnet in the cluster's region, by id, how its nodes call out, and from where they are then seen to call.
+
+    `/subscriptions/<id>/resourceGroups/<group>/providers/Microsoft.Network/virtualNetworks/<name>/subnets/<name>`. Nothing
+    in it is made or changed, beside the grant that lets the cluster put machines there: whoever owns it sees to the NAT
+    gateway, or to the route table, which must be on the subnet before the cluster is.
+    """
+
+    subnet_id: str
+    outbound: Outbound = "userAssignedNATGateway"
+    egress_cidrs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class AzureNatArgs:
+    """Where it is, and how names in the group begin."""
+
+    location: str
+    resource_group: Input[str]
+    label: str
+
+
+class AzureNat(ComponentResource):
+    """A NAT gateway with one address of its own, which stays the same as long as the stack lives.
+
+    Creates both. `gateway` is what a subnet names, `egress_cidrs` the ranges that its nodes are seen to call from.
+    """
+
+    gateway: NatGateway
+    egress_cidrs: tuple[Output[str], ...]
+
+    def __init__(self, name: str, args: AzureNatArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:AzureNat", name, None, opts)
+        address = PublicIPAddress(
+            f"{name}-address",
+            public_ip_address_name=f"{args.label}-nat",
+            resource_group_name=args.resource_group,
+            location=args.location,
+            sku={"name": "Standard", "tier": "Regional"},
+            public_ip_allocation_method="Static",
+            public_ip_address_version="IPv4",
+            opts=ResourceOptions(parent=self),
+        )
+        self.gateway = NatGateway(
+            f"{name}-gateway",
+            nat_gateway_name=f"{args.label}-nat",
+            resource_group_name=args.resource_group,
+            location=args.location,
+            sku={"name": "Standard"},
+            public_ip_addresses=[{"id": address.id}],
+            opts=ResourceOptions(parent=self),
+        )
+        self.egress_cidrs = (address.ip_address.apply(lambda known: f"{cast('str', known)}/32"),)
+        self.register_outputs({})
+
 
 #: The name of the subnet within its network, so it needs no stack's name.
 NODES_SUBNET: Final = "nodes"

@@ -4,17 +4,54 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_kubernetes.core.v1 import ConfigMap, Namespace
-from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs
-
-from holdfast.components.operators.chart_source import chart_reference, crd_chart
-from holdfast.components.operators.repository import repository_opts
+from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs, RepositoryOptsArgs
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
+
+
+_OWN_CHARTS: Final = Path(__file__).parents[1] / "charts"
+
+#: Where each project publishes its chart.
+UPSTREAM: Final[Mapping[str, str]] = {
+    "aws-efa-k8s-device-plugin": "https://aws.github.io/eks-charts",
+    "jobset": "oci://registry.k8s.io/jobset/charts",
+    "karpenter": "oci://public.ecr.aws/karpenter",
+    "kuberay-operator": "https://ray-project.github.io/kuberay-helm",
+    "nvidia-device-plugin": "https://nvidia.github.io/k8s-device-plugin",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChartReference:
+    """A chart as a release names it; `repository` only where the chart's name alone does not say where it lies."""
+
+    chart: str
+    repository: str | None = None
+
+
+def crd_chart(name: str) -> ChartReference:
+    """A chart of CRDs, which is part of this package wherever it is run from."""
+    return ChartReference(chart=str(_OWN_CHARTS / name))
+
+
+def chart_reference(charts: str | None, chart: str) -> ChartReference:
+    """A chart in a directory, an OCI registry (`oci://…`) or a chart repository (`https://…`); None: upstream's."""
+    source = UPSTREAM[chart] if charts is None else charts
+    if source.startswith("https://"):
+        return ChartReference(chart=chart, repository=source)
+    return ChartReference(chart=f"{source.rstrip('/')}/{chart}")
+
+
+def repository_opts(reference: ChartReference) -> RepositoryOptsArgs | None:
+    """The repository, None where the chart's own name is an address or a path."""
+    return None if reference.repository is None else RepositoryOptsArgs(repo=reference.repository)
+
 
 #: A controller whose image is pulled on a fresh node is up well within this many seconds.
 _TIMEOUT: Final = 600

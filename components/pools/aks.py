@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_azure_native.containerservice import AgentPool
 
-from holdfast.components.pools.aks_names import agent_pool_name
-from holdfast.components.pools.node_pool import node_labels
+from holdfast.components.azure_names import agent_pool_name
+from holdfast.components.pools.karpenter import node_labels
 from holdfast.scheduling.labels import AKS_SCALE_SET_PRIORITY, AKS_SPOT_VALUE, CAPACITY_TYPE, CapacityType
 from holdfast.scheduling.taints import aks_pool_taints
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from holdfast.components.pools.node_class import NodeClass
+from holdfast.components.pools.karpenter import NodeClass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from holdfast.components.pools.node_class import NodeClass
+from holdfast.components.pools.karpenter import NodeClass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pulumi import Input
 
-    from holdfast.components.pools.node_class import Spec
+    from holdfast.components.pools.karpenter import Spec
 
 #: The root volume of Amazon Linux 2023.
 _ROOT_DEVICE: Final = "/dev/xvda"

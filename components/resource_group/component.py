@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_azure_native.resources import ResourceGroup
 
-from holdfast.components.network.ordering import tied_to
+from holdfast.components.ordering import tied_to
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

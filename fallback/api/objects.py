@@ -18,7 +18,7 @@ def mapping(value: JsonValue) -> Json:
     return value if isinstance(value, (dict, Mapping)) else {}
 
 
-def sequence(value: JsonValue) -> "Sequence[JsonValue]":
+def sequence(value: JsonValue) -> Sequence[JsonValue]:
     """Return `value` if it is an array, else an empty one: absent and null read alike."""
     if isinstance(value, list):
         return cast("Sequence[JsonValue]", value)

@@ -2,33 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from holdfast.fallback.api.objects import mapping, metadata_of, moment, uid_of
-from holdfast.fallback.jobs import patches
-from holdfast.fallback.jobs.pod_history import dead_pods_in, losses_in
-from holdfast.fallback.state_machine.observation import Observation
-from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE
-
-if TYPE_CHECKING:
-    from holdfast.fallback.jobs.pod_history import JobMemory
-    from holdfast.fallback.jobs.snapshot import Snapshot
-    from holdfast.scheduling.json import Json
-from __future__ import annotations
-
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from holdfast.fallback.api.objects import objects, text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from holdfast.scheduling.json import Json
-from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
+from holdfast.fallback.api.objects import mapping, metadata_of, moment, objects, text, uid_of
+from holdfast.fallback.jobs import patches
+from holdfast.fallback.jobs.pod_history import dead_pods_in, losses_in, records
 from holdfast.fallback.jobs.pods_and_nodes import (
     NodeState,
     bound_at,
@@ -38,24 +17,17 @@ from holdfast.fallback.jobs.pods_and_nodes import (
     node_of,
     state_of_node,
 )
+from holdfast.fallback.state_machine.events import Report
+from holdfast.fallback.state_machine.observation import Observation
+from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
+    from holdfast.fallback.jobs.pod_history import JobMemory
     from holdfast.fallback.jobs.snapshot import Snapshot
     from holdfast.scheduling.json import Json
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from holdfast.fallback.jobs.pod_history import records
-from holdfast.fallback.state_machine.report import Report
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from holdfast.fallback.jobs.pod_history import JobMemory
 
 
 _NAMED: Final = 3

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from holdfast.fallback.api.objects import (
@@ -25,40 +25,22 @@ from holdfast.fallback.jobs.base_observation import (
     standing,
 )
 from holdfast.fallback.jobs.pod_history import cause_of_end, settled
-from holdfast.fallback.jobs.pod_templates import pinned_by_affinity, pool_of, shape_of
+from holdfast.fallback.jobs.pod_templates import followers, pinned_by_affinity, pool_of, selecting, shape_of
 from holdfast.fallback.jobs.pod_templates import placement_of as placement_in
 from holdfast.fallback.jobs.pods_and_nodes import is_terminating
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.state_machine.observation import Outcome
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from holdfast.fallback.jobs.pod_history import JobMemory
     from holdfast.fallback.jobs.snapshot import Snapshot, Succession
     from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
+    from holdfast.fallback.state_machine.events import Report
     from holdfast.fallback.state_machine.observation import Observation
-    from holdfast.fallback.state_machine.report import Report
-    from holdfast.scheduling.json import Json
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from holdfast.fallback.jobs.pod_templates import placement_of, selecting
-
-if TYPE_CHECKING:
     from holdfast.scheduling.json import Json, JsonValue
-from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-from holdfast.fallback.jobs.pod_templates import followers
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from holdfast.scheduling.json import Json
 
 
 REPLICATED_JOB: Final = "jobset.sigs.k8s.io/replicatedjob-name"
@@ -199,7 +181,7 @@ def _with_pod_spec(replicated_job: Json, pod_spec: Json) -> Json:
 def placement_of_child(child: Json) -> JsonValue:
     """Return the part of a child Job's template that a move changes."""
     pod_spec = mapping(mapping(mapping(child.get("spec")).get("template")).get("spec"))
-    return placement_of(pod_spec)
+    return placement_in(pod_spec)
 
 
 _NAME: Final = "jobset.sigs.k8s.io/jobset-name"

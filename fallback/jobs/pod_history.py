@@ -15,7 +15,7 @@ from holdfast.fallback.jobs.pods_and_nodes import (
     pool_selected_by,
     state_of_node,
 )
-from holdfast.fallback.state_machine.observation import Part
+from holdfast.fallback.state_machine.observation import Cause, Loss, Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,24 +23,6 @@ if TYPE_CHECKING:
 
     from holdfast.fallback.jobs.snapshot import Snapshot
     from holdfast.scheduling.json import Json
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from holdfast.fallback.state_machine.observation import Cause, Loss
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    pass
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    pass
 
 
 # Longer than any outage window that makes sense: what is older has long been counted, and is kept in the job's state.

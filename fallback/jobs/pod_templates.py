@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from holdfast.fallback.api.objects import mapping, metadata_of, objects, text
 from holdfast.fallback.reservations.placeholders import hold_toleration
-from holdfast.scheduling.labels import CAPACITY_KEYS, FOLLOWS, FOLLOWS_VALUE, HELD_FOR, POOL
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from holdfast.scheduling.json import Json, JsonValue
-from __future__ import annotations
-
-from fractions import Fraction
-from typing import TYPE_CHECKING
-
 from holdfast.fallback.reservations.pod_shapes import PodShape
+from holdfast.scheduling.labels import CAPACITY_KEYS, FOLLOWS, FOLLOWS_VALUE, HELD_FOR, POOL
 from holdfast.scheduling.quantities import format_quantity, parse_quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from holdfast.scheduling.json import Json
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from holdfast.scheduling.json import Json
+    from holdfast.scheduling.json import Json, JsonValue
 
 
 def followers(templates: Sequence[Json]) -> tuple[bool, ...]:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from holdfast.fallback.api.objects import condition_of, count, mapping, metadata_of, moment, objects, text
+from holdfast.fallback.api.objects import (
+    condition_of,
+    count,
+    mapping,
+    metadata_of,
+    moment,
+    name_of,
+    objects,
+    text,
+)
 from holdfast.scheduling.labels import POOL
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
-from __future__ import annotations
-
-from enum import StrEnum
-from typing import TYPE_CHECKING
-
-from holdfast.fallback.api.objects import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Final
 
-from holdfast.fallback.api.objects import mapping, uid_of
+from holdfast.fallback.api.objects import (
+    count,
+    mapping,
+    metadata_of,
+    name_of,
+    namespace_of,
+    objects,
+    owner_of,
+    text,
+    uid_of,
+)
 from holdfast.fallback.jobs import patches
 from holdfast.fallback.jobs.base_observation import (
     ends_well_when_stopped,
@@ -14,7 +25,14 @@ from holdfast.fallback.jobs.base_observation import (
     standing,
 )
 from holdfast.fallback.jobs.pod_history import cause_of_end, settled
-from holdfast.fallback.jobs.pod_templates import pinned_by_affinity, pool_of, selecting, selector_of, shape_of
+from holdfast.fallback.jobs.pod_templates import (
+    followers,
+    pinned_by_affinity,
+    pool_of,
+    selecting,
+    selector_of,
+    shape_of,
+)
 from holdfast.fallback.jobs.rayjob_status import (
     SUSPENDED,
     attempt_notice,
@@ -28,45 +46,16 @@ from holdfast.fallback.jobs.rayjob_status import (
     outcome_of,
     recorded,
 )
-from holdfast.fallback.jobs.snapshot import Succession
+from holdfast.fallback.jobs.snapshot import JobKey, Succession
 from holdfast.fallback.state_machine.observation import Outcome
-from holdfast.scheduling.labels import CAPACITY_KEYS
+from holdfast.scheduling.labels import CAPACITY_KEYS, RECREATE, STATE
 
 if TYPE_CHECKING:
     from holdfast.fallback.jobs.pod_history import JobMemory
-    from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
-    from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
-    from holdfast.fallback.state_machine.observation import Observation
-    from holdfast.fallback.state_machine.report import Report
-    from holdfast.scheduling.json import Json
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
-
-from holdfast.fallback.api.objects import metadata_of, name_of, namespace_of, owner_of, text
-from holdfast.scheduling.labels import RECREATE, STATE
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
-from __future__ import annotations
-
-import re
-from typing import TYPE_CHECKING
-
-from holdfast.fallback.jobs.snapshot import JobKey
-
-if TYPE_CHECKING:
     from holdfast.fallback.jobs.snapshot import Snapshot
-    from holdfast.scheduling.json import Json
-from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-from holdfast.fallback.api.objects import count, objects
-from holdfast.fallback.jobs.pod_templates import followers
-
-if TYPE_CHECKING:
+    from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
+    from holdfast.fallback.state_machine.events import Report
+    from holdfast.fallback.state_machine.observation import Observation
     from holdfast.scheduling.json import Json
 
 

@@ -2,35 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from holdfast.fallback.api.objects import count, mapping, moment, text
-from holdfast.fallback.state_machine.observation import Outcome
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from holdfast.scheduling.json import Json
-from __future__ import annotations
-
-from dataclasses import replace
-from typing import TYPE_CHECKING
-
-from holdfast.fallback.api.objects import uid_of
+from holdfast.fallback.api.objects import count, mapping, moment, text, uid_of
 from holdfast.fallback.jobs.base_observation import standing
-from holdfast.fallback.jobs.pod_history import KEPT, FailedAttempt
-from holdfast.fallback.state_machine.observation import Cause, Loss, Part
-
-if TYPE_CHECKING:
-    from holdfast.fallback.jobs.pod_history import RayMemory
-    from holdfast.fallback.jobs.snapshot import Snapshot
-    from holdfast.fallback.state_machine.report import Report
-    from holdfast.scheduling.json import Json
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from holdfast.fallback.jobs.pod_history import part_of
+from holdfast.fallback.jobs.pod_history import KEPT, FailedAttempt, part_of
 from holdfast.fallback.jobs.pods_and_nodes import (
     NodeState,
     has_ended,
@@ -39,12 +16,14 @@ from holdfast.fallback.jobs.pods_and_nodes import (
     node_of,
     state_of_node,
 )
+from holdfast.fallback.state_machine.observation import Cause, Loss, Outcome, Part
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from holdfast.fallback.jobs.pod_history import RayMemory
     from holdfast.fallback.jobs.snapshot import Snapshot
+    from holdfast.fallback.state_machine.events import Report
     from holdfast.scheduling.json import Json
 
 

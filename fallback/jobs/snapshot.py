@@ -10,12 +10,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from holdfast.scheduling.json import Json
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 
 class JobKey(NamedTuple):

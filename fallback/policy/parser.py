@@ -6,26 +6,16 @@ replays bring objects that no API server has seen. So everything is looked at ag
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
-
-from holdfast.fallback.policy.policy import NoPolicy, Policy, PolicyTier
-from holdfast.scheduling.ladder import MOST_FAILURES, UNLIMITED, Failures
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from holdfast.scheduling.json import Json
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from holdfast.fallback.policy.policy import Machine, TierFacts
+from holdfast.fallback.policy.policy import Machine, NoPolicy, Policy, PolicyTier, TierFacts
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.labels import CapacityType
+from holdfast.scheduling.ladder import MOST_FAILURES, UNLIMITED, Failures
 from holdfast.scheduling.quantities import DURATION_ALLOWED, DurationError, parse_duration, parse_quantity
 from holdfast.scheduling.taints import Taint
 

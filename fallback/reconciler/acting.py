@@ -25,7 +25,7 @@ from holdfast.fallback.state_machine.actions import (
     Suspend,
     TaintHeld,
 )
-from holdfast.fallback.state_machine.annotation import write_state
+from holdfast.fallback.state_machine.state import write_state
 from holdfast.scheduling.json import Json
 
 KIND_OF: Final = {each.name: each for each in (JOBSET, RAYJOB)}

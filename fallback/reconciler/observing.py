@@ -17,9 +17,8 @@ from holdfast.fallback.reconciler.memories import Memories
 from holdfast.fallback.reconciler.pools import pools_seen
 from holdfast.fallback.reconciler.used_nodes import UsedNodes
 from holdfast.fallback.reservations.reserved_capacity import held_capacity
-from holdfast.fallback.state_machine.annotation import read_state
 from holdfast.fallback.state_machine.observation import HeldCapacity, Observation
-from holdfast.fallback.state_machine.state import JobState, UnreadableState
+from holdfast.fallback.state_machine.state import JobState, UnreadableState, read_state
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import LADDER, STATE
 

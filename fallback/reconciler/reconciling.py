@@ -13,8 +13,8 @@ from holdfast.fallback.reconciler.observing import Look, Observer
 from holdfast.fallback.reconciler.reporting import Reporter
 from holdfast.fallback.reconciler.roster import Roster
 from holdfast.fallback.reconciler.work_queue import WorkQueue
-from holdfast.fallback.state_machine.decide import Decision, decide
-from holdfast.fallback.state_machine.report import Report
+from holdfast.fallback.state_machine.decision import Decision, decide
+from holdfast.fallback.state_machine.events import Report
 
 _log = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ from holdfast.fallback.api.event_recorder import Occurrence, Recorder, Subject
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.acting import KIND_OF
 from holdfast.fallback.reconciler.metrics import Metrics
+from holdfast.fallback.state_machine.events import Report
 from holdfast.fallback.state_machine.observation import Observation
-from holdfast.fallback.state_machine.report import Report
 from holdfast.fallback.state_machine.state import JobState, Phase, UnreadableState
 
 _log = logging.getLogger(__name__)

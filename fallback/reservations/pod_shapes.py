@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from holdfast.scheduling.json import Json
-from __future__ import annotations
-
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -19,11 +11,10 @@ from holdfast.scheduling.labels import GPU_RESOURCE
 from holdfast.scheduling.quantities import parse_quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from holdfast.fallback.policy.policy import Machine
-
-    pass
+    from holdfast.scheduling.json import Json
 
 
 @dataclass(frozen=True, kw_only=True)

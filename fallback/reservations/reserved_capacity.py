@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from holdfast.fallback.api.objects import mapping, metadata_of, name_of, text
+from holdfast.fallback.api.objects import mapping, metadata_of, name_of, objects, text
 from holdfast.fallback.jobs.pods_and_nodes import NodeState, state_of_node
 from holdfast.fallback.reservations.placeholders import has_ended, is_going
 from holdfast.fallback.state_machine.observation import HeldCapacity
 from holdfast.scheduling.labels import HELD_FOR, POOL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from holdfast.scheduling.json import Json
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
-
-from holdfast.fallback.api.objects import objects
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from holdfast.scheduling.json import Json
 

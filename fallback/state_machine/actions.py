@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from holdfast.fallback.reservations.pod_shapes import PodShape
+    from holdfast.fallback.state_machine.events import Report
     from holdfast.fallback.state_machine.state import JobState
 
 
@@ -118,3 +119,12 @@ Action: TypeAlias = (
     | ForceDelete
     | Recreate
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """A part's answer. A state that no action carries is recorded by whoever puts the parts together."""
+
+    state: JobState | None
+    actions: tuple[Action, ...] = ()
+    reports: tuple[Report, ...] = ()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from holdfast.fallback.reservations.pod_shapes import PodShape
-    from holdfast.fallback.state_machine.report import Report
+    from holdfast.fallback.state_machine.events import Report
 
 NO_JUMP: Final = timedelta(0)
 

@@ -13,7 +13,7 @@ from holdfast.infra.aws.config.network import MadeNetwork
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from holdfast.components.network.contract import Network
+    from holdfast.components.network.aws import Network
     from holdfast.infra.aws.config.stack import AwsPlatform
     from holdfast.infra.aws.preflight import Account
 

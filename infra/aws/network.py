@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.components.network.aws import AwsNetwork, AwsNetworkArgs
-from holdfast.components.network.existing import ExistingNetwork
-from holdfast.components.network.isolated import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
+from holdfast.components.network.aws import AwsNetwork, AwsNetworkArgs, ExistingNetwork
+from holdfast.components.network.aws_isolated import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
 from holdfast.infra.aws.config.network import BroughtNetwork, Nat
-from holdfast.infra.aws.preflight.findings import zones_of_network
+from holdfast.infra.aws.preflight.checks import zones_of_network
 from holdfast.scheduling.machines import zones_of
 
 if TYPE_CHECKING:
-    from holdfast.components.network.contract import Network
+    from holdfast.components.network.aws import Network
     from holdfast.infra.aws.config.stack import AwsPlatform
     from holdfast.infra.aws.preflight import Account
 

@@ -9,8 +9,7 @@ import pulumi
 
 from holdfast.components.pools.ec2_node_class import Ec2NodeClassArgs, ec2_node_class
 from holdfast.components.pools.efa import EfaFabric, EfaFabricArgs
-from holdfast.components.pools.karpenter import KarpenterPool, KarpenterPoolArgs
-from holdfast.components.pools.node_pool import node_labels
+from holdfast.components.pools.karpenter import KarpenterPool, KarpenterPoolArgs, node_labels
 from holdfast.components.pools.placement_group import ClusterPlacement
 from holdfast.infra import naming, versions
 from holdfast.scheduling.pools import PoolSummary, spot_pool_warnings, summarize_pool, weights
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
     from pulumi import Input, Output
 
     from holdfast.components.karpenter.eks.component import EksKarpenter
-    from holdfast.components.network.contract import Network
-    from holdfast.components.pools.node_class import NodeClass
+    from holdfast.components.network.aws import Network
+    from holdfast.components.pools.karpenter import NodeClass
     from holdfast.infra.aws.config.pool import AwsPool
     from holdfast.infra.aws.config.stack import AwsPlatform
 

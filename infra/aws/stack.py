@@ -17,17 +17,17 @@ from holdfast.components.admission.rules import karpenter_rules
 from holdfast.components.checkpoints.s3 import CheckpointBucket, CheckpointBucketArgs
 from holdfast.components.cluster.eks.access import NodeAccess, NodeAccessArgs
 from holdfast.components.karpenter.eks.component import EksKarpenter, EksKarpenterArgs
-from holdfast.components.operators.component import Operators, OperatorsArgs
 from holdfast.components.operators.device_plugins import DevicePlugins, DevicePluginsArgs
+from holdfast.components.operators.job_operators import Operators, OperatorsArgs
 from holdfast.components.spot_role.component import SpotServiceLinkedRole, SpotServiceLinkedRoleArgs
-from holdfast.infra import naming, tags, versions
+from holdfast.infra import labels, naming, versions
 from holdfast.infra.aws.cluster import cluster_of
 from holdfast.infra.aws.namespaces import make_namespaces
 from holdfast.infra.aws.network import network_of
 from holdfast.infra.aws.pools import Ground, make_pools
 from holdfast.infra.aws.preflight import survey
 from holdfast.infra.fallback import FallbackPlan, make_fallback
-from holdfast.infra.places import chart_source
+from holdfast.infra.paths import chart_source
 
 if TYPE_CHECKING:
     from holdfast.infra.aws.config.stack import AwsPlatform
@@ -40,9 +40,9 @@ def compose(platform: AwsPlatform, stack: str, profile: str | None) -> None:
     made, where the account cannot hold the stack.
     """
     account = survey(platform)
-    marks = tags.labels(stack)
-    tags.label_everything(marks)
-    tags.tag_everything(marks)
+    marks = labels.labels(stack)
+    labels.label_everything(marks)
+    labels.tag_everything(marks)
     name = naming.cluster(stack)
     charts = None if platform.mirror.charts is None else chart_source(platform.mirror.charts)
 

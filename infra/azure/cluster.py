@@ -15,9 +15,8 @@ if TYPE_CHECKING:
 
     from holdfast.components.cluster.aks.access import ApiServerAccess
     from holdfast.components.cluster.aks.maintenance import Day
-    from holdfast.components.network.azure_contract import NodeSubnet
-    from holdfast.infra.azure.config.cluster import AzureAccess
-    from holdfast.infra.azure.config.maintenance import AzureMaintenance
+    from holdfast.components.network.azure import NodeSubnet
+    from holdfast.infra.azure.config.cluster import AzureAccess, AzureMaintenance
     from holdfast.infra.azure.config.stack import AzurePlatform
     from holdfast.infra.azure.preflight import Subscription
 

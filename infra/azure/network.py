@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.components.network.azure import AzureNetwork, AzureNetworkArgs
-from holdfast.components.network.azure_existing import ExistingAzureNetwork
+from holdfast.components.network.azure import AzureNetwork, AzureNetworkArgs, ExistingAzureNetwork
 from holdfast.infra.azure.config.network import BroughtAzureNetwork
 
 if TYPE_CHECKING:
     from pulumi import Input
 
-    from holdfast.components.network.azure_contract import NodeSubnet
+    from holdfast.components.network.azure import NodeSubnet
     from holdfast.infra.azure.config.stack import AzurePlatform
 
 

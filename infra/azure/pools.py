@@ -9,8 +9,7 @@ import pulumi
 
 from holdfast.components.pools.aks import AksPool, AksPoolArgs
 from holdfast.components.pools.aks_node_class import AksNodeClassArgs, aks_node_class
-from holdfast.components.pools.karpenter import KarpenterPool, KarpenterPoolArgs
-from holdfast.components.pools.node_pool import node_labels
+from holdfast.components.pools.karpenter import KarpenterPool, KarpenterPoolArgs, node_labels
 from holdfast.infra import naming
 from holdfast.infra.azure.config.stack import NapPlatform
 from holdfast.scheduling.labels import CAPACITY_TYPE

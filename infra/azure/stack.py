@@ -15,17 +15,17 @@ from holdfast.components.admission.pod_admission import TrainingAdmission, Train
 from holdfast.components.admission.rules import aks_rules, workload_identity_rule
 from holdfast.components.checkpoints.blob import CheckpointBucket, CheckpointBucketArgs
 from holdfast.components.namespace.component import SERVICE_ACCOUNT
-from holdfast.components.operators.component import Operators, OperatorsArgs
 from holdfast.components.operators.device_plugins import DevicePlugins, DevicePluginsArgs
+from holdfast.components.operators.job_operators import Operators, OperatorsArgs
 from holdfast.components.resource_group.component import StackResourceGroup, StackResourceGroupArgs
-from holdfast.infra import tags, versions
+from holdfast.infra import labels, versions
 from holdfast.infra.azure.cluster import cluster_of
 from holdfast.infra.azure.namespaces import make_namespaces
 from holdfast.infra.azure.network import network_of
 from holdfast.infra.azure.pools import Ground, make_pools
 from holdfast.infra.azure.preflight import cluster_name_of, survey
 from holdfast.infra.fallback import FallbackPlan, make_fallback
-from holdfast.infra.places import chart_source
+from holdfast.infra.paths import chart_source
 
 if TYPE_CHECKING:
     from holdfast.infra.azure.config.stack import AzurePlatform
@@ -37,9 +37,9 @@ def compose(platform: AzurePlatform, stack: str) -> None:
     Raises ConfigError, before anything is made, where the subscription cannot hold the stack.
     """
     subscription = survey(platform)
-    tags.label_everything(tags.labels(stack))
-    marks = tags.azure_tags(stack)
-    tags.tag_azure_resources(marks)
+    labels.label_everything(labels.labels(stack))
+    marks = labels.azure_tags(stack)
+    labels.tag_azure_resources(marks)
     name = cluster_name_of(stack)
     charts = None if platform.mirror.charts is None else chart_source(platform.mirror.charts)
 

@@ -1,10 +1,12 @@
 """Types of single values: a name, a duration, where charts come from."""
 
 import re
-from datetime import timedelta
+from datetime import date, timedelta
+from enum import StrEnum
+from ipaddress import AddressValueError, IPv4Network, NetmaskValueError
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, PlainValidator
 from pydantic_core import PydanticCustomError
 
 from holdfast.infra import naming
@@ -55,3 +57,89 @@ FilePath = Annotated[str, Field(min_length=1)]
 NAME_ALLOWED: Final = (
     f"1 to {naming.DNS_LABEL_LIMIT} lower-case letters, digits and hyphens, first and last no hyphen"
 )
+
+
+CIDR_ALLOWED: Final = "a block of IPv4 addresses, such as 203.0.113.0/24"
+
+_IMAGES: Final = re.compile(
+    r"(?=[^/]*[.:])[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]([a-z0-9._-]*[a-z0-9])?)*", re.ASCII
+)
+
+
+def _cidr(text: str) -> str:
+    try:
+        network = IPv4Network(text, strict=False)
+    except (AddressValueError, NetmaskValueError):
+        raise refusal("Write an IPv4 address and, behind a slash, the bits that are fixed of it.") from None
+    # Written with a netmask, without one, or with bits beyond it: clouds take one way of writing a block.
+    if str(network) != text:
+        raise refusal(f'Write "{network}".')
+    return text
+
+
+def _image_source(text: str) -> str:
+    bare = re.sub(r"^[a-z]+://", "", text).rstrip("/")
+    if bare != text and _IMAGES.fullmatch(bare):
+        raise refusal(f'Write "{bare}".')
+    if not _IMAGES.fullmatch(text):
+        raise refusal("Write a registry's host and, where its images lie deeper, their path.")
+    return text
+
+
+Cidr = Annotated[str, AfterValidator(_cidr)]
+ImageSource = Annotated[str, Field(min_length=1), AfterValidator(_image_source)]
+
+
+TIME_ALLOWED: Final = "a time of day in UTC, in quotes, from 00:00 to 23:59"
+DATE_ALLOWED: Final = "a day, year first, in quotes"
+
+_MINUTES_IN_DAY: Final = 24 * 60
+
+
+class Weekday(StrEnum):
+    """Days of the week."""
+
+    MONDAY = "monday"
+    TUESDAY = "tuesday"
+    WEDNESDAY = "wednesday"
+    THURSDAY = "thursday"
+    FRIDAY = "friday"
+    SATURDAY = "saturday"
+    SUNDAY = "sunday"
+
+    @property
+    def short(self) -> str:
+        """The day as RFC 5545 spells it."""
+        return self.value[:2].upper()
+
+    @property
+    def number(self) -> int:
+        """How many days it is after Monday."""
+        return list(Weekday).index(self)
+
+
+def _time(value: object) -> object:
+    # YAML 1.1 reads an unquoted 22:00 as a number to the base of 60.
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MINUTES_IN_DAY:
+        hours, minutes = divmod(value, 60)
+        raise refusal(f'Put it in quotes: "{hours:02}:{minutes:02}".')
+    if not isinstance(value, str) or not re.fullmatch(r"([01][0-9]|2[0-3]):[0-5][0-9]", value, re.ASCII):
+        raise refusal('Write hours and minutes in two digits each, such as "02:00".')
+    return value
+
+
+def _day(value: object) -> str:
+    # An unquoted day arrives as an instant from one reader of YAML and as a day from another.
+    text = re.sub(r"T00:00:00(\.0+)?(Z|\+00:00)$", "", value) if isinstance(value, str) else ""
+    try:
+        if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text, re.ASCII):
+            return date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise refusal("Write a day that the calendar has.") from None
+    raise refusal(
+        'Write a day that stays the same, such as "2026-12-01": one that moved would change at every update.'
+    )
+
+
+TimeOfDay = Annotated[str, BeforeValidator(_time)]
+Day = Annotated[str, PlainValidator(_day)]

@@ -4,9 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from holdfast.infra.determined.conversion import convert
-from holdfast.infra.determined.master_file import read_master_file
-from holdfast.infra.determined.writing import as_yaml
+from holdfast.infra.determined.conversion import as_yaml, convert
+from holdfast.infra.determined.parser import read_master_file
 from holdfast.scheduling.errors import ConfigError
 
 

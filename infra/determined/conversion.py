@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from holdfast.infra.determined.master_file import POOLS
-from holdfast.infra.determined.pool import ConvertedPool, read_pool
-from holdfast.infra.determined.report import Report
+from holdfast.infra.determined.parser import POOLS, ConvertedPool, Report, read_pool
 from holdfast.scheduling.errors import ConfigError, Problem
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import machine_catalogue
@@ -15,7 +13,12 @@ from holdfast.scheduling.machines import machine_catalogue
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from holdfast.infra.determined.master_file import MasterFile
+    from holdfast.infra.determined.parser import MasterFile
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import yaml
 
 #: The default pool that is added where Determined's pools have none that could be it.
 _DEFAULT_NAME: Final = "cpu"
@@ -86,3 +89,18 @@ def _default_pool(taken: set[str]) -> ConvertedPool:
         max_nodes=_DEFAULT_NODES,
         is_default=True,
     )
+
+
+_ONE_LINE = 10_000
+
+
+def as_yaml(conversion: Conversion) -> str:
+    """The notes as comments, then `pools:` with a line for each pool."""
+    entries = [
+        yaml.safe_dump(
+            dict(pool.as_entry()), default_flow_style=True, sort_keys=False, width=_ONE_LINE
+        ).strip()
+        for pool in conversion.pools
+    ]
+    lines = [f"# {note}." for note in conversion.notes] + ["pools:"] + [f"  - {entry}" for entry in entries]
+    return "\n".join(lines) + "\n"

@@ -12,9 +12,8 @@ from holdfast.components.cluster.gke.system_pool import SystemNodesArgs
 
 if TYPE_CHECKING:
     from holdfast.components.cluster.gke.access import ControlPlaneAccess
-    from holdfast.components.network.gcp_contract import VpcNativeNetwork
-    from holdfast.infra.gcp.config.cluster import GcpAccess
-    from holdfast.infra.gcp.config.maintenance import GcpMaintenance
+    from holdfast.components.network.gcp import VpcNativeNetwork
+    from holdfast.infra.gcp.config.cluster import GcpAccess, GcpMaintenance
     from holdfast.infra.gcp.config.stack import GcpPlatform
     from holdfast.infra.gcp.preflight import Project
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from holdfast.components.checkpoints.gcs_access import CheckpointAccess, CheckpointAccessArgs
+from holdfast.components.checkpoints.gcs import CheckpointAccess, CheckpointAccessArgs
 from holdfast.components.namespace.component import (
     TrainingNamespace,
     TrainingNamespaceArgs,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.components.network.gcp import GcpNetwork, GcpNetworkArgs
-from holdfast.components.network.gcp_existing import ExistingGcpNetwork
+from holdfast.components.network.gcp import ExistingGcpNetwork, GcpNetwork, GcpNetworkArgs
 from holdfast.infra.gcp.config.network import BroughtGcpNetwork
 
 if TYPE_CHECKING:
-    from holdfast.components.network.gcp_contract import VpcNativeNetwork
+    from holdfast.components.network.gcp import VpcNativeNetwork
     from holdfast.infra.gcp.config.stack import GcpPlatform
 
 

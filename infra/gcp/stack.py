@@ -14,8 +14,8 @@ import pulumi
 from holdfast.components.admission.pod_admission import TrainingAdmission, TrainingAdmissionArgs
 from holdfast.components.admission.rules import gke_rules, spot_classes
 from holdfast.components.checkpoints.gcs import CheckpointBucket, CheckpointBucketArgs, CustomerKey
-from holdfast.components.operators.component import Operators, OperatorsArgs
-from holdfast.infra import tags, versions
+from holdfast.components.operators.job_operators import Operators, OperatorsArgs
+from holdfast.infra import labels, versions
 from holdfast.infra.fallback import FallbackPlan, make_fallback
 from holdfast.infra.gcp.cluster import cluster_of
 from holdfast.infra.gcp.config.stack import WayBack
@@ -23,7 +23,7 @@ from holdfast.infra.gcp.namespaces import make_namespaces
 from holdfast.infra.gcp.network import network_of
 from holdfast.infra.gcp.pools import make_classes, make_pools
 from holdfast.infra.gcp.preflight import cluster_name_of, environment_of, survey
-from holdfast.infra.places import chart_source
+from holdfast.infra.paths import chart_source
 
 if TYPE_CHECKING:
     from holdfast.infra.gcp.config.stack import GcpPlatform
@@ -36,9 +36,9 @@ def compose(platform: GcpPlatform, stack: str) -> None:
     Raises ConfigError, before anything is made, where the project cannot hold the stack.
     """
     project = survey(platform)
-    marks = tags.labels(stack)
-    tags.label_everything(marks)
-    tags.label_google_resources(stack)
+    marks = labels.labels(stack)
+    labels.label_everything(marks)
+    labels.label_google_resources(stack)
     name = cluster_name_of(stack)
     charts = None if platform.mirror.charts is None else chart_source(platform.mirror.charts)
 

@@ -12,18 +12,21 @@ import pulumi
 
 from holdfast.components.admission.pod_admission import TrainingAdmission, TrainingAdmissionArgs
 from holdfast.components.admission.rules import karpenter_rules
-from holdfast.components.checkpoints.claim import CheckpointClaim, CheckpointClaimArgs
-from holdfast.components.checkpoints.directory import CLAIM, CheckpointBucket, CheckpointBucketArgs
+from holdfast.components.checkpoints.directory import (
+    CLAIM,
+    CheckpointBucket,
+    CheckpointBucketArgs,
+    CheckpointClaim,
+    CheckpointClaimArgs,
+)
 from holdfast.components.cluster.local import LocalCluster, LocalClusterArgs
 from holdfast.components.karpenter.kwok import KwokKarpenter, KwokKarpenterArgs
 from holdfast.components.namespace.component import TrainingNamespace, TrainingNamespaceArgs
-from holdfast.components.operators.component import Operators, OperatorsArgs
-from holdfast.components.pools.karpenter import KarpenterPool, KarpenterPoolArgs
-from holdfast.components.pools.node_class import KWOK
-from holdfast.components.pools.node_pool import node_labels
-from holdfast.infra import naming, tags, versions
+from holdfast.components.operators.job_operators import Operators, OperatorsArgs
+from holdfast.components.pools.karpenter import KWOK, KarpenterPool, KarpenterPoolArgs, node_labels
+from holdfast.infra import labels, naming, versions
 from holdfast.infra.fallback import FallbackPlan, make_fallback
-from holdfast.infra.places import chart_source, in_project
+from holdfast.infra.paths import chart_source, in_project
 from holdfast.scheduling.machines import LOCAL_ZONES, machine_catalogue
 from holdfast.scheduling.pools import PoolSummary, summarize_pool, weights
 from holdfast.scheduling.reachability.machine_capacity import Provisioner
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
 
 def compose(platform: LocalPlatform, stack: str) -> None:
     """Make everything of a local stack."""
-    tags.label_everything(tags.labels(stack))
+    labels.label_everything(labels.labels(stack))
     charts = chart_source(platform.mirror.charts)
     pools = [pool.as_pool() for pool in platform.pools]
 

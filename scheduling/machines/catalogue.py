@@ -1,13 +1,134 @@
-"""All machines of a cloud, by name."""
+"""The machine types of each cloud, read from the tables beside this module."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
+from importlib.resources import files
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Literal, TypeAlias, TypedDict, cast
 
 from holdfast.scheduling.labels import ON_DEMAND, SPOT
-from holdfast.scheduling.machines.machine import Machine
-from holdfast.scheduling.machines.tables import aws_table, azure_table, gcp_table, local_table
+
+#: As Kubernetes spells them.
+Architecture: TypeAlias = Literal["amd64", "arm64"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """An instance type. Memory in MiB, on-demand price in USD an hour.
+
+    `accelerator` is the kind of its GPUs as its cloud spells it (`a100` on AWS and Azure, `nvidia-tesla-a100` on GCP), None where it
+    has none; `arch` the instruction set of its processors; `efa_interfaces` how many Elastic Fabric Adapters it can have;
+    `local_ssds` how many local disks it brings that Compute Engine attaches by itself; `on_spot` and `on_demand` whether it is ever sold that way.
+    """
+
+    name: str
+    vcpus: int
+    memory_mib: int
+    gpus: int
+    hourly_price: float
+    arch: Architecture = "amd64"
+    accelerator: str | None = None
+    efa_interfaces: int = 0
+    local_ssds: int = 0
+    on_spot: bool = True
+    on_demand: bool = True
+
+
+# Name, architecture, vCPUs, memory in MiB, GPUs, accelerator, EFA interfaces, spot, price, letters of regions.
+AwsRow: TypeAlias = tuple[str, Architecture, int, int, int, str | None, int, bool, float | None, str]
+
+
+class AwsTable(TypedDict):
+    """`aws.json`, which is generated: one row for a machine, one letter for a region."""
+
+    columns: Sequence[str]
+    regions: Mapping[str, str]
+    zones: Mapping[str, str]
+    machines: Sequence[AwsRow]
+
+
+# Name, architecture, vCPUs, memory in MiB, GPUs, accelerator, price, characters of regions.
+AzureRow: TypeAlias = tuple[str, Architecture, int, int, int, str | None, float, str]
+
+
+class AzureTable(TypedDict):
+    """`azure.json`, which is generated: one row for a machine, one character for a region and for each of its zones."""
+
+    columns: Sequence[str]
+    regions: Mapping[str, str]
+    zones: Mapping[str, str]
+    machines: Sequence[AzureRow]
+
+
+# Name, architecture, USD an hour for a vCPU and for a GiB, memory in GiB by the number of vCPUs.
+GcpSeries: TypeAlias = tuple[str, Architecture, float, float, Mapping[str, float]]
+
+# Name, architecture, vCPUs, memory in GiB, GPUs, accelerator, local SSDs, how it is sold, price.
+GcpAcceleratedRow: TypeAlias = tuple[
+    str, Architecture, int, float, int, str, int, Sequence[str], float | None
+]
+
+# The disk its machines start from, and whether they can be placed close to each other.
+GcpFamily: TypeAlias = tuple[str, bool]
+
+# USD an hour for one, and the most vCPUs that a machine may have beside so many of them.
+GcpAttachable: TypeAlias = tuple[float, Mapping[str, int]]
+
+
+class GcpTable(TypedDict):
+    """`gcp.json`, which is written by hand: one row for a series of machines, and for each that brings GPUs.
+
+    A machine of a series is named after its vCPUs (`n2-standard-8`), a family by the first part of its machines' names.
+    A region's zones are letters.
+    """
+
+    regions: Mapping[str, str]
+    families: Mapping[str, GcpFamily]
+    series: Sequence[GcpSeries]
+    accelerated: Sequence[GcpAcceleratedRow]
+    attachable: Mapping[str, GcpAttachable]
+
+
+class LocalRow(TypedDict):
+    """An entry of `local.json`, which is written by hand."""
+
+    name: str
+    vcpus: int
+    memoryMiB: int
+    gpus: int
+    accelerator: str | None
+    hourlyPrice: float
+
+
+@cache
+def aws_table() -> AwsTable:
+    """EC2's instance types, with the regions that sell them."""
+    return cast("AwsTable", _read("aws.json"))
+
+
+@cache
+def azure_table() -> AzureTable:
+    """Azure's VM sizes, with the regions that sell them."""
+    return cast("AzureTable", _read("azure.json"))
+
+
+@cache
+def gcp_table() -> GcpTable:
+    """Compute Engine's machine types for nodes, and the zones of its regions."""
+    return cast("GcpTable", _read("gcp.json"))
+
+
+@cache
+def local_table() -> Sequence[LocalRow]:
+    """What the simulated cloud sells."""
+    return cast("Sequence[LocalRow]", _read("local.json"))
+
+
+def _read(name: str) -> object:
+    return json.loads(files("holdfast.scheduling.machines").joinpath(name).read_text(encoding="utf-8"))
+
 
 _MIB_IN_GIB: Final = 1024
 
@@ -96,3 +217,56 @@ _MACHINES: Final[Mapping[str, Callable[[], Iterable[Machine]]]] = {
     "gcp": _gcp,
     "local": _local,
 }
+
+
+def boot_disk_of(machine: Machine) -> str:
+    """The type of disk that a machine of GCP starts from.
+
+    Newer families take Hyperdisk alone, and older ones none of it.
+    """
+    boot_disk, _ = gcp_table()["families"][_family(machine)]
+    return boot_disk
+
+
+def can_be_placed_compactly(machine: Machine) -> bool:
+    """Whether Compute Engine places machines of this type close to each other when it is asked to."""
+    _, compact = gcp_table()["families"][_family(machine)]
+    return compact
+
+
+def _family(machine: Machine) -> str:
+    return machine.name.partition("-")[0]
+
+
+_FAMILY: Final = "n1-"
+
+
+def attachable_to(machine: Machine) -> Mapping[str, tuple[int, ...]]:
+    """How many GPUs of which kind a machine of GCP can be given; nothing for one that takes none.
+
+    Fewer GPUs go with fewer vCPUs: a machine of more takes more of them or none.
+    """
+    if not machine.name.startswith(_FAMILY):
+        return {}
+    counts = {
+        kind: tuple(int(count) for count, most_vcpus in limits.items() if machine.vcpus <= most_vcpus)
+        for kind, (_, limits) in gcp_table()["attachable"].items()
+    }
+    return {kind: fitting for kind, fitting in counts.items() if fitting}
+
+
+def with_attached(machine: Machine, kind: str, count: int) -> Machine:
+    """The machine with GPUs attached. Raises ValueError where Compute Engine would not attach them."""
+    fitting = attachable_to(machine)
+    if count not in fitting.get(kind, ()):
+        takes = ", ".join(
+            f"{' or '.join(map(str, counts))} {known}" for known, counts in sorted(fitting.items())
+        )
+        raise ValueError(f"{machine.name} cannot have {count} {kind} attached; it takes {takes or 'none'}")
+    price, _ = gcp_table()["attachable"][kind]
+    return replace(
+        machine,
+        gpus=count,
+        accelerator=kind,
+        hourly_price=round(machine.hourly_price + count * price, 6),
+    )

@@ -1,11 +1,18 @@
 """Where machines are sold: regions and their zones."""
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
 from types import MappingProxyType
 from typing import Final
 
-from holdfast.scheduling.machines.tables import aws_table, azure_table, gcp_table
+from holdfast.scheduling.machines.catalogue import (
+    Machine,
+    aws_table,
+    azure_table,
+    gcp_table,
+    machine_catalogue,
+)
 
 #: The zones of the simulated cloud.
 LOCAL_ZONES: Final = ("local-a", "local-b", "local-c")
@@ -58,3 +65,42 @@ _REGIONS: Final[Mapping[str, Callable[[], Iterable[str]]]] = {
     "azure": lambda: azure_table()["regions"].values(),
     "gcp": lambda: gcp_table()["regions"],
 }
+
+
+def select_machines(
+    families: Collection[str], sizes: Collection[str], catalogue: Mapping[str, Machine], region: str
+) -> tuple[Machine, ...]:
+    """The machines of these families (`m7i`) in these sizes (`xlarge`) that a region of AWS sells.
+
+    In the order of the families, then of the sizes: the same configuration gives the same pool. A family need not have
+    every size.
+    """
+    names = dict.fromkeys(f"{family}.{size}" for family in families for size in sizes)
+    return tuple(catalogue[name] for name in names if name in catalogue and is_sold_in(name, region))
+
+
+# Standard_NC24ads_A100_v4: the vCPUs stand between the capitals of a family and what it adds.
+_SIZE: Final = re.compile(r"Standard_(?P<capitals>[A-Z]+)\d+(?P<rest>\w*)", re.ASCII)
+_FAMILY: Final = re.compile(r"(?P<capitals>[A-Z]+)(?P<rest>\w*)", re.ASCII)
+
+
+def family_of(vm_size: str) -> str | None:
+    """The family of a VM size (`Standard_D4ds_v5` → `Dds_v5`), as Azure names its series; None where it has none."""
+    found = _SIZE.fullmatch(vm_size)
+    return f"{found['capitals']}{found['rest']}" if found else None
+
+
+def select_vm_sizes(families: Collection[str], vcpus: Collection[int], location: str) -> tuple[Machine, ...]:
+    """The machines of these families (`Dds_v5`) with so many vCPUs that a location sells.
+
+    In the order of the families, then of the vCPUs: the same configuration gives the same pool. A family need not have
+    every size.
+    """
+    catalogue = machine_catalogue("azure")
+    names = dict.fromkeys(_vm_size(family, count) for family in families for count in vcpus)
+    return tuple(catalogue[name] for name in names if name in catalogue and is_sold_in(name, location))
+
+
+def _vm_size(family: str, vcpus: int) -> str:
+    found = _FAMILY.fullmatch(family)
+    return f"Standard_{found['capitals']}{vcpus}{found['rest']}" if found else family

@@ -10,8 +10,7 @@ from typing import Final, TypeAlias
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.affinity import any_holds, keys_of, label_of
-from holdfast.scheduling.reachability.facts import PoolFacts
-from holdfast.scheduling.reachability.growth import places
+from holdfast.scheduling.reachability.facts import PoolFacts, places
 from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
 from holdfast.scheduling.reachability.shape import Shape, total, widest
 from holdfast.scheduling.taints import untolerated
@@ -26,7 +25,7 @@ class Failed:
     fix: str = ""
 
     @classmethod
-    def by(cls, link: str, said: messages.MessageTemplate, **values: object) -> "Broken":
+    def by(cls, link: str, said: messages.MessageTemplate, **values: object) -> "Failed":
         """The link is broken, in these words."""
         return cls(link=link, reason=said.reason.format(**values), fix=said.fix.format(**values))
 

@@ -4,14 +4,13 @@ The reservations are those by which each cloud's autoscaler decides whether a po
 buys the machine or does not. What runs on every node is rounded up: a proof must not hang on the last 100 MiB.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from holdfast.scheduling.machines import Machine
-from holdfast.scheduling.reachability.facts import MachineCapacity
-from holdfast.scheduling.reachability.shape import MOST_PODS, Resources
+from holdfast.scheduling.reachability.shape import MOST_PODS, Resources, widest
 
 
 class Provisioner(StrEnum):
@@ -22,6 +21,25 @@ class Provisioner(StrEnum):
     NAP = "nap"  #: Karpenter on Azure, as AKS runs it
     AKS = "aks"  #: AKS' cluster autoscaler
     LOCAL = "local"  #: Karpenter's simulated provider
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineCapacity:
+    """A machine type of a pool: `total`, which limits count; `room`, what pods get of it; how many pods it may have."""
+
+    name: str
+    total: Resources
+    room: Resources
+    accelerator: str | None = None
+    most_pods: int = MOST_PODS
+
+    def pods_of(self, requests: Resources) -> int:
+        """How many pods of these requests fit on one such machine."""
+        return min(requests.times_in(self.room), self.most_pods)
+
+    def size(self) -> tuple[int, int, int]:
+        """By what machines are compared where one is to be named."""
+        return (self.room.gpus, self.room.memory_mib, self.room.cpu_millis)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,20 +141,43 @@ RESERVATIONS: Final[Mapping[Provisioner, Reservation]] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class MachineCapacity:
-    """A machine type of a pool: `total`, which limits count; `room`, what pods get of it; how many pods it may have."""
+MOST_CAPACITIES: Final = 8
 
-    name: str
-    total: Resources
-    room: Resources
-    accelerator: str | None = None
-    most_pods: int = MOST_PODS
+#: The name of what stands for the machines that the list had no place for.
+OTHERS: Final = "another"
 
-    def pods_of(self, requests: Resources) -> int:
-        """How many pods of these requests fit on one such machine."""
-        return min(requests.times_in(self.room), self.most_pods)
 
-    def size(self) -> tuple[int, int, int]:
-        """By what machines are compared where one is to be named."""
-        return (self.room.gpus, self.room.memory_mib, self.room.cpu_millis)
+def non_dominated(rooms: Sequence[MachineCapacity]) -> tuple[MachineCapacity, ...]:
+    """The rooms beside which the others add nothing, largest first, MOST_CAPACITIES at most.
+
+    What fits in one that is left out fits in one that is kept, and as often. Where too many are left, the smallest of them
+    become one that has the most of each: what is refused for lack of room then has none, though not all of what has none is
+    refused.
+    """
+    kept: list[MachineCapacity] = []
+    for each in sorted(rooms, key=MachineCapacity.size, reverse=True):
+        if not any(_holds_all_of(other, each) for other in kept):
+            kept = [other for other in kept if not _holds_all_of(each, other)] + [each]
+    if len(kept) <= MOST_CAPACITIES:
+        return tuple(kept)
+    return (*kept[: MOST_CAPACITIES - 1], _merged(kept[MOST_CAPACITIES - 1 :]))
+
+
+def _holds_all_of(one: MachineCapacity, other: MachineCapacity) -> bool:
+    return (
+        one.accelerator == other.accelerator
+        and other.room.fits_in(one.room)
+        and other.most_pods <= one.most_pods
+    )
+
+
+def _merged(rooms: Sequence[MachineCapacity]) -> MachineCapacity:
+    kinds = {each.accelerator for each in rooms}
+    most: Resources = widest([each.room for each in rooms])
+    return MachineCapacity(
+        name=OTHERS,
+        total=widest([each.total for each in rooms]),
+        room=most,
+        accelerator=kinds.pop() if len(kinds) == 1 else None,
+        most_pods=max(each.most_pods for each in rooms),
+    )

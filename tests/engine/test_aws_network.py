@@ -48,7 +48,7 @@ def _network(
 
 
 def _isolated() -> None:
-    from holdfast.components.network.isolated import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
+    from holdfast.components.network.aws_isolated import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
 
     args = AwsIsolatedNetworkArgs(cidr="10.40.0.0/16", zones=_ZONES, region="us-east-1")
     _machines(AwsIsolatedNetwork("network", args).private_subnet_ids)

@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING
 import pulumi
 import pytest
 
-from holdfast.components.checkpoints.blob import CheckpointBucket, CheckpointBucketArgs
-from holdfast.components.checkpoints.blob_access import CheckpointAccess, CheckpointAccessArgs
-from holdfast.components.iam.azure_roles import STORAGE_BLOB_DATA_CONTRIBUTOR
+from holdfast.components.checkpoints.blob import (
+    CheckpointAccess,
+    CheckpointAccessArgs,
+    CheckpointBucket,
+    CheckpointBucketArgs,
+)
+from holdfast.components.iam.azure import STORAGE_BLOB_DATA_CONTRIBUTOR
 from holdfast.components.resource_group.component import StackResourceGroup, StackResourceGroupArgs
 from holdfast.simulator.clouds.azure.names import SUBSCRIPTION
 from holdfast.simulator.pulumi import EngineFailure

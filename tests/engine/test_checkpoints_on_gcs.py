@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING
 import pulumi
 import pytest
 
-from holdfast.components.checkpoints.gcs import CheckpointBucket, CheckpointBucketArgs, CustomerKey
-from holdfast.components.checkpoints.gcs_access import CheckpointAccess, CheckpointAccessArgs
+from holdfast.components.checkpoints.gcs import (
+    CheckpointAccess,
+    CheckpointAccessArgs,
+    CheckpointBucket,
+    CheckpointBucketArgs,
+    CustomerKey,
+)
 from holdfast.components.namespace.component import service_account_of
 from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.pulumi import EngineFailure

@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING
 import pulumi
 import pytest
 
-from holdfast.components.checkpoints.s3 import CheckpointBucket, CheckpointBucketArgs
-from holdfast.components.checkpoints.s3_access import CheckpointAccess, CheckpointAccessArgs
+from holdfast.components.checkpoints.s3 import (
+    CheckpointAccess,
+    CheckpointAccessArgs,
+    CheckpointBucket,
+    CheckpointBucketArgs,
+)
 from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.pulumi import EngineFailure
 from tests.support.cloud_program import CloudProgram

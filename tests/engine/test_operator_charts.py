@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, cast
 import pytest
 import yaml
 
-from holdfast.components.operators.device_plugin_values import efa_values, nvidia_values
-from holdfast.components.operators.jobset import jobset_values
-from holdfast.components.operators.kuberay import kuberay_values
-from holdfast.components.pools.node_pool import node_labels
+from holdfast.components.operators.device_plugins import efa_values, nvidia_values
+from holdfast.components.operators.job_operators import jobset_values, kuberay_values
+from holdfast.components.pools.karpenter import node_labels
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.tools.locate import find_tool
 from tests.support.builders import pool

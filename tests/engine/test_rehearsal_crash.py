@@ -9,22 +9,22 @@ import pytest
 from holdfast.simulator.pulumi import EngineKilled
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.process import EngineProcess
-from tests.soak.crash import prove, prove_in_turn, run_undisturbed, sample
-from tests.soak.crash.command import SEED_VARIABLE, seed_of
+from tests.soak.crash.proving import prove, prove_in_turn, run_undisturbed
+from tests.soak.crash.selection import sample
 from tests.soak.crash.stages import CloudStage
+from tests.soak.seeds import SEED_VARIABLE, seed_of
 from tests.support.rehearsals import urn
 from tests.support.rehearsed_program import a_stage, network, run
+from tests.support.soak import sized
 
 pytestmark = [
     pytest.mark.engine,
     pytest.mark.timeout(600),
-    pytest.mark.crash,
     # A killed engine breaks off its stream of events.
     pytest.mark.filterwarnings("ignore:Error in event stream"),
 ]
 
 _VPC = "aws:ec2/vpc:Vpc"
-_SAMPLE = 3
 
 
 def _vpc(cidr: str) -> None:
@@ -41,17 +41,19 @@ def _kill_up(stage: CloudStage, at: str) -> None:
         run(stage, lambda rehearsal: rehearsal.up(), faults=faults, process=process)
 
 
+@pytest.mark.seeded
 def test_after_a_kill_the_next_run_arrives_where_an_undisturbed_one_does(tmp_path: Path) -> None:
     seed = seed_of(None, os.environ.get(SEED_VARIABLE))
     print(f"{SEED_VARIABLE}={seed}")
     stage = a_stage(tmp_path, network)
     baseline = run_undisturbed(stage)
     assert len(baseline.urns) == 6, "the program makes six resources"
-    for at in sample(baseline.urns, _SAMPLE, seed):
+    for at in sample(baseline.urns, sized(1, soak=6), seed):
         proof = prove(stage, at, baseline)
         assert proof.faults == (), f"after a kill at {proof.name} (seed {seed})"
 
 
+@pytest.mark.soak
 def test_after_several_kills_on_one_way_the_last_run_arrives_where_an_undisturbed_one_does(
     tmp_path: Path,
 ) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.components.spot_role.component import PATH, SpotServiceLinkedRole, SpotServiceLinkedRoleArgs
-from holdfast.infra.tags import tag_everything
+from holdfast.infra.labels import tag_everything
 from holdfast.simulator.pulumi import EngineFailure
 from tests.support.cloud_program import CloudProgram
 from tests.support.spot_role_account import ARN, ROLE, let_the_caller_only_read, somebody_makes_the_role

@@ -35,7 +35,7 @@ set_mocks(Recorder(), preview=True)
 
 import components
 from holdfast.components.pools.karpenter import KarpenterPool, KarpenterPoolArgs
-from holdfast.components.pools.node_class import KWOK
+from holdfast.components.pools.karpenter import KWOK
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.scheduling.pools import Pool

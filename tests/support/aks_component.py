@@ -12,7 +12,7 @@ from holdfast.components.cluster.aks.component import AksCluster, AksClusterArgs
 from holdfast.components.cluster.aks.maintenance import Maintenance
 from holdfast.components.cluster.aks.system_pool import SystemNodesArgs
 from holdfast.components.cluster.aks.upgrades import Upgrades
-from holdfast.components.network.azure_existing import ExistingAzureNetwork
+from holdfast.components.network.azure import ExistingAzureNetwork
 from tests.support.recorder import Recording, record
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from holdfast.infra.aws.preflight.facts import Account
+from holdfast.infra.aws.preflight.checks import Account
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import machine_catalogue
 from tests.support.asking import asked_of

@@ -9,15 +9,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from holdfast.components.checkpoints.s3 import CheckpointBucket, CheckpointBucketArgs
-from holdfast.components.checkpoints.s3_access import CheckpointAccess, CheckpointAccessArgs
+from holdfast.components.checkpoints.s3 import (
+    CheckpointAccess,
+    CheckpointAccessArgs,
+    CheckpointBucket,
+    CheckpointBucketArgs,
+)
 from holdfast.components.cluster.eks.access import NodeAccess, NodeAccessArgs
 from holdfast.components.cluster.eks.addon_versions import KUBERNETES_VERSIONS, addon_versions
 from holdfast.components.cluster.eks.component import EksCluster, EksClusterArgs
 from holdfast.components.cluster.eks.system_nodes import SystemNodesArgs
 from holdfast.components.karpenter.eks.component import EksKarpenter, EksKarpenterArgs
 from holdfast.components.network.aws import AwsNetwork, AwsNetworkArgs
-from holdfast.components.network.isolated import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
+from holdfast.components.network.aws_isolated import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
 from holdfast.components.pools.efa import EfaFabric, EfaFabricArgs
 from holdfast.components.pools.placement_group import ClusterPlacement
 from holdfast.components.spot_role.component import SpotServiceLinkedRole, SpotServiceLinkedRoleArgs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, cast
 
-from holdfast.infra.aws.config.rules import read_aws_platform
+from holdfast.infra.aws.config.validation import read_aws_platform
 from holdfast.scheduling.errors import ConfigError
 from tests.support.builders import NAMESPACES
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, cast
 
-from holdfast.infra.azure.config.rules import read_azure_platform
+from holdfast.infra.azure.config.validation import read_azure_platform
 from holdfast.scheduling.errors import ConfigError
 from tests.support.builders import NAMESPACES
 

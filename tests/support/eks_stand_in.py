@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from holdfast.components.iam.document import service_trust
+from holdfast.components.iam.aws import service_trust
 from tests.support.provider_calls import Engine
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Final, cast
 
 from holdfast.components.fallback_policy.definition import API_VERSION, KIND
-from holdfast.components.pools.node_class import KWOK
+from holdfast.components.pools.karpenter import KWOK
 from holdfast.fallback.jobs.kinds import KINDS
 from holdfast.scheduling.labels import LADDER, STATE
 from tests.support.fallback_cluster import NAMESPACE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING
 
-from holdfast.infra.gcp.config.rules import read_gcp_platform
+from holdfast.infra.gcp.config.validation import read_gcp_platform
 from holdfast.scheduling.errors import ConfigError
 from tests.support.builders import NAMESPACES
 

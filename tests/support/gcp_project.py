@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from holdfast.infra.gcp.config.cluster import Channel
-from holdfast.infra.gcp.preflight.facts import Project
+from holdfast.infra.gcp.preflight.checks import Project
 from holdfast.scheduling.machines import machine_catalogue
 from tests.support.asking import asked_of
 

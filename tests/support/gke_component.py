@@ -9,7 +9,7 @@ from holdfast.components.cluster.gke.access import DnsEndpoint
 from holdfast.components.cluster.gke.component import GkeCluster, GkeClusterArgs
 from holdfast.components.cluster.gke.maintenance import Maintenance, MaintenanceExclusion
 from holdfast.components.cluster.gke.system_pool import SystemNodesArgs
-from holdfast.components.network.gcp_existing import ExistingGcpNetwork
+from holdfast.components.network.gcp import ExistingGcpNetwork
 from tests.support.recorder import Recording, record
 
 if TYPE_CHECKING:

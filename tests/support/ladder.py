@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from holdfast.fallback.policy.policy import TierFacts
     from holdfast.fallback.state_machine.actions import Action
-    from holdfast.fallback.state_machine.decide import Decision
+    from holdfast.fallback.state_machine.decision import Decision
+    from holdfast.fallback.state_machine.events import Report
     from holdfast.fallback.state_machine.observation import Outcome, Part, PoolSeen, Rival
-    from holdfast.fallback.state_machine.report import Report
     from holdfast.fallback.state_machine.state import OutageKind, ReturnAttempt
     from holdfast.scheduling.ladder import Failures
 

@@ -22,8 +22,7 @@ from holdfast.fallback.state_machine.actions import (
     Suspend,
     TaintHeld,
 )
-from holdfast.fallback.state_machine.annotation import read_state, write_state
-from holdfast.fallback.state_machine.decide import Decision, decide
+from holdfast.fallback.state_machine.decision import Decision, decide
 from holdfast.fallback.state_machine.observation import (
     NO_JUMP,
     Cause,
@@ -33,7 +32,7 @@ from holdfast.fallback.state_machine.observation import (
     Outcome,
     PoolSeen,
 )
-from holdfast.fallback.state_machine.state import JobState
+from holdfast.fallback.state_machine.state import JobState, read_state, write_state
 from tests.support.ladder import PODS, T0, UID
 from tests.support.ladder import policy as usual_ladder
 

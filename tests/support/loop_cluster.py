@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 from holdfast.components.fallback_policy.definition import API_VERSION, KIND
-from holdfast.components.operators.jobset import jobset_values
+from holdfast.components.operators.job_operators import jobset_values
 from holdfast.infra import versions
 from holdfast.rehearsal.gang import gang
 from holdfast.scheduling.labels import (

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from holdfast.components.iam.arns import Place
+from holdfast.components.iam.aws import Place
 from holdfast.components.karpenter.eks.scope import ControllerScope
 from tests.support.json_objects import obj
 

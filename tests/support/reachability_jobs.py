@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.components.admission.pod_admission import annotations_of, policy_name
 from holdfast.components.admission.rules import karpenter_rules
-from holdfast.components.pools.node_class import KWOK
-from holdfast.components.pools.node_pool import node_pool_spec
+from holdfast.components.pools.karpenter import KWOK, node_pool_spec
 from holdfast.policies.declared.reading import declared_pools
 from holdfast.scheduling.labels import GPU_RESOURCE, POOL, ZONE
 from holdfast.scheduling.machines import machine_catalogue

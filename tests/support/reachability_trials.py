@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
-from holdfast.components.pools.node_class import KWOK
+from holdfast.components.pools.karpenter import KWOK
 from holdfast.scheduling.labels import POOL, CapacityType
 from tests.support.hosted_charts import condition_of, is_ready
 from tests.support.json_objects import obj

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from pulumi import ComponentResource, Output, ResourceOptions
 
-from holdfast.components.iam.azure_assignment import Assignment, AssignmentArgs
-from holdfast.components.iam.azure_roles import AKS_RBAC_CLUSTER_ADMIN
+from holdfast.components.iam.azure import AKS_RBAC_CLUSTER_ADMIN, Assignment, AssignmentArgs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

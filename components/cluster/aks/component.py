@@ -20,7 +20,7 @@ from holdfast.components.cluster.aks.kubeconfig import kubeconfig
 from holdfast.components.cluster.aks.maintenance import MaintenanceSchedule, MaintenanceScheduleArgs
 from holdfast.components.cluster.aks.ranges import PODS_CIDR, SERVICES_CIDR
 from holdfast.components.cluster.aks.seen import see_cluster
-from holdfast.components.network.ordering import tied_to
+from holdfast.components.ordering import tied_to
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from holdfast.components.cluster.aks.maintenance import Maintenance
     from holdfast.components.cluster.aks.system_pool import SystemNodesArgs
     from holdfast.components.cluster.aks.upgrades import Upgrades
-    from holdfast.components.network.azure_contract import NodeSubnet
+    from holdfast.components.network.azure import NodeSubnet
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from holdfast.components.cluster.aks.access import ApiServerAccess
     from holdfast.components.cluster.aks.system_pool import SystemNodesArgs
     from holdfast.components.cluster.aks.upgrades import Upgrades
-    from holdfast.components.network.azure_contract import NodeSubnet, Outbound
+    from holdfast.components.network.azure import NodeSubnet, Outbound
 
 #: `nap`: node auto-provisioning, AKS's own Karpenter. `fixed`: scale sets, one for each pool. AKS forbids pools that grow by
 #: themselves beside node auto-provisioning.

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_azure_native.managedidentity import UserAssignedIdentity
 
-from holdfast.components.iam.azure_assignment import Assignment, AssignmentArgs
-from holdfast.components.iam.azure_roles import NETWORK_CONTRIBUTOR, READER
-from holdfast.components.network.ordering import tied_to
+from holdfast.components.iam.azure import NETWORK_CONTRIBUTOR, READER, Assignment, AssignmentArgs
+from holdfast.components.ordering import tied_to
 
 if TYPE_CHECKING:
     from pulumi import Input

@@ -10,14 +10,14 @@ from pulumi import ComponentResource, ResourceOptions
 from pulumi_aws.eks import Addon, AddonArgs, PodIdentityAssociation
 
 from holdfast.components.cluster.eks.role import RoleWithPolicies, RoleWithPoliciesArgs
-from holdfast.components.iam.document import Workload, pod_identity_trust
-from holdfast.components.operators.placement import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS
+from holdfast.components.iam.aws import Workload, pod_identity_trust
+from holdfast.components.operators.pod_settings import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS
 
 if TYPE_CHECKING:
     from pulumi import Input
 
     from holdfast.components.cluster.eks.addon_versions import AddonVersions
-    from holdfast.components.iam.arns import Place
+    from holdfast.components.iam.aws import Place
     from holdfast.scheduling.json import Json
 
 #: Where a Deployment of an add-on runs: not on a pool's nodes, which come and go and would never be empty under it.

@@ -19,7 +19,7 @@ from holdfast.components.cluster.eks.control_plane import ControlPlane, ControlP
 from holdfast.components.cluster.eks.endpoint import EndpointAccess
 from holdfast.components.cluster.eks.kubeconfig import ApiServer, kubeconfig
 from holdfast.components.cluster.eks.system_nodes import SystemNodeGroup, SystemNodeGroupArgs
-from holdfast.components.iam.arns import Place
+from holdfast.components.iam.aws import Place
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

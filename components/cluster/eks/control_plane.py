@@ -12,7 +12,7 @@ from pulumi_aws.vpc import SecurityGroupIngressRule
 
 from holdfast.components.cluster.eks.encryption import SecretsKey, SecretsKeyArgs
 from holdfast.components.cluster.eks.role import RoleWithPolicies, RoleWithPoliciesArgs
-from holdfast.components.iam.document import service_trust
+from holdfast.components.iam.aws import service_trust
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pulumi import Input, Output
 
     from holdfast.components.cluster.eks.endpoint import EndpointAccess
-    from holdfast.components.iam.arns import Place
+    from holdfast.components.iam.aws import Place
 
 _LOGS: Final = ("api", "audit", "authenticator", "controllerManager", "scheduler")
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_aws.iam import Role, RolePolicyAttachment
 
-from holdfast.components.network.ordering import tied_to
+from holdfast.components.ordering import tied_to
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pulumi import Output
 
-    from holdfast.components.iam.arns import Place
+    from holdfast.components.iam.aws import Place
 
 
 @dataclass(frozen=True, kw_only=True)

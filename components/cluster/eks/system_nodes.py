@@ -10,8 +10,7 @@ from pulumi_aws.ec2 import LaunchTemplate
 from pulumi_aws.eks import NodeGroup
 
 from holdfast.components.cluster.eks.role import RoleWithPolicies, RoleWithPoliciesArgs
-from holdfast.components.iam.document import service_trust
-from holdfast.components.iam.node_policies import NODE_POLICIES
+from holdfast.components.iam.aws import NODE_POLICIES, service_trust
 from holdfast.scheduling.labels import SYSTEM, SYSTEM_VALUE
 from holdfast.scheduling.taints import SYSTEM as SYSTEM_TAINT
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
     from pulumi import Input
 
-    from holdfast.components.iam.arns import Place
+    from holdfast.components.iam.aws import Place
     from holdfast.scheduling.machines import Architecture
 
 _AMI_TYPES: Final[Mapping[Architecture, str]] = {

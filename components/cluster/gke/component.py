@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from holdfast.components.cluster.gke.database_key import DatabaseKey
     from holdfast.components.cluster.gke.maintenance import Maintenance
     from holdfast.components.cluster.gke.system_pool import SystemNodesArgs
-    from holdfast.components.network.gcp_contract import VpcNativeNetwork
+    from holdfast.components.network.gcp import VpcNativeNetwork
 
 Channel: TypeAlias = Literal["RAPID", "REGULAR", "STABLE", "EXTENDED"]
 

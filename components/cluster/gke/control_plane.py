@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from holdfast.components.cluster.gke.access import ControlPlaneAccess
     from holdfast.components.cluster.gke.maintenance import Maintenance
-    from holdfast.components.network.gcp_contract import VpcNativeNetwork
+    from holdfast.components.network.gcp import VpcNativeNetwork
 
 #: They say what GKE's first pool is made of, which is gone before anybody uses the cluster. GKE goes on to show another
 #: pool's there, and a difference would replace the cluster with everything in it.

@@ -10,7 +10,7 @@ from pulumi import ComponentResource, ResourceOptions
 from pulumi_gcp.projects import IAMMember
 from pulumi_gcp.serviceaccount import Account
 
-from holdfast.components.network.ordering import tied_to
+from holdfast.components.ordering import tied_to
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

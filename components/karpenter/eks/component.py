@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Final, cast
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_kubernetes.flowcontrol.v1 import FlowSchema
 
-from holdfast.components.iam.arns import Place
-from holdfast.components.iam.document import Workload
+from holdfast.components.iam.aws import Place, Workload
 from holdfast.components.karpenter.eks.controller_identity import ControllerIdentity, ControllerIdentityArgs
 from holdfast.components.karpenter.eks.flow_schemas import flow_schemas
 from holdfast.components.karpenter.eks.interruption_queue import InterruptionQueue, InterruptionQueueArgs
 from holdfast.components.karpenter.eks.node_role import KarpenterNodeRole, KarpenterNodeRoleArgs
 from holdfast.components.karpenter.eks.values import SERVICE_ACCOUNT, ControllerValues, karpenter_values
 from holdfast.components.operators.charted_operator import ChartedOperator, ChartedOperatorArgs
-from holdfast.components.operators.images import image
+from holdfast.components.operators.pod_settings import image
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json

@@ -9,13 +9,12 @@ from pulumi import ComponentResource, Input, Output, ResourceOptions
 from pulumi_aws.eks import PodIdentityAssociation
 from pulumi_aws.iam import Role, RolePolicy
 
-from holdfast.components.iam.document import pod_identity_trust
+from holdfast.components.iam.aws import pod_identity_trust
 from holdfast.components.karpenter.eks.controller_policies import CONTROLLER_POLICIES, controller_policy
 from holdfast.components.karpenter.eks.scope import ControllerScope
 
 if TYPE_CHECKING:
-    from holdfast.components.iam.arns import Place
-    from holdfast.components.iam.document import Workload
+    from holdfast.components.iam.aws import Place, Workload
 
 
 @dataclass(frozen=True, kw_only=True)

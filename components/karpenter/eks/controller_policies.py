@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from holdfast.components.iam.document import Statement, document
+from holdfast.components.iam.aws import Statement, document
 from holdfast.components.karpenter.eks.instance_profile_policy import iam_integration
 from holdfast.components.karpenter.eks.node_lifecycle_policy import node_lifecycle
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from holdfast.components.iam.document import Statement, document
+from holdfast.components.iam.aws import Statement, document
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -18,7 +18,7 @@ from holdfast.components.karpenter.eks.interruption_events import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from holdfast.components.iam.arns import Place
+    from holdfast.components.iam.aws import Place
 
 #: Seconds. A spot notice comes 2 minutes ahead: what is older than 5 tells of nodes that are gone.
 _RETENTION: Final = 300

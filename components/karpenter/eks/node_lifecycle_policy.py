@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from holdfast.components.iam.document import Statement
+from holdfast.components.iam.aws import Statement
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

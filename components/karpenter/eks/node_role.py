@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_aws.iam import InstanceProfile, Role, RolePolicyAttachment
 
-from holdfast.components.iam.document import service_trust
-from holdfast.components.iam.node_policies import NODE_POLICIES
+from holdfast.components.iam.aws import NODE_POLICIES, service_trust
 
 if TYPE_CHECKING:
     from pulumi import Output
 
-    from holdfast.components.iam.arns import Place
+    from holdfast.components.iam.aws import Place
 
 
 @dataclass(frozen=True, kw_only=True)

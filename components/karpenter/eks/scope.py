@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from holdfast.components.iam.arns import Place
+    from holdfast.components.iam.aws import Place
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from holdfast.components.operators.placement import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS
+from holdfast.components.operators.pod_settings import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json

@@ -7,8 +7,8 @@ from pydantic import Field
 
 from holdfast.infra import versions
 from holdfast.infra.aws.config.fields import PRINCIPAL_ALLOWED, PrincipalArn
-from holdfast.infra.config.addresses import CIDR_ALLOWED, Cidr
-from holdfast.infra.config.section import Section
+from holdfast.infra.config.base import Section
+from holdfast.infra.config.fields import CIDR_ALLOWED, Cidr
 
 
 class AwsSystemNodes(Section):

@@ -7,9 +7,8 @@ from typing import Annotated, ClassVar, TypeAlias
 from pydantic import Field, Tag
 
 from holdfast.infra.aws.config.fields import ZONES_ALLOWED, SubnetId, VpcId, Zones
-from holdfast.infra.config.addresses import CIDR_ALLOWED
-from holdfast.infra.config.section import Section
-from holdfast.infra.config.variants import told_by
+from holdfast.infra.config.base import Section, told_by
+from holdfast.infra.config.fields import CIDR_ALLOWED
 
 _NOT_OF_A_BROUGHT_NETWORK = (
     "Leave it out: a network that is brought has its own; without vpcId and privateSubnetIds one is made."

@@ -6,7 +6,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from holdfast.infra.aws.config.fields import Zone
-from holdfast.infra.config.karpenter_pool import KarpenterPoolSection
+from holdfast.infra.config.stack import KarpenterPoolSection
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import Machine, machine_catalogue, select_machines
 from holdfast.scheduling.pools import Pool

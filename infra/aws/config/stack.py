@@ -6,12 +6,11 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from holdfast.infra.aws.config.cluster import AwsCluster
-from holdfast.infra.aws.config.fields import ACCOUNT_ALLOWED, AccountId
+from holdfast.infra.aws.config.fields import ACCOUNT_ALLOWED, AccountId, partition_of
 from holdfast.infra.aws.config.network import MadeNetwork, Network
 from holdfast.infra.aws.config.pool import AwsPool
-from holdfast.infra.aws.config.regions import partition_of
-from holdfast.infra.config.cloud_document import CloudDocument
-from holdfast.infra.config.section import Section
+from holdfast.infra.config.base import Section
+from holdfast.infra.config.stack import CloudDocument
 from holdfast.scheduling.machines import Architecture, Machine, machine_catalogue
 from holdfast.scheduling.pools import Pool
 

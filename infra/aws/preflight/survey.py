@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from holdfast.infra.aws.preflight.findings import refusals, warnings
-from holdfast.infra.aws.preflight.lookups import Lookups
+from holdfast.infra.aws.preflight.checks import refusals, warnings
+from holdfast.infra.aws.preflight.queries import Lookups
 from holdfast.scheduling.errors import ConfigError
 
 if TYPE_CHECKING:
     from holdfast.infra.aws.config.stack import AwsPlatform
-    from holdfast.infra.aws.preflight.facts import Account
+    from holdfast.infra.aws.preflight.checks import Account
 
 
 def survey(platform: AwsPlatform) -> Account:

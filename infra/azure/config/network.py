@@ -8,9 +8,8 @@ from pydantic import Field, Tag
 
 from holdfast.components.cluster.aks.ranges import PODS_CIDR, SERVICES_CIDR
 from holdfast.infra.azure.config.fields import SUBNET_ALLOWED, SubnetId
-from holdfast.infra.config.addresses import CIDR_ALLOWED, Cidr
-from holdfast.infra.config.section import Section
-from holdfast.infra.config.variants import told_by
+from holdfast.infra.config.base import Section, told_by
+from holdfast.infra.config.fields import CIDR_ALLOWED, Cidr
 
 _OF_A_BROUGHT_NETWORK = ("subnetId", "outbound", "egressCidrs")
 

@@ -6,7 +6,7 @@ from typing import ClassVar, Final
 from pydantic import Field
 
 from holdfast.infra.azure.config.fields import VM_SIZE_ALLOWED, ZONE_ALLOWED, VmSize, Zone
-from holdfast.infra.config.pool_section import PoolSection
+from holdfast.infra.config.stack import PoolSection
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import Machine, machine_catalogue, select_vm_sizes
 from holdfast.scheduling.pools import Pool

@@ -8,8 +8,8 @@ from pydantic import Field
 from holdfast.infra.azure.config.cluster import AzureCluster
 from holdfast.infra.azure.config.network import AzureNetwork, MadeAzureNetwork
 from holdfast.infra.azure.config.pool import FixedPool, NapPool
-from holdfast.infra.config.cloud_document import CloudDocument
-from holdfast.infra.config.section import Section
+from holdfast.infra.config.base import Section
+from holdfast.infra.config.stack import CloudDocument
 from holdfast.scheduling.machines import Machine, machine_catalogue
 from holdfast.scheduling.pools import Pool
 

@@ -1,9 +1,8 @@
 """What only a subscription knows: who asks, and where the stack is going to be. Asked before anything is made."""
 
-from holdfast.infra.azure.preflight.facts import Subscription
-from holdfast.infra.azure.preflight.kubelogin import kubelogin_problem
+from holdfast.infra.azure.preflight.checks import Subscription, kubelogin_problem
 from holdfast.infra.azure.preflight.names import cluster_name_of
-from holdfast.infra.azure.preflight.reach import reach_problem
+from holdfast.infra.azure.preflight.queries import reach_problem
 from holdfast.infra.azure.preflight.survey import survey
 
 __all__ = ["Subscription", "cluster_name_of", "kubelogin_problem", "reach_problem", "survey"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.infra.azure.preflight.findings import refusals
-from holdfast.infra.azure.preflight.lookups import ask
+from holdfast.infra.azure.preflight.checks import refusals
+from holdfast.infra.azure.preflight.queries import ask
 from holdfast.scheduling.errors import ConfigError
 
 if TYPE_CHECKING:
     from holdfast.infra.azure.config.stack import AzurePlatform
-    from holdfast.infra.azure.preflight.facts import Subscription
+    from holdfast.infra.azure.preflight.checks import Subscription
 
 
 def survey(platform: AzurePlatform) -> Subscription:

@@ -5,9 +5,8 @@ from typing import Annotated, ClassVar, TypeAlias
 
 from pydantic import Field, Tag
 
-from holdfast.infra.config.addresses import CIDR_ALLOWED, Cidr
-from holdfast.infra.config.section import Section
-from holdfast.infra.config.variants import told_by
+from holdfast.infra.config.base import Section, told_by
+from holdfast.infra.config.fields import CIDR_ALLOWED, Cidr
 from holdfast.infra.gcp.config.fields import (
     NETWORK_ALLOWED,
     RANGE_ALLOWED,

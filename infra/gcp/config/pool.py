@@ -6,9 +6,9 @@ from typing import ClassVar, Literal, TypeAlias
 
 from pydantic import Field
 
+from holdfast.infra.config.base import Section
 from holdfast.infra.config.fields import NAME_ALLOWED, DnsLabel
-from holdfast.infra.config.pool_section import PoolSection
-from holdfast.infra.config.section import Section
+from holdfast.infra.config.stack import PoolSection
 from holdfast.infra.gcp.config.fields import MACHINE_ALLOWED, ZONE_ALLOWED, MachineType, Zone
 from holdfast.scheduling.machines import Machine, machine_catalogue, with_attached
 from holdfast.scheduling.pools import Pool

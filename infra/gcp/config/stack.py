@@ -6,8 +6,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from holdfast.infra.config.cloud_document import CloudDocument
-from holdfast.infra.config.section import Section
+from holdfast.infra.config.base import Section
+from holdfast.infra.config.stack import CloudDocument
 from holdfast.infra.gcp.config.cluster import GcpCluster
 from holdfast.infra.gcp.config.fields import KEY_ALLOWED, KeyName
 from holdfast.infra.gcp.config.network import GcpNetworkSection, MadeGcpNetwork

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from holdfast.infra.gcp.preflight.findings import refusals, warnings
-from holdfast.infra.gcp.preflight.lookups import Lookups
+from holdfast.infra.gcp.preflight.checks import refusals, warnings
+from holdfast.infra.gcp.preflight.queries import Lookups
 from holdfast.scheduling.errors import ConfigError
 
 if TYPE_CHECKING:
     from holdfast.infra.gcp.config.stack import GcpPlatform
-    from holdfast.infra.gcp.preflight.facts import Project
+    from holdfast.infra.gcp.preflight.checks import Project
 
 
 def survey(platform: GcpPlatform) -> Project:

@@ -6,11 +6,11 @@ from typing import ClassVar, Final, Literal
 from pydantic import Field
 
 from holdfast.infra import versions
-from holdfast.infra.config.fallback import ControllerSection
+from holdfast.infra.config.base import Section
 from holdfast.infra.config.fields import FilePath
-from holdfast.infra.config.karpenter_pool import KarpenterPoolSection
-from holdfast.infra.config.platform import MirrorSection, NamespaceSection
-from holdfast.infra.config.section import Section
+from holdfast.infra.config.ladder import ControllerSection
+from holdfast.infra.config.namespace import MirrorSection, NamespaceSection
+from holdfast.infra.config.stack import KarpenterPoolSection
 from holdfast.scheduling.machines import Machine, machine_catalogue
 from holdfast.scheduling.pools import Pool
 

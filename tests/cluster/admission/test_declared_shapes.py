@@ -11,8 +11,14 @@ from hypothesis import strategies as st
 from holdfast.components.fallback_policy.definition import API_VERSION, KIND
 from holdfast.components.fallback_policy.ladder import ladder_spec, shape_object
 from holdfast.scheduling.quantities import MOST_CPU_MILLIS, MOST_MEMORY_MIB
-from holdfast.scheduling.reachability.shape import Resources, Shape
-from holdfast.scheduling.shapes import MOST_GPUS, MOST_SHAPES, WIDEST_GANG, shape_problems
+from holdfast.scheduling.reachability.shape import (
+    MOST_GPUS,
+    MOST_SHAPES,
+    WIDEST_GANG,
+    Resources,
+    Shape,
+    shape_problems,
+)
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.admission_cluster import TRAINING_NAMESPACE
 from tests.support.json_objects import obj

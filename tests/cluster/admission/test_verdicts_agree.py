@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from holdfast.scheduling.labels import TRAINING, TRAINING_VALUE
 from holdfast.scheduling.ladder import Ladder, Tier
 from holdfast.simulator.kubernetes_client.errors import KubeError
-from tests.soak.crash.command import SEED_VARIABLE, seed_of
+from tests.soak.seeds import SEED_VARIABLE, seed_of
 from tests.support.admission_cluster import make_namespace, wait_until_in_force
 from tests.support.job_admission import admitted_job
 from tests.support.job_objects import jobset

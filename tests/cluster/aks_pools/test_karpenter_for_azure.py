@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from holdfast.components.pools.aks_node_class import AksNodeClassArgs, aks_node_class
-from holdfast.components.pools.node_pool import node_pool_spec
+from holdfast.components.pools.karpenter import node_pool_spec
 from holdfast.scheduling import taints
 from holdfast.scheduling.labels import AKS_PRIORITY, AKS_SCALE_SET_PRIORITY, CAPACITY_TYPE, POOL, CapacityType
 from holdfast.scheduling.machines import select_vm_sizes

@@ -78,7 +78,9 @@ def test_damaged_data_is_told_with_what_to_do(watched: Watched) -> None:
     wal = next((watched.control_plane.layout.etcd_dir / "member" / "wal").glob("*.wal"))
     whole = wal.read_bytes()
     wal.write_bytes(b"\xff" * 4096)
-    with pytest.raises(RehearsalError, match=r"etcd ended .*\n(?s:.*)remove .*control-plane and start again"):
+    with pytest.raises(
+        RehearsalError, match=r"etcd exited .*\n(?s:.*)remove .*control-plane and start again"
+    ):
         watched.control_plane.start()
     assert watched.running() == {}, "a start that failed leaves no process"
     wal.write_bytes(whole)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from holdfast.components.pools.ec2_node_class import Ec2NodeClassArgs, ec2_node_class
-from holdfast.components.pools.node_pool import node_pool_spec
+from holdfast.components.pools.karpenter import node_pool_spec
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.simulator.kubernetes_client.errors import KubeError

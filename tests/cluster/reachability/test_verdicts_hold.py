@@ -19,7 +19,7 @@ from holdfast.scheduling.labels import TRAINING as TRAINING_LABEL
 from holdfast.scheduling.labels import TRAINING_VALUE, CapacityType
 from holdfast.scheduling.reachability.walk import Outcome
 from holdfast.scheduling.taints import SPOT
-from tests.soak.crash.command import SEED_VARIABLE, seed_of
+from tests.soak.seeds import SEED_VARIABLE, seed_of
 from tests.support.admission_cluster import make_namespace, wait_until_in_force
 from tests.support.admission_model import tolerations_of
 from tests.support.admission_objects import admission_objects

@@ -31,7 +31,13 @@ KEPT = {
 }
 
 
-@pytest.mark.parametrize("name", KEPT)
+#: The stack whose lifecycle `make test` runs: protected, all operators, pools of every kind. `make soak` runs all.
+ON_EVERY_CHANGE = "aws-prod"
+
+
+@pytest.mark.parametrize(
+    "name", [ON_EVERY_CHANGE, *(pytest.param(each, marks=pytest.mark.soak) for each in KEPT.keys() - {ON_EVERY_CHANGE})]
+)
 def test_a_stack_is_made_used_and_removed_without_an_account(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,7 +11,7 @@ from holdfast.simulator.pulumi import EngineKilled, Outcome, Rehearsal
 from holdfast.simulator.pulumi.checkpoint import Checkpoint, type_in
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.process import EngineProcess
-from tests.soak.crash.command import every
+from tests.soak.crash.selection import every
 
 
 class Stage(Protocol):

@@ -1,4 +1,4 @@
-"""A stack of a cloud survives runs that are killed, whatever they had just made or deleted."""
+"""Kills `up` and `destroy` of whole stacks, and compares what the next runs leave with an undisturbed run."""
 
 import os
 from collections.abc import Generator
@@ -6,51 +6,75 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.rehearsal.commands import down
 from holdfast.simulator.pulumi.checkpoint import type_in
 from holdfast.simulator.stacks import Stack
-from tests.soak.crash import pivotal, prove_in_turn, run_undisturbed
-from tests.soak.crash.command import SEED_VARIABLE, drawn, seed_of
+from tests.soak.crash.proving import prove, prove_in_turn, run_undisturbed
+from tests.soak.crash.selection import drawn, pivotal, sample
 from tests.soak.crash.stages import StackStage
+from tests.soak.seeds import SEED_VARIABLE, seed_of
 from tests.support.cloud_platform import cloud_workspace
+from tests.support.platform import platform_workspace
+from tests.support.processes import processes_of
 
 pytestmark = [
+    pytest.mark.soak,
     pytest.mark.cluster,
     pytest.mark.engine,
-    pytest.mark.crash,
-    pytest.mark.timeout(900),
+    pytest.mark.timeout(1800),
     # A killed engine breaks off its stream of events.
     pytest.mark.filterwarnings("ignore:Error in event stream"),
 ]
 
-#: What a stack turns on, by the last part of its type.
-TURNS_ON = {
+#: Last part of the resource type of what each stack depends on most.
+PIVOTAL_TYPES = {
     "aws-dev": {"ServiceLinkedRole", "Cluster", "Release", "NodePool"},
     "azure-dev": {"ManagedCluster", "NodePool"},
     "gcp-dev": {"Cluster", "NodePool", "ManagedFolderIamMember"},
 }
 
 
-@pytest.fixture(params=TURNS_ON)
+@pytest.fixture
+def seed() -> int:
+    found = seed_of(None, os.environ.get(SEED_VARIABLE))
+    print(f"{SEED_VARIABLE}={found}")
+    return found
+
+
+@pytest.fixture
 def stack(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Stack]:
-    stack = Stack.named(request.param, cloud_workspace(tmp_path), report=lambda _: None)
+    name = str(request.param)
+    workspace = platform_workspace(tmp_path) if name == "local" else cloud_workspace(tmp_path)
+    found = Stack.named(name, workspace, report=lambda _: None)
     try:
-        stack.surroundings.start()
-        yield stack
+        found.surroundings.start()
+        yield found
     finally:
-        stack.surroundings.remove()
+        found.surroundings.remove()
 
 
-def test_after_kills_at_what_it_turns_on_it_arrives_where_an_undisturbed_one_does(stack: Stack) -> None:
-    seed = seed_of(None, os.environ.get(SEED_VARIABLE))
-    print(f"{SEED_VARIABLE}={seed}")
+@pytest.mark.parametrize("stack", PIVOTAL_TYPES, indirect=True)
+def test_a_cloud_stack_killed_at_pivotal_resources_converges(stack: Stack, seed: int) -> None:
     stage = StackStage(stack=stack)
     baseline = run_undisturbed(stage)
     kinds = {type_in(urn).rpartition(":")[2] for urn in pivotal(baseline.urns)}
-    assert kinds == TURNS_ON[stack.name], "what it turns on has other names now"
+    assert kinds == PIVOTAL_TYPES[stack.name], "the types of the pivotal resources have changed"
     chosen = drawn(baseline.urns, 2, seed)
     proof = prove_in_turn(stage, chosen, baseline)
     faults = "\n".join(proof.faults)
     assert not faults, f"after kills at {chosen} (seed {seed}):\n{faults}"
-    # What is made beside another resource may be finished in a run that is being killed already.
+    # A resource created beside another one may be finished in a run that is already being killed.
     first = next(urn for urn in chosen if type_in(urn).endswith((":Cluster", ":ManagedCluster")))
-    assert first in proof.killed_up, "everything waits for the cluster, so a kill after it must have come"
+    assert first in proof.killed_up, "everything depends on the cluster, so a run is killed after it"
+
+
+@pytest.mark.parametrize("stack", ["local"], indirect=True)
+def test_the_local_platform_killed_at_a_resource_converges(stack: Stack, seed: int) -> None:
+    stage = StackStage(stack=stack)
+    baseline = run_undisturbed(stage)
+    assert baseline.left == (), f"a destroyed platform leaves {baseline.left}"
+    for urn in sample(baseline.urns, 1, seed):
+        proof = prove(stage, urn, baseline)
+        assert proof.faults == (), f"after a kill at {proof.name} (seed {seed})"
+    down(stack)
+    assert processes_of(stack.workspace) == [], "a process of the platform is left"

@@ -11,11 +11,11 @@ from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.stacks import Stack
-from tests.soak.crash.command import SEED_VARIABLE, seed_of
 from tests.soak.faults.environment import Ground
 from tests.soak.faults.invariants import Outcome
 from tests.soak.faults.plan import draw_plan
 from tests.soak.faults.run import run_faults
+from tests.soak.seeds import SEED_VARIABLE, seed_of
 
 
 def chaos(arguments: Arguments, workspace: Workspace) -> None:

@@ -12,9 +12,9 @@ from typing import Final
 
 from holdfast.fallback.policy.policy import Policy
 from holdfast.fallback.state_machine.actions import Resume, Suspend
-from holdfast.fallback.state_machine.decide import decide
+from holdfast.fallback.state_machine.capacity_wait import pause
+from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.observation import Observation, Rival
-from holdfast.fallback.state_machine.procurement import pause
 from holdfast.fallback.state_machine.state import JobState, Phase, Purpose
 from holdfast.rehearsal.timeline.traces import JobChange
 from tests.soak.faults.observations import Record, alive, evidence, losses_by, observed

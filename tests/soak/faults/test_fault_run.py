@@ -1,4 +1,4 @@
-"""A short fault run: `make chaos` has the long ones."""
+"""Runs jobs on a ladder while the components around them fail; `make chaos` runs it longer."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from holdfast.simulator.control_plane.configuration import Layout
-from tests.soak.crash.command import SEED_VARIABLE, seed_of
 from tests.soak.faults.environment import Ground
 from tests.soak.faults.plan import draw_plan
 from tests.soak.faults.run import run_faults
+from tests.soak.seeds import SEED_VARIABLE, seed_of
 from tests.support.fallback_cluster import ladder_cluster
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.soak, pytest.mark.cluster, pytest.mark.timeout(900)]
 
 JOBS: Final = 8
 

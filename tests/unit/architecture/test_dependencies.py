@@ -37,7 +37,7 @@ SURROUNDINGS = frozenset(
 
 # The one module of each cloud's program that calls it: every call reads.
 QUESTIONS = frozenset(
-    {"infra/aws/preflight/lookups.py", "infra/gcp/preflight/lookups.py", "infra/azure/preflight/lookups.py"}
+    {"infra/aws/preflight/queries.py", "infra/gcp/preflight/queries.py", "infra/azure/preflight/queries.py"}
 )
 
 CLOUD_SDKS = frozenset({"pulumi_aws", "pulumi_gcp", "pulumi_azure_native"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.fallback.policy.policy import Policy
-from holdfast.infra.config.fallback import ConductSection, ControllerSection
+from holdfast.infra.config.ladder import ConductSection, ControllerSection
 from holdfast.scheduling.quantities import format_duration
 from tests.support.doc_pages import DocPage
 

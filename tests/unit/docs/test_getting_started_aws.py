@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.components.network.services import ISOLATED_SERVICES
-from holdfast.components.operators.chart_source import UPSTREAM
+from holdfast.components.network.aws import ISOLATED_SERVICES
+from holdfast.components.operators.charted_operator import UPSTREAM
 from holdfast.infra import versions
 from holdfast.infra.aws.config.stack import AwsPlatform
-from holdfast.infra.aws.preflight.needs import needs
+from holdfast.infra.aws.preflight.checks import needs
 from holdfast.infra.program import load_platform
 from tests.support.doc_pages import ROOT, DocPage
 from tests.support.iam_linter import lint

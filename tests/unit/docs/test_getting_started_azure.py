@@ -12,8 +12,8 @@ import yaml
 
 from holdfast.components.cluster.aks.kubeconfig import KUBELOGIN
 from holdfast.components.cluster.aks.system_pool import SYSTEM_TAINT
-from holdfast.components.iam import azure_roles
-from holdfast.components.operators.chart_source import UPSTREAM
+from holdfast.components.iam import azure
+from holdfast.components.operators.charted_operator import UPSTREAM
 from holdfast.infra import versions
 from holdfast.infra.azure.config.cluster import Login, Scaling
 from holdfast.infra.azure.config.stack import FixedPlatform, NapPlatform
@@ -111,10 +111,10 @@ def test_images_are_listed_at_their_versions(image: str) -> None:
 
 def test_the_condition_of_the_deployer_holds_the_roles_that_the_program_gives_and_no_other() -> None:
     given = {
-        azure_roles.AKS_RBAC_CLUSTER_ADMIN,
-        azure_roles.NETWORK_CONTRIBUTOR,
-        azure_roles.READER,
-        azure_roles.STORAGE_BLOB_DATA_CONTRIBUTOR,
+        azure.AKS_RBAC_CLUSTER_ADMIN,
+        azure.NETWORK_CONTRIBUTOR,
+        azure.READER,
+        azure.STORAGE_BLOB_DATA_CONTRIBUTOR,
     }
     lists = re.findall(r"GuidEquals \{([^}]*)\}", PAGE.section("## Before"))
     assert [set(found.split(", ")) for found in lists] == [given, given], (

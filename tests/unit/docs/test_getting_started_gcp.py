@@ -12,13 +12,13 @@ from holdfast.components.cluster.gke.kubeconfig import AUTH_PLUGIN
 from holdfast.components.cluster.gke.node_identity import account_id
 from holdfast.components.cluster.gke.system_pool import SystemNodesArgs
 from holdfast.components.namespace.component import service_account_of
-from holdfast.components.operators.chart_source import UPSTREAM
+from holdfast.components.operators.charted_operator import UPSTREAM
 from holdfast.components.pools.gke_node_config import grace_of_user_pods
 from holdfast.infra import versions
 from holdfast.infra.gcp.config.pool import Upgrades
 from holdfast.infra.gcp.config.stack import GcpPlatform
 from holdfast.infra.gcp.preflight import cluster_name_of, environment_of
-from holdfast.infra.gcp.preflight.zones import zones_of_cluster
+from holdfast.infra.gcp.preflight.queries import zones_of_cluster
 from holdfast.infra.program import load_platform
 from holdfast.scheduling.labels import GKE_SPOT, CapacityType
 from holdfast.scheduling.machines import boot_disk_of

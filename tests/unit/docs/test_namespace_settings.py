@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from holdfast.infra.config.platform import NamespaceSection
-from holdfast.infra.config.quota import QuotaSection
-from holdfast.infra.config.shapes import ShapeSection
+from holdfast.infra.config.namespace import NamespaceSection, QuotaSection, ShapeSection
 from holdfast.scheduling.quantities import format_cpu, format_memory
 from holdfast.scheduling.quotas import BESIDE
-from holdfast.scheduling.reachability.shape import MOST_PODS
-from holdfast.scheduling.shapes import LEAST, MOST_GPUS, MOST_SHAPES, WIDEST_GANG
+from holdfast.scheduling.reachability.shape import LEAST, MOST_GPUS, MOST_PODS, MOST_SHAPES, WIDEST_GANG
 from tests.support.doc_pages import DocPage
 
 PAGE = DocPage.read("docs/configuration.md")

@@ -9,10 +9,8 @@ import pytest
 
 from holdfast.infra.aws.config.network import MadeNetwork
 from holdfast.infra.aws.preflight import Account, survey, zones_of_network
-from holdfast.infra.aws.preflight.findings import refusals, warnings
-from holdfast.infra.aws.preflight.lookups import Lookups
-from holdfast.infra.aws.preflight.needs import needs
-from holdfast.infra.aws.preflight.quotas import quota_of
+from holdfast.infra.aws.preflight.checks import needs, quota_of, refusals, warnings
+from holdfast.infra.aws.preflight.queries import Lookups
 from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import machine_catalogue

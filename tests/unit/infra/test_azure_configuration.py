@@ -17,12 +17,11 @@ from hypothesis import strategies as st
 
 from holdfast.components.cluster.aks.maintenance import Maintenance
 from holdfast.components.cluster.aks.upgrades import Upgrades
-from holdfast.infra.azure.config.cluster import Login, Scaling
-from holdfast.infra.azure.config.maintenance import AzureMaintenanceWindow, AzureUpgrades
+from holdfast.infra.azure.config.cluster import AzureMaintenanceWindow, AzureUpgrades, Login, Scaling
 from holdfast.infra.azure.config.network import BroughtAzureNetwork, MadeAzureNetwork, Outbound
 from holdfast.infra.azure.config.pool import NO_CAP
 from holdfast.infra.azure.config.stack import FixedDocument, FixedPlatform, NapDocument, NapPlatform
-from holdfast.infra.config.section import Section
+from holdfast.infra.config.base import Section
 from holdfast.infra.program import load_platform
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import family_of, is_sold_in, machine_catalogue, select_vm_sizes

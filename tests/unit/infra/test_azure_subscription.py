@@ -19,9 +19,8 @@ from holdfast.infra.azure.preflight import (
     reach_problem,
     survey,
 )
-from holdfast.infra.azure.preflight.findings import refusals
-from holdfast.infra.azure.preflight.lookups import api_server_of, ask
-from holdfast.infra.azure.preflight.reach import knock
+from holdfast.infra.azure.preflight.checks import refusals
+from holdfast.infra.azure.preflight.queries import api_server_of, ask, knock
 from holdfast.scheduling.errors import ConfigError
 from tests.support.asking import asked_of
 from tests.support.aws_documents import section

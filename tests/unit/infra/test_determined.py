@@ -10,9 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from holdfast.infra.determined.__main__ import main
-from holdfast.infra.determined.conversion import convert
-from holdfast.infra.determined.master_file import MasterFile, read_master_file
-from holdfast.infra.determined.writing import as_yaml
+from holdfast.infra.determined.conversion import as_yaml, convert
+from holdfast.infra.determined.parser import MasterFile, read_master_file
 from holdfast.infra.naming import as_dns_label
 from holdfast.scheduling.errors import ConfigError, Problem
 from holdfast.scheduling.machines import is_sold_in, machine_catalogue

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from holdfast.infra.config.fallback import ControllerSection
+from holdfast.infra.config.ladder import ControllerSection
 
 DIGEST = "sha256:" + 64 * "a"
 

@@ -16,10 +16,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.infra.config.section import Section
-from holdfast.infra.config.times import Weekday
-from holdfast.infra.gcp.config.cluster import Channel
-from holdfast.infra.gcp.config.maintenance import MaintenanceWindow
+from holdfast.infra.config.base import Section
+from holdfast.infra.config.fields import Weekday
+from holdfast.infra.gcp.config.cluster import Channel, MaintenanceWindow
 from holdfast.infra.gcp.config.network import BroughtGcpNetwork, MadeGcpNetwork
 from holdfast.infra.gcp.config.pool import Upgrades
 from holdfast.infra.gcp.config.stack import GcpDocument, WayBack

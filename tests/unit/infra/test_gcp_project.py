@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from holdfast.components.namespace.component import service_account_of
 from holdfast.infra.gcp.preflight import Project, cluster_name_of, environment_of, plugin_problem, survey
-from holdfast.infra.gcp.preflight.findings import refusals, warnings
-from holdfast.infra.gcp.preflight.lookups import Lookups
-from holdfast.infra.gcp.preflight.zones import zones_of_cluster
+from holdfast.infra.gcp.preflight.checks import refusals, warnings
+from holdfast.infra.gcp.preflight.queries import Lookups, zones_of_cluster
 from holdfast.infra.naming import is_dns_label
 from holdfast.infra.program import run
 from holdfast.scheduling.errors import ConfigError

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.infra import naming, tags, versions
+from holdfast.infra import labels, naming, versions
 
 ROOT = Path(__file__).parents[3]
 
@@ -41,7 +41,7 @@ def test_logical_names_of_different_things_never_meet() -> None:
 
 @given(st.from_regex(r"[A-Za-z0-9_.-]{1,100}", fullmatch=True))
 def test_any_stack_name_makes_a_label(stack: str) -> None:
-    value = tags.labels(stack)[tags.STACK]
+    value = labels.labels(stack)[labels.STACK]
     assert re.fullmatch(r"([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?", value), (
         f"{value!r} would be refused as a label"
     )
@@ -54,7 +54,7 @@ def test_any_stack_name_makes_the_name_of_a_cluster(stack: str) -> None:
 
 
 def test_an_objects_own_label_wins_over_that_of_all() -> None:
-    merged = tags.labelled({"name": "x", "labels": {"team": "vision"}}, {"team": "all", "stack": "local"})
+    merged = labels.labelled({"name": "x", "labels": {"team": "vision"}}, {"team": "all", "stack": "local"})
     assert merged == {"name": "x", "labels": {"team": "vision", "stack": "local"}}, (
         "the nearer one knows better"
     )

@@ -13,8 +13,7 @@ from holdfast.policies.ladders import ladder_of
 from holdfast.policies.shapes import declared_shapes, shapes_of
 from holdfast.scheduling.ladder import Ladder, Tier
 from holdfast.scheduling.quantities import MOST_CPU_MILLIS, MOST_MEMORY_MIB
-from holdfast.scheduling.reachability.shape import Resources, Shape
-from holdfast.scheduling.shapes import LEAST, MOST_GPUS, WIDEST_GANG
+from holdfast.scheduling.reachability.shape import LEAST, MOST_GPUS, WIDEST_GANG, Resources, Shape
 from tests.support.stack_resources import FALLBACK_POLICY_TYPE, resource
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from holdfast.scheduling.machines import (
     with_attached,
     zones_of,
 )
-from holdfast.scheduling.machines.tables import gcp_table
+from holdfast.scheduling.machines.catalogue import gcp_table
 
 GCP = machine_catalogue("gcp")
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from holdfast.scheduling.reachability.shape import Resources
-from holdfast.scheduling.shapes import shape_problems
+from holdfast.scheduling.reachability.shape import Resources, shape_problems
 from tests.support.reachability import shape
 
 AT = "holdfast:platform.namespaces[0].shapes"

@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.scheduling.machines import LOCAL_ZONES, Machine, machine_catalogue
-from holdfast.scheduling.machines.tables import aws_table
+from holdfast.scheduling.machines.catalogue import aws_table
 
 LOCAL = machine_catalogue("local")
 AWS = machine_catalogue("aws")

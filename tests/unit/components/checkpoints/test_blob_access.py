@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pulumi import Output
 
-from holdfast.components.checkpoints.blob_access import CheckpointAccess, CheckpointAccessArgs
-from holdfast.components.iam.azure_roles import STORAGE_BLOB_DATA_CONTRIBUTOR, assignment_name
+from holdfast.components.checkpoints.blob import CheckpointAccess, CheckpointAccessArgs
+from holdfast.components.iam.azure import STORAGE_BLOB_DATA_CONTRIBUTOR, assignment_name
 from tests.support.azure_outputs import CLIENT, PRINCIPAL
 from tests.support.inputs import text
 from tests.support.recorder import Recorded, Recording, record

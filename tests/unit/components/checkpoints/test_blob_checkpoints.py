@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.components.azure_names import is_container_name
 from holdfast.components.checkpoints.blob import CheckpointBucket, CheckpointBucketArgs
-from holdfast.components.checkpoints.blob_names import is_container_name
 from tests.support.inputs import mapping, objects, text, value
 from tests.support.recorder import Recorded, Recording, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from holdfast.components.checkpoints.contract import CheckpointStore
+    from holdfast.components.contracts import CheckpointStore
 
 ARGS = CheckpointBucketArgs(
     location="westeurope",

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from pulumi import Output
 
-from holdfast.components.checkpoints.gcs_access import CheckpointAccess, CheckpointAccessArgs
+from holdfast.components.checkpoints.gcs import CheckpointAccess, CheckpointAccessArgs
 from tests.support.inputs import text
 from tests.support.recorder import Recorded, Recording, record
 

@@ -6,13 +6,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.components.checkpoints.claim import CheckpointClaim, CheckpointClaimArgs
-from holdfast.components.checkpoints.directory import CheckpointBucket, CheckpointBucketArgs
+from holdfast.components.checkpoints.directory import (
+    CheckpointBucket,
+    CheckpointBucketArgs,
+    CheckpointClaim,
+    CheckpointClaimArgs,
+)
 from tests.support.inputs import mapping, text, value
 from tests.support.recorder import Recording, record
 
 if TYPE_CHECKING:
-    from holdfast.components.checkpoints.contract import CheckpointStore
+    from holdfast.components.contracts import CheckpointStore
 
 ARGS = CheckpointBucketArgs(directory="/data/check points", namespaces=["vision", "tabular"])
 

@@ -7,8 +7,7 @@ import json
 import pytest
 from pulumi import Output
 
-from holdfast.components.checkpoints.s3_access import CheckpointAccess, CheckpointAccessArgs
-from holdfast.components.checkpoints.s3_policies import prefix_access
+from holdfast.components.checkpoints.s3 import CheckpointAccess, CheckpointAccessArgs, prefix_access
 from tests.support.inputs import objects, text
 from tests.support.json_objects import obj
 from tests.support.recorder import Recording, record

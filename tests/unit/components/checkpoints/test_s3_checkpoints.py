@@ -15,7 +15,7 @@ from tests.support.recorder import Recorded, Recording, record
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from holdfast.components.checkpoints.contract import CheckpointStore
+    from holdfast.components.contracts import CheckpointStore
     from holdfast.scheduling.json import Json
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.components.checkpoints.s3_policies import bucket_policy, prefix_access
+from holdfast.components.checkpoints.s3 import bucket_policy, prefix_access
 from tests.support.iam_evaluation import Request, is_allowed, is_denied
 
 BUCKET = "arn:aws:s3:::checkpoints-bucket-0a1b2c3"

@@ -11,7 +11,7 @@ from tests.support.inputs import objects, text
 from tests.support.recorder import Recording, record
 
 if TYPE_CHECKING:
-    from holdfast.components.cluster.contract import Cluster
+    from holdfast.components.contracts import Cluster
 
 
 def recorded(*, system_nodes: int = 2, preview: bool = False) -> Recording:

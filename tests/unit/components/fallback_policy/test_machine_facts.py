@@ -7,8 +7,7 @@ from dataclasses import replace
 from holdfast.components.fallback_policy.facts import facts_object, room_object
 from holdfast.components.fallback_policy.facts_schema import facts_schema
 from holdfast.scheduling.pools import summarize_pool
-from holdfast.scheduling.reachability.machine_capacity import Provisioner, machine_capacity
-from holdfast.scheduling.reachability.rooms import MOST_CAPACITIES
+from holdfast.scheduling.reachability.machine_capacity import MOST_CAPACITIES, Provisioner, machine_capacity
 from tests.support.json_objects import obj
 from tests.support.ladders import A100_SPOT, FACTS, MACHINES
 

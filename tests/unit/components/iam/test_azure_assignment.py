@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.components.iam.azure_assignment import Assignment, AssignmentArgs
-from holdfast.components.iam.azure_roles import READER, assignment_name
+from holdfast.components.iam.azure import READER, Assignment, AssignmentArgs, assignment_name
 from tests.support.inputs import text
 from tests.support.recorder import record
 

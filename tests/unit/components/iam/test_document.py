@@ -6,8 +6,14 @@ import json
 
 import pytest
 
-from holdfast.components.iam.arns import Place
-from holdfast.components.iam.document import Statement, Workload, document, pod_identity_trust, service_trust
+from holdfast.components.iam.aws import (
+    Place,
+    Statement,
+    Workload,
+    document,
+    pod_identity_trust,
+    service_trust,
+)
 from tests.support.iam_evaluation import Request, is_allowed
 from tests.support.json_objects import obj, objects
 

@@ -12,7 +12,7 @@ from tests.support.inputs import mapping, text, value
 from tests.support.recorder import Recorded, Recording, record
 
 if TYPE_CHECKING:
-    from holdfast.components.network.contract import Network
+    from holdfast.components.network.aws import Network
 
 ZONES: Final = ("us-east-1a", "us-east-1b", "us-east-1c")
 

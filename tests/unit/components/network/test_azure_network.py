@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 from pulumi import CustomResource
 
-from holdfast.components.network.azure import AzureNetwork, AzureNetworkArgs
-from holdfast.components.network.azure_existing import ExistingAzureNetwork
+from holdfast.components.network.azure import AzureNetwork, AzureNetworkArgs, ExistingAzureNetwork
 from tests.support.azure_outputs import ADDRESS
 from tests.support.inputs import mapping, objects, text, value
 from tests.support.recorder import Recording, record
 
 if TYPE_CHECKING:
-    from holdfast.components.network.azure_contract import NodeSubnet
+    from holdfast.components.network.azure import NodeSubnet
 
 SUBNET = "/subscriptions/s/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/ml/subnets/nodes"
 

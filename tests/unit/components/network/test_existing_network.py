@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.components.network.existing import ExistingNetwork
+from holdfast.components.network.aws import ExistingNetwork
 from tests.support.recorder import record
 
 if TYPE_CHECKING:
-    from holdfast.components.network.contract import Network
+    from holdfast.components.network.aws import Network
 
 
 def test_a_users_own_network_is_named_and_left_alone() -> None:

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 from pulumi import CustomResource
 
-from holdfast.components.network.gcp import GcpNetwork, GcpNetworkArgs
-from holdfast.components.network.gcp_existing import ExistingGcpNetwork
+from holdfast.components.network.gcp import ExistingGcpNetwork, GcpNetwork, GcpNetworkArgs
 from tests.support.inputs import objects, text, value
 from tests.support.recorder import Recording, record
 
 if TYPE_CHECKING:
-    from holdfast.components.network.gcp_contract import VpcNativeNetwork
+    from holdfast.components.network.gcp import VpcNativeNetwork
 
 
 class NodePool(CustomResource):

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 import pytest
 from pulumi import CustomResource
 
-from holdfast.components.network.isolated import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
-from holdfast.components.network.services import interface_service, s3_service
+from holdfast.components.network.aws import interface_service, s3_service
+from holdfast.components.network.aws_isolated import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
 from tests.support.inputs import text, value
 from tests.support.recorder import Recorded, Recording, record
 
 if TYPE_CHECKING:
-    from holdfast.components.network.contract import Network
+    from holdfast.components.network.aws import Network
 
 ZONES: Final = ("us-east-1a", "us-east-1b")
 SERVICES: Final = {"ec2", "eks", "eks-auth", "sts", "ssm", "sqs", "ecr.api", "ecr.dkr"}

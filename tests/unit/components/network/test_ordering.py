@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pulumi import CustomResource, Output
 
-from holdfast.components.network.ordering import tied_to
+from holdfast.components.ordering import tied_to
 from tests.support.inputs import text
 from tests.support.recorder import Recording, record
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.components.operators.chart_source import UPSTREAM, ChartReference, chart_reference
+from holdfast.components.operators.charted_operator import UPSTREAM, ChartReference, chart_reference
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from holdfast.components.operators.eks_registry import eks_registry
-from holdfast.components.operators.images import image
+from holdfast.components.operators.device_plugins import eks_registry
+from holdfast.components.operators.pod_settings import image
 from holdfast.scheduling.machines import regions
 
 UPSTREAM = "quay.io/kuberay/operator"

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.components.operators.component import Operators, OperatorsArgs
+from holdfast.components.operators.job_operators import Operators, OperatorsArgs
 from tests.support.inputs import mapping, objects, text, value
 from tests.support.recorder import Recorded, Recording, record
 

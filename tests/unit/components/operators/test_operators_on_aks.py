@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.components.cluster.aks.system_pool import SystemNodesArgs
-from holdfast.components.operators.component import Operators, OperatorsArgs
+from holdfast.components.operators.job_operators import Operators, OperatorsArgs
 from holdfast.scheduling.taints import AKS_SPOT, GPU, SPOT
 from tests.support.inputs import mapping, objects
 from tests.support.recorder import record

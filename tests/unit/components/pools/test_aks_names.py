@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.components.pools.aks_names import LONGEST_NAME, agent_pool_name, zone_label
+from holdfast.components.azure_names import LONGEST_NAME, agent_pool_name, zone_label
 from holdfast.scheduling.machines import zones_of
 
 pool_names = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", fullmatch=True)

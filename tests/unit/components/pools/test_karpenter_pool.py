@@ -10,9 +10,13 @@ import pytest
 from pulumi_aws.ec2 import Subnet
 
 from holdfast.components.pools.ec2_node_class import Ec2NodeClassArgs, ec2_node_class
-from holdfast.components.pools.karpenter import KarpenterPool, KarpenterPoolArgs
-from holdfast.components.pools.node_class import KWOK
-from holdfast.components.pools.node_pool import TERMINATION_GRACE_PERIOD, node_pool_spec
+from holdfast.components.pools.karpenter import (
+    KWOK,
+    TERMINATION_GRACE_PERIOD,
+    KarpenterPool,
+    KarpenterPoolArgs,
+    node_pool_spec,
+)
 from tests.support.builders import machine, pool
 from tests.support.inputs import objects, text
 from tests.support.recorder import Recording, record

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from holdfast.components.pools.node_class import KWOK
-from holdfast.components.pools.node_pool import node_pool_spec
+from holdfast.components.pools.karpenter import KWOK, node_pool_spec
 from holdfast.scheduling.labels import CapacityType
 from tests.support.builders import machine, pool
 from tests.support.inputs import mapping, objects, text, value

@@ -32,8 +32,7 @@ from holdfast.fallback.state_machine.actions import (
     Suspend,
     TaintHeld,
 )
-from holdfast.fallback.state_machine.annotation import read_state
-from holdfast.fallback.state_machine.state import JobState, Phase
+from holdfast.fallback.state_machine.state import JobState, Phase, read_state
 from holdfast.scheduling.labels import HELD_FOR, POOL, RESERVATION_NAMESPACE, STATE, TRAINING
 from holdfast.scheduling.taints import Taint
 from tests.support.fake_api import FakeApi, Sent

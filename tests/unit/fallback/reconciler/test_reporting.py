@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.metrics import Metrics
 from holdfast.fallback.reconciler.reporting import Reporter
+from holdfast.fallback.state_machine.events import Report
 from holdfast.fallback.state_machine.observation import Observation
-from holdfast.fallback.state_machine.report import Report
 from holdfast.fallback.state_machine.state import JobState, Phase, Purpose
 from tests.support.fallback_objects import EARLIER, NOW
 

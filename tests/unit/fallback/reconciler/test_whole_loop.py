@@ -22,8 +22,7 @@ from holdfast.fallback.api.leader_election import Fence
 from holdfast.fallback.reconciler.assembly import Controller
 from holdfast.fallback.reconciler.metrics import Metrics
 from holdfast.fallback.reconciler.settings import parse_settings
-from holdfast.fallback.state_machine.annotation import read_state
-from holdfast.fallback.state_machine.state import JobState, Phase
+from holdfast.fallback.state_machine.state import JobState, Phase, read_state
 from holdfast.scheduling.labels import POOL, STATE, TRAINING
 from tests.support.fake_api import FakeApi
 from tests.support.json_objects import obj

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.fallback.state_machine.annotation import read_state, write_state
-from holdfast.fallback.state_machine.state import JobState, UnreadableState
+from holdfast.fallback.state_machine.state import JobState, UnreadableState, read_state, write_state
 from tests.support.any_json import any_json
 from tests.support.ladder import T0, running
 from tests.support.ladder_strategies import job_states

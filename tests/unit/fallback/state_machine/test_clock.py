@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.fallback.state_machine.actions import Record, Suspend
-from holdfast.fallback.state_machine.clock import LONGEST_PAUSE, TOLERANCE, on_this_clock
-from holdfast.fallback.state_machine.decide import decide
+from holdfast.fallback.state_machine.decision import LONGEST_PAUSE, TOLERANCE, decide, on_this_clock
 from holdfast.fallback.state_machine.state import Phase, ReturnAttempt, ReturnStage
 from tests.support.ladder import (
     HOUR,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.fallback.state_machine.counting import UNREACHABLE_AFTER, counted, failures, unreachable_until
 from holdfast.fallback.state_machine.observation import Cause
+from holdfast.fallback.state_machine.outages import UNREACHABLE_AFTER, counted, failures, unreachable_until
 from holdfast.fallback.state_machine.state import OutageKind
 from holdfast.scheduling.ladder import Failures
 from tests.support.ladder import HOUR, MINUTE, SECOND, T0, WINDOW, loss, policy, running, seen

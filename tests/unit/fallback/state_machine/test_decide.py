@@ -16,9 +16,8 @@ from holdfast.fallback.state_machine.actions import (
     Suspend,
     TaintHeld,
 )
-from holdfast.fallback.state_machine.annotation import read_state, write_state
-from holdfast.fallback.state_machine.decide import Decision, decide
-from holdfast.fallback.state_machine.state import JobState, Phase
+from holdfast.fallback.state_machine.decision import Decision, decide
+from holdfast.fallback.state_machine.state import JobState, Phase, read_state, write_state
 from tests.support.ladder_strategies import observations, policies, states
 
 if TYPE_CHECKING:

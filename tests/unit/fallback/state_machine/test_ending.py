@@ -8,9 +8,9 @@ import pytest
 
 from holdfast.fallback.policy.policy import NoPolicy
 from holdfast.fallback.state_machine.actions import Record, Recreate
-from holdfast.fallback.state_machine.decide import decide
-from holdfast.fallback.state_machine.ending import MOST_RECREATIONS
+from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.observation import Cause, Observation, Outcome
+from holdfast.fallback.state_machine.phases import MOST_RECREATIONS
 from holdfast.fallback.state_machine.state import Phase
 from tests.support.ladder import kinds, only, policy, reasons, running, seen, state_of, suspending
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.fallback.state_machine.actions import ForceDelete, Resume, Suspend
-from holdfast.fallback.state_machine.decide import decide
-from holdfast.fallback.state_machine.leaving import HEAD_PATIENCE, MISSING_POOL_GRACE, MOST_HEAD_RESTARTS
+from holdfast.fallback.state_machine.capacity_wait import MADE_WITHIN
+from holdfast.fallback.state_machine.decision import decide
+from holdfast.fallback.state_machine.failover import HEAD_PATIENCE, MISSING_POOL_GRACE, MOST_HEAD_RESTARTS
 from holdfast.fallback.state_machine.observation import Cause, PoolSeen
-from holdfast.fallback.state_machine.procurement import MADE_WITHIN
 from holdfast.fallback.state_machine.state import Phase, Purpose
 from holdfast.scheduling.ladder import UNLIMITED, Failures
 from tests.support.ladder import (

@@ -10,17 +10,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from holdfast.fallback.policy.policy import NoPolicy
-from holdfast.fallback.state_machine.annotation import read_state
-from holdfast.fallback.state_machine.decide import decide
+from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.observation import Cause, Outcome
-from holdfast.fallback.state_machine.state import Phase
+from holdfast.fallback.state_machine.state import Phase, read_state
 from holdfast.scheduling.ladder import Failures
 from tests.support.ladder import HOUR, LAST, LOWER, MINUTE, PODS, SPOT, policy, tier
 from tests.support.ladder_world import World
 
 if TYPE_CHECKING:
     from holdfast.fallback.policy.policy import Policy
-    from holdfast.fallback.state_machine.decide import Decision
+    from holdfast.fallback.state_machine.decision import Decision
 
 SPOT_FAILURES = SPOT.max_failures or 0
 UP = policy(return_after=HOUR)

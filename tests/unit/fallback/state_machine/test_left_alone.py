@@ -6,9 +6,9 @@ import pytest
 
 from holdfast.fallback.policy.policy import NoPolicy
 from holdfast.fallback.state_machine.actions import Record, Release, Suspend
-from holdfast.fallback.state_machine.decide import decide
+from holdfast.fallback.state_machine.decision import decide
+from holdfast.fallback.state_machine.events import Report
 from holdfast.fallback.state_machine.observation import Outcome
-from holdfast.fallback.state_machine.report import Report
 from holdfast.fallback.state_machine.state import JobState, Phase, ReturnAttempt, ReturnStage, UnreadableState
 from tests.support.ladder import (
     HOUR,

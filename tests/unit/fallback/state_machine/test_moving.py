@@ -13,9 +13,9 @@ from holdfast.fallback.state_machine.actions import (
     Resume,
     Suspend,
 )
-from holdfast.fallback.state_machine.decide import decide
-from holdfast.fallback.state_machine.moving import MOST_REASSERTED, SLOW_SUSPENSION
+from holdfast.fallback.state_machine.decision import decide
 from holdfast.fallback.state_machine.observation import Outcome, PoolSeen
+from holdfast.fallback.state_machine.phases import MOST_REASSERTED, SLOW_SUSPENSION
 from holdfast.fallback.state_machine.state import Phase, Purpose, ReturnAttempt, ReturnStage
 from tests.support.ladder import (
     HOUR,

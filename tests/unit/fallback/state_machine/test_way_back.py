@@ -18,10 +18,10 @@ from holdfast.fallback.state_machine.actions import (
     Suspend,
     TaintHeld,
 )
-from holdfast.fallback.state_machine.decide import decide
+from holdfast.fallback.state_machine.decision import decide
+from holdfast.fallback.state_machine.failback import CHECKPOINT_PATIENCE, return_due
 from holdfast.fallback.state_machine.observation import PoolSeen
 from holdfast.fallback.state_machine.state import Phase, Purpose, ReturnAttempt, ReturnStage
-from holdfast.fallback.state_machine.way_back import CHECKPOINT_PATIENCE, return_due
 from tests.support.ladder import (
     HOUR,
     LAST,

@@ -13,15 +13,14 @@ from holdfast.analysis.simulation.job import JobPlan, Nodes, SimulatedJob
 from holdfast.analysis.simulation.run import Simulation
 from holdfast.fallback.policy.policy import NoPolicy
 from holdfast.fallback.state_machine.actions import Record, Resume, Suspend
-from holdfast.fallback.state_machine.clock import LONGEST_PAUSE
-from holdfast.fallback.state_machine.decide import decide
-from holdfast.fallback.state_machine.observation import Rival
-from holdfast.fallback.state_machine.procurement import (
+from holdfast.fallback.state_machine.capacity_wait import (
     SHORTEST_PAUSE,
     YIELD_WITHOUT_LIMIT,
     YIELDS_APART,
     pause,
 )
+from holdfast.fallback.state_machine.decision import LONGEST_PAUSE, decide
+from holdfast.fallback.state_machine.observation import Rival
 from holdfast.fallback.state_machine.state import Phase, Purpose
 from tests.support.ladder import (
     HOUR,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.components.checkpoints.blob_access import CLIENT_ID
-from holdfast.components.iam.azure_roles import (
+from holdfast.components.checkpoints.blob import CLIENT_ID
+from holdfast.components.iam.azure import (
     AKS_RBAC_CLUSTER_ADMIN,
     NETWORK_CONTRIBUTOR,
     STORAGE_BLOB_DATA_CONTRIBUTOR,

@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.rehearsal.cli.arguments import parse
 from holdfast.simulator.errors import RehearsalError
-from tests.soak.crash.command import seed_of
+from tests.soak.seeds import seed_of
 
 
 def test_a_command_names_its_stack() -> None:

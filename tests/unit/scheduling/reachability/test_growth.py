@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.scheduling.json import UNKNOWN
-from holdfast.scheduling.reachability.facts import Limits
-from holdfast.scheduling.reachability.growth import Places, places
+from holdfast.scheduling.reachability.facts import Limits, Places, places
 from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
 from holdfast.scheduling.reachability.shape import Resources
 

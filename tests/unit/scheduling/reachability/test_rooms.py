@@ -3,8 +3,12 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
-from holdfast.scheduling.reachability.rooms import MOST_CAPACITIES, OTHERS, non_dominated
+from holdfast.scheduling.reachability.machine_capacity import (
+    MOST_CAPACITIES,
+    OTHERS,
+    MachineCapacity,
+    non_dominated,
+)
 from holdfast.scheduling.reachability.shape import Resources
 
 amounts = st.integers(1, 6)

@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.simulator.pulumi.checkpoint import Recorded
-from tests.soak.crash import every, pivotal, sample
-from tests.soak.crash.command import drawn
+from tests.soak.crash.selection import drawn, every, pivotal, sample
 from tests.support.rehearsals import urn
 
 

@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from holdfast.scheduling.machines.tables import AzureTable, azure_table
+from holdfast.scheduling.machines.catalogue import AzureTable, azure_table
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.tools.machine_table.azure_sizes import shape_of
 from holdfast.simulator.tools.machine_table.azure_sources import prices, sizes_with_drivers, zones_of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from holdfast.scheduling.machines.tables import AwsTable, aws_table
+from holdfast.scheduling.machines.catalogue import AwsTable, aws_table
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.tools.machine_table.sources import prices
 from holdfast.simulator.tools.machine_table.table import COLUMNS, Market, machine_table

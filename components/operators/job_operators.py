@@ -1,0 +1,109 @@
+"""The operators that run training jobs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pulumi import ComponentResource, ResourceOptions
+
+from holdfast.components.operators.charted_operator import ChartedOperator, ChartedOperatorArgs
+from holdfast.components.operators.pod_settings import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS, apart, image
+
+if TYPE_CHECKING:
+    from holdfast.scheduling.json import Json
+
+
+# What the chart labels its pods with.
+_KUBERAY_PODS: Final = {"app.kubernetes.io/name": "kuberay-operator"}
+
+
+def kuberay_values(version: str, images: str | None, replicas: int) -> Json:
+    """The values of a KubeRay operator of this version, with its image from the registry `images`; None: upstream's."""
+    return {
+        "image": {"repository": image(images, "quay.io/kuberay/operator"), "tag": f"v{version}"},
+        "replicas": replicas,
+        "leaderElectionEnabled": replicas > 1,
+        "nodeSelector": SYSTEM_NODE_SELECTOR,
+        "affinity": apart(_KUBERAY_PODS),
+        "tolerations": SYSTEM_TOLERATIONS,
+    }
+
+
+# What the chart labels the pods of a release `jobset` with.
+_JOBSET_PODS: Final = {"app.kubernetes.io/name": "jobset", "app.kubernetes.io/component": "controller"}
+
+
+def jobset_values(version: str, images: str | None, replicas: int) -> Json:
+    """The values of a JobSet controller of this version, with its image from the registry `images`; None: upstream's."""
+    return {
+        # The chart's own default is a moving tag in the staging registry.
+        "image": {
+            "repository": image(images, "registry.k8s.io/jobset/jobset"),
+            "tag": f"v{version}",
+            "pullPolicy": "IfNotPresent",
+        },
+        "controller": {
+            "replicas": replicas,
+            "leaderElection": {"enable": replicas > 1},
+            "nodeSelector": SYSTEM_NODE_SELECTOR,
+            "affinity": apart(_JOBSET_PODS),
+            "tolerations": SYSTEM_TOLERATIONS,
+        },
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperatorsArgs:
+    """`charts` is a directory or address of charts, `images` a registry; None: upstream's. Versions are the operators'.
+
+    With more than one of `replicas` an operator elects a leader; one is right where nothing would take over.
+    """
+
+    charts: str | None
+    images: str | None = None
+    jobset_version: str
+    kuberay_version: str
+    replicas: int
+
+
+class Operators(ComponentResource):
+    """JobSet and KubeRay.
+
+    Creates each one in its own namespace, `jobset-system` and `kuberay-system`: the release of its CRDs, then that of
+    its controller. KubeRay must outlive the namespaces whose RayJobs carry its finalizer.
+    """
+
+    def __init__(self, name: str, args: OperatorsArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:Operators", name, None, opts)
+        ChartedOperator(
+            f"{name}-jobset",
+            ChartedOperatorArgs(
+                namespace="jobset-system",
+                release="jobset",
+                crds_release="jobset-crds",
+                crds_chart="jobset-crds",
+                charts=args.charts,
+                chart="jobset",
+                version=args.jobset_version,
+                chart_version=args.jobset_version,
+                values=jobset_values(args.jobset_version, args.images, args.replicas),
+            ),
+            opts=ResourceOptions(parent=self),
+        )
+        ChartedOperator(
+            f"{name}-kuberay",
+            ChartedOperatorArgs(
+                namespace="kuberay-system",
+                release="kuberay-operator",
+                crds_release="kuberay-crds",
+                crds_chart="kuberay-crds",
+                charts=args.charts,
+                chart="kuberay-operator",
+                version=args.kuberay_version,
+                chart_version=args.kuberay_version,
+                values=kuberay_values(args.kuberay_version, args.images, args.replicas),
+            ),
+            opts=ResourceOptions(parent=self),
+        )
+        self.register_outputs({})

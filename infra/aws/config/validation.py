@@ -1,0 +1,452 @@
+"""The rules across fields of an AWS stack."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from holdfast.infra.aws.config.cluster import AwsCluster
+from holdfast.infra.aws.config.fields import region_problem
+from holdfast.infra.aws.config.network import MadeNetwork, variant_of
+from holdfast.infra.aws.config.pool import AwsPool
+from holdfast.infra.aws.config.stack import AwsDocument, AwsPlatform
+from holdfast.infra.config.loader import PLATFORM, read_part, read_parts, read_section
+from holdfast.infra.config.stack import CloudMirror
+from holdfast.infra.config.validation import pool_and_ladder_problems
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from holdfast.scheduling.errors import Problem
+    from holdfast.scheduling.json import Json
+from __future__ import annotations
+
+from ipaddress import IPv4Network
+from typing import TYPE_CHECKING
+
+from holdfast.components.admission.rules import version_problem
+from holdfast.components.cluster.eks.addon_versions import KUBERNETES_VERSIONS, addon_versions
+from holdfast.infra.aws.config.fields import partition_of
+from holdfast.infra.config.errors import shown
+from holdfast.infra.config.network_validation import is_everywhere, not_on_the_internet
+from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.taints import GPU, SPOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from holdfast.infra.aws.config.cluster import AwsCluster
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.components.network.cidrs import cidr_problems
+from holdfast.infra.aws.config.fields import is_zone_of
+from holdfast.infra.config import validation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from holdfast.infra.aws.config.network import BroughtNetwork
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.scheduling.machines import machine_catalogue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from holdfast.scheduling.machines import Machine
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from holdfast.infra.aws.config.pool import AwsPool
+    from holdfast.scheduling.machines import Machine
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from holdfast.infra.config import machine_validation
+from holdfast.infra.config.machine_validation import one_way_problems
+from holdfast.scheduling.labels import CapacityType
+from holdfast.scheduling.machines import is_sold_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from holdfast.infra.aws.config.pool import AwsPool
+
+
+_CLUSTER: Final = f"{PLATFORM}.cluster"
+
+#: Where families are looked up while the stack's region is not known: it has nearly all of them.
+_LARGEST_REGION: Final = "us-east-1"
+
+
+def read_aws_platform(document: Json, region: str | None) -> AwsPlatform:
+    """Read an AWS stack's platform; `region` is what the stack says under `aws:region`.
+
+    Raises ConfigError with every problem.
+    """
+    read_section(AwsDocument, document, partial(aws_problems, region=region))
+    return AwsPlatform.model_validate_json(json.dumps({**document, "region": region}))
+
+
+def aws_problems(document: Json, region: str | None) -> Iterator[Problem]:
+    """Everything that is wrong across the fields of an AWS stack's document, and with its region."""
+    wrong_region = region_problem(region)
+    yield from (wrong_region,) if wrong_region else ()
+    # Zones and machines are a region's: nothing is said of these before there is one.
+    here = None if wrong_region else region
+    yield from _cluster_and_network(document, here)
+    yield from pool_and_ladder_problems(
+        document,
+        read_parts(AwsPool, document.get("pools")),
+        problems_of=lambda pool, at: _pool_problems(pool, document, here, at),
+        as_pool=lambda pool: pool.as_pool(here or _LARGEST_REGION),
+    )
+
+
+def _pool_problems(pool: AwsPool, document: Json, region: str | None, at: str) -> Iterator[Problem]:
+    if region is None:
+        yield from known_machines(pool.instance_types or (), f"{at}.instanceTypes")
+        return
+    network = read_part(variant_of(document.get("network")), document, "network")
+    zones = network.zones if isinstance(network, MadeNetwork) else ()
+    yield from pool_problems(
+        pool, region=region, network_zones=() if isinstance(zones, int) else zones, at=at
+    )
+
+
+def _cluster_and_network(document: Json, region: str | None) -> Iterator[Problem]:
+    cluster = read_part(AwsCluster, document, "cluster")
+    if cluster is not None:
+        yield from cluster_problems(cluster, region, _CLUSTER)
+    network = read_part(variant_of(document.get("network")), document, "network")
+    if network is not None:
+        mirror = read_part(CloudMirror, document, "mirror")
+        yield from network_problems(
+            network,
+            region=region,
+            service_cidr=cluster.service_cidr if cluster else None,
+            # A mirror that cannot be read is one all the same.
+            has_image_mirror=mirror is None or mirror.images is not None,
+            at=f"{PLATFORM}.network",
+        )
+
+
+_WIDEST_SERVICES: Final = 12
+_NARROWEST_SERVICES: Final = 24
+
+_FOR_SERVICES: Final = tuple(IPv4Network(cidr) for cidr in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
+
+
+def cluster_problems(cluster: AwsCluster, region: str | None, at: str) -> Iterator[Problem]:
+    """Everything that is wrong with a cluster; `region` is None where it is not known."""
+    yield from _version(cluster.version, f"{at}.version")
+    yield from _public_access(cluster, at)
+    yield from _services(cluster.service_cidr, f"{at}.serviceCidr")
+    partition = partition_of(region) if region else None
+    for index, admin in enumerate(cluster.admins):
+        yield from _admin(admin, cluster.admins[:index], partition, f"{at}.admins[{index}]")
+    yield from system_machine_problems(
+        cluster.system_nodes.instance_types, region, f"{at}.systemNodes.instanceTypes"
+    )
+
+
+def _version(version: str, field: str) -> Iterator[Problem]:
+    if addon_versions(version) is not None:
+        return
+    yield version_problem(field, version, (SPOT, GPU)) or Problem(
+        field=field,
+        value=shown(version),
+        allowed=f"the versions whose five add-ons are pinned: {', '.join(KUBERNETES_VERSIONS)}",
+        fix=f'Write "{KUBERNETES_VERSIONS[-1]}".',
+    )
+
+
+def _public_access(cluster: AwsCluster, at: str) -> Iterator[Problem]:
+    blocks = cluster.public_access_cidrs
+    everywhere = is_everywhere(blocks)
+    allowed = cluster.allow_public_access_from_anywhere
+    if everywhere and not allowed:
+        yield Problem(
+            field=f"{at}.publicAccessCidrs",
+            value="the whole internet",
+            allowed="the blocks from which you work, or none for a private endpoint",
+            fix="Write your own addresses, such as 203.0.113.0/24; or say allowPublicAccessFromAnywhere: true.",
+        )
+    if allowed and not everywhere:
+        yield Problem(
+            field=f"{at}.allowPublicAccessFromAnywhere",
+            value="true, while publicAccessCidrs are not the whole internet",
+            allowed="true only beside publicAccessCidrs: [0.0.0.0/0]",
+            fix="Leave it out.",
+        )
+    if not blocks and not cluster.private_access_cidrs:
+        yield Problem(
+            field=f"{at}.publicAccessCidrs",
+            value="nothing, nor are there privateAccessCidrs",
+            allowed="one of the two: but for nodes, the API server lets in only whom they name, and `pulumi up` not else",
+            fix="Add the public address from which you work, such as `publicAccessCidrs: [203.0.113.7/32]`; or, for a "
+            "private endpoint, privateAccessCidrs with the network in which `pulumi up` runs.",
+        )
+    yield from not_on_the_internet(
+        blocks,
+        f"{at}.publicAccessCidrs",
+        fix="Leave it out: from inside the network the private endpoint answers, whatever stands here.",
+    )
+
+
+def _services(cidr: str, field: str) -> Iterator[Problem]:
+    block = IPv4Network(cidr)
+    private = any(block.subnet_of(one) for one in _FOR_SERVICES)
+    if not private or not _WIDEST_SERVICES <= block.prefixlen <= _NARROWEST_SERVICES:
+        yield Problem(
+            field=field,
+            value=shown(cidr),
+            allowed=f"a block of /{_WIDEST_SERVICES} to /{_NARROWEST_SERVICES} within "
+            + ", ".join(str(one) for one in _FOR_SERVICES),
+            fix="Leave it out, or write, for example, 172.20.0.0/16.",
+        )
+
+
+def _admin(admin: str, before: tuple[str, ...], partition: str | None, field: str) -> Iterator[Problem]:
+    own = admin.split(":")[1]
+    if partition is not None and own != partition:
+        yield Problem(
+            field=field,
+            value=shown(admin),
+            allowed=f"principals of the partition of this region, whose ARNs start with arn:{partition}:",
+            fix=f"Write {shown(admin.replace(f'arn:{own}:', f'arn:{partition}:', 1))}, if that is the one.",
+        )
+    if admin in before:
+        yield Problem(
+            field=field,
+            value=f"{shown(admin)} a second time",
+            allowed="each principal once: EKS keeps one access entry for it",
+            fix="Remove one of the two.",
+        )
+
+
+def network_problems(
+    network: MadeNetwork | BroughtNetwork,
+    *,
+    region: str | None,
+    service_cidr: str | None,
+    has_image_mirror: bool,
+    at: str,
+) -> Iterator[Problem]:
+    """Everything that is wrong with a network.
+
+    `region` and `service_cidr`, the block of the cluster's Services, are None where they are not known.
+    """
+    if network.isolated and not has_image_mirror:
+        yield Problem(
+            field=f"{at}.isolated",
+            value="true, while there is no mirror.images",
+            allowed="true with a mirror, because no image can be had from the internet there",
+            fix="Add mirror: {images: …} with a registry of ECR in this region, or leave isolated out.",
+        )
+    if isinstance(network, MadeNetwork):
+        yield from _made(network, region, service_cidr, at)
+    else:
+        yield from validation.repeated(network.private_subnet_ids, f"{at}.privateSubnetIds", "subnet")
+
+
+def _made(network: MadeNetwork, region: str | None, service_cidr: str | None, at: str) -> Iterator[Problem]:
+    taken = {"the cluster's Services": service_cidr} if service_cidr else {}
+    yield from cidr_problems(network.cidr, f"{at}.cidr", taken=taken)
+    if not isinstance(network.zones, int) and region is not None:
+        yield from zones_outside(network.zones, region, f"{at}.zones")
+    if network.isolated and network.nat is not None:
+        yield Problem(
+            field=f"{at}.nat",
+            value=f"{network.nat.value} in an isolated network",
+            allowed="nothing here, since NAT is a way to the internet",
+            fix="Leave out nat, or isolated.",
+        )
+
+
+def zones_outside(zones: Sequence[str], region: str, at: str) -> Iterator[Problem]:
+    """Zones of other regions, and such as hold no EKS cluster."""
+    for index, zone in enumerate(zones):
+        if not is_zone_of(zone, region):
+            yield Problem(
+                field=f"{at}[{index}]",
+                value=shown(zone),
+                allowed=f"zones of {region}, the stack's region: {region}a, {region}b and so on",
+                fix=f'Write "{region}{zone[-1]}", or change aws:region.',
+            )
+
+
+#: What the operators, Karpenter (1 GiB) and EKS's own agents ask for on one of two nodes, and some room.
+_FEWEST_VCPUS: Final = 2
+_LEAST_MIB: Final = 4096
+
+
+def system_machine_problems(types: Sequence[str], region: str | None, at: str) -> Iterator[Problem]:
+    """Everything that is wrong with the instance types of the system nodes; `region` is None where it is not known."""
+    if region is not None:
+        yield from named_machines(types, region, at)
+    catalogue = machine_catalogue("aws")
+    machines = {index: catalogue[name] for index, name in enumerate(types) if name in catalogue}
+    for index, machine in machines.items():
+        yield from _unfit(machine, f"{at}[{index}]")
+    architectures = {machine.arch for machine in machines.values()}
+    if len(architectures) > 1:
+        yield Problem(
+            field=at,
+            value=f"machines of {' and '.join(sorted(architectures))}",
+            allowed="machines of one architecture, because a node group starts all of them from one image",
+            fix="Leave out those of the one or the other.",
+        )
+
+
+def _unfit(machine: Machine, field: str) -> Iterator[Problem]:
+    if machine.gpus:
+        yield Problem(
+            field=field,
+            value=f"{shown(machine.name)}, which has {machine.gpus} GPUs",
+            allowed="machines without GPUs, since only operators run here",
+            fix="Write, for example, m7i.large.",
+        )
+    if machine.vcpus < _FEWEST_VCPUS or machine.memory_mib < _LEAST_MIB:
+        yield Problem(
+            field=field,
+            value=f"{shown(machine.name)}, which has {machine.vcpus} vCPUs and {machine.memory_mib} MiB",
+            allowed=f"machines of {_FEWEST_VCPUS} vCPUs and {_LEAST_MIB} MiB or more: two of them hold all operators",
+            fix="Write, for example, m7i.large.",
+        )
+
+
+def pool_problems(pool: AwsPool, *, region: str, network_zones: Sequence[str], at: str) -> Iterator[Problem]:
+    """Everything that is wrong with a pool of a region.
+
+    `network_zones` are the zones of the network, none where they are not named in the configuration.
+    """
+    wrong = list(machine_problems(pool, region, at))
+    yield from wrong
+    if not wrong:
+        yield from _hardware(pool, pool.machines(region), at)
+    yield from _zones(pool, region, network_zones, at)
+
+
+def _hardware(pool: AwsPool, machines: Sequence[Machine], at: str) -> Iterator[Problem]:
+    without = [machine.name for machine in machines if not machine.efa_interfaces]
+    if pool.efa and without:
+        yield Problem(
+            field=f"{at}.efa",
+            value=f"true, while these have no Elastic Fabric Adapter: {', '.join(without)}",
+            allowed="true on a pool whose machines all have one",
+            fix="Leave them out, or efa.",
+        )
+    architectures = sorted({machine.arch for machine in machines})
+    if len(architectures) > 1:
+        yield Problem(
+            field=at,
+            value=f"machines of {' and '.join(architectures)}",
+            allowed="machines of one architecture, because a job's image is built for one",
+            fix="Make two pools of it.",
+        )
+
+
+def _zones(pool: AwsPool, region: str, network_zones: Sequence[str], at: str) -> Iterator[Problem]:
+    zones = pool.zones or ()
+    outside = list(zones_outside(zones, region, f"{at}.zones"))
+    yield from outside
+    if network_zones and not outside:
+        for index, zone in enumerate(zones):
+            if zone not in network_zones:
+                yield Problem(
+                    field=f"{at}.zones[{index}]",
+                    value=shown(zone),
+                    allowed=f"the zones of the network: {', '.join(network_zones)}",
+                    fix="Write one of them, or add it to network.zones.",
+                )
+    if pool.placement_group and len(zones) != 1:
+        example = next(iter([*zones, *network_zones]), f"{region}a")
+        yield Problem(
+            field=f"{at}.placementGroup",
+            value=f"true on a pool in {len(zones) or 'all'} zones",
+            allowed="true on a pool in one zone, because machines that are close together are in one",
+            fix=f"Write `zones: [{example}]` beside it, or leave it out.",
+        )
+
+
+_EC2: Final = machine_validation.Market(
+    cloud="aws",
+    what="instance type",
+    setting="aws:region",
+    command="aws ec2 describe-instance-type-offerings --region {region}",
+)
+
+
+def machine_problems(pool: AwsPool, region: str, at: str) -> Iterator[Problem]:
+    """Everything that is wrong with how a pool names its machines."""
+    fields = {"instanceTypes": pool.instance_types, "families": pool.families, "sizes": pool.sizes}
+    wrong = list(
+        one_way_problems(
+            ("instanceTypes", "[m7i.xlarge, m7a.xlarge]"),
+            {"families": "[m7i, m7a]", "sizes": "[xlarge]"},
+            frozenset(field for field, given in fields.items() if given is not None),
+            at,
+        )
+    )
+    yield from wrong
+    if wrong:
+        return
+    if pool.instance_types is not None:
+        yield from named_machines(pool.instance_types, region, f"{at}.instanceTypes")
+        yield from _not_on_spot(pool, f"{at}.instanceTypes")
+    else:
+        yield from _families_and_sizes(pool, region, at)
+
+
+def named_machines(types: Sequence[str], region: str, at: str) -> Iterator[Problem]:
+    """Instance types that do not exist or that a region does not have, and mixtures that one pool cannot be."""
+    return machine_validation.named_machines(types, region, _EC2, at)
+
+
+def known_machines(types: Sequence[str], at: str) -> Iterator[Problem]:
+    """Instance types that no region has, and mixtures that one pool cannot be."""
+    return machine_validation.known_machines(types, _EC2, at)
+
+
+def _not_on_spot(pool: AwsPool, at: str) -> Iterator[Problem]:
+    catalogue = machine_catalogue("aws")
+    for index, name in enumerate(pool.instance_types or ()):
+        machine = catalogue.get(name)
+        if pool.capacity is CapacityType.SPOT and machine is not None and not machine.on_spot:
+            yield Problem(
+                field=f"{at}[{index}]",
+                value=f"{shown(name)} on a spot pool",
+                allowed="machines that EC2 sells on spot, and this one it never does",
+                fix="Leave it out, or write capacity: on-demand.",
+            )
+
+
+def _families_and_sizes(pool: AwsPool, region: str, at: str) -> Iterator[Problem]:
+    chosen = pool.machines(region)
+    here = [name for name in machine_catalogue("aws") if is_sold_in(name, region)]
+    for place, field, names in ((0, "families", pool.families or ()), (1, "sizes", pool.sizes or ())):
+        useful = {machine.name.split(".")[place] for machine in chosen}
+        known = sorted({name.split(".")[place] for name in here})
+        for index, name in enumerate(names):
+            if name not in useful:
+                close = [found for found in get_close_matches(name, known, n=2) if found != name]
+                yield Problem(
+                    field=f"{at}.{field}[{index}]",
+                    value=f"{shown(name)}, with which {region} has no machine of this pool",
+                    allowed=f"{field} that together with the pool's {'sizes' if place == 0 else 'families'} "
+                    "name a machine",
+                    fix=f'Write "{close[0]}", or remove it.' if close else "Remove it.",
+                )
+    yield from machine_validation.mixed_machines(chosen, f"{at}.families")

@@ -1,0 +1,373 @@
+"""What an account's answers mean for a stack: what cannot work, and what may not. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from holdfast.infra.aws.config.network import MadeNetwork
+from holdfast.infra.config.errors import shown
+from holdfast.infra.config.loader import PLATFORM
+from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.machines import zones_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from holdfast.infra.aws.config.pool import AwsPool
+    from holdfast.infra.aws.config.stack import AwsPlatform
+
+    pass
+
+    pass
+    pass
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from holdfast.scheduling.labels import CapacityType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from holdfast.infra.aws.config.stack import AwsPlatform
+
+    pass
+    from holdfast.scheduling.machines import Machine
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from holdfast.components.cluster.eks.kubeconfig import AWS_CLI
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+from __future__ import annotations
+
+from dataclasses import field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from holdfast.scheduling.labels import CapacityType
+
+
+@dataclass(frozen=True, kw_only=True)
+class Account:
+    """What was asked of an account in a region.
+
+    `caller` is the ARN of the principal that asks. `zones` are those in which EKS makes clusters, in order. `offered`
+    are the zones that have each instance type, `bought` the instance types that can be bought in each way, `quotas`
+    the vCPUs of each quota by its code. `spot_role` is the ARN of the role that EC2 Spot needs, None where there is
+    none yet. What the account did not answer is None, or missing in a mapping, and `unanswered` says why.
+    """
+
+    id: str
+    caller: str
+    zones: tuple[str, ...] | None = None
+    offered: Mapping[str, frozenset[str]] | None = None
+    bought: Mapping[CapacityType, frozenset[str]] = field(
+        default_factory=dict["CapacityType", "frozenset[str]"]
+    )
+    quotas: Mapping[str, float] = field(default_factory=dict[str, float])
+    spot_role: str | None = None
+    unanswered: tuple[str, ...] = ()
+
+
+def refusals(platform: AwsPlatform, account: Account) -> Iterator[Problem]:
+    """What cannot work in this account: nothing should be made before it is mended."""
+    if platform.account is not None and platform.account != account.id:
+        yield Problem(
+            field=f"{PLATFORM}.account",
+            value=f"{shown(platform.account)}, while the credentials are those of {shown(account.id)}",
+            allowed="the account in which the stack is to be",
+            fix=f"Log in to {platform.account}, or write {shown(account.id)} if that is the one.",
+        )
+        # Whatever else this account lacks, another one was meant.
+        return
+    yield from _zone_refusals(platform, account)
+    for index, pool in enumerate(platform.pools):
+        yield from _pool_refusals(platform, pool, account, f"{PLATFORM}.pools[{index}]")
+    for need in needs(platform):
+        if need.is_all and account.quotas.get(need.quota.code, need.smallest) < need.smallest:
+            yield _no_machine_fits(need, account, platform.region)
+
+
+def warnings(platform: AwsPlatform, account: Account) -> Iterator[str]:
+    """What works, and may be less than is hoped for: a line each."""
+    yield from _quota_warnings(platform, account)
+    for pool in platform.pools:
+        bought = account.bought.get(pool.capacity)
+        missing = [
+            m.name for m in pool.machines(platform.region) if bought is not None and m.name not in bought
+        ]
+        if missing:
+            yield (
+                f"pool {pool.name}: this account cannot buy {', '.join(missing)} {_how(pool)}; "
+                "the pool does without."
+            )
+    for admin in platform.cluster.admins:
+        if is_acting(admin, account.caller):
+            yield (
+                f"{admin} makes the cluster and is its administrator by that: EKS refuses a second access entry for "
+                f"it. Leave it out of {PLATFORM}.cluster.admins, unless another principal made the cluster."
+            )
+    if account.unanswered:
+        yield f"the account did not say, so it was not checked: {'; '.join(account.unanswered)}."
+
+
+def zones_of_network(
+    network: MadeNetwork, account: Account, region_zones: tuple[str, ...]
+) -> tuple[str, ...]:
+    """The zones that a network is made in; of `region_zones` where the account does not say its own."""
+    return network.zone_names(region_zones if account.zones is None else account.zones)
+
+
+def is_acting(principal: str, caller: str) -> bool:
+    """Whether a caller is a principal, or a session of a role; sessions are called by the role without its path."""
+    kind, _, name = principal.rpartition(":")[2].partition("/")
+    account = principal.split(":")[4]
+    session = f":sts::{account}:assumed-role/{name.rpartition('/')[2]}/"
+    return caller == principal or (kind == "role" and session in caller)
+
+
+def _zone_refusals(platform: AwsPlatform, account: Account) -> Iterator[Problem]:
+    network, zones = platform.network, account.zones
+    if zones is None or not isinstance(network, MadeNetwork):
+        return
+    has = f"{', '.join(zones)}: the zones of {platform.region} in which this account can have a cluster"
+    if isinstance(network.zones, int):
+        if len(zones) < network.zones:
+            yield Problem(
+                field=f"{PLATFORM}.network.zones",
+                value=str(network.zones),
+                allowed=f"up to {len(zones)}, as many as there are here: {', '.join(zones)}",
+                fix=f"Write `zones: {len(zones)}`, or another aws:region.",
+            )
+        return
+    for index, zone in enumerate(network.zones):
+        if zone not in zones:
+            yield Problem(
+                field=f"{PLATFORM}.network.zones[{index}]",
+                value=shown(zone),
+                allowed=has,
+                fix="Write another of them.",
+            )
+
+
+def _pool_refusals(platform: AwsPlatform, pool: AwsPool, account: Account, at: str) -> Iterator[Problem]:
+    names = [machine.name for machine in pool.machines(platform.region)]
+    zones = _zones_of_pool(platform, pool, account)
+    bought = account.bought.get(pool.capacity)
+    if bought is not None and not bought & set(names):
+        yield Problem(
+            field=f"{at}.capacity",
+            value=f"{pool.capacity.value}, while none of {', '.join(names)} can be bought so",
+            allowed="a way in which at least one machine of the pool can be bought",
+            fix="Write other machines, or the other capacity.",
+        )
+    yield from _zones_without_subnet(platform, pool, account, f"{at}.zones")
+    if account.offered is None or zones is None:
+        return
+    offered = account.offered
+    if not any(offered.get(name, frozenset()) & zones for name in names):
+        sellers = sorted({zone for name in names for zone in offered.get(name, ())})
+        yield Problem(
+            field=at,
+            value=f"a pool in {', '.join(sorted(zones))}, where none of {', '.join(names)} is sold",
+            allowed=f"zones that sell one of them: {', '.join(sellers) or 'there are none in this region'}",
+            fix="Write other zones for the network, or other machines.",
+        )
+
+
+def _zones_without_subnet(
+    platform: AwsPlatform, pool: AwsPool, account: Account, at: str
+) -> Iterator[Problem]:
+    """Zones of a pool that the network, of which only the number of zones is written, turns out not to be in."""
+    network = platform.network
+    if not isinstance(network, MadeNetwork) or not isinstance(network.zones, int):
+        return
+    zones = zones_of_network(network, account, zones_of(platform.region))
+    for index, zone in enumerate(pool.zones or ()):
+        if zone not in zones:
+            yield Problem(
+                field=f"{at}[{index}]",
+                value=shown(zone),
+                allowed=f"the zones of the network, which with zones: {network.zones} are {', '.join(zones)}",
+                fix="Write one of them, or name the zones of the network.",
+            )
+
+
+def _zones_of_pool(platform: AwsPlatform, pool: AwsPool, account: Account) -> frozenset[str] | None:
+    """The zones in which a pool's machines may be; None where that is not known."""
+    if pool.zones is not None:
+        return frozenset(pool.zones)
+    if not isinstance(platform.network, MadeNetwork):
+        return None
+    return frozenset(zones_of_network(platform.network, account, zones_of(platform.region)))
+
+
+def _no_machine_fits(need: Need, account: Account, region: str) -> Problem:
+    value = account.quotas[need.quota.code]
+    return Problem(
+        field=need.field,
+        value=f"machines of {need.smallest} vCPUs or more, while this account's quota "
+        f'"{need.quota.name}" ({need.quota.code}) is {value:g} vCPUs in {region}',
+        allowed="a quota that holds at least one of them: EC2 answers as if it were out of stock otherwise",
+        fix=f"Ask for more with `{_increase(need.quota, need.vcpus, region)}`, or leave the pool out until it is granted.",
+    )
+
+
+def _quota_warnings(platform: AwsPlatform, account: Account) -> Iterator[str]:
+    by_quota: dict[Quota, list[Need]] = defaultdict(list)
+    for need in needs(platform):
+        by_quota[need.quota].append(need)
+    for quota, wanted in by_quota.items():
+        total, value = sum(need.vcpus for need in wanted), account.quotas.get(quota.code)
+        if value is not None and value < total:
+            places = ", ".join(need.field.removeprefix(f"{PLATFORM}.") for need in wanted)
+            yield (
+                f'quota "{quota.name}" ({quota.code}) is {value:g} vCPUs in {platform.region}; {places} at their '
+                f"largest need {total}. Beyond it machines are not to be had, as if they were out of stock. "
+                f"`{_increase(quota, total, platform.region)}` asks for more."
+            )
+
+
+def _increase(quota: Quota, vcpus: int, region: str) -> str:
+    return (
+        f"aws service-quotas request-service-quota-increase --service-code ec2 --quota-code {quota.code} "
+        f"--desired-value {vcpus} --region {region}"
+    )
+
+
+def _how(pool: AwsPool) -> str:
+    return "on spot" if pool.capacity.value == "spot" else "on demand"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Need:
+    """Machines of one place in the configuration that count against one quota.
+
+    `smallest` and `largest` are the vCPUs of one machine, `count` how many machines there may be of them. With
+    `is_all`, no other quota has machines for the place.
+    """
+
+    field: str
+    quota: Quota
+    smallest: int
+    largest: int
+    count: int
+    is_all: bool
+
+    @property
+    def vcpus(self) -> int:
+        """The vCPUs of as many of the largest."""
+        return self.largest * self.count
+
+
+def needs(platform: AwsPlatform) -> Iterator[Need]:
+    """Everything that a stack may run at once."""
+    system = platform.cluster.system_nodes
+    yield from _needs(
+        platform.system_machines(), CapacityType.ON_DEMAND, system.count, f"{PLATFORM}.cluster.systemNodes"
+    )
+    for index, pool in enumerate(platform.pools):
+        machines = pool.machines(platform.region)
+        yield from _needs(machines, pool.capacity, pool.max_nodes, f"{PLATFORM}.pools[{index}]")
+
+
+def _needs(machines: tuple[Machine, ...], capacity: CapacityType, count: int, field: str) -> Iterator[Need]:
+    by_quota: dict[Quota | None, list[int]] = {}
+    for machine in machines:
+        by_quota.setdefault(quota_of(machine.name, capacity), []).append(machine.vcpus)
+    for quota, vcpus in by_quota.items():
+        if quota is not None:
+            yield Need(
+                field=field,
+                quota=quota,
+                smallest=min(vcpus),
+                largest=max(vcpus),
+                count=count,
+                is_all=len(by_quota) == 1,
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quota:
+    """A quota by its code and its name in the Service Quotas console."""
+
+    code: str
+    name: str
+
+
+_STANDARD: Final = frozenset("acdhimrtz") | {"im", "is"}
+_GRAPHICS: Final = frozenset({"g", "gr", "vt"})
+
+_ON_DEMAND: Final[Mapping[str, Quota]] = {
+    "standard": Quota(
+        code="L-1216C47A", name="Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances"
+    ),
+    "graphics": Quota(code="L-DB2E81BA", name="Running On-Demand G and VT instances"),
+    "dl": Quota(code="L-6E869C2A", name="Running On-Demand DL instances"),
+    "f": Quota(code="L-74FC7D96", name="Running On-Demand F instances"),
+    "hpc": Quota(code="L-F7808C92", name="Running On-Demand HPC instances"),
+    "inf": Quota(code="L-1945791B", name="Running On-Demand Inf instances"),
+    "p": Quota(code="L-417A185B", name="Running On-Demand P instances"),
+    "trn": Quota(code="L-2C3B7624", name="Running On-Demand Trn instances"),
+    "u": Quota(code="L-43DA4232", name="Running On-Demand High Memory instances"),
+    "x": Quota(code="L-7295265B", name="Running On-Demand X instances"),
+}
+_SPOT_P4: Final = Quota(code="L-7212CCBC", name="All P4, P3 and P2 Spot Instance Requests")
+_SPOT: Final[Mapping[str, Quota]] = {
+    "standard": Quota(
+        code="L-34B43A08", name="All Standard (A, C, D, H, I, M, R, T, Z) Spot Instance Requests"
+    ),
+    "graphics": Quota(code="L-3819A6DF", name="All G and VT Spot Instance Requests"),
+    "dl": Quota(code="L-85EED4F7", name="All DL Spot Instance Requests"),
+    "f": Quota(code="L-88CF9481", name="All F Spot Instance Requests"),
+    "inf": Quota(code="L-B5D1601B", name="All Inf Spot Instance Requests"),
+    "p2": _SPOT_P4,
+    "p3": _SPOT_P4,
+    "p4": _SPOT_P4,
+    "p5": Quota(code="L-C4BD4855", name="All P5 Spot Instance Requests"),
+    "trn": Quota(code="L-6B0D517C", name="All Trn Spot Instance Requests"),
+    "x": Quota(code="L-E3A00192", name="All X Spot Instance Requests"),
+}
+
+
+def quota_of(instance_type: str, capacity: CapacityType) -> Quota | None:
+    """The quota that machines of a type count against, None for families of which AWS does not say."""
+    series = re.match(r"([a-z]+)([0-9]*)", instance_type, re.ASCII)
+    if series is None:
+        return None
+    letters, generation = series.groups()
+    if capacity is CapacityType.ON_DEMAND:
+        return _ON_DEMAND.get(_group(letters))
+    return _SPOT.get(f"p{generation[:1]}" if letters == "p" else _group(letters))
+
+
+def _group(letters: str) -> str:
+    if letters in _STANDARD:
+        return "standard"
+    return "graphics" if letters in _GRAPHICS else letters
+
+
+def cli_problem(find: Callable[[str], str | None] = shutil.which) -> Problem | None:
+    """Why nobody here would get into the cluster; None where the AWS CLI is there.
+
+    `find` tells the path of a command. Without it the cluster would be made, a quarter of an hour later nothing could be
+    put into it, and nothing in it could be read or destroyed.
+    """
+    if find(AWS_CLI) is not None:
+        return None
+    return Problem(
+        field=AWS_CLI,
+        value="no such command on the PATH of whoever runs pulumi",
+        allowed="the AWS CLI, version 2, which gets the tokens that clients of the cluster show",
+        fix="Install it: https://docs.aws.amazon.com/cli/latest/userguide/getting-started-install.html",
+    )

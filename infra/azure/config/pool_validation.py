@@ -1,0 +1,251 @@
+"""The rules of pools on Azure, one by one and, of scale sets, together."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from holdfast.components.azure_names import agent_pool_name
+from holdfast.infra.azure.config.fields import zone_problems
+from holdfast.infra.azure.config.pool import NO_CAP
+from holdfast.infra.config.errors import shown
+from holdfast.infra.config.validation import POOLS
+from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.labels import CapacityType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from holdfast.infra.azure.config.pool import FixedPool, NapPool
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.infra.azure.config.fields import LOCATION
+from holdfast.infra.config import machine_validation
+from holdfast.infra.config.machine_validation import mixed_machines, nearest_name, one_way_problems
+from holdfast.scheduling.machines import family_of, is_sold_in, machine_catalogue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from holdfast.infra.azure.config.pool import FixedPool, NapPool
+    from holdfast.scheduling.machines import Machine
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from holdfast.infra.azure.config.cluster import AzureSystemNodes
+    from holdfast.scheduling.machines import Machine
+
+
+#: As many as AKS takes of a price cap.
+_DECIMALS: Final = 5
+
+
+def nap_pool_problems(pool: NapPool, location: str | None, at: str) -> Iterator[Problem]:
+    """Everything that is wrong with a pool of node auto-provisioning; `location` is None where it is not known."""
+    wrong = list(nap_machine_problems(pool, location, at))
+    yield from wrong
+    if not wrong and location is not None:
+        architectures = sorted({machine.arch for machine in pool.machines(location)})
+        if len(architectures) > 1:
+            yield Problem(
+                field=at,
+                value=f"machines of {' and '.join(architectures)}",
+                allowed="machines of one architecture, because a job's image is built for one",
+                fix="Make two pools of it.",
+            )
+    yield from zone_problems(pool.zones, location, f"{at}.zones")
+
+
+def fixed_pool_problems(pool: FixedPool, location: str | None, at: str) -> Iterator[Problem]:
+    """Everything that is wrong with a scale set; `location` is None where it is not known."""
+    yield from fixed_machine_problems(pool, location, at)
+    yield from _price_cap(pool, f"{at}.spotMaxPrice")
+    yield from zone_problems(pool.zones, location, f"{at}.zones")
+
+
+def scale_set_names(names: Mapping[int, str]) -> Iterator[Problem]:
+    """Pools whose scale sets would have one name: AKS takes no hyphen in it, and 12 characters at most."""
+    first: dict[str, int] = {}
+    for index, name in names.items():
+        other = first.setdefault(agent_pool_name(name), index)
+        if names[other] != name:
+            yield Problem(
+                field=f"{POOLS}[{index}].name",
+                value=f"{shown(name)}, which AKS would call {agent_pool_name(name)}, as it does {names[other]}",
+                allowed="names that differ in their letters and digits: AKS takes no hyphens in a node pool's",
+                fix=f"Rename one of the two, such as {shown(f'{name}-2')}.",
+            )
+
+
+def _price_cap(pool: FixedPool, field: str) -> Iterator[Problem]:
+    cap = pool.spot_max_price
+    if cap is None:
+        return
+    if pool.capacity is not CapacityType.SPOT:
+        yield Problem(
+            field=field,
+            value=f"{cap:g} on a pool that is {pool.capacity.value}",
+            allowed="nothing here: only spot machines have a price that moves",
+            fix="Leave it out.",
+        )
+    elif cap != NO_CAP and not (math.isfinite(cap) and cap > 0 and round(cap, _DECIMALS) == cap):
+        yield Problem(
+            field=field,
+            value=f"{cap:g}",
+            allowed=f"USD an hour, above 0 and with up to {_DECIMALS} decimals, or -1 for up to the on-demand price",
+            fix=f"Write `spotMaxPrice: {round(cap, _DECIMALS):g}`."
+            if math.isfinite(cap) and round(cap, _DECIMALS) > 0
+            else "Leave it out for up to the on-demand price.",
+        )
+
+
+_AZURE: Final = machine_validation.Market(
+    cloud="azure",
+    what="VM size",
+    setting=LOCATION,
+    command="az vm list-skus --location {region} --resource-type virtualMachines --query [].name",
+)
+
+
+def nap_machine_problems(pool: NapPool, location: str | None, at: str) -> Iterator[Problem]:
+    """Everything that is wrong with how a pool of node auto-provisioning names its machines."""
+    fields = {"vmSizes": pool.vm_sizes, "families": pool.families, "vcpus": pool.vcpus}
+    wrong = list(
+        one_way_problems(
+            ("vmSizes", "[Standard_D4ds_v5, Standard_D4ads_v5]"),
+            {"families": "[Dds_v5, Dads_v5]", "vcpus": "[4]"},
+            frozenset(field for field, given in fields.items() if given is not None),
+            at,
+        )
+    )
+    yield from wrong
+    if wrong:
+        return
+    if pool.vm_sizes is not None:
+        yield from _named(pool.vm_sizes, location, f"{at}.vmSizes")
+        catalogue = machine_catalogue("azure")
+        for index, name in enumerate(pool.vm_sizes):
+            if name in catalogue:
+                yield from _sold(pool.capacity, catalogue[name], f"{at}.vmSizes[{index}]")
+    elif location is not None:
+        yield from _families_and_vcpus(pool, location, at)
+
+
+def named_machine(name: str, location: str | None, field: str) -> Iterator[Problem]:
+    """A VM size that there is not, or that a location does not have."""
+    for problem in _named((name,), location, field):
+        yield Problem(field=field, value=problem.value, allowed=problem.allowed, fix=problem.fix)
+
+
+def fixed_machine_problems(pool: FixedPool, location: str | None, at: str) -> Iterator[Problem]:
+    """Everything that is wrong with the VM size of a scale set."""
+    field = f"{at}.vmSize"
+    yield from named_machine(pool.vm_size, location, field)
+    machine = pool.machine()
+    if machine is not None:
+        yield from _sold(pool.capacity, machine, field)
+
+
+def _named(names: Sequence[str], location: str | None, at: str) -> Iterator[Problem]:
+    # Azure takes a name without its first word, and in any case; a node's label and a NodePool do not.
+    if location is None:
+        yield from machine_validation.known_machines(names, _AZURE, at)
+    else:
+        yield from machine_validation.named_machines(names, location, _AZURE, at)
+
+
+def _sold(capacity: CapacityType, machine: Machine, field: str) -> Iterator[Problem]:
+    if capacity is CapacityType.SPOT and not machine.on_spot:
+        yield Problem(
+            field=field,
+            value=f"{shown(machine.name)} on a spot pool",
+            allowed="machines that Azure sells on spot, and this one it never does",
+            fix="Write another, or capacity: on-demand.",
+        )
+
+
+def _families_and_vcpus(pool: NapPool, location: str, at: str) -> Iterator[Problem]:
+    families, numbers = pool.families or (), pool.vcpus or ()
+    there = _numbers_by_family(pool.capacity, location)
+    how = " on spot" if pool.capacity is CapacityType.SPOT else ""
+    unknown = [name for name in families if name not in there]
+    for name in unknown:
+        close = nearest_name(name, there)
+        yield Problem(
+            field=f"{at}.families[{families.index(name)}]",
+            value=f"{shown(name)}, of which {location} has no VM size{how}",
+            allowed="a family: the name of a VM size without its number, such as Dds_v5 for Standard_D4ds_v5",
+            fix=f'Write "{close}".' if close else "Remove it.",
+        )
+    if unknown:
+        # With another family other numbers may be right.
+        return
+    known = {number for name in families for number in there[name]}
+    for index, number in enumerate(numbers):
+        if number not in known:
+            yield Problem(
+                field=f"{at}.vcpus[{index}]",
+                value=f"{number}, which no VM size of {', '.join(families)} has{how}",
+                allowed=f"numbers that these families have: {', '.join(map(str, sorted(known)))}",
+                fix="Write one of them, or remove it.",
+            )
+    for index, name in enumerate(families):
+        if known & set(numbers) and there[name].isdisjoint(numbers):
+            yield Problem(
+                field=f"{at}.families[{index}]",
+                value=f"{shown(name)}, of which no VM size has {' or '.join(map(str, numbers))} vCPUs{how}",
+                allowed=f"families with one of the pool's vcpus; this one has {', '.join(map(str, sorted(there[name])))}",
+                fix="Remove it, or add one of its numbers to vcpus.",
+            )
+    yield from mixed_machines(pool.machines(location), f"{at}.families")
+
+
+def _numbers_by_family(capacity: CapacityType, location: str) -> Mapping[str, frozenset[int]]:
+    """The vCPUs of each family's VM sizes that a location sells so."""
+    found: dict[str, frozenset[int]] = {}
+    for name, machine in machine_catalogue("azure").items():
+        family = family_of(name)
+        sold = machine.on_spot if capacity is CapacityType.SPOT else machine.on_demand
+        if family is not None and sold and is_sold_in(name, location):
+            found[family] = found.get(family, frozenset()) | {machine.vcpus}
+    return found
+
+
+#: What AKS wants of a machine of a system pool.
+_FEWEST_VCPUS: Final = 4
+_LEAST_MIB: Final = 4096
+
+_EXAMPLE: Final = "Write, for example, Standard_D4ds_v5."
+
+
+def system_node_problems(nodes: AzureSystemNodes, location: str | None, at: str) -> Iterator[Problem]:
+    """Everything that is wrong with the system nodes; `location` is None where it is not known."""
+    field = f"{at}.vmSize"
+    wrong = list(named_machine(nodes.vm_size, location, field))
+    yield from wrong
+    if not wrong:
+        yield from _unfit(machine_catalogue("azure")[nodes.vm_size], field)
+    yield from zone_problems(nodes.zones, location, f"{at}.zones")
+
+
+def _unfit(machine: Machine, field: str) -> Iterator[Problem]:
+    if machine.gpus:
+        yield Problem(
+            field=field,
+            value=f"{shown(machine.name)}, which has {machine.gpus} GPUs",
+            allowed="a machine without GPUs, since only AKS's services and operators run here",
+            fix=_EXAMPLE,
+        )
+    elif machine.vcpus < _FEWEST_VCPUS or machine.memory_mib < _LEAST_MIB:
+        yield Problem(
+            field=field,
+            value=f"{shown(machine.name)}, which has {machine.vcpus} vCPUs and {machine.memory_mib} MiB",
+            allowed=f"a machine of {_FEWEST_VCPUS} vCPUs and {_LEAST_MIB} MiB or more, as AKS wants for a system pool",
+            fix=_EXAMPLE,
+        )

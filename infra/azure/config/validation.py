@@ -1,0 +1,405 @@
+"""The rules across fields of an Azure stack."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from holdfast.infra.azure.config.cluster import AzureCluster, Scaling
+from holdfast.infra.azure.config.fields import location_problem, subscription_problem, tenant_problem
+from holdfast.infra.azure.config.network import variant_of
+from holdfast.infra.azure.config.pool import AzurePoolSection, FixedPool, NapPool
+from holdfast.infra.azure.config.pool_validation import (
+    fixed_pool_problems,
+    nap_pool_problems,
+    scale_set_names,
+)
+from holdfast.infra.azure.config.stack import (
+    AzureCheckpoints,
+    FixedDocument,
+    FixedPlatform,
+    NapDocument,
+    NapPlatform,
+)
+from holdfast.infra.config import validation
+from holdfast.infra.config.loader import PLATFORM, read_part, read_parts, read_section
+from holdfast.infra.config.namespace import NamespaceSection
+from holdfast.infra.config.validation import NAMESPACES, pool_and_ladder_problems
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from holdfast.infra.azure.config.stack import AzurePlatform
+    from holdfast.scheduling.errors import Problem
+    from holdfast.scheduling.json import Json
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.components.admission.rules import version_problem
+from holdfast.infra.azure.config.fields import SUBSCRIPTION
+from holdfast.infra.azure.config.pool_validation import system_node_problems
+from holdfast.infra.config.network_validation import is_everywhere, not_on_the_internet
+from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.taints import AKS_SPOT, GPU, SPOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from holdfast.infra.azure.config.cluster import AzureAccess, AzureCluster
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from holdfast.infra.azure.config.cluster import AzureMaintenance, AzureMaintenanceExclusion
+from __future__ import annotations
+
+from ipaddress import IPv4Network
+from typing import TYPE_CHECKING
+
+from holdfast.infra.azure.config.network import MadeAzureNetwork
+from holdfast.infra.config.errors import shown
+from holdfast.infra.config.network_validation import (
+    ADDRESS_BITS,
+    Range,
+    fewest_bits,
+    overlapping_ranges,
+    public_ranges,
+    room,
+    services_size,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from holdfast.infra.azure.config.cluster import AzureAccess
+    from holdfast.infra.azure.config.network import BroughtAzureNetwork
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from holdfast.components.azure_names import LENGTHS, is_container_name
+from holdfast.infra.azure.config.fields import zones_here
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from holdfast.infra.azure.config.stack import AzureCheckpoints
+
+
+_A_DEFAULT_NAP_POOL: Final = (
+    "`{name: cpu, capacity: on-demand, vmSizes: [Standard_D4ds_v5], maxNodes: 20, default: true}`"
+)
+_A_DEFAULT_FIXED_POOL: Final = (
+    "`{name: cpu, capacity: on-demand, vmSize: Standard_D4ds_v5, maxNodes: 20, default: true}`"
+)
+
+#: Namespaces that AKS makes, for commands that it runs and for policies.
+_OF_AKS: Final = ("aks-", "gatekeeper-")
+
+#: Where families are looked up while the stack's location is not known: it has nearly all of them.
+_LARGEST_LOCATION: Final = "eastus"
+
+
+def read_azure_platform(
+    document: Json, *, location: str | None, subscription_id: str | None, tenant_id: str | None
+) -> AzurePlatform:
+    """Read an Azure stack's platform.
+
+    `location`, `subscription_id` and `tenant_id` are what the stack says under `azure-native:location`,
+    `azure-native:subscriptionId` and `azure-native:tenantId`. Raises ConfigError with every problem.
+    """
+    beside = {"location": location, "subscriptionId": subscription_id, "tenantId": tenant_id}
+    wrong = partial(azure_problems, location=location, subscription_id=subscription_id, tenant_id=tenant_id)
+    if is_fixed(document):
+        read_section(FixedDocument, document, wrong)
+        return FixedPlatform.model_validate_json(json.dumps({**document, **beside}))
+    read_section(NapDocument, document, wrong)
+    return NapPlatform.model_validate_json(json.dumps({**document, **beside}))
+
+
+def is_fixed(document: Json) -> bool:
+    """Whether the pools of a document are meant for scale sets, and not for node auto-provisioning."""
+    cluster, pools = document.get("cluster"), document.get("pools")
+    scaling = cluster.get("scaling", Scaling.NAP.value) if isinstance(cluster, Mapping) else None
+    if scaling in list(Scaling):
+        return scaling == Scaling.FIXED.value
+    # A slip in this one word, or above it, must not make every pool look wrong.
+    written = pools if isinstance(pools, list | tuple) else ()
+    return any(isinstance(pool, Mapping) and "vmSize" in pool for pool in written)
+
+
+def azure_problems(
+    document: Json, *, location: str | None, subscription_id: str | None, tenant_id: str | None
+) -> Iterator[Problem]:
+    """Everything that is wrong across the fields of an Azure stack's document, and with what stands beside it."""
+    wrong_location = location_problem(location)
+    wrong_subscription = subscription_problem(subscription_id)
+    wrong = (wrong_location, wrong_subscription, tenant_problem(tenant_id))
+    yield from (problem for problem in wrong if problem is not None)
+    # Zones and machines are a location's: nothing is said of these before there is one.
+    here = None if wrong_location else location
+    cluster = read_part(AzureCluster, document, "cluster")
+    if cluster is not None:
+        yield from cluster_problems(
+            cluster,
+            location=here,
+            subscription=None if wrong_subscription else subscription_id,
+            at=f"{PLATFORM}.cluster",
+        )
+    yield from _network(document, cluster)
+    checkpoints = read_part(AzureCheckpoints, document, "checkpoints")
+    if checkpoints is not None:
+        yield from checkpoint_problems(checkpoints, here, f"{PLATFORM}.checkpoints")
+    yield from _pools(document, here)
+    namespaces = read_parts(NamespaceSection, document.get("namespaces")).names
+    yield from container_problems(namespaces)
+    yield from validation.names_of_a_cloud(namespaces, _OF_AKS, "AKS", NAMESPACES)
+
+
+def _network(document: Json, cluster: AzureCluster | None) -> Iterator[Problem]:
+    network = read_part(variant_of(document.get("network")), document, "network")
+    if network is None:
+        return
+    model: type[AzurePoolSection] = FixedPool if is_fixed(document) else NapPool
+    pools = read_parts(model, document.get("pools")).items.values()
+    # An upgrade has a system node more before one goes.
+    system = cluster.system_nodes.count + 1 if cluster else 0
+    yield from network_problems(
+        network,
+        access=cluster.access if cluster else None,
+        most_nodes=sum(pool.max_nodes for pool in pools) + system,
+        at=f"{PLATFORM}.network",
+    )
+
+
+def _pools(document: Json, location: str | None) -> Iterator[Problem]:
+    if is_fixed(document):
+        fixed = read_parts(FixedPool, document.get("pools"))
+        yield from scale_set_names(fixed.names)
+        yield from pool_and_ladder_problems(
+            document,
+            fixed,
+            problems_of=lambda pool, at: fixed_pool_problems(pool, location, at),
+            as_pool=FixedPool.as_pool,
+            a_default_pool=_A_DEFAULT_FIXED_POOL,
+        )
+        return
+    yield from pool_and_ladder_problems(
+        document,
+        read_parts(NapPool, document.get("pools")),
+        problems_of=lambda pool, at: nap_pool_problems(pool, location, at),
+        as_pool=lambda pool: pool.as_pool(location or _LARGEST_LOCATION),
+        a_default_pool=_A_DEFAULT_NAP_POOL,
+    )
+
+
+#: What the nodes of spot pools are tainted with, by AKS too where they are scale sets.
+_SPOT_TAINTS: Final = {Scaling.NAP: (SPOT,), Scaling.FIXED: (SPOT, AKS_SPOT)}
+
+_ONE_WAY_IN: Final = "one of public and private: true"
+
+
+def cluster_problems(
+    cluster: AzureCluster, *, location: str | None, subscription: str | None, at: str
+) -> Iterator[Problem]:
+    """Everything that is wrong with a cluster; `location` and `subscription` are None where they are not known."""
+    wrong_version = version_problem(f"{at}.version", cluster.version, (*_SPOT_TAINTS[cluster.scaling], GPU))
+    yield from (
+        (wrong_version,) if wrong_version else validation.minor_version(cluster.version, f"{at}.version")
+    )
+    yield from access_problems(cluster.access, f"{at}.access")
+    yield from validation.repeated(cluster.admins, f"{at}.admins", "administrator")
+    yield from maintenance_problems(cluster.maintenance, f"{at}.maintenance")
+    yield from system_node_problems(cluster.system_nodes, location, f"{at}.systemNodes")
+    if subscription is not None and cluster.disk_encryption_set is not None:
+        yield from _in_subscription(cluster.disk_encryption_set, subscription, f"{at}.diskEncryptionSet")
+
+
+def access_problems(access: AzureAccess, at: str) -> Iterator[Problem]:
+    """Ways in that nobody can use, or that everybody can."""
+    if access.public is None and not access.private:
+        yield Problem(
+            field=at,
+            value="neither public nor private: true",
+            allowed=_ONE_WAY_IN,
+            fix="Add the public address from which you work, such as `public: {cidrs: [203.0.113.7/32]}`; or "
+            "`private: true`, and run `pulumi up` inside the stack's network or beside it.",
+        )
+    if access.public is not None and access.private:
+        yield Problem(
+            field=at,
+            value="both",
+            allowed=f"{_ONE_WAY_IN}: AKS takes no public addresses for a private cluster",
+            fix="Leave out the one or the other.",
+        )
+    if access.public_name and not access.private:
+        yield Problem(
+            field=f"{at}.publicName",
+            value="true without private: true",
+            allowed="true for a private cluster: a public one's name is known to everybody",
+            fix="Leave it out.",
+        )
+    if access.public is not None:
+        yield from _public(access.public.cidrs, f"{at}.public.cidrs")
+
+
+def _public(cidrs: tuple[str, ...], at: str) -> Iterator[Problem]:
+    if is_everywhere(cidrs):
+        yield Problem(
+            field=at,
+            value="the whole internet",
+            allowed="the blocks from which you work",
+            fix="Write your own addresses, such as 203.0.113.0/24; or `private: true` instead of public.",
+        )
+    yield from validation.repeated(cidrs, at, "block")
+    yield from not_on_the_internet(
+        cidrs,
+        at,
+        fix="Write the public address behind which it is, such as your NAT gateway's; or `private: true` instead of "
+        "public.",
+    )
+
+
+def _in_subscription(resource: str, subscription: str, field: str) -> Iterator[Problem]:
+    own = resource.split("/")[2]
+    if own.lower() != subscription.lower():
+        yield Problem(
+            field=field,
+            value=f"a disk encryption set in the subscription {own}",
+            allowed=f"one in {subscription}, the stack's: Azure encrypts a disk with none of another subscription",
+            fix=f"Make one there, or change {SUBSCRIPTION}.",
+        )
+
+
+def maintenance_problems(maintenance: AzureMaintenance, at: str) -> Iterator[Problem]:
+    """Exclusions that end before they begin, or hold days of one another."""
+    exclusions = maintenance.exclusions
+    for index, exclusion in enumerate(exclusions):
+        field = f"{at}.exclusions[{index}]"
+        if exclusion.end < exclusion.start:
+            yield Problem(
+                field=f"{field}.end",
+                value=f"{exclusion.end}, while it starts on {exclusion.start}",
+                allowed="the day of the start, or a later one: it is the last day without upgrades",
+                fix="Write a later one.",
+            )
+        else:
+            yield from _overlap(exclusion, exclusions[:index], field, at)
+
+
+def _overlap(
+    exclusion: AzureMaintenanceExclusion, before: Sequence[AzureMaintenanceExclusion], field: str, at: str
+) -> Iterator[Problem]:
+    for index, other in enumerate(before):
+        # Days are written year first, and so compare as texts.
+        if other.start <= exclusion.end and exclusion.start <= other.end:
+            yield Problem(
+                field=field,
+                value=f"{exclusion.start} to {exclusion.end}, of which some are in {at}.exclusions[{index}]",
+                allowed="days that no other exclusion has",
+                fix=f"Make one of the two: {min(exclusion.start, other.start)} to {max(exclusion.end, other.end)}.",
+            )
+            return
+
+
+#: Azure keeps these of a subnet for itself.
+_RESERVED_ADDRESSES: Final = 5
+
+#: Azure's overlay gives each node a block of this size for its pods, up to 250 of them.
+_PODS_OF_A_NODE: Final = 24
+
+_WIDEST_SERVICES: Final = 12
+#: Ten addresses on from its first is the cluster's DNS.
+_NARROWEST_SERVICES: Final = 28
+
+#: Private ranges that AKS keeps for itself.
+_NETWORK_OF_AKS: Final = tuple(IPv4Network(cidr) for cidr in ("172.30.0.0/16", "172.31.0.0/16"))
+
+
+def network_problems(
+    network: MadeAzureNetwork | BroughtAzureNetwork, *, access: AzureAccess | None, most_nodes: int, at: str
+) -> Iterator[Problem]:
+    """Everything that is wrong with a network.
+
+    `most_nodes` is how many nodes there may be at once, as far as that is known; `access` is how the API server is
+    reached, None where it is not known.
+    """
+    pods = Range(field=f"{at}.podsCidr", block=IPv4Network(network.pods_cidr))
+    services = Range(field=f"{at}.servicesCidr", block=IPv4Network(network.services_cidr))
+    ranges = [pods, services]
+    if isinstance(network, MadeAzureNetwork):
+        nodes = Range(field=f"{at}.cidr", block=IPv4Network(network.cidr))
+        ranges.insert(0, nodes)
+        yield from room(nodes, fewest_bits(most_nodes + _RESERVED_ADDRESSES), most_nodes)
+    else:
+        yield from _egress(network, access, f"{at}.egressCidrs")
+    yield from public_ranges(ranges)
+    yield from _ranges_of_aks(ranges)
+    yield from overlapping_ranges(ranges)
+    yield from room(pods, fewest_bits(most_nodes) + ADDRESS_BITS - _PODS_OF_A_NODE, most_nodes)
+    yield from services_size(services, widest=_WIDEST_SERVICES, narrowest=_NARROWEST_SERVICES)
+
+
+def _ranges_of_aks(ranges: Sequence[Range]) -> Iterator[Problem]:
+    for one in ranges:
+        kept = next((block for block in _NETWORK_OF_AKS if one.block.overlaps(block)), None)
+        if kept is not None:
+            yield Problem(
+                field=one.field,
+                value=f"{shown(str(one.block))}, which overlaps {kept}",
+                allowed="a block apart from "
+                + " and ".join(str(block) for block in _NETWORK_OF_AKS)
+                + ", which AKS keeps",
+                fix="Leave it out, or write another.",
+            )
+
+
+def _egress(network: BroughtAzureNetwork, access: AzureAccess | None, field: str) -> Iterator[Problem]:
+    if access is not None and access.public is not None and not network.egress_cidrs:
+        yield Problem(
+            field=field,
+            value="nothing, while the API server has a public address",
+            allowed="the addresses from which the subnet's nodes are seen to call: they reach the API server by its "
+            "public address, which lets in only whom it is told of",
+            fix="Add what `az network public-ip show --ids ID --query ipAddress` prints for the NAT gateway's or the "
+            "firewall's, such as `egressCidrs: [198.51.100.7/32]`; or write `private: true` as the cluster's access.",
+        )
+    yield from validation.repeated(network.egress_cidrs, field, "block")
+    yield from not_on_the_internet(
+        network.egress_cidrs,
+        field,
+        fix="Write the public address of the NAT gateway or the firewall.",
+    )
+
+
+def checkpoint_problems(checkpoints: AzureCheckpoints, location: str | None, at: str) -> Iterator[Problem]:
+    """Everything that is wrong with a storage account; `location` is None where it is not known."""
+    if location is not None and checkpoints.redundancy == "Standard_ZRS" and not zones_here(location):
+        yield Problem(
+            field=f"{at}.redundancy",
+            value=f"Standard_ZRS in {location}, which has no zones",
+            allowed="Standard_LRS there",
+            fix="Write `redundancy: Standard_LRS`.",
+        )
+
+
+def container_problems(namespaces: Mapping[int, str]) -> Iterator[Problem]:
+    """Training namespaces whose checkpoints would need a container of a name that Blob Storage does not take."""
+    fewest, most = LENGTHS
+    for index, name in namespaces.items():
+        if not is_container_name(name) and re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", name):
+            shorter = re.sub(r"-+", "-", name)[:most].strip("-")
+            yield Problem(
+                field=f"{NAMESPACES}[{index}].name",
+                value=shown(name),
+                allowed=f"{fewest} to {most} characters without two hyphens side by side: its checkpoints are in a "
+                "container of this name",
+                fix=f'Write another, such as "{shorter if len(shorter) >= fewest else f"{shorter}-training"}".',
+            )

@@ -1,0 +1,93 @@
+"""Asks Azure. The only module of the program that does; every question is a read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pulumi_azure_native.authorization import get_client_config
+from pulumi_azure_native.containerservice import get_managed_cluster
+
+from holdfast.infra.azure.preflight.checks import Subscription
+from holdfast.infra.cloud_queries import Questions
+
+if TYPE_CHECKING:
+    from holdfast.infra.azure.config.stack import AzurePlatform
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from holdfast.infra.azure.preflight.names import cluster_name_of
+from holdfast.infra.config.loader import PLATFORM
+from holdfast.scheduling.errors import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast.infra.azure.config.stack import AzurePlatform
+
+
+def ask(platform: AzurePlatform) -> Subscription:
+    """The subscription of a stack: what is written beside it, else what its credentials lead to.
+
+    Raises ConfigError where nobody answers. Azure is asked for no more: what a location offers (versions of Kubernetes, VM
+    sizes, vCPUs of a quota) no function of the provider tells.
+    """
+    questions = Questions(
+        credentials="Azure credentials",
+        fix="Log in with `az login`, or set ARM_CLIENT_ID and what belongs to it; `az account show` shows who you are.",
+    )
+    client = questions.needed("authorization:getClientConfig", get_client_config)
+    return Subscription(
+        subscription_id=platform.subscription_id or client.subscription_id,
+        tenant_id=platform.tenant_id or client.tenant_id,
+        deployer=client.object_id,
+        signed_in_to=client.tenant_id,
+    )
+
+
+def api_server_of(cluster_name: str, *, by_public_name: bool) -> str | None:
+    """The name that the API server of a stack's cluster is called by; None where there is none yet, or nobody says."""
+    try:
+        cluster = get_managed_cluster(resource_group_name=cluster_name, resource_name=cluster_name)
+    except Exception:  # noqa: BLE001 - the SDK raises nothing narrower, and a new stack has no cluster
+        return None
+    return (cluster.fqdn if by_public_name else cluster.private_fqdn) or None
+
+
+#: Tells why nobody answers at a host, None where somebody does.
+Knock: TypeAlias = "Callable[[str], str | None]"
+
+_PORT: Final = 443
+_SECONDS: Final = 5.0
+
+
+def knock(host: str) -> str | None:
+    """Why nobody answers at a host; None where somebody does."""
+    try:
+        socket.create_connection((host, _PORT), timeout=_SECONDS).close()
+    except OSError as error:
+        return error.strerror or str(error) or type(error).__name__
+    return None
+
+
+def reach_problem(platform: AzurePlatform, stack: str, try_it: Knock = knock) -> Problem | None:
+    """Why this run could put nothing into the stack's cluster; None where it can, or where there is none yet.
+
+    A private API server answers in its network alone: from elsewhere each object in the cluster would be waited for in
+    vain, one after the other.
+    """
+    access = platform.cluster.access
+    if not access.private:
+        return None
+    host = api_server_of(cluster_name_of(stack), by_public_name=access.public_name)
+    reason = None if host is None else try_it(host)
+    if reason is None:
+        return None
+    return Problem(
+        field=f"{PLATFORM}.cluster.access.private",
+        value=f"true, and {host} does not answer here ({reason})",
+        allowed="a place in the cluster's network, or beside it: a runner in its subnet, a peered network, a VPN",
+        fix="Run pulumi there. Where the name alone is not known, link the cluster's private DNS zone to your network, "
+        "or write `publicName: true`.",
+    )

@@ -1,0 +1,137 @@
+"""Turns the parser's complaints into refusals that name field, value, what is allowed and the fix."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import Enum, EnumType
+from typing import TYPE_CHECKING, Final, cast, get_args
+
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
+
+from holdfast.infra.config.base import Section
+from holdfast.infra.config.fields import MENDED
+from holdfast.scheduling.errors import Problem
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+Place = Sequence[str | int]
+
+_LONGEST_VALUE: Final = 80
+
+
+def path(root: str, place: Place) -> str:
+    """`holdfast:platform`, `("pools", 2, "capacity")` → `holdfast:platform.pools[2].capacity`."""
+    return root + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
+
+
+def shown(value: object) -> str:
+    """A value as the user would recognise it, cut where it is long."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Location:
+    """Where a complaint is: the innermost section, the name of the field in it, and the path as it is written."""
+
+    section: type[Section]
+    name: str
+    place: Place
+
+
+def shape_problems(model: type[Section], error: ValidationError, root: str) -> Iterator[Problem]:
+    """Every complaint of the parser about a document that should be a `model`; `root` is the document's path."""
+    details = error.errors(include_url=False)
+    for detail in details:
+        if detail["type"] == "too_short" and _has_wrong_item(detail, details):
+            # The parser counts what it could read: a list whose one item is wrong is not short of any.
+            continue
+        found = _locate(model, detail["loc"])
+        if detail["type"] == "extra_forbidden":
+            yield _unknown_field(found, detail, root)
+        else:
+            yield _wrong_value(found, detail, root)
+
+
+def _has_wrong_item(wrong: "ErrorDetails", others: Sequence["ErrorDetails"]) -> bool:
+    place = wrong["loc"]
+    return any(other["loc"][: len(place)] == place and len(other["loc"]) > len(place) for other in others)
+
+
+def _locate(model: type[Section], location: Place) -> _Location:
+    """The place of a complaint: the parser's own without the names of variants, which nobody writes."""
+    section, name, place = model, "", list[str | int]()
+    variant: type[Section] | None = None
+    for step in location:
+        if isinstance(step, str):
+            inner = list(_sections_in(info.annotation)) if (info := _field(section, name)) else []
+            chosen = next((found for found in inner if found.__name__ == step), None)
+            if chosen is not None:
+                variant = chosen
+                continue
+            section, name = variant or next(iter(inner), section), step
+            variant = None
+        place.append(step)
+    return _Location(section=section, name=name, place=place)
+
+
+def _field(section: type[Section], name: str) -> FieldInfo | None:
+    return next((info for info in section.model_fields.values() if info.alias == name), None)
+
+
+def _sections_in(annotation: object) -> Iterator[type[Section]]:
+    """The sections that a field holds: itself, in a list, as variants or beside None."""
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _sections_in(part)
+
+
+def _unknown_field(found: _Location, detail: "ErrorDetails", root: str) -> Problem:
+    names = found.section.field_names()
+    close = get_close_matches(found.name, names, n=1)
+    fix = found.section.fixes.get(found.name) or (f'Write "{close[0]}".' if close else "Remove it.")
+    return Problem(
+        field=path(root, found.place),
+        value=f"an unknown field (with {shown(detail['input'])})",
+        allowed=", ".join(names),
+        fix=fix,
+    )
+
+
+def _wrong_value(found: _Location, detail: "ErrorDetails", root: str) -> Problem:
+    info = _field(found.section, found.name)
+    missing = detail["type"] == "missing"
+    return Problem(
+        field=path(root, found.place),
+        value="nothing" if missing else shown(detail["input"]),
+        allowed=(info.description if info else None)
+        or f"a mapping of {', '.join(found.section.field_names())}",
+        fix=_fix(info, found.name, detail) if info else "Write a mapping.",
+    )
+
+
+def _fix(info: FieldInfo, name: str, detail: "ErrorDetails") -> str:
+    kind, value = detail["type"], detail["input"]
+    example = str((info.examples or ["…"])[0])
+    if kind == MENDED:
+        return str(detail.get("ctx", {})["fix"])
+    if kind == "missing":
+        return f"Add `{name}: {example}`."
+    if kind == "string_type" and isinstance(value, int | float) and not isinstance(value, bool):
+        return f'Put it in quotes: "{value}".'
+    close = _close_member(info, value)
+    return f'Write "{close}".' if close else f"Write, for example, `{name}: {example}`."
+
+
+def _close_member(info: FieldInfo, value: object) -> str | None:
+    """The member of an enumeration that the user most likely meant."""
+    kinds = [part for part in (info.annotation, *get_args(info.annotation)) if isinstance(part, EnumType)]
+    if not kinds or not isinstance(value, str):
+        return None
+    members = [str(cast("Enum", member).value) for member in kinds[0]]
+    spelled = value.lower().replace("_", "-").replace("ondemand", "on-demand")
+    return next(iter(get_close_matches(spelled, members, n=1)), None)

@@ -1,0 +1,226 @@
+"""The sections that every cloud's platform has."""
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, ClassVar, Final
+
+from pydantic import Field, PlainSerializer, PlainValidator
+
+from holdfast.infra.config.base import Section
+from holdfast.infra.config.fields import NAME_ALLOWED, ChartSource, DnsLabel, Duration, refusal
+from holdfast.infra.config.ladder import ConductSection
+from holdfast.scheduling.ladder import MOST_FAILURES, UNLIMITED, Ladder, Tier
+from holdfast.scheduling.pools import PoolSummary
+from holdfast.scheduling.quantities import (
+    CPU_ALLOWED,
+    MEMORY_ALLOWED,
+    AmountError,
+    format_cpu,
+    format_memory,
+    parse_cpu,
+    parse_memory,
+)
+from holdfast.scheduling.quantities import DURATION_ALLOWED as DURATION_ALLOWED
+from holdfast.scheduling.quotas import AskedQuota, Quota, quota_of
+from holdfast.scheduling.reachability.shape import (
+    LEAST,
+    LONGEST_ACCELERATOR,
+    MOST_GPUS,
+    MOST_SHAPES,
+    WIDEST_GANG,
+    Resources,
+    Shape,
+)
+
+_MOST: Final = 100_000
+
+_OF_NONE: Final = (
+    "Leave it out: a quota of it refuses every pod that does not say how much it takes. What the pools may have together "
+    "is for their maxNodes."
+)
+
+
+class QuotaSection(Section):
+    """What the pods of a training namespace may be together; what is left out is derived from its ladder's pools."""
+
+    fixes: ClassVar[Mapping[str, str]] = {
+        "cpu": _OF_NONE,
+        "memory": _OF_NONE,
+        "nvidia.com/gpu": "Write gpus.",
+        "none": "Write enforced: false.",
+        "enabled": "Write enforced.",
+        "nodes": "Write gpus or pods, or maxNodes on the pools: a quota counts pods, not nodes.",
+    }
+
+    enforced: bool = Field(
+        default=True,
+        description="false to leave the namespace without quota, true to have one",
+        examples=["false"],
+    )
+    gpus: int | None = Field(
+        default=None, ge=0, le=_MOST, description=f"a whole number of GPUs, 0 to {_MOST}", examples=["64"]
+    )
+    pods: int | None = Field(
+        default=None, ge=1, le=_MOST, description=f"a whole number of pods, 1 to {_MOST}", examples=["500"]
+    )
+
+    def as_asked(self) -> AskedQuota:
+        """The quota as the rules know it."""
+        return AskedQuota(enforced=self.enforced, gpus=self.gpus, pods=self.pods)
+
+
+def _amount(value: object, parse: Callable[[str], int]) -> int:
+    try:
+        # An unquoted 48 arrives as a number.
+        return parse(value if isinstance(value, str) else str(value))
+    except AmountError as error:
+        raise refusal(error.fix) from None
+
+
+Cpu = Annotated[
+    int,
+    PlainValidator(lambda value: _amount(value, parse_cpu)),
+    PlainSerializer(format_cpu, return_type=str),
+]
+Memory = Annotated[
+    int,
+    PlainValidator(lambda value: _amount(value, parse_memory)),
+    PlainSerializer(format_memory, return_type=str),
+]
+
+
+class ShapeSection(Section):
+    """One kind of job that a training namespace is for: a gang of pods that run together, each with these requests."""
+
+    fixes: ClassVar[Mapping[str, str]] = {
+        "requests": "Write cpu, memory and gpus, those of one pod.",
+        "nvidia.com/gpu": "Write gpus.",
+        "parallelism": "Write pods.",
+        "replicas": "Write pods.",
+        "nodes": "Write pods: how many of them fit on a node, its machine says.",
+    }
+
+    name: DnsLabel = Field(description=NAME_ALLOWED, examples=["finetune"])
+    pods: int = Field(
+        default=1,
+        ge=1,
+        le=WIDEST_GANG,
+        description=f"a whole number of pods that run together, 1 to {WIDEST_GANG}",
+        examples=["4"],
+    )
+    cpu: Cpu = Field(default=LEAST.cpu_millis, description=CPU_ALLOWED, examples=["48"])
+    memory: Memory = Field(default=LEAST.memory_mib, description=MEMORY_ALLOWED, examples=["512Gi"])
+    gpus: int = Field(
+        default=0,
+        ge=0,
+        le=MOST_GPUS,
+        description=f"a whole number of GPUs of each pod, 0 to {MOST_GPUS}",
+        examples=["8"],
+    )
+    accelerator: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=LONGEST_ACCELERATOR,
+        description="a kind of GPU, as the cloud's machine table spells it",
+        examples=["a100"],
+    )
+
+    def as_shape(self) -> Shape:
+        """The shape as the rules know it."""
+        return Shape(
+            name=self.name,
+            pods=self.pods,
+            requests=Resources(cpu_millis=self.cpu, memory_mib=self.memory, gpus=self.gpus),
+            accelerator=self.accelerator,
+        )
+
+
+class TierSection(Section):
+    """One tier of a ladder."""
+
+    fixes: ClassVar[Mapping[str, str]] = {
+        "maxRestarts": "Write maxFailures; a job's own restart limit stays in the job.",
+        "timeout": "Write procurementTimeout.",
+    }
+
+    pool: str = Field(description="the name of a pool of this stack", examples=["a100-spot"])
+    max_failures: int | None = Field(
+        default=None,
+        ge=UNLIMITED,
+        le=MOST_FAILURES,
+        description=f"a whole number of failures: 0 to {MOST_FAILURES}, or -1 to stay for ever",
+        examples=["5"],
+    )
+    procurement_timeout: Duration | None = Field(default=None, description=DURATION_ALLOWED, examples=["15m"])
+
+    def as_tier(self) -> Tier:
+        """The tier as the rules know it."""
+        return Tier(
+            pool=self.pool, max_failures=self.max_failures, procurement_timeout=self.procurement_timeout
+        )
+
+
+class NamespaceSection(Section):
+    """A training namespace, the ladder its jobs follow, their shapes, and how much they may take."""
+
+    fixes: ClassVar[Mapping[str, str]] = {
+        "shape": "Write shapes, a list.",
+        "jobs": "Write shapes: jobs come later, by kubectl.",
+        "quotas": "Write quota.",
+        "resourceQuota": "Write quota.",
+    }
+
+    name: DnsLabel = Field(description=NAME_ALLOWED, examples=["vision"])
+    ladder: tuple[TierSection, ...] = Field(
+        description="a list of tiers, the last on-demand", examples=["[{pool: a100}]"]
+    )
+
+    fallback: ConductSection = Field(
+        default_factory=ConductSection,
+        description="a mapping of how jobs walk the ladder: failures, outageWindow, returnAfter and what else there is",
+        examples=["{returnAfter: 4h}"],
+    )
+    shapes: tuple[ShapeSection, ...] = Field(
+        default=(),
+        max_length=MOST_SHAPES,
+        description=f"a list of up to {MOST_SHAPES} shapes of jobs, each with its name",
+        examples=["[{name: finetune, pods: 4, cpu: 48, memory: 512Gi, gpus: 8}]"],
+    )
+    quota: QuotaSection = Field(
+        default_factory=QuotaSection,
+        description="a mapping of gpus and pods, or enforced: false",
+        examples=["{gpus: 64}"],
+    )
+
+    def as_ladder(self) -> Ladder:
+        """The ladder as the rules know it."""
+        conduct = self.fallback
+        return Ladder(
+            tiers=tuple(tier.as_tier() for tier in self.ladder),
+            failures=conduct.failures,
+            outage_window=conduct.outage_window,
+            give_up_after=conduct.give_up_after,
+            application_failures=conduct.application_failures,
+            return_after=conduct.return_after,
+            hold_timeout=conduct.hold_timeout,
+            start_timeout=conduct.start_timeout,
+            deadline=conduct.deadline,
+        )
+
+    def as_shapes(self) -> tuple[Shape, ...]:
+        """The shapes as the rules know them."""
+        return tuple(shape.as_shape() for shape in self.shapes)
+
+    def as_quota(self, pools: Mapping[str, PoolSummary]) -> Quota | None:
+        """The quota on a stack of these pools, None where the namespace is to have none."""
+        used = [pools[tier.pool] for tier in self.ladder if tier.pool in pools]
+        return quota_of(self.quota.as_asked(), used, self.as_shapes())
+
+
+class MirrorSection(Section):
+    """Where charts are taken from."""
+
+    charts: ChartSource = Field(
+        default=".tools/charts",
+        description="a directory, or an address that starts with oci:// or https://",
+        examples=["oci://registry.example.com/charts"],
+    )

@@ -1,0 +1,118 @@
+"""The rules of ranges of addresses that a network divides among nodes, pods and Services, on every cloud."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Final
+
+from holdfast.components.network.cidrs import PRIVATE
+from holdfast.infra.config.errors import shown
+from holdfast.scheduling.errors import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from ipaddress import IPv4Network
+from __future__ import annotations
+
+from ipaddress import IPv4Network, collapse_addresses
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+ADDRESS_BITS: Final = 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class Range:
+    """A block of addresses and the field that holds it."""
+
+    field: str
+    block: IPv4Network
+
+
+def fewest_bits(number: int) -> int:
+    """How many bits it takes to count so many."""
+    return max(number - 1, 0).bit_length()
+
+
+def public_ranges(ranges: Sequence[Range]) -> Iterator[Problem]:
+    """Ranges that somebody on the internet may have."""
+    for one in ranges:
+        if not any(one.block.subnet_of(private) for private in PRIVATE):
+            yield Problem(
+                field=one.field,
+                value=shown(str(one.block)),
+                allowed="a block within " + ", ".join(str(private) for private in PRIVATE),
+                fix="Leave it out, or write one of your own within these.",
+            )
+
+
+def overlapping_ranges(ranges: Sequence[Range]) -> Iterator[Problem]:
+    """Ranges of which two hold the same address."""
+    for first, second in combinations(ranges, 2):
+        if first.block.overlaps(second.block):
+            yield Problem(
+                field=second.field,
+                value=f"{shown(str(second.block))}, which overlaps {first.field} ({first.block})",
+                allowed="a block apart from the network's others",
+                fix="Write another, or leave them all out.",
+            )
+
+
+def room(place: Range, bits: int, most_nodes: int) -> Iterator[Problem]:
+    """A range that does not hold what the nodes take of it, for which it needs so many `bits`."""
+    if ADDRESS_BITS - place.block.prefixlen < bits:
+        yield Problem(
+            field=place.field,
+            value=f"{shown(str(place.block))}, for up to {most_nodes} nodes",
+            allowed=f"a block of /{ADDRESS_BITS - bits} or wider, as many as the pools' maxNodes and the system nodes "
+            "take; it cannot be changed once there are nodes",
+            fix="Write a wider one, or smaller maxNodes.",
+        )
+
+
+def services_size(services: Range, *, widest: int, narrowest: int) -> Iterator[Problem]:
+    """A range of Services that is larger or smaller than the cloud takes."""
+    if not widest <= services.block.prefixlen <= narrowest:
+        yield Problem(
+            field=services.field,
+            value=shown(str(services.block)),
+            allowed=f"a block of /{widest} to /{narrowest}",
+            fix=f'Write "{services.block.network_address}/20", or leave it out.',
+        )
+
+
+_EVERYWHERE: Final = IPv4Network("0.0.0.0/0")
+
+#: Addresses that no request from the internet comes from; clouds take none of them for a public endpoint.
+_NOT_ON_THE_INTERNET: Final = tuple(
+    IPv4Network(cidr)
+    for cidr in (
+        "10.0.0.0/8",
+        "100.64.0.0/10",
+        "127.0.0.0/8",
+        "169.254.0.0/16",
+        "172.16.0.0/12",
+        "192.168.0.0/16",
+    )
+)
+
+
+def is_everywhere(blocks: Sequence[str]) -> bool:
+    """Whether these blocks are the whole internet, as 0.0.0.0/1 and 128.0.0.0/1 together are too."""
+    return _EVERYWHERE in collapse_addresses(IPv4Network(block) for block in blocks)
+
+
+def not_on_the_internet(blocks: Sequence[str], at: str, *, fix: str) -> Iterator[Problem]:
+    """Blocks of private addresses, where those stand that the internet sees."""
+    for index, block in enumerate(blocks):
+        if any(IPv4Network(block).subnet_of(private) for private in _NOT_ON_THE_INTERNET):
+            yield Problem(
+                field=f"{at}[{index}]",
+                value=f"{shown(block)}, which nobody on the internet has",
+                allowed="public addresses: those that the internet sees you come from",
+                fix=fix,
+            )

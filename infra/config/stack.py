@@ -1,0 +1,89 @@
+"""The fields that the document of every cloud's stack has."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from pydantic import Field
+
+from holdfast.infra.config.base import Section
+from holdfast.infra.config.fields import NAME_ALLOWED, ChartSource, DnsLabel, ImageSource
+from holdfast.infra.config.ladder import ControllerSection
+from holdfast.infra.config.namespace import NamespaceSection
+from holdfast.scheduling.labels import CapacityType
+
+
+class PoolSection(Section):
+    """Nodes of one capacity type."""
+
+    fixes: ClassVar[Mapping[str, str]] = {
+        "spot": "Write capacity: spot, or capacity: on-demand.",
+        "poolName": "Write name.",
+        "maxInstances": "Write maxNodes.",
+    }
+
+    name: DnsLabel = Field(description=NAME_ALLOWED, examples=["a100-spot"])
+    capacity: CapacityType = Field(description="spot or on-demand, one of the two", examples=["spot"])
+    max_nodes: int = Field(ge=1, le=1000, description="a whole number of nodes, 1 to 1000", examples=["8"])
+    default: bool = Field(
+        default=False,
+        description="true on the one pool for pods that ask for nothing, false elsewhere",
+        examples=["true"],
+    )
+
+
+_NO_PRICE_CAP = (
+    "Leave it out: Karpenter has no field that holds a price cap. Spot costs at most the on-demand price; "
+    "a tier's procurementTimeout moves jobs on where it cannot be had."
+)
+
+
+class KarpenterPoolSection(PoolSection):
+    """Nodes of one capacity type."""
+
+    fixes: ClassVar[Mapping[str, str]] = {
+        **PoolSection.fixes,
+        "instanceType": "Write instanceTypes, a list.",
+        "spotMaxPrice": _NO_PRICE_CAP,
+        "spot_max_price": _NO_PRICE_CAP,
+        "maxPrice": _NO_PRICE_CAP,
+    }
+
+
+class CloudMirror(Section):
+    """Where charts and images are taken from, where not from their upstreams."""
+
+    charts: ChartSource | None = Field(
+        default=None,
+        description="a directory, or an address that starts with oci:// or https://",
+        examples=["oci://registry.example.com/charts"],
+    )
+    images: ImageSource | None = Field(
+        default=None,
+        description="a registry's host and, behind a slash, the path of its images",
+        examples=["registry.example.com/mirror"],
+    )
+
+
+class CloudDocument(Section):
+    """What stands under holdfast:platform on any cloud."""
+
+    protected: bool = Field(
+        default=True,
+        description="true to keep the cluster and the checkpoints from being destroyed, false to let them go",
+        examples=["false"],
+    )
+    mirror: CloudMirror = Field(
+        default_factory=CloudMirror,
+        description="a mapping of charts and images",
+        examples=["{images: registry.example.com/mirror}"],
+    )
+    fallback: ControllerSection = Field(
+        default_factory=ControllerSection,
+        description="a mapping of image, for the controller that moves jobs down and up their ladders",
+        examples=["{image: registry.example.com/fallback-controller:0.1.0}"],
+    )
+    namespaces: tuple[NamespaceSection, ...] = Field(
+        default=(),
+        description="a list of training namespaces, each with its ladder",
+        examples=["[{name: vision, ladder: [{pool: cpu}]}]"],
+    )

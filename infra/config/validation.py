@@ -1,0 +1,225 @@
+"""The rules of pools and of the namespaces whose ladders name them, for every cloud."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from holdfast.infra.config.base import Section
+from holdfast.infra.config.loader import PLATFORM, read_parts
+from holdfast.infra.config.namespace import NamespaceSection
+from holdfast.scheduling.ladder import timing_problems
+from holdfast.scheduling.quotas import quota_problems
+from holdfast.scheduling.reachability.shape import shape_problems
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from holdfast.infra.config.loader import Parts
+    from holdfast.scheduling.errors import Problem
+    from holdfast.scheduling.json import Json
+    from holdfast.scheduling.pools import Pool
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+from holdfast.components.admission.rules import version_problem
+from holdfast.infra.config.errors import shown
+from holdfast.infra.config.loader import Parts
+from holdfast.infra.config.namespace import TierSection
+from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.json import JsonValue
+from holdfast.scheduling.labels import CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE, CapacityType
+from holdfast.scheduling.ladder import tier_problems
+from holdfast.scheduling.pools import Pool
+from holdfast.scheduling.taints import GPU, SPOT
+
+POOLS = f"{PLATFORM}.pools"
+NAMESPACES = f"{PLATFORM}.namespaces"
+
+S = TypeVar("S", bound=Section)
+
+
+def pool_and_ladder_problems(
+    document: Json,
+    pools: Parts[S],
+    *,
+    problems_of: Callable[[S, str], Iterator[Problem]],
+    as_pool: Callable[[S], Pool],
+    a_default_pool: str = A_DEFAULT_POOL,
+) -> Iterator[Problem]:
+    """Everything that is wrong with a document's pools, one by one and together, and with its ladders.
+
+    `problems_of` yields what is wrong with a single pool at a path; `as_pool` turns one with which nothing is wrong
+    into what the rules know of it. `a_default_pool` is how one that may be the default is written.
+    """
+    namespaces = read_parts(NamespaceSection, document.get("namespaces"))
+    yield from repeated_names(pools.names, "pool", POOLS)
+    unclear: set[int] = set()
+    for index, pool in pools.items.items():
+        wrong = list(problems_of(pool, f"{POOLS}[{index}]"))
+        yield from wrong
+        # What a pool is depends on its machines: while these are wrong, nothing else is said about it.
+        unclear |= {index} if wrong else set()
+    clear = pools.without(unclear)
+    known = {index: as_pool(pool) for index, pool in clear.items.items()}
+    yield from default_pool(known, all_were_read=clear.complete, example=a_default_pool, at=POOLS)
+    yield from repeated_names(namespaces.names, "training namespace", NAMESPACES)
+    yield from reserved_names(namespaces.names, NAMESPACES)
+    first_of_name: dict[str, Pool] = {}
+    for pool in known.values():
+        first_of_name.setdefault(pool.name, pool)
+    for index, namespace in namespaces.items.items():
+        yield from _namespace_problems(namespace, first_of_name, f"{NAMESPACES}[{index}]")
+    yield from ladders(document.get("namespaces"), first_of_name, clear.may_hold, NAMESPACES)
+
+
+def _namespace_problems(namespace: NamespaceSection, pools: Mapping[str, Pool], at: str) -> Iterator[Problem]:
+    """What is wrong with a namespace beside its ladder."""
+    shapes = namespace.as_shapes()
+    on_gpus = any(pools[tier.pool].has_gpus for tier in namespace.ladder if tier.pool in pools)
+    yield from timing_problems(namespace.as_ladder(), f"{at}.fallback")
+    yield from repeated_names(
+        {place: shape.name for place, shape in enumerate(shapes)}, "shape of the namespace", f"{at}.shapes"
+    )
+    yield from shape_problems(shapes, f"{at}.shapes")
+    yield from quota_problems(namespace.quota.as_asked(), shapes, f"{at}.quota", on_gpus=on_gpus)
+
+
+A_DEFAULT_POOL: Final = (
+    "`{name: cpu, capacity: on-demand, instanceTypes: [m7i.xlarge], maxNodes: 20, default: true}`"
+)
+
+RESERVED_NAMESPACES: Final = frozenset(
+    {CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE, "default", "jobset-system", "karpenter", "kuberay-system"}
+)
+
+
+def repeated_names(names: Mapping[int, str], what: str, at: str) -> Iterator[Problem]:
+    """Two of one name: neither a job's selector nor a ladder could tell them apart."""
+    first: dict[str, int] = {}
+    for index, name in names.items():
+        if first.setdefault(name, index) != index:
+            yield Problem(
+                field=f"{at}[{index}].name",
+                value=f"{shown(name)}, which is the name of {at}[{first[name]}]",
+                allowed=f"a name that no other {what} has",
+                fix=f"Rename one of the two, such as {shown(f'{name}-2')}, or remove it.",
+            )
+
+
+def repeated(names: Sequence[str], at: str, what: str) -> Iterator[Problem]:
+    """What stands in a list twice."""
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            yield Problem(
+                field=f"{at}[{index}]",
+                value=f"{shown(name)} a second time",
+                allowed=f"each {what} once",
+                fix="Remove one of the two.",
+            )
+
+
+def reserved_names(names: Mapping[int, str], at: str) -> Iterator[Problem]:
+    """Training namespaces that would be made in a place of Kubernetes' or an operator's."""
+    for index, name in names.items():
+        if name in RESERVED_NAMESPACES or name.startswith("kube-"):
+            yield Problem(
+                field=f"{at}[{index}].name",
+                value=shown(name),
+                allowed=f"any name but {', '.join(sorted(RESERVED_NAMESPACES))} and those that start with kube-",
+                fix=f'Write another, such as "training-{name}".',
+            )
+
+
+def names_of_a_cloud(
+    names: Mapping[int, str], prefixes: tuple[str, ...], cloud: str, at: str
+) -> Iterator[Problem]:
+    """Training namespaces that are called as a cloud calls its own."""
+    for index, name in names.items():
+        if name.startswith(prefixes):
+            yield Problem(
+                field=f"{at}[{index}].name",
+                value=shown(name),
+                allowed=f"any name that does not start with {' or '.join(prefixes)}: {cloud}'s own do",
+                fix=f'Write another, such as "training-{name}".',
+            )
+
+
+def default_pool(
+    pools: Mapping[int, Pool], *, all_were_read: bool, example: str, at: str
+) -> Iterator[Problem]:
+    """Exactly one pool takes the pods that ask for nothing, and it must be one on which they may run.
+
+    `example` is such a pool, as it is written.
+    """
+    defaults = {index: pool for index, pool in pools.items() if pool.is_default}
+    fitting = {index: pool for index, pool in defaults.items() if _may_be_default(pool)}
+    candidates = [pool.name for pool in pools.values() if _may_be_default(pool)]
+    if not defaults and all_were_read:
+        yield Problem(
+            field=at,
+            value="no pool with default: true",
+            allowed="exactly one, on-demand and without GPUs, for pods that ask for nothing",
+            fix=f"Add default: true to {candidates[0]}." if candidates else f"Add {example}.",
+        )
+    for index, pool in list(fitting.items())[1:]:
+        yield Problem(
+            field=f"{at}[{index}].default",
+            value=f"true on a second pool, {pool.name}",
+            allowed=f"true on exactly one pool, and {next(iter(fitting.values())).name} has it",
+            fix="Remove default from one of the two.",
+        )
+    for index in defaults.keys() - fitting.keys():
+        kind = f"{pools[index].capacity.value}{' with GPUs' if pools[index].has_gpus else ''}"
+        yield Problem(
+            field=f"{at}[{index}].default",
+            value=f"true on a pool that is {kind}",
+            allowed="true on an on-demand pool without GPUs, because pods that ask for nothing tolerate no taint",
+            fix=f"Leave it to {candidates[0]}." if candidates else f"Add {example}.",
+        )
+
+
+def _may_be_default(pool: Pool) -> bool:
+    return pool.capacity is CapacityType.ON_DEMAND and not pool.has_gpus
+
+
+def ladders(
+    namespaces: JsonValue, pools: Mapping[str, Pool], may_exist: Callable[[str], bool], at: str
+) -> Iterator[Problem]:
+    """Ladders that cannot be walked to their end."""
+    for index, entry in enumerate(namespaces if isinstance(namespaces, list | tuple) else ()):
+        ladder = entry.get("ladder") if isinstance(entry, Mapping) else None
+        if isinstance(ladder, list | tuple):
+            tiers: Parts[TierSection] = read_parts(TierSection, ladder)
+            yield from tier_problems(
+                {place: tier.as_tier() for place, tier in tiers.items.items()},
+                tiers.count,
+                pools,
+                f"{at}[{index}].ladder",
+                may_exist=may_exist,
+            )
+
+
+def kubernetes_version(cluster: JsonValue, supported: str, at: str) -> Iterator[Problem]:
+    """A version whose admission cannot add tolerations, or another than the one this cloud can give."""
+    version = cluster.get("version") if isinstance(cluster, Mapping) else None
+    if not isinstance(version, str) or version == supported:
+        return
+    problem = version_problem(f"{at}.version", version, (SPOT, GPU))
+    yield problem or Problem(
+        field=f"{at}.version",
+        value=shown(version),
+        allowed=f'"{supported}", the version of the tools that `make tools` builds',
+        fix=f'Write "{supported}".',
+    )
+
+
+def minor_version(version: str, field: str) -> Iterator[Problem]:
+    """A version with a patch, where patches come by a channel: it would have to be one that the channel still has."""
+    minor = ".".join(version.split(".")[:2])
+    if version != minor:
+        yield Problem(
+            field=field,
+            value=shown(version),
+            allowed="a minor version: which patch of it there is, is the cloud's to say",
+            fix=f'Write "{minor}".',
+        )

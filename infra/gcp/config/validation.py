@@ -1,0 +1,371 @@
+"""The rules across fields of a GCP stack."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from holdfast.infra.config import validation
+from holdfast.infra.config.loader import PLATFORM, Parts, read_part, read_parts, read_section
+from holdfast.infra.config.namespace import NamespaceSection
+from holdfast.infra.config.validation import NAMESPACES, pool_and_ladder_problems
+from holdfast.infra.gcp.config.cluster import GcpCluster
+from holdfast.infra.gcp.config.fields import project_problem, region_problem
+from holdfast.infra.gcp.config.network import variant_of
+from holdfast.infra.gcp.config.pool import GcpPool, Upgrades
+from holdfast.infra.gcp.config.pool_validation import class_problems, pool_problems
+from holdfast.infra.gcp.config.stack import GcpCheckpoints, GcpDocument, GcpPlatform
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from holdfast.scheduling.errors import Problem
+    from holdfast.scheduling.json import Json
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.components.admission.rules import version_problem
+from holdfast.infra.config.errors import shown
+from holdfast.infra.config.network_validation import is_everywhere
+from holdfast.infra.gcp.config.fields import REGION, is_zone_of, zone_problem
+from holdfast.infra.gcp.config.pool_validation import named_machine, no_gpus
+from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.taints import GKE_SPOT_TAINT, GPU
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from holdfast.infra.gcp.config.cluster import DnsEndpoint, GcpAccess, GcpCluster
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from holdfast.infra.gcp.config.cluster import GcpMaintenance, MaintenanceExclusion, MaintenanceWindow
+from __future__ import annotations
+
+from ipaddress import IPv4Network
+from typing import TYPE_CHECKING
+
+from holdfast.infra.config.network_validation import (
+    ADDRESS_BITS,
+    Range,
+    fewest_bits,
+    overlapping_ranges,
+    public_ranges,
+    room,
+    services_size,
+)
+from holdfast.infra.gcp.config.network import MadeGcpNetwork
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from holdfast.infra.gcp.config.network import BroughtGcpNetwork
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.infra.gcp.config.stack import WayBack
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from holdfast.infra.gcp.config.stack import GcpCheckpoints
+
+
+_A_DEFAULT_POOL: Final = (
+    "`{name: cpu, capacity: on-demand, machineType: n2-standard-4, maxNodes: 20, default: true}`"
+)
+
+#: A control plane of a region has its nodes in three zones unless others are named.
+_ZONES_OF_A_REGION: Final = 3
+
+#: Namespaces that GKE makes, or keeps for itself.
+_OF_GKE: Final = ("gke-", "gmp-")
+
+
+def read_gcp_platform(document: Json, *, project: str | None, region: str | None) -> GcpPlatform:
+    """Read a GCP stack's platform; `project` and `region` are what the stack says under `gcp:project`, `gcp:region`.
+
+    Raises ConfigError with every problem.
+    """
+    read_section(GcpDocument, document, partial(gcp_problems, project=project, region=region))
+    return GcpPlatform.model_validate_json(json.dumps({**document, "project": project, "region": region}))
+
+
+def gcp_problems(document: Json, *, project: str | None, region: str | None) -> Iterator[Problem]:
+    """Everything that is wrong across the fields of a GCP stack's document, and with its project and region."""
+    wrong_project, wrong_region = project_problem(project), region_problem(region)
+    yield from (problem for problem in (wrong_project, wrong_region) if problem is not None)
+    # Zones and keys are a region's: nothing is said of these before there is one.
+    here = None if wrong_region else region
+    pools = read_parts(GcpPool, document.get("pools"))
+    cluster = read_part(GcpCluster, document, "cluster")
+    if cluster is not None:
+        yield from cluster_problems(cluster, here, f"{PLATFORM}.cluster")
+    network = read_part(variant_of(document.get("network")), document, "network")
+    if network is not None:
+        yield from network_problems(
+            network, region=here, most_nodes=_most_nodes(cluster, pools), at=f"{PLATFORM}.network"
+        )
+    checkpoints = read_part(GcpCheckpoints, document, "checkpoints")
+    if checkpoints is not None:
+        yield from checkpoint_problems(checkpoints, here, f"{PLATFORM}.checkpoints")
+    yield from pool_and_ladder_problems(
+        document,
+        pools,
+        problems_of=lambda pool, at: pool_problems(pool, here, at),
+        as_pool=GcpPool.as_pool,
+        a_default_pool=_A_DEFAULT_POOL,
+    )
+    yield from class_problems(document, pools.items)
+    namespaces = read_parts(NamespaceSection, document.get("namespaces")).names
+    yield from validation.names_of_a_cloud(namespaces, _OF_GKE, "GKE", NAMESPACES)
+
+
+def _most_nodes(cluster: GcpCluster | None, pools: Parts[GcpPool]) -> int:
+    """How many nodes there may be at once, as far as the configuration can be read."""
+    # Blue-green upgrades make a second set beside the first.
+    of_pools = sum(
+        pool.max_nodes * (2 if pool.upgrades is Upgrades.BLUE_GREEN else 1) for pool in pools.items.values()
+    )
+    if cluster is None:
+        return of_pools
+    system = cluster.system_nodes
+    zones = len(cluster.zones) if cluster.zones else _ZONES_OF_A_REGION
+    return of_pools + (system.per_zone + system.spare_per_zone) * zones
+
+
+_ONE_WAY_IN: Final = "one of dnsEndpoint and authorizedNetworks"
+
+
+def cluster_problems(cluster: GcpCluster, region: str | None, at: str) -> Iterator[Problem]:
+    """Everything that is wrong with a cluster; `region` is None where it is not known."""
+    wrong_version = version_problem(f"{at}.version", cluster.version, (GKE_SPOT_TAINT, GPU))
+    yield from (
+        (wrong_version,) if wrong_version else validation.minor_version(cluster.version, f"{at}.version")
+    )
+    yield from access_problems(cluster.access, f"{at}.access")
+    yield from maintenance_problems(cluster.maintenance, f"{at}.maintenance")
+    if region is not None:
+        yield from _location(cluster.location, region, f"{at}.location")
+        yield from zones_outside(cluster.zones or (), region, f"{at}.zones")
+        yield from _zone_of_control_plane(cluster, region, f"{at}.zones")
+        yield from _of_region(cluster.database_key, region, f"{at}.databaseKey")
+    machine, field = cluster.system_nodes.machine_type, f"{at}.systemNodes.machineType"
+    yield from named_machine(machine, field)
+    yield from no_gpus(machine, field)
+
+
+def access_problems(access: GcpAccess, at: str) -> Iterator[Problem]:
+    """Ways in that nobody can use, or that everybody can without its having been said."""
+    named, blocks = access.dns_endpoint, access.authorized_networks
+    if named is None and blocks is None:
+        yield Problem(
+            field=at,
+            value="neither dnsEndpoint nor authorizedNetworks",
+            allowed=_ONE_WAY_IN,
+            fix="Add the public address from which you work, such as `authorizedNetworks: [203.0.113.7/32]`; or, for "
+            "a private endpoint, the block of the network in which `pulumi up` runs.",
+        )
+    if named is not None and blocks is not None:
+        yield Problem(field=at, value="both", allowed=_ONE_WAY_IN, fix="Leave out the one or the other.")
+    if named is not None:
+        yield from _dns_endpoint(named, f"{at}.dnsEndpoint")
+    if is_everywhere(blocks or ()):
+        yield Problem(
+            field=f"{at}.authorizedNetworks",
+            value="the whole internet",
+            allowed="the blocks from which you work",
+            fix="Write your own addresses, such as 203.0.113.0/24; or, for an endpoint that is open to the internet "
+            "and guarded by IAM, dnsEndpoint: {allowExternal: true}.",
+        )
+    yield from validation.repeated(blocks or (), f"{at}.authorizedNetworks", "block")
+
+
+def zones_outside(zones: tuple[str, ...], region: str, at: str) -> Iterator[Problem]:
+    """Zones of other regions, and such as stand there twice."""
+    for index, zone in enumerate(zones):
+        wrong = zone_problem(zone, region, f"{at}[{index}]")
+        yield from (wrong,) if wrong else ()
+    yield from validation.repeated(zones, at, "zone")
+
+
+def _dns_endpoint(endpoint: DnsEndpoint, at: str) -> Iterator[Problem]:
+    if not endpoint.allow_external:
+        yield Problem(
+            field=f"{at}.allowExternal",
+            value="not true",
+            allowed="true: this endpoint is reached from the whole internet, where IAM alone guards it, or by nobody",
+            fix="Say `allowExternal: true` if that is meant; or write authorizedNetworks instead of dnsEndpoint, with "
+            "the blocks from which you work.",
+        )
+
+
+def _location(location: str | None, region: str, field: str) -> Iterator[Problem]:
+    if location is not None and location != region and not is_zone_of(location, region):
+        yield Problem(
+            field=field,
+            value=shown(location),
+            allowed=f"{region}, the stack's region, or one of its zones",
+            fix=f"Leave it out for {region}, or change {REGION}.",
+        )
+
+
+def _zone_of_control_plane(cluster: GcpCluster, region: str, field: str) -> Iterator[Problem]:
+    location, zones = cluster.location, cluster.zones
+    if location is None or not is_zone_of(location, region) or zones is None or location in zones:
+        return
+    yield Problem(
+        field=field,
+        value=", ".join(zones),
+        allowed=f"zones with {location} among them, where the control plane is",
+        fix="Add it, or leave out zones for this one alone.",
+    )
+
+
+def _of_region(key: str | None, region: str, field: str) -> Iterator[Problem]:
+    wrong = key_problem(key, region, field) if key is not None else None
+    yield from (wrong,) if wrong else ()
+
+
+def key_problem(key: str, region: str, field: str) -> Problem | None:
+    """What is wrong with a key for something that is in a region: it is elsewhere."""
+    location = key.split("/")[3]
+    if location == region:
+        return None
+    return Problem(
+        field=field,
+        value=f"a key in {location}",
+        allowed=f"a key in {region}: what it encrypts is there, and takes no key from another place",
+        fix=f"Make one there: `gcloud kms keys create NAME --keyring RING --location {region} --purpose encryption`.",
+    )
+
+
+#: GKE wants so many hours in which it may upgrade among any 32 days, of which 28 are whole weeks.
+_FEWEST_HOURS: Final = 48
+_WEEKS: Final = 4
+
+
+def maintenance_problems(maintenance: GcpMaintenance, at: str) -> Iterator[Problem]:
+    """Windows that GKE takes for too short, and exclusions that end before they begin."""
+    yield from _window(maintenance.window, f"{at}.window")
+    if maintenance.exclusion is not None:
+        yield from _exclusion(maintenance.exclusion, f"{at}.exclusion")
+
+
+def _window(window: MaintenanceWindow, at: str) -> Iterator[Problem]:
+    days = window.days
+    for index, day in enumerate(days):
+        if day in days[:index]:
+            yield Problem(
+                field=f"{at}.days[{index}]",
+                value=f"{shown(day.value)} a second time",
+                allowed="each day once",
+                fix="Remove one of the two.",
+            )
+    a_week = len(set(days)) * window.hours
+    if a_week * _WEEKS < _FEWEST_HOURS:
+        enough = -(-_FEWEST_HOURS // (_WEEKS * len(set(days))))
+        yield Problem(
+            field=f"{at}.hours",
+            value=f"{window.hours} on {len(set(days))} days, {a_week} hours a week",
+            allowed=f"{_FEWEST_HOURS // _WEEKS} hours a week or more: GKE refuses a window that leaves it less",
+            fix=f"Write `hours: {enough}`, or more days.",
+        )
+
+
+def _exclusion(exclusion: MaintenanceExclusion, at: str) -> Iterator[Problem]:
+    if exclusion.end is not None and exclusion.end <= exclusion.start:
+        yield Problem(
+            field=f"{at}.end",
+            value=f"{exclusion.end}, while it starts on {exclusion.start}",
+            allowed="a day after the start",
+            fix="Write a later one, or leave it out for an exclusion until the version's support ends.",
+        )
+
+
+#: Compute Engine keeps these of a subnetwork for itself.
+_RESERVED_ADDRESSES: Final = 4
+
+#: GKE gives each node a block of this size for its pods, up to 110 of them.
+_PODS_OF_A_NODE: Final = 24
+
+_WIDEST_SERVICES: Final = 16
+_NARROWEST_SERVICES: Final = 27
+
+
+def network_problems(
+    network: MadeGcpNetwork | BroughtGcpNetwork, *, region: str | None, most_nodes: int, at: str
+) -> Iterator[Problem]:
+    """Everything that is wrong with a network.
+
+    `most_nodes` is how many nodes there may be at once, as far as that is known; `region` is None where it is not.
+    """
+    if isinstance(network, MadeGcpNetwork):
+        yield from _made(network, most_nodes, at)
+    else:
+        yield from _brought(network, region, at)
+
+
+def _made(network: MadeGcpNetwork, most_nodes: int, at: str) -> Iterator[Problem]:
+    nodes = Range(field=f"{at}.nodesCidr", block=IPv4Network(network.nodes_cidr))
+    pods = Range(field=f"{at}.podsCidr", block=IPv4Network(network.pods_cidr))
+    services = Range(field=f"{at}.servicesCidr", block=IPv4Network(network.services_cidr))
+    ranges = (nodes, pods, services)
+    yield from public_ranges(ranges)
+    yield from overlapping_ranges(ranges)
+    yield from room(nodes, fewest_bits(most_nodes + _RESERVED_ADDRESSES), most_nodes)
+    yield from room(pods, fewest_bits(most_nodes) + ADDRESS_BITS - _PODS_OF_A_NODE, most_nodes)
+    yield from services_size(services, widest=_WIDEST_SERVICES, narrowest=_NARROWEST_SERVICES)
+
+
+def _brought(network: BroughtGcpNetwork, region: str | None, at: str) -> Iterator[Problem]:
+    parts = network.subnetwork.split("/")
+    if region is not None and len(parts) > 1 and parts[3] != region:
+        yield Problem(
+            field=f"{at}.subnetwork",
+            value=f"a subnetwork in {parts[3]}",
+            allowed=f"one in {region}, the stack's region",
+            fix=f"Write another, or change {REGION}.",
+        )
+    if network.pods_range == network.services_range:
+        yield Problem(
+            field=f"{at}.servicesRange",
+            value=f"{shown(network.services_range)}, which is the pods' too",
+            allowed="a secondary range of its own",
+            fix="Write another one of the subnetwork's.",
+        )
+
+
+#: Days for which Cloud Storage can keep what was soft-deleted.
+_FEWEST_DAYS: Final = 7
+_MOST_DAYS: Final = 90
+
+
+def checkpoint_problems(checkpoints: GcpCheckpoints, region: str | None, at: str) -> Iterator[Problem]:
+    """Everything that is wrong with a bucket; `region` is None where it is not known."""
+    days = checkpoints.retain_days
+    if checkpoints.way_back is WayBack.SOFT_DELETE and not _FEWEST_DAYS <= days <= _MOST_DAYS:
+        yield Problem(
+            field=f"{at}.retainDays",
+            value=f"{days} with soft delete",
+            allowed=f"{_FEWEST_DAYS} to {_MOST_DAYS}, for which Cloud Storage can keep what was soft-deleted",
+            fix=f"Write `retainDays: {min(max(days, _FEWEST_DAYS), _MOST_DAYS)}`, or `wayBack: versioning` beside it.",
+        )
+    if checkpoints.hierarchical and checkpoints.way_back is WayBack.VERSIONING:
+        yield Problem(
+            field=f"{at}.wayBack",
+            value="versioning with hierarchical: true",
+            allowed="soft-delete there: a bucket with real folders keeps no versions, and Cloud Storage FUSE, for which "
+            "such folders are made, supports none",
+            fix="Write `wayBack: soft-delete`, or leave out hierarchical.",
+        )
+    if checkpoints.kms_key is not None and region is not None:
+        wrong = key_problem(checkpoints.kms_key, region, f"{at}.kmsKey")
+        yield from (wrong,) if wrong else ()

@@ -1,0 +1,124 @@
+"""Asks Google Cloud. The only module of the program that does; every question is a read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pulumi_gcp.compute import get_machine_types, get_zones
+from pulumi_gcp.container import get_engine_versions
+from pulumi_gcp.organizations import get_project
+from pulumi_gcp.storage import get_project_service_account
+
+from holdfast.infra.cloud_queries import Questions
+from holdfast.infra.gcp.config.cluster import Channel
+from holdfast.infra.gcp.preflight.checks import Project
+from holdfast.scheduling.machines import zones_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from holdfast.infra.gcp.config.stack import GcpPlatform
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.infra.gcp.config.stack import GcpPlatform
+
+
+class Lookups:
+    """Questions to the project of a stack.
+
+    What is not answered, because the caller may not ask or the API is off, stays out of the facts and is kept in
+    `unanswered`.
+    """
+
+    def __init__(self, platform: GcpPlatform) -> None:
+        self._platform = platform
+        self._questions = Questions(
+            credentials="Google Cloud credentials",
+            fix="Log in with `gcloud auth application-default login`, and enable the API that is named, if one is: "
+            f"`gcloud services enable API --project {platform.project}`.",
+        )
+
+    def project(self) -> Project:
+        """Ask everything.
+
+        Raises ConfigError where nobody answers at all, or the one thing stays open that the stack must know.
+        """
+        platform, ask = self._platform, self._questions
+        # In every principal's name, and there is nothing that it could be guessed from.
+        number = ask.needed(
+            "resourcemanager.projects.get", lambda: get_project(project_id=platform.project).number
+        )
+        zones = ask.tried("compute.zones.list", self._zones)
+        return Project(
+            number=number,
+            storage_agent=self._storage_agent(number),
+            cluster_zones=zones_of_cluster(platform, zones),
+            zones=zones,
+            sold=self._sold(zones or zones_of(platform.region)),
+            newest=ask.tried("container.projects.locations.getServerConfig", self._newest) or {},
+            unanswered=ask.unanswered,
+        )
+
+    def _zones(self) -> tuple[str, ...]:
+        # Of every state: one that is down for an hour must not move the nodes of a stack.
+        answer = get_zones(project=self._platform.project, region=self._platform.region)
+        return tuple(sorted(answer.names))
+
+    def _sold(self, zones: Sequence[str]) -> Mapping[str, frozenset[str]]:
+        types = sorted(
+            {
+                self._platform.cluster.system_nodes.machine_type,
+                *(p.machine_type for p in self._platform.pools),
+            }
+        )
+        wanted = " OR ".join(f'(name = "{name}")' for name in types)
+        sold: dict[str, frozenset[str]] = {}
+        silent: list[str] = []
+        for zone in zones:
+            try:
+                answer = get_machine_types(project=self._platform.project, zone=zone, filter=wanted)
+                sold[zone] = frozenset(machine.name for machine in answer.machine_types)
+            except Exception as error:  # noqa: BLE001 - the SDK raises nothing narrower
+                if not silent:
+                    # One reason for all of them: whoever may not ask in one zone may not ask in another.
+                    self._questions.leave_open("compute.machineTypes.list", error)
+                silent.append(zone)
+        return sold
+
+    def _newest(self) -> Mapping[Channel, str]:
+        answer = get_engine_versions(project=self._platform.project, location=self._platform.location)
+        by_name = answer.release_channel_latest_version
+        return {channel: by_name[channel.upper()] for channel in Channel if channel.upper() in by_name}
+
+    def _storage_agent(self, number: str) -> str:
+        if self._platform.checkpoints.kms_key is None:
+            return f"service-{number}@gs-project-accounts.iam.gserviceaccount.com"
+        # Asking makes it, where nobody has asked before: a grant to it is refused until then.
+        return self._questions.needed(
+            "storage.projects.serviceAccount.get",
+            lambda: get_project_service_account(project=self._platform.project).email_address,
+        )
+
+
+#: As many as GKE takes for a cluster of a region.
+_ZONES_OF_A_REGION: Final = 3
+
+
+def zones_of_cluster(platform: GcpPlatform, available: Sequence[str] | None) -> tuple[str, ...]:
+    """The zones of the system nodes, and of pools that name none.
+
+    Those that are written; else the control plane's own; else the first three by name of those that are `available` in
+    the region, for which None takes those that are known.
+    """
+    cluster = platform.cluster
+    if cluster.zones is not None:
+        return cluster.zones
+    if platform.location != platform.region:
+        return (platform.location,)
+    there = zones_of(platform.region) if available is None else available
+    return tuple(there[:_ZONES_OF_A_REGION])

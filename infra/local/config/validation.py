@@ -1,0 +1,49 @@
+"""The rules across fields of a local stack."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.infra import versions
+from holdfast.infra.config import machine_validation, validation
+from holdfast.infra.config.loader import PLATFORM, read_parts, read_section
+from holdfast.infra.config.validation import pool_and_ladder_problems
+from holdfast.infra.local.config.stack import CATALOGUE, LocalPlatform, LocalPool
+from holdfast.scheduling.machines import machine_catalogue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from holdfast.scheduling.errors import Problem
+    from holdfast.scheduling.json import Json
+
+
+def local_problems(document: Json) -> Iterator[Problem]:
+    """Everything that is wrong across the fields of a local stack's document."""
+    yield from validation.kubernetes_version(
+        document.get("cluster"), versions.KUBERNETES, f"{PLATFORM}.cluster"
+    )
+    yield from pool_and_ladder_problems(
+        document,
+        read_parts(LocalPool, document.get("pools")),
+        problems_of=_pool_problems,
+        as_pool=LocalPool.as_pool,
+    )
+
+
+def _pool_problems(pool: LocalPool, at: str) -> Iterator[Problem]:
+    catalogue = machine_catalogue("local")
+    sold = machine_validation.Sold(
+        catalogue=catalogue,
+        allowed=f"the instance types in {CATALOGUE}: {', '.join(catalogue)}",
+        fix=f"Choose one of them, or describe it in {CATALOGUE}.",
+    )
+    yield from machine_validation.instance_types(pool.instance_types, sold, f"{at}.instanceTypes")
+
+
+def read_local_platform(document: Json) -> LocalPlatform:
+    """Read a local stack's platform.
+
+    Raises ConfigError with every problem.
+    """
+    return read_section(LocalPlatform, document, local_problems)
