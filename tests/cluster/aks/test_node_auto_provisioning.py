@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.rehearsal.scenarios.aks import NodeAutoProvisioning
 from holdfast.simulator.control_plane.processes import processes_in
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.operator_runner.layout import HostLayout
 from holdfast.simulator.operator_runner.managed_karpenter import TOOL
 from tests.support.aks_objects import aks_cluster

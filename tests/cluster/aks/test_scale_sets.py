@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.simulator.cluster_autoscaler.autoscaler import EMPTY_SECONDS
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from tests.support.aks_objects import agent_pool, aks_cluster
 from tests.support.autoscaled_cluster import a_pod, labels_of, phase, taints_of
 

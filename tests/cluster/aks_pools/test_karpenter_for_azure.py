@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from holdfast.components.pools.aks_node_class import AksNodeClassArgs, aks_node_class
+from holdfast.components.pools.aks import AksNodeClassArgs, aks_node_class
 from holdfast.components.pools.karpenter import node_pool_spec
 from holdfast.scheduling import taints
 from holdfast.scheduling.labels import AKS_PRIORITY, AKS_SCALE_SET_PRIORITY, CAPACITY_TYPE, POOL, CapacityType
 from holdfast.scheduling.machines import select_vm_sizes
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from tests.support.aks_objects import aks_cluster
 from tests.support.aks_provisioning import NODE_CLASS, AksProvisioning, aks_provisioning
 from tests.support.autoscaled_cluster import labels_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from holdfast.components.pools.aks_node_class import AksNodeClassArgs, aks_node_class
+from holdfast.components.pools.aks import AksNodeClassArgs, aks_node_class
 from holdfast.components.pools.karpenter import node_pool_spec
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import machine_catalogue, select_vm_sizes

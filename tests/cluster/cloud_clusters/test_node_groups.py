@@ -5,7 +5,7 @@ import pytest
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import INSTANCE_TYPE, SYSTEM, ZONE
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from tests.support.cloud_stack import CloudStack
 from tests.support.eks_program import NODE_GROUP, eks
 

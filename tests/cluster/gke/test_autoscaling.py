@@ -5,7 +5,7 @@ import pytest
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.clouds.gcp.nodes.stock import restock, sell_out
 from holdfast.simulator.cluster_autoscaler.autoscaler import EMPTY_SECONDS
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 from tests.support.autoscaled_cluster import a_pod, labels_of, taints_of
 from tests.support.gke_cluster import GkeInUse
 from tests.support.gke_program import a_pool

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.pulumi import EngineFailure
 from tests.support.autoscaled_cluster import labels_of, taints_of
 from tests.support.gke_cluster import GkeInUse

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.rehearsal.scenarios.node_termination import STOPS_AFTER
 from holdfast.simulator.clouds.gcp.nodes.stock import sell_out
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from tests.support.autoscaled_cluster import a_pod, phase
 from tests.support.gke_cluster import GkeInUse
 from tests.support.gke_program import a_pool

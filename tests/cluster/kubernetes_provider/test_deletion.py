@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import NoSuchKind
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.kubernetes_provider.deletion import StillThereError
 from holdfast.simulator.pulumi.values import Properties
 from tests.support.kubernetes_operations import Resource

@@ -7,7 +7,7 @@ import pulumi_kubernetes as kubernetes
 import pytest
 
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 from tests.support.kubernetes_stack import KubernetesStack
 from tests.support.team_program import config_of, team
 

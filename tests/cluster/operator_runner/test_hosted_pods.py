@@ -12,7 +12,7 @@ import pytest
 from holdfast.scheduling.json import Json
 from holdfast.simulator.control_plane.processes import python_modules_in
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.operator_runner import OperatorHost
 from holdfast.simulator.operator_runner.containers import restarts_of
 from holdfast.simulator.operator_runner.layout import HostLayout

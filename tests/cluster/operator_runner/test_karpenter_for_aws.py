@@ -5,7 +5,7 @@ from collections.abc import Generator
 import pytest
 
 from holdfast.scheduling.json import Json
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from tests.support.hosted_charts import condition_of, is_ready
 from tests.support.hosted_karpenter import (
     NAMESPACE,

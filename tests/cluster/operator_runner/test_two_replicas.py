@@ -5,7 +5,7 @@ from collections.abc import Generator
 import pytest
 
 from holdfast.scheduling.json import Json
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 from tests.support.hosted_charts import (
     OWN_CHARTS,
     SYSTEM_TOLERATIONS,

@@ -26,7 +26,7 @@ from holdfast.rehearsal.scenarios.spot_restart import restart_on_spot
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, POOL
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.operator_runner import OperatorHost
 from holdfast.simulator.operator_runner.record import read_record
 from holdfast.simulator.paths import Workspace

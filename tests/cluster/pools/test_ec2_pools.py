@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from holdfast.components.pools.ec2_node_class import Ec2NodeClassArgs, ec2_node_class
+from holdfast.components.pools.ec2 import Ec2NodeClassArgs, ec2_node_class
 from holdfast.components.pools.karpenter import node_pool_spec
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import machine_catalogue

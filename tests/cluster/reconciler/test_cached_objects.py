@@ -12,7 +12,7 @@ from holdfast.fallback.api.client import JOB
 from holdfast.fallback.jobs.kinds import KINDS
 from holdfast.fallback.jobs.pod_history import JobMemory
 from holdfast.fallback.jobs.snapshot import Snapshot
-from holdfast.fallback.reconciler.kept import kept_child, kept_job, kept_node, kept_pod
+from holdfast.fallback.reconciler.cached_objects import kept_child, kept_job, kept_node, kept_pod
 from tests.support.json_objects import obj
 from tests.support.loop_cluster import NAMESPACE, jobset
 from tests.support.loop_processes import wait_until

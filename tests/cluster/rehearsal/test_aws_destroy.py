@@ -16,7 +16,7 @@ from holdfast.rehearsal.scenarios.manifests import load_example
 from holdfast.rehearsal.scenarios.platform import training_platform
 from holdfast.rehearsal.scenarios.spot_restart import leave_running
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.kubernetes_provider import deletion
 from holdfast.simulator.pulumi import EngineFailure
 from holdfast.simulator.pulumi.faults import Faults

@@ -1,0 +1,63 @@
+"""Distributes the tests over the workers of pytest-xdist: what shares a cluster runs on one worker, longest first."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from xdist.scheduler import LoadScopeScheduling
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pytest
+    from xdist.workermanage import WorkerController
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+
+#: Seconds of the scopes that take longest on an idle machine. All others take about `OTHERS` for each test.
+SECONDS: Final[Mapping[str, float]] = {}
+OTHERS: Final = 0.05
+
+
+#: Every test here makes all that it needs: each may run on any worker.
+INDEPENDENT: Final = ("tests/soak/", "tests/cluster/rehearsal/test_whole_life.py")
+
+
+def scope_of(nodeid: str) -> str:
+    """Return the scope of a test, which one worker runs: its folder, its file, or the test alone.
+
+    The folder is the scope where it has a `conftest.py`, whose fixtures share a cluster.
+    """
+    return nodeid if nodeid.startswith(INDEPENDENT) else _scope_of_file(nodeid.partition("::")[0])
+
+
+@cache
+def _scope_of_file(path: str) -> str:
+    folder = Path(path).parent
+    return str(folder) if (ROOT / folder / "conftest.py").is_file() else path
+
+
+def longest_first(items: list[pytest.Item]) -> None:
+    """Sort tests by the time of their scope; tests of one scope stay in their order."""
+    seconds: dict[str, float] = {}
+    for item in items:
+        scope = scope_of(item.nodeid)
+        seconds[scope] = seconds.get(scope, SECONDS.get(scope, 0)) + OTHERS
+    items.sort(key=lambda item: (-seconds[scope := scope_of(item.nodeid)], scope))
+
+
+class FolderScheduling(LoadScopeScheduling):
+    """Gives a worker one scope after another, in the order of the collection."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return scope_of(nodeid)
+
+    def _reschedule(self, node: WorkerController) -> None:
+        # A worker starts its last test only when it knows the next one. With two left, as the base class has it,
+        # a worker reserves a scope while it still has a long test to run.
+        if self.workqueue and self._pending_of(self.assigned_work[node]) > 1:
+            return
+        super()._reschedule(node)
+
