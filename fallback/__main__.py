@@ -4,8 +4,7 @@ import asyncio
 import os
 import sys
 
-from holdfast.fallback.reconciler.application import run
-from holdfast.fallback.reconciler.json_log import log_to_stderr
+from holdfast.fallback.reconciler.process import log_to_stderr, run
 from holdfast.fallback.reconciler.settings import parse_settings
 from holdfast.scheduling.errors import ConfigError
 

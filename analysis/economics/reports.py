@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from holdfast.analysis.economics.source_table import WORKED_EXAMPLE, table
+from holdfast.analysis.economics.cost_model import WORKED_EXAMPLE, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.analysis.economics.checkpoint_interval import Checkpointing
     from holdfast.analysis.economics.cost_model import Between, MixedJob
-    from holdfast.analysis.economics.ladder_costs import Verdict
-    from holdfast.analysis.economics.max_failures import Advice
+    from holdfast.analysis.economics.tier_costs import Advice, Verdict
 
 
 def source_report() -> str:

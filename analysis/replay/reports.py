@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from holdfast.analysis.replay.averages import averages, mean
+from holdfast.analysis.replay.comparison import averages, mean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,6 +14,15 @@ if TYPE_CHECKING:
     from holdfast.analysis.replay.comparison import Comparison, Row
     from holdfast.analysis.replay.market import PoolMarket
     from holdfast.analysis.replay.trace import Rates
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from holdfast.analysis.replay.comparison import Comparison
+
 
 _HOUR: Final = timedelta(hours=1)
 _DAY: Final = timedelta(days=1)
@@ -120,3 +129,34 @@ def _instances(number: int) -> str:
 
 def _counted(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def comparison_document(comparison: Comparison) -> str:
+    """The document: hours and costs as in the table, one entry of `replays` per start and row."""
+    job, within = comparison.job, comparison.within / _HOUR
+    document = {
+        "job": {
+            "work_hours": job.work / _HOUR,
+            "nodes": job.nodes,
+            "restart_hours": job.restart / _HOUR,
+            "undisturbed_hours": job.undisturbed / _HOUR,
+        },
+        "pools": [
+            {"pool": each.pool, "price": each.price, "has_trace": each.trace is not None}
+            for each in comparison.market.pools
+        ],
+        "start_hours": [start / _HOUR for start in comparison.starts],
+        "hindsight": {"within_hours": within, "costs": list(comparison.hindsight)},
+        "rows": [
+            {
+                "name": row.name,
+                "averages": asdict(averages(row, within)),
+                "replays": [
+                    {**asdict(replayed), "at_best": at_best}
+                    for replayed, at_best in zip(row.replayed, row.at_best, strict=True)
+                ],
+            }
+            for row in comparison.rows
+        ],
+    }
+    return json.dumps(document, indent=2)

@@ -11,6 +11,81 @@ from holdfast.fallback.reservations.pod_shapes import PodShape
 if TYPE_CHECKING:
     from holdfast.fallback.state_machine.observation import Loss, Outcome
     from holdfast.fallback.state_machine.state import JobState, UnreadableState
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.fallback.state_machine.observation import Cause, Loss, Outcome
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    pass
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.fallback.state_machine.actions import (
+    DropPlaceholders,
+    Hold,
+    Record,
+    Recreate,
+    Release,
+    Resume,
+    Suspend,
+    TaintHeld,
+)
+from holdfast.fallback.state_machine.state import read_state, write_state
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    pass
+    from holdfast.fallback.state_machine.actions import Action
+
+
+_NOTHING = timedelta(0)
+_REMEMBERED = 8
+
+
+def completion(job: SimulatedJob, now: datetime) -> datetime | None:
+    """When the job completes if nothing befalls it."""
+    works_from = job.works_from
+    if works_from is None or job.plan.work is None or job.outcome is not None:
+        return None
+    return max(works_from, now) + job.plan.work - job.progress
+
+
+def work(job: SimulatedJob, start: datetime, end: datetime) -> None:
+    """Let the job make the progress of a time in which nothing changes."""
+    works_from = job.works_from
+    if works_from is not None:
+        job.placed_for += end - start
+        job.progress += max(_NOTHING, end - max(start, works_from))
+
+
+def evict(job: SimulatedJob, pods: int, now: datetime) -> None:
+    """Lose pods to a reclaim: the gang restarts on what is left, from its latest checkpoint."""
+    job.restarts += 1
+    lost = Loss(
+        pod=f"{job.plan.uid}/{job.restarts}/{pods}", at=now, cause=Cause.EVICTION, pool=job.nodes.pool
+    )
+    # Nobody sees for ever what became of a pod, and a long replay would carry all of them along.
+    job.losses = [*job.losses[-_REMEMBERED:], lost]
+    if job.plan.checkpoint_every is not None:
+        since_checkpoint = job.progress % job.plan.checkpoint_every
+        job.progress -= since_checkpoint
+        job.lost += since_checkpoint
+    job.placed_at = None
+
+
+def finish(job: SimulatedJob, now: datetime) -> None:
+    """End the job well: its nodes are paid for no longer."""
+    job.outcome = Outcome.COMPLETED
+    job.finished_at = now
+    job.placed_at = None
+    job.nodes = Nodes(pool=job.nodes.pool)
+
 
 _AT_ONCE = timedelta(0)
 
@@ -109,3 +184,44 @@ class SimulatedJob:
     def occupied(self) -> tuple[Nodes, ...]:
         """All nodes that are paid for on its account."""
         return tuple(each for each in (self.nodes, self.leaving, self.held) if each is not None)
+
+
+def carry_out(job: SimulatedJob, action: Action, now: datetime) -> None:
+    """Do what an action says.
+
+    Simulated jobs do not listen for requests, have no child Jobs, and their pods end in time, so the actions about
+    those have nothing to do.
+    """
+    if isinstance(action, Record | Suspend | Resume | Recreate):
+        # By way of the text, as a real job's would be.
+        job.state = read_state(write_state(action.state))
+    match action:
+        case Suspend():
+            _suspend(job, action.pool, now)
+        case Resume():
+            _resume(job, action)
+        case Hold():
+            job.held = job.held or Nodes(pool=action.pool)
+            job.placeholders = job.plan.pods
+        case TaintHeld():
+            job.is_tainted = True
+        case DropPlaceholders():
+            job.placeholders = 0
+        case Release():
+            job.held, job.placeholders, job.is_tainted = None, 0, False
+        case _:
+            pass
+
+
+def _suspend(job: SimulatedJob, pool: str, now: datetime) -> None:
+    if not job.suspended:
+        job.leaving, job.left_at = job.nodes, now + job.plan.grace
+    job.suspended = True
+    job.placed_at = None
+    job.nodes = Nodes(pool=pool)
+
+
+def _resume(job: SimulatedJob, action: Resume) -> None:
+    job.suspended = False
+    if action.tolerate_hold and job.held is not None and job.held.pool == action.pool:
+        job.nodes, job.held = job.held, Nodes(pool=action.pool)

@@ -6,18 +6,132 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from holdfast.analysis.simulation.execution import carry_out
-from holdfast.analysis.simulation.job import JobPlan, Nodes, SimulatedJob
-from holdfast.analysis.simulation.observing import observed
-from holdfast.analysis.simulation.progress import completion, evict, finish, work
+from holdfast.analysis.simulation.job import (
+    JobPlan,
+    Nodes,
+    SimulatedJob,
+    carry_out,
+    completion,
+    evict,
+    finish,
+    work,
+)
 from holdfast.fallback.state_machine.decision import decide
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from holdfast.analysis.simulation.availability import Availability
+    pass
     from holdfast.fallback.policy.policy import NoPolicy, Policy
     from holdfast.fallback.state_machine.events import Report
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.fallback.state_machine.observation import HeldCapacity, Observation, Rival
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from holdfast.analysis.simulation.job import SimulatedJob
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+
+# More than any job asks for: a pool that never says no.
+ENDLESS: Final = 1_000_000
+
+
+class Availability(Protocol):
+    """What a market or a test says of capacity; piecewise constant."""
+
+    def nodes(self, pool: str, at: datetime) -> int:
+        """How many nodes the pool can have in all."""
+        ...
+
+    def next_change(self, at: datetime) -> datetime | None:
+        """When any pool's number changes next after a time; None for never."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Steps:
+    """Availability as steps: for each pool, times in order, and from each on how many nodes. None before the first.
+
+    A pool that is not named is endless.
+    """
+
+    pools: Mapping[str, Sequence[tuple[datetime, int]]]
+
+    def nodes(self, pool: str, at: datetime) -> int:
+        """How many nodes the pool can have in all."""
+        steps = self.pools.get(pool)
+        if steps is None:
+            return ENDLESS
+        place = bisect_right(steps, at, key=lambda step: step[0])
+        return steps[place - 1][1] if place else 0
+
+    def next_change(self, at: datetime) -> datetime | None:
+        """When any pool's number changes next after a time; None for never."""
+        ahead: list[datetime] = []
+        for steps in self.pools.values():
+            place = bisect_right(steps, at, key=lambda step: step[0])
+            if place < len(steps):
+                ahead.append(steps[place][0])
+        return min(ahead, default=None)
+
+
+def observed(job: SimulatedJob, jobs: Sequence[SimulatedJob], now: datetime) -> Observation:
+    """The job among the others."""
+    placed = 0 if job.suspended else min(job.nodes.there, job.plan.pods)
+    is_terminating = job.leaving is not None
+    return Observation(
+        uid=job.plan.uid,
+        created=job.plan.created,
+        now=now,
+        suspended=job.suspended,
+        at_rest=job.suspended and not is_terminating,
+        outcome=job.outcome,
+        pool=job.nodes.pool,
+        restarts=job.restarts,
+        losses=tuple(job.losses),
+        pods_expected=job.plan.pods,
+        pods_placed=placed,
+        pods_started=placed,
+        pods_left=job.plan.pods if is_terminating or not job.suspended else 0,
+        shapes=job.shapes,
+        held=_held(job),
+        rival=max(
+            (
+                Rival(uid=other.plan.uid, created=other.plan.created)
+                for other in jobs
+                if other is not job and _is_rival(other, job)
+            ),
+            default=None,
+        ),
+    )
+
+
+def _held(job: SimulatedJob) -> HeldCapacity | None:
+    if job.held is None:
+        return None
+    placed = min(job.held.there, job.placeholders)
+    return HeldCapacity(
+        pool=job.held.pool, pods=job.placeholders, placed=placed, tainted=placed if job.is_tainted else 0
+    )
+
+
+def _is_rival(other: SimulatedJob, job: SimulatedJob) -> bool:
+    waits = not other.suspended and 0 < other.nodes.there < other.plan.pods
+    return waits and other.nodes.pool == job.nodes.pool
+
 
 # A job that is still not at rest after so many looks at one moment never will be.
 _MOST_LOOKS: Final = 50

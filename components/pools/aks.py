@@ -9,7 +9,7 @@ from pulumi import ComponentResource, ResourceOptions
 from pulumi_azure_native.containerservice import AgentPool
 
 from holdfast.components.azure_names import agent_pool_name
-from holdfast.components.pools.karpenter import node_labels
+from holdfast.components.pools.karpenter import NodeClass, node_labels
 from holdfast.scheduling.labels import AKS_SCALE_SET_PRIORITY, AKS_SPOT_VALUE, CAPACITY_TYPE, CapacityType
 from holdfast.scheduling.taints import aks_pool_taints
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from holdfast.scheduling.machines import Machine
     from holdfast.scheduling.pools import Pool
+
 
 #: What AKS takes for no other end than the on-demand price: a machine goes when Azure wants it back, never for its price.
 NO_CAP: Final = -1.0
@@ -152,3 +153,34 @@ def _problems(args: AksPoolArgs) -> Iterator[str]:
         yield "only a spot machine's price can be capped"
     if cap != NO_CAP and (cap <= 0 or round(cap, _CAP_DECIMALS) != cap):
         yield f"a price cap is above 0 with up to {_CAP_DECIMALS} decimals, or {NO_CAP:g} for the on-demand price"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AksNodeClassArgs:
+    """How a pool's machines are started.
+
+    `disk_gib` is the size of the system disk, 30 to 2048; `tags` are put on the machines.
+    """
+
+    disk_gib: int
+    tags: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def aks_node_class(args: AksNodeClassArgs) -> NodeClass:
+    """The AKSNodeClass of a pool.
+
+    It says little: AKS has the CRD and the controller, and brings both up to date when it likes, so that only fields
+    stand here which every version since v1beta1 has had. What it leaves out is the cluster's: the nodes' subnet and the
+    key their disks are encrypted with. GPU drivers are AKS's, so that only sizes are bought which it has one for.
+    """
+    return NodeClass(
+        group="karpenter.azure.com",
+        version="v1beta1",
+        kind="AKSNodeClass",
+        spec={
+            # Both are what the API server would write in itself; unsaid, they would be differences.
+            "imageFamily": "Ubuntu",
+            "osDiskSizeGB": args.disk_gib,
+            "tags": args.tags,
+        },
+    )

@@ -7,19 +7,28 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_gcp.container import NodePool
+from pulumi_kubernetes.apiextensions import CustomResource
 
-from holdfast.components.pools.gke_node_config import node_config
-from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.machines import can_be_placed_compactly
+from holdfast.scheduling.labels import COMPUTE_CLASS, POOL, CapacityType
+from holdfast.scheduling.machines import boot_disk_of, can_be_placed_compactly
+from holdfast.scheduling.taints import gke_pool_taints
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pulumi import Input
-    from pulumi_gcp.container import NodePoolUpgradeSettingsArgsDict
+    from pulumi_gcp.container import (
+        NodePoolNodeConfigArgsDict,
+        NodePoolNodeConfigGuestAcceleratorArgsDict,
+        NodePoolNodeConfigKubeletConfigArgsDict,
+        NodePoolNodeConfigTaintArgsDict,
+        NodePoolUpgradeSettingsArgsDict,
+    )
 
+    from holdfast.scheduling.json import Json
     from holdfast.scheduling.machines import Machine
     from holdfast.scheduling.pools import Pool
+
 
 #: `surge`: node by node in place, for machines of which there are no more to be had. `blue-green`: a second set of nodes
 #: is bought first, and all pods move at once.
@@ -138,3 +147,140 @@ def _problems(args: GkePoolArgs) -> Iterator[str]:
         yield "machines close to each other are in exactly one zone"
     if args.compact_placement and not can_be_placed_compactly(machine):
         yield f"machines of {machine.name} cannot be placed close to each other"
+
+
+#: What a node may do is decided by its service account's roles alone.
+_SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
+
+#: The whole of what GKE gives a preempted node, and what of it is kept for the cluster's own pods, which are few here:
+#: user pods get the rest. GKE's own halves would leave them 15 s of 30.
+_CRITICAL_SECONDS: Final[Mapping[int, int]] = {0: 0, 30: 5, 120: 10}
+
+_EFFECTS: Final = {"NoSchedule": "NO_SCHEDULE"}
+
+
+def grace_of_user_pods(shutdown_seconds: int) -> int:
+    """How long the pods of a preempted node have, of so many seconds that the node has itself."""
+    return shutdown_seconds - _CRITICAL_SECONDS[shutdown_seconds]
+
+
+def node_config(args: GkePoolArgs) -> NodePoolNodeConfigArgsDict:
+    """The configuration of a pool's nodes.
+
+    Local disks and network card are said although GKE attaches them by itself: the provider takes what it finds in GKE
+    and not in the program for something that the program no longer wants, and would make the pool anew on every `up`.
+    """
+    config: NodePoolNodeConfigArgsDict = {
+        "machine_type": args.machine.name,
+        "disk_type": boot_disk_of(args.machine),
+        "disk_size_gb": args.disk_gib,
+        "image_type": "COS_CONTAINERD",
+        "spot": args.pool.capacity is CapacityType.SPOT,
+        "labels": node_labels(args),
+        "taints": _taints(args),
+        "service_account": args.node_service_account,
+        "oauth_scopes": [_SCOPE],
+        # Pods get the identity of their service account, never the node's.
+        "workload_metadata_config": {"mode": "GKE_METADATA"},
+        "shielded_instance_config": {"enable_secure_boot": True, "enable_integrity_monitoring": True},
+        # Newer machines have no other network card, and the older ones reach their full bandwidth only with it.
+        "gvnic": {"enabled": True},
+    }
+    machine = args.machine
+    if machine.accelerator is not None:
+        config["guest_accelerators"] = [_accelerator(machine.accelerator, args)]
+    if machine.local_ssds:
+        # GKE makes the disks that a machine brings its pods' scratch space.
+        config["ephemeral_storage_local_ssd_config"] = {"local_ssd_count": machine.local_ssds}
+    if args.pool.capacity is CapacityType.SPOT:
+        # On demand GKE takes no such thing.
+        config["kubelet_config"] = _kubelet(args.graceful_shutdown_seconds)
+    return config
+
+
+def node_labels(args: GkePoolArgs) -> Mapping[str, str]:
+    """The labels of a pool's nodes, besides those that GKE gives every node."""
+    of_class = {COMPUTE_CLASS: args.compute_class} if args.compute_class is not None else {}
+    return {POOL: args.pool.name, **of_class}
+
+
+def _taints(args: GkePoolArgs) -> Sequence[NodePoolNodeConfigTaintArgsDict]:
+    declared = gke_pool_taints(capacity=args.pool.capacity, compute_class=args.compute_class)
+    return [{"key": taint.key, "value": taint.value, "effect": _EFFECTS[taint.effect]} for taint in declared]
+
+
+def _accelerator(kind: str, args: GkePoolArgs) -> NodePoolNodeConfigGuestAcceleratorArgsDict:
+    return {
+        "type": kind,
+        "count": args.machine.gpus,
+        "gpu_driver_installation_config": {"gpu_driver_version": args.gpu_driver.upper()},
+    }
+
+
+def _kubelet(shutdown_seconds: int) -> NodePoolNodeConfigKubeletConfigArgsDict:
+    return {
+        "shutdown_grace_period_seconds": shutdown_seconds,
+        "shutdown_grace_period_critical_pods_seconds": _CRITICAL_SECONDS[shutdown_seconds],
+    }
+
+
+#: GKE's own classes are called so.
+_RESERVED: Final = ("gke", "autopilot")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GkeComputeClassArgs:
+    """The pools of the class, one or more, in the order in which GKE tries them; each must name the class itself.
+
+    Raises ValueError for pools of different capacity types, and for a name that GKE keeps for itself.
+    """
+
+    name: str
+    pools: Sequence[Pool]
+
+    def __post_init__(self) -> None:
+        for problem in _class_problems(self):
+            raise ValueError(f"ComputeClass {self.name}: {problem}")
+
+
+class GkeComputeClass(ComponentResource):
+    """Pools of one capacity type that pods select as one, by `cloud.google.com/compute-class`.
+
+    Creates the ComputeClass. GKE refuses pods that select by it and by one of GKE's labels for spot at once.
+    """
+
+    def __init__(self, name: str, args: GkeComputeClassArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:GkeComputeClass", name, None, opts)
+        CustomResource(
+            f"{name}-compute-class",
+            api_version="cloud.google.com/v1",
+            kind="ComputeClass",
+            metadata={"name": args.name},
+            spec=compute_class_spec(args),
+            opts=ResourceOptions(parent=self),
+        )
+        self.register_outputs({})
+
+
+def compute_class_spec(args: GkeComputeClassArgs) -> Json:
+    """What the class says: these pools and nothing else, ever."""
+    return {
+        "priorities": [{"nodepools": [pool.name]} for pool in args.pools],
+        # Otherwise GKE would buy any machine at all when none of these is to be had.
+        "whenUnsatisfiable": "DoNotScaleUp",
+        # A better pool that has room again is no reason to stop a job that trains.
+        "activeMigration": {"optimizeRulePriority": False},
+        "nodePoolAutoCreation": {"enabled": False},
+    }
+
+
+def _class_problems(args: GkeComputeClassArgs) -> Iterator[str]:
+    if not args.pools:
+        yield "it needs a pool"
+    if len({pool.capacity for pool in args.pools}) > 1:
+        yield (
+            "its pools are of more than one capacity type. GKE goes on to the next pool at once and for each node "
+            "by itself: a job's pods would be on both, and its ladder would know nothing of it"
+        )
+    if args.name.startswith(_RESERVED):
+        yield f"GKE keeps names that begin with {' or '.join(_RESERVED)} for itself"

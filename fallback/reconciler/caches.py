@@ -9,7 +9,7 @@ from holdfast.fallback.api.objects import mapping, metadata_of, sequence, text
 from holdfast.fallback.jobs.kinds import KINDS, job_of_child, job_of_pod
 from holdfast.fallback.jobs.pods_and_nodes import node_of
 from holdfast.fallback.jobs.snapshot import JobKey
-from holdfast.fallback.reconciler.kept import (
+from holdfast.fallback.reconciler.cached_objects import (
     KeptJob,
     KeptPolicy,
     kept_child,

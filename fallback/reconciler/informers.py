@@ -2,10 +2,10 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol, TypeVar
 
-from holdfast.fallback.api.cache import Change
+from holdfast.fallback.api.cache import Cache, Change
 from holdfast.fallback.api.client import (
     FALLBACK_POLICY,
     JOBSET,
@@ -20,8 +20,12 @@ from holdfast.fallback.api.client import (
     Kind,
 )
 from holdfast.fallback.api.informer import Informer
-from holdfast.fallback.reconciler.caches import Caches
+from holdfast.fallback.api.objects import mapping, metadata_of, sequence, text
+from holdfast.fallback.jobs.kinds import job_of_child, job_of_pod
+from holdfast.fallback.jobs.snapshot import JobKey
+from holdfast.fallback.reconciler.caches import Caches, held_for
 from holdfast.fallback.reconciler.metrics import Sample
+from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import HELD_FOR, TRAINING, TRAINING_VALUE
 
 
@@ -106,3 +110,76 @@ class Informers:
     def _namespace_changed(self, _: Change[str]) -> None:
         for informer in self._in_namespaces:
             informer.relist()
+
+
+T = TypeVar("T")
+
+
+def wake_on_changes(caches: Caches, wake: Callable[[JobKey], None]) -> None:
+    """Have `wake` called with each job that a change may mean something to, after each change."""
+
+    def on(
+        cache: Cache[T],
+        concerned: Callable[[Change[T]], Iterable[JobKey]],
+        read: Callable[[T], object] | None = None,
+    ) -> None:
+        """Wake whom a change concerns; where `read` is given, only if what it returns of the object is another."""
+
+        def wake_all(change: Change[T]) -> None:
+            before, after = change.before, change.after
+            if read is not None and before is not None and after is not None and read(before) == read(after):
+                return
+            for key in concerned(change):
+                wake(key)
+
+        cache.listen(wake_all)
+
+    for kind, cache in caches.jobs.items():
+        on(cache, lambda change, kind=kind: (JobKey(kind, *change.name),))
+    for cache in caches.children.values():
+        # A Job writes down again and again how many of its pods are ready, which nobody here reads.
+        on(cache, lambda change: _known(job_of_child, change), read=_without_version)
+    for cache in caches.pods.values():
+        on(cache, lambda change: _known(job_of_pod, change))
+    on(caches.nodes, lambda change: caches.keys_on(change.name[1]))
+    on(caches.claims, lambda change: _on_claimed_node(caches, change))
+    on(caches.node_pools, lambda _: caches.all_keys())
+    # What is written in its status every few seconds is our own summary, and would have all jobs looked at each time.
+    on(caches.policies, lambda change: caches.keys_in(change.name[0]), read=lambda kept: kept.policy)
+    on(caches.workloads, lambda change: _with_workload(caches, change))
+    on(caches.placeholders, lambda change: _held_for(caches, change))
+
+
+def _known(parent: Callable[[Json], JobKey | None], change: Change[Json]) -> set[JobKey]:
+    return {key for each in _states(change) if (key := parent(each)) is not None}
+
+
+def _without_version(child: Json) -> Json:
+    return {**child, "metadata": {**metadata_of(child), "resourceVersion": None}}
+
+
+def _on_claimed_node(caches: Caches, change: Change[Json]) -> set[JobKey]:
+    nodes = {text(mapping(each.get("status")).get("nodeName")) for each in _states(change)}
+    return {key for node in nodes if node for key in caches.keys_on(node)}
+
+
+def _with_workload(caches: Caches, change: Change[Json]) -> set[JobKey]:
+    owners = [
+        mapping(owner)
+        for each in _states(change)
+        for owner in sequence(metadata_of(each).get("ownerReferences"))
+    ]
+    return {key for owner in owners for key in caches.keys_with_uid(text(owner.get("uid")))}
+
+
+def _held_for(caches: Caches, change: Change[Json]) -> set[JobKey]:
+    return {
+        key
+        for each in _states(change)
+        for uid in held_for(change.name, each)
+        for key in caches.keys_with_uid(uid)
+    }
+
+
+def _states(change: Change[Json]) -> Iterable[Json]:
+    return [each for each in (change.before, change.after) if each is not None]

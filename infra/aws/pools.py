@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 import pulumi
 
-from holdfast.components.pools.ec2_node_class import Ec2NodeClassArgs, ec2_node_class
-from holdfast.components.pools.efa import EfaFabric, EfaFabricArgs
+from holdfast.components.pools.ec2 import (
+    ClusterPlacement,
+    Ec2NodeClassArgs,
+    EfaFabric,
+    EfaFabricArgs,
+    ec2_node_class,
+)
 from holdfast.components.pools.karpenter import KarpenterPool, KarpenterPoolArgs, node_labels
-from holdfast.components.pools.placement_group import ClusterPlacement
 from holdfast.infra import naming, versions
 from holdfast.scheduling.pools import PoolSummary, spot_pool_warnings, summarize_pool, weights
 from holdfast.scheduling.reachability.machine_capacity import Provisioner

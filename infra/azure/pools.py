@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from holdfast.components.pools.aks import AksPool, AksPoolArgs
-from holdfast.components.pools.aks_node_class import AksNodeClassArgs, aks_node_class
+from holdfast.components.pools.aks import AksNodeClassArgs, AksPool, AksPoolArgs, aks_node_class
 from holdfast.components.pools.karpenter import KarpenterPool, KarpenterPoolArgs, node_labels
 from holdfast.infra import naming
 from holdfast.infra.azure.config.stack import NapPlatform

@@ -4,29 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from holdfast.infra.config.errors import shown
 from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.machines import is_sold_in, machine_catalogue, regions_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from holdfast.scheduling.machines import Machine
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
-
-from holdfast.scheduling.machines import is_sold_in, machine_catalogue, regions_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from ipaddress import IPv4Network, collapse_addresses
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
 from holdfast.components.network.cidrs import PRIVATE
 from holdfast.infra.config.errors import shown
 from holdfast.scheduling.errors import Problem
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from ipaddress import IPv4Network
-from __future__ import annotations
-
-from ipaddress import IPv4Network, collapse_addresses
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

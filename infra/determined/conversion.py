@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+import yaml
+
 from holdfast.infra.determined.parser import POOLS, ConvertedPool, Report, read_pool
 from holdfast.scheduling.errors import ConfigError, Problem
 from holdfast.scheduling.labels import CapacityType
@@ -14,11 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from holdfast.infra.determined.parser import MasterFile
-from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import yaml
 
 #: The default pool that is added where Determined's pools have none that could be it.
 _DEFAULT_NAME: Final = "cpu"

@@ -2,46 +2,109 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from difflib import get_close_matches
-from typing import TYPE_CHECKING
-
-from holdfast.infra.config.errors import shown
-from holdfast.scheduling.errors import Problem
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    pass
-    from holdfast.scheduling.json import Json, JsonValue
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 import yaml
 
-from holdfast.scheduling.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from holdfast.scheduling.json import Json, JsonValue
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from holdfast.infra import naming
-from holdfast.infra.determined import fields
+from holdfast.infra.config.errors import shown
+from holdfast.scheduling.errors import ConfigError, Problem
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import Machine, machine_catalogue
 
 if TYPE_CHECKING:
-    pass
+    from collections.abc import Collection, Sequence
+    from pathlib import Path
+
     from holdfast.scheduling.json import Json, JsonValue
+
+
+#: Fields of a pool and of its provider that a stack's pool has too.
+TAKEN: Final = frozenset({"pool_name", "provider"})
+TAKEN_OF_PROVIDER: Final = frozenset(
+    {
+        "type",
+        "instance_type",
+        "instance_slots",
+        "max_instances",
+        "min_instances",
+        "root_volume_size",
+        "spot",
+    }
+)
+
+#: Fields that configure Determined's own agents and scheduler: a cluster has its own of each, and pods lose nothing.
+LEFT: Final = frozenset(
+    {
+        "agent_reattach_enabled",
+        "agent_reconnect_wait",
+        "description",
+        "max_aux_containers_per_agent",
+        "max_cpu_containers_per_agent",
+        "scheduler",
+        "task_container_defaults",
+    }
+)
+LEFT_OF_PROVIDER: Final = frozenset(
+    {
+        "agent_docker_image",
+        "agent_docker_network",
+        "agent_docker_runtime",
+        "agent_fluent_image",
+        "agent_reconnect_attempts",
+        "agent_reconnect_backoff",
+        "cpu_slots_allowed",
+        "iam_instance_profile_arn",
+        "instance_name",
+        "launch_error_retries",
+        "launch_error_timeout",
+        "log_group",
+        "log_stream",
+        "master_cert_name",
+        "master_url",
+        "max_agent_starting_period",
+        "max_idle_agent_period",
+        "network_interface",
+        "region",
+        "ssh_key_name",
+        "tag_key",
+        "tag_value",
+    }
+)
+
+#: Fields without an equivalent: why, and what to do.
+REFUSED: Final[Mapping[str, tuple[str, str]]] = {
+    "kubernetes_namespace": (
+        "nothing here, since it belongs to a cluster that exists already",
+        "Remove the pool: this command makes pools of machines, and training namespaces are written by hand.",
+    ),
+}
+REFUSED_OF_PROVIDER: Final[Mapping[str, tuple[str, str]]] = {
+    "spot_max_price": (
+        "nothing here, since Karpenter has no field that holds a price cap",
+        "Remove it: spot costs at most the on-demand price, and procurementTimeout ends the wait for it.",
+    ),
+    "startup_script": (
+        "nothing here, since nodes run no script of yours",
+        "Remove it, and do what it does in a DaemonSet or in the job's image.",
+    ),
+    "container_startup_script": (
+        "nothing here, since there is no agent's container",
+        "Remove it, and do what it does in the job's image.",
+    ),
+    "image_id": (
+        "nothing here, since the image of nodes is pinned for the whole stack",
+        "Remove it, and put what the image holds into the job's image.",
+    ),
+    "custom_tags": (
+        "nothing here, since tags are those of the whole stack",
+        "Remove them, and write them as aws:defaultTags in the stack file.",
+    ),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,7 +275,7 @@ def read_pool(entry: JsonValue, at: str, report: Report) -> ConvertedPool | None
         report.problems.append(_no_mapping(entry, at, "a mapping of pool_name and provider"))
         return None
     values = Values(content=entry, at=at, report=report)
-    values.refuse_others(fields.TAKEN | fields.LEFT, fields.REFUSED)
+    values.refuse_others(TAKEN | LEFT, REFUSED)
     name = _name(values)
     provider = entry.get("provider")
     if not isinstance(provider, Mapping):
@@ -223,14 +286,14 @@ def read_pool(entry: JsonValue, at: str, report: Report) -> ConvertedPool | None
             "type", "aws", "Remove the pool: machines of another cloud have no equivalent on AWS."
         )
         return None
-    left = sorted({*entry.keys() & fields.LEFT, *provider.keys() & fields.LEFT_OF_PROVIDER})
+    left = sorted({*entry.keys() & LEFT, *provider.keys() & LEFT_OF_PROVIDER})
     if left:
         report.notes.append(f"{at}: left behind, as Determined's own: {', '.join(left)}")
     return _machines(Values(content=provider, at=f"{at}.provider", report=report), name)
 
 
 def _machines(values: Values, name: tuple[str, str] | None) -> ConvertedPool | None:
-    values.refuse_others(fields.TAKEN_OF_PROVIDER | fields.LEFT_OF_PROVIDER, fields.REFUSED_OF_PROVIDER)
+    values.refuse_others(TAKEN_OF_PROVIDER | LEFT_OF_PROVIDER, REFUSED_OF_PROVIDER)
     machine = _machine(values)
     if values.content.get("min_instances", 0) != 0:
         values.refuse(

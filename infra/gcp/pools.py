@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from holdfast.components.pools.gke import GkePool, GkePoolArgs
-from holdfast.components.pools.gke_compute_class import GkeComputeClass, GkeComputeClassArgs
+from holdfast.components.pools.gke import GkeComputeClass, GkeComputeClassArgs, GkePool, GkePoolArgs
 from holdfast.infra import naming
 from holdfast.scheduling.labels import COMPUTE_CLASS
 from holdfast.scheduling.pools import PoolSummary, summarize_pool

@@ -7,7 +7,7 @@ from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import NoSuchKind
-from holdfast.simulator.kubernetes_client.summary import identity, mapping
+from holdfast.simulator.kubernetes_client.objects import identity, mapping
 from holdfast.simulator.pulumi import Outcome
 from holdfast.simulator.pulumi.checkpoint import Checkpoint, Recorded
 

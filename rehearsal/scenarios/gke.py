@@ -16,7 +16,7 @@ from holdfast.simulator.cluster_autoscaler.node_groups import PoolSeen
 from holdfast.simulator.cluster_autoscaler.observing import empty_nodes
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.stacks.cluster_nodes import ClusterNodes
 
 SPOT: Final = f"{GKE}/gke-spot"

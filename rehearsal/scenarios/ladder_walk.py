@@ -18,9 +18,9 @@ from holdfast.rehearsal.timeline.traces import JobTrace, Move, moves_of
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import LADDER
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.cancellation import Cancellation
-from holdfast.simulator.kubernetes_client.following import Event
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.errors import Cancellation
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
+from holdfast.simulator.kubernetes_client.watch import Event
 
 NAMESPACE: Final = "training-demo"
 EVICTIONS: Final = 3

@@ -8,7 +8,7 @@ import yaml
 
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 _ACCOUNT: Final = "serviceAccountName"
 JOBSET_ON_SPOT: Final = "jobset-spot"

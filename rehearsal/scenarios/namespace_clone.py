@@ -11,7 +11,7 @@ from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import TRAINING, TRAINING_VALUE
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 
 _RBAC: Final = "rbac.authorization.k8s.io/v1"
 

@@ -11,7 +11,7 @@ from holdfast.scheduling.json import Json
 from holdfast.simulator.cluster_autoscaler.observing import SHUTTING_DOWN
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError, KubeTimeout
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 # As the kubelet writes them.
 TERMINATED: Final = "TerminationByKubelet"

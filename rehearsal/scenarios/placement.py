@@ -7,7 +7,7 @@ from fractions import Fraction
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, INSTANCE_TYPE, ON_DEMAND, POOL, SPOT
 from holdfast.simulator.clouds.gcp.nodes.template import PROVISIONING
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.operator_runner.quantities import parse_quantity
 
 

@@ -11,7 +11,7 @@ from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import TRAINING, TRAINING_VALUE
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.summary import identity, mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import identity, mapping, sequence
 
 FIELD_MANAGER = "holdfast-scenes"
 

@@ -8,7 +8,7 @@ from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS, Provisioner
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import GPU_RESOURCE
 from holdfast.simulator.cluster_autoscaler.pods import requests_of
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 SCENE = "holdfast.dev/scene"
 OCCUPANT = "occupant"

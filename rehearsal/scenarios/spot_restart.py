@@ -9,7 +9,7 @@ from holdfast.rehearsal.scenarios.platform import Platform, apply, played
 from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS
 from holdfast.scheduling.json import Json
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 
 @dataclass(frozen=True, kw_only=True)

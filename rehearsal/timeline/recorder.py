@@ -10,11 +10,10 @@ from typing import Final
 from holdfast.rehearsal.timeline.traces import JOB_NAME, JobTrace, overlap
 from holdfast.scheduling.json import Json
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.cancellation import Cancellation
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import KubeCancelled
-from holdfast.simulator.kubernetes_client.following import SYNCED, Event
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled
+from holdfast.simulator.kubernetes_client.objects import mapping
+from holdfast.simulator.kubernetes_client.watch import SYNCED, Event
 
 BEGUN: Final[Event] = ("BEGUN", {})
 """Before the first list of a connection."""

@@ -8,7 +8,7 @@ from typing import Final, cast
 
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import POOL, STATE
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 JOB_NAME: Final = "jobset.sigs.k8s.io/jobset-name"
 _ATTEMPT: Final = "jobset.sigs.k8s.io/restart-attempt"

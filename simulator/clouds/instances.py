@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from holdfast.simulator.clouds.state import CloudObject, Inventory
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json

@@ -21,9 +21,8 @@ from holdfast.simulator.cluster_autoscaler.observing import (
 )
 from holdfast.simulator.cluster_autoscaler.pods import PodNeeds
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.cancellation import Cancellation
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import KubeCancelled, NoSuchKind
+from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled, NoSuchKind
 
 # A cloud's own looks every ten seconds: whoever watches a rehearsal need not wait for it.
 _PAUSE_SECONDS: Final = 1.0

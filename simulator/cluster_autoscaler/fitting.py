@@ -6,7 +6,7 @@ from datetime import datetime
 
 from holdfast.scheduling.json import Json
 from holdfast.simulator.cluster_autoscaler.pods import PodNeeds, Resources
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from holdfast.simulator.cluster_autoscaler.pods import (
     node_of,
     requests_of,
 )
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.operator_runner.quantities import parse_quantity
 
 # What a kubelet says of a node whose machine was told to end.

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Final, TypeAlias
 
 from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.operator_runner.quantities import parse_quantity
 
 Resources: TypeAlias = Mapping[str, Fraction]

@@ -20,7 +20,7 @@ import yaml
 
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.paths import Workspace
 
 # Linux binds no unix socket whose path, with the final zero, is longer than 108 bytes.

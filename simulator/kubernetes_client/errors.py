@@ -1,14 +1,17 @@
 """What can go wrong between us and an API server."""
 
-# ruff: noqa: N818 - a name that says what is wrong needs no "Error" behind it
-
 from typing import TYPE_CHECKING
 
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.summary import summarise
+from holdfast.simulator.kubernetes_client.objects import summarize
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+# ruff: noqa: N818 - a name that says what is wrong needs no "Error" behind it
 
 
 class KubeError(RehearsalError):
@@ -54,7 +57,48 @@ class KubeTimeout(RehearsalError):
     """A condition did not come about in time."""
 
     def __init__(self, what: str, seconds: float, last: "Json | None") -> None:
-        super().__init__(f"{what}: not so after {seconds:.0f} s; last seen: {summarise(last)}")
+        super().__init__(f"{what}: not so after {seconds:.0f} s; last seen: {summarize(last)}")
         self.what = what
         self.seconds = seconds
         self.last = last
+
+
+class Cancellation:
+    """Cancels whatever is under way below it, once; what starts later is refused."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._actions: dict[object, Callable[[], None]] = {}
+        self._cancelled = threading.Event()
+
+    def cancel(self) -> None:
+        """Run every action in force, and refuse later ones. Harmless when repeated."""
+        with self._lock:
+            self._cancelled.set()
+            actions = list(self._actions.values())
+            self._actions.clear()
+        for action in actions:
+            action()
+
+    def refuse_when_cancelled(self) -> None:
+        """Raise KubeCancelled once `cancel` was called."""
+        if self._cancelled.is_set():
+            raise KubeCancelled
+
+    @contextmanager
+    def running(self, action: Callable[[], None]) -> Generator[None]:
+        """Within the block, a cancellation calls `action`. Raises KubeCancelled when it is too late."""
+        token = object()
+        with self._lock:
+            self.refuse_when_cancelled()
+            self._actions[token] = action
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._actions.pop(token, None)
+
+    def pause(self, seconds: float) -> None:
+        """Wait for `seconds`. Raises KubeCancelled at once when cancelled."""
+        if self._cancelled.wait(seconds):
+            raise KubeCancelled

@@ -1,7 +1,7 @@
 """What a program tells the provider by annotations on an object."""
 
 from holdfast.scheduling.json import Json
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 
 AUTONAMED = "pulumi.com/autonamed"
 SKIP_AWAIT = "pulumi.com/skipAwait"

@@ -6,10 +6,9 @@ import time
 
 from holdfast.scheduling.json import Json
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.cancellation import Cancellation
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import KubeError, KubeTimeout, NoSuchKind
-from holdfast.simulator.kubernetes_client.summary import identity, mapping, sequence
+from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeError, KubeTimeout, NoSuchKind
+from holdfast.simulator.kubernetes_client.objects import identity, mapping, sequence
 from holdfast.simulator.kubernetes_provider.annotations import PATCH_FORCE
 from holdfast.simulator.kubernetes_provider.readiness import condition
 

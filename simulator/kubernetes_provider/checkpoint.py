@@ -1,7 +1,7 @@
 """The state of an object as it is kept by the engine."""
 
 from holdfast.scheduling.json import Json
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.kubernetes_provider.applying import manager_for
 from holdfast.simulator.kubernetes_provider.properties import mark_secrets, to_properties
 from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Value

@@ -4,7 +4,7 @@ from holdfast.scheduling.json import Json
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeTimeout, NoSuchKind
-from holdfast.simulator.kubernetes_client.summary import identity, mapping
+from holdfast.simulator.kubernetes_client.objects import identity, mapping
 from holdfast.simulator.kubernetes_provider.annotations import SKIP_AWAIT, is_set, propagation
 from holdfast.simulator.kubernetes_provider.holding import held_by
 

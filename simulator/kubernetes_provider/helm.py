@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.cancellation import Cancellation
+from holdfast.simulator.kubernetes_client.errors import Cancellation
 
 
 class HelmError(RehearsalError):

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from holdfast.scheduling.json import Json
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
-from holdfast.simulator.kubernetes_client.summary import identity, mapping, sequence, summarise
+from holdfast.simulator.kubernetes_client.objects import identity, mapping, sequence, summarize
 
 # It waits for what the object owns; the garbage collector takes it off.
 _FOREGROUND = "foregroundDeletion"
@@ -38,7 +38,7 @@ def held_by(client: KubeClient, live: Json) -> str:
     told = [f"{identity(each)}{_why(each)}" for each in waits_for[:_SHOWN]]
     more = f" and {len(waits_for) - _SHOWN} more" if len(waits_for) > _SHOWN else ""
     if not told:
-        return summarise(live)
+        return summarize(live)
     word = "contains" if live.get("kind") == "Namespace" else "owns"
     return f"it {word} {'; '.join(told)}{more}. {_MEND}"
 

@@ -10,7 +10,7 @@ from pulumi.runtime.proto import provider_pb2
 from holdfast.scheduling.json import Json
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.errors import NoSuchKind
-from holdfast.simulator.kubernetes_client.summary import identity, mapping
+from holdfast.simulator.kubernetes_client.objects import identity, mapping
 from holdfast.simulator.kubernetes_provider.annotations import field_manager, timeout_seconds
 from holdfast.simulator.kubernetes_provider.applying import apply, apply_in_order, is_managed_by
 from holdfast.simulator.kubernetes_provider.checkpoint import manager_in, outputs_of

@@ -7,9 +7,9 @@ from typing import Protocol
 from pulumi.runtime.proto import provider_pb2
 
 from holdfast.scheduling.json import Json
-from holdfast.simulator.kubernetes_client.cancellation import Cancellation
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.errors import Cancellation
+from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.kubernetes_provider.inputs import Naming
 from holdfast.simulator.kubernetes_provider.settings import Settings
 from holdfast.simulator.pulumi.values import Properties

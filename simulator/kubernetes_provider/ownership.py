@@ -3,7 +3,7 @@
 from holdfast.scheduling.json import Json
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.errors import NoSuchKind
-from holdfast.simulator.kubernetes_client.summary import identity
+from holdfast.simulator.kubernetes_client.objects import identity
 from holdfast.simulator.kubernetes_provider.annotations import PATCH_FORCE, field_manager, is_set
 from holdfast.simulator.kubernetes_provider.applying import is_managed_by, manager_for
 from holdfast.simulator.kubernetes_provider.operation import Operation, object_id, place_of

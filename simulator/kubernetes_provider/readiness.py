@@ -6,7 +6,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 
 class Progress(Enum):

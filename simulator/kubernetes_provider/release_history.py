@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from holdfast.scheduling.json import Json
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 
 OWNER_LABEL = "holdfast.dev/release-owner"
 

@@ -7,7 +7,7 @@ from importlib import resources
 from typing import cast
 
 from holdfast.scheduling.json import Json
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.kubernetes_provider.annotations import AUTONAMED, annotation
 from holdfast.simulator.kubernetes_provider.settings import Settings
 from holdfast.simulator.pulumi.diffing import Change

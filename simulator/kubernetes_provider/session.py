@@ -6,9 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.cancellation import Cancellation
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import KubeUnreachable
+from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeUnreachable
 
 
 class Session:

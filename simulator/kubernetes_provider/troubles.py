@@ -3,7 +3,7 @@
 from holdfast.scheduling.json import Json
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.kubernetes_provider.readiness import condition
 
 # A workload of hundreds of pods mostly has one trouble, hundreds of times.

@@ -7,7 +7,7 @@ from typing import cast
 
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.kubernetes_provider.annotations import WAIT_FOR
 from holdfast.simulator.kubernetes_provider.readiness import READY, Readiness, Rule, condition, waiting
 

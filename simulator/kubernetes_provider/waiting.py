@@ -7,7 +7,7 @@ from holdfast.scheduling.json import Json
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeTimeout
-from holdfast.simulator.kubernetes_client.summary import identity, mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import identity, mapping, sequence
 from holdfast.simulator.kubernetes_provider.annotations import SKIP_AWAIT, WAIT_FOR, annotation, is_set
 from holdfast.simulator.kubernetes_provider.readiness import Progress, Readiness, Rule, rule_for
 from holdfast.simulator.kubernetes_provider.troubles import workload_troubles

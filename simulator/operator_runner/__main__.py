@@ -13,8 +13,8 @@ from holdfast.simulator.cluster_autoscaler import Autoscaler
 from holdfast.simulator.cluster_autoscaler.groups import GCP, InstanceGroups
 from holdfast.simulator.cluster_autoscaler.scale_sets import AZURE, ScaleSets
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.cancellation import Cancellation
 from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.errors import Cancellation
 from holdfast.simulator.operator_runner.ec2 import Ec2Market
 from holdfast.simulator.operator_runner.host import Host
 from holdfast.simulator.operator_runner.layout import HostLayout

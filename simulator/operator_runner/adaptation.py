@@ -15,7 +15,7 @@ import yaml
 
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.operator_runner.containers import app_of, identity_of
 
 if TYPE_CHECKING:

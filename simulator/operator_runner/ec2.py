@@ -6,7 +6,7 @@ from typing import Final
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.machines import is_sold_in, machine_catalogue
 from holdfast.simulator.clouds.state import CloudState
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.operator_runner.containers import CannotRunError
 from holdfast.simulator.operator_runner.market import instance_types
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.operator_runner.containers import CannotRunError, identity_of, main_container
 from holdfast.simulator.operator_runner.quantities import in_units_of
 

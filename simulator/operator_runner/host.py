@@ -13,8 +13,8 @@ import psutil
 
 from holdfast.scheduling.json import Json
 from holdfast.simulator.control_plane.configuration import read_cluster
-from holdfast.simulator.kubernetes_client.cancellation import Cancellation
 from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.errors import Cancellation
 from holdfast.simulator.operator_runner.adaptation import CONTROLLERS, Controller, controller_of
 from holdfast.simulator.operator_runner.connect_proxy import ConnectProxy
 from holdfast.simulator.operator_runner.containers import APP, identity_of, should_run

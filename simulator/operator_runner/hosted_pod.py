@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.scheduling.json import Json
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.cancellation import Cancellation
+from holdfast.simulator.kubernetes_client.errors import Cancellation
 from holdfast.simulator.operator_runner.adaptation import Controller
 from holdfast.simulator.operator_runner.backoff import delay_seconds, failures_after
 from holdfast.simulator.operator_runner.containers import (

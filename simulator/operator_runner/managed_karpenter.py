@@ -18,7 +18,7 @@ from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.control_plane.processes import free_ports
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.operator_runner.azure import sold_to
 from holdfast.simulator.operator_runner.backoff import delay_seconds, failures_after
 from holdfast.simulator.operator_runner.containers import CannotRunError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from holdfast.scheduling.json import Json
 from holdfast.simulator.control_plane.configuration import Cluster, render_kubeconfig
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.operator_runner.mounted_files import write_volume
 from holdfast.simulator.operator_runner.volumes import Volume
 

@@ -9,7 +9,7 @@ from holdfast.scheduling.json import Json
 from holdfast.simulator.control_plane.configuration import Cluster
 from holdfast.simulator.control_plane.processes import free_ports
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.summary import sequence
+from holdfast.simulator.kubernetes_client.objects import sequence
 from holdfast.simulator.operator_runner.adaptation import LOOPBACK, Container, Controller
 from holdfast.simulator.operator_runner.containers import (
     CannotRunError,

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.operator_runner.adaptation import LOOPBACK
 from holdfast.simulator.operator_runner.http_head import Head, read_head
 

@@ -5,8 +5,8 @@ import logging
 from collections.abc import Mapping, Sequence
 
 from holdfast.scheduling.json import Json
-from holdfast.simulator.kubernetes_client.cancellation import Cancellation
 from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.errors import Cancellation
 from holdfast.simulator.operator_runner.containers import CannotRunError
 from holdfast.simulator.operator_runner.pod_files import PodFiles, object_data
 from holdfast.simulator.operator_runner.volumes import Volume

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from holdfast.scheduling.json import Json
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.operator_runner.containers import main_container
 
 _OURS = ("PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready")

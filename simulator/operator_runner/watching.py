@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from holdfast.scheduling.json import Json
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.cancellation import Cancellation
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.errors import KubeCancelled
+from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled
 
 A_DAY_SECONDS = 86_400.0
 RETRY_SECONDS = 1.0

@@ -7,7 +7,7 @@ from typing import cast
 import yaml
 
 from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 
 @dataclass(frozen=True, kw_only=True)

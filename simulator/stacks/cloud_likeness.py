@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import yaml
 
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import JsonValue

@@ -10,7 +10,7 @@ from holdfast.simulator.clouds.machines import Machine, Roster
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError, KubeTimeout
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 FIELD_MANAGER = "holdfast-machines"
 # By this a machine of a cloud is told from a node that was made in another way: which cloud's it is.

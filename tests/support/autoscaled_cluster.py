@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from tests.support.pod_waits import wait_for_pod
 
 if TYPE_CHECKING:

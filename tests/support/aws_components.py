@@ -22,8 +22,7 @@ from holdfast.components.cluster.eks.system_nodes import SystemNodesArgs
 from holdfast.components.karpenter.eks.component import EksKarpenter, EksKarpenterArgs
 from holdfast.components.network.aws import AwsNetwork, AwsNetworkArgs
 from holdfast.components.network.aws_isolated import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
-from holdfast.components.pools.efa import EfaFabric, EfaFabricArgs
-from holdfast.components.pools.placement_group import ClusterPlacement
+from holdfast.components.pools.ec2 import ClusterPlacement, EfaFabric, EfaFabricArgs
 from holdfast.components.spot_role.component import SpotServiceLinkedRole, SpotServiceLinkedRoleArgs
 from tests.support.recorder import record
 

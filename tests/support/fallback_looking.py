@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from holdfast.fallback.jobs.kinds import KINDS, job_of_child, job_of_pod
 from holdfast.fallback.jobs.pod_history import JobMemory, note
 from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
-from holdfast.simulator.kubernetes_client.cancellation import Cancellation
-from holdfast.simulator.kubernetes_client.errors import KubeCancelled
+from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled
 from tests.support.fallback_cluster import NAMESPACE
 from tests.support.json_objects import obj
 

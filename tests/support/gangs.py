@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from holdfast.scheduling.labels import POOL
-from holdfast.simulator.kubernetes_client.cancellation import Cancellation
-from holdfast.simulator.kubernetes_client.errors import KubeCancelled
+from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled
 from tests.support.json_objects import obj
 
 if TYPE_CHECKING:

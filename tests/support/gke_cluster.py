@@ -7,7 +7,7 @@ from holdfast.rehearsal.scenarios.gke import Gke
 from holdfast.scheduling.json import Json
 from holdfast.simulator.cluster_autoscaler import Autoscaler
 from holdfast.simulator.cluster_autoscaler.groups import InstanceGroups
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.stacks.cluster_nodes import ClusterNodes
 from tests.support.autoscaled_cluster import AutoscaledCluster, Clock

@@ -11,7 +11,7 @@ import yaml
 
 from holdfast.scheduling.json import Json
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.operator_runner import OperatorHost
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.tools.locate import find_tool

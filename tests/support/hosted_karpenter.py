@@ -7,7 +7,7 @@ from pathlib import Path
 
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 from tests.support.hosted_charts import OWN_CHARTS, HostedCharts, hosted_charts
 from tests.support.pod_waits import wait_for_pod
 

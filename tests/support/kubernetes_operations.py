@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from holdfast.simulator.kubernetes_client.cancellation import Cancellation
 from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.errors import Cancellation
 from holdfast.simulator.kubernetes_provider.inputs import Naming
 from holdfast.simulator.kubernetes_provider.objects import Objects
 from holdfast.simulator.kubernetes_provider.operation import Operation, Outcome, Resources

@@ -6,9 +6,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from holdfast.analysis.replay.ladders import Numbers, ladders
-from holdfast.analysis.replay.market import Market, PoolMarket
+from holdfast.analysis.replay.market import Market, PoolMarket, Workload
 from holdfast.analysis.replay.trace import Trace
-from holdfast.analysis.replay.workload import Workload
 
 if TYPE_CHECKING:
     from holdfast.fallback.policy.policy import Policy

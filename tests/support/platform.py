@@ -5,7 +5,7 @@ from pathlib import Path
 import yaml
 
 from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.paths import Workspace
 from tests.support.control_plane import CHECKOUT, scratch_workspace
 

@@ -11,7 +11,7 @@ from pulumi_kubernetes.core import v1 as core
 
 from holdfast.scheduling.json import Json
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.meta import v1 as meta

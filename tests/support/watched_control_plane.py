@@ -7,7 +7,7 @@ from holdfast.simulator.control_plane import ControlPlane
 from holdfast.simulator.control_plane.configuration import COMPONENTS
 from holdfast.simulator.control_plane.processes import processes_in
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 from tests.support.control_plane import scratch_workspace
 
 NODE: Json = {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.kubernetes_provider.applying import manager_for
 from holdfast.simulator.kubernetes_provider.charts import ChartMirror
 from holdfast.simulator.kubernetes_provider.helm import Helm

@@ -3,85 +3,37 @@
 from __future__ import annotations
 
 import json
+from difflib import get_close_matches
 from functools import partial
-from typing import TYPE_CHECKING, Final
-
-from holdfast.infra.aws.config.cluster import AwsCluster
-from holdfast.infra.aws.config.fields import region_problem
-from holdfast.infra.aws.config.network import MadeNetwork, variant_of
-from holdfast.infra.aws.config.pool import AwsPool
-from holdfast.infra.aws.config.stack import AwsDocument, AwsPlatform
-from holdfast.infra.config.loader import PLATFORM, read_part, read_parts, read_section
-from holdfast.infra.config.stack import CloudMirror
-from holdfast.infra.config.validation import pool_and_ladder_problems
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from holdfast.scheduling.errors import Problem
-    from holdfast.scheduling.json import Json
-from __future__ import annotations
-
 from ipaddress import IPv4Network
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from holdfast.components.admission.rules import version_problem
 from holdfast.components.cluster.eks.addon_versions import KUBERNETES_VERSIONS, addon_versions
-from holdfast.infra.aws.config.fields import partition_of
-from holdfast.infra.config.errors import shown
-from holdfast.infra.config.network_validation import is_everywhere, not_on_the_internet
-from holdfast.scheduling.errors import Problem
-from holdfast.scheduling.taints import GPU, SPOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from holdfast.infra.aws.config.cluster import AwsCluster
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from holdfast.components.network.cidrs import cidr_problems
-from holdfast.infra.aws.config.fields import is_zone_of
-from holdfast.infra.config import validation
+from holdfast.infra.aws.config.cluster import AwsCluster
+from holdfast.infra.aws.config.fields import is_zone_of, partition_of, region_problem
+from holdfast.infra.aws.config.network import MadeNetwork, variant_of
+from holdfast.infra.aws.config.pool import AwsPool
+from holdfast.infra.aws.config.stack import AwsDocument, AwsPlatform
+from holdfast.infra.config import machine_validation, validation
+from holdfast.infra.config.errors import shown
+from holdfast.infra.config.loader import PLATFORM, read_part, read_parts, read_section
+from holdfast.infra.config.machine_validation import one_way_problems
+from holdfast.infra.config.network_validation import is_everywhere, not_on_the_internet
+from holdfast.infra.config.stack import CloudMirror
+from holdfast.infra.config.validation import pool_and_ladder_problems
+from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.labels import CapacityType
+from holdfast.scheduling.machines import is_sold_in, machine_catalogue
+from holdfast.scheduling.taints import GPU, SPOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from holdfast.infra.aws.config.network import BroughtNetwork
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from holdfast.scheduling.machines import machine_catalogue
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
+    from holdfast.scheduling.json import Json
     from holdfast.scheduling.machines import Machine
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from holdfast.infra.aws.config.pool import AwsPool
-    from holdfast.scheduling.machines import Machine
-from __future__ import annotations
-
-from difflib import get_close_matches
-from typing import TYPE_CHECKING
-
-from holdfast.infra.config import machine_validation
-from holdfast.infra.config.machine_validation import one_way_problems
-from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.machines import is_sold_in
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from holdfast.infra.aws.config.pool import AwsPool
 
 
 _CLUSTER: Final = f"{PLATFORM}.cluster"

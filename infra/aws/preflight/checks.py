@@ -2,59 +2,26 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
 
+from holdfast.components.cluster.eks.kubeconfig import AWS_CLI
 from holdfast.infra.aws.config.network import MadeNetwork
 from holdfast.infra.config.errors import shown
 from holdfast.infra.config.loader import PLATFORM
 from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import zones_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from holdfast.infra.aws.config.pool import AwsPool
     from holdfast.infra.aws.config.stack import AwsPlatform
-
-    pass
-
-    pass
-    pass
-from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-from holdfast.scheduling.labels import CapacityType
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from holdfast.infra.aws.config.stack import AwsPlatform
-
-    pass
     from holdfast.scheduling.machines import Machine
-from __future__ import annotations
-
-import re
-import shutil
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
-
-from holdfast.components.cluster.eks.kubeconfig import AWS_CLI
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-from __future__ import annotations
-
-from dataclasses import field
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from holdfast.scheduling.labels import CapacityType
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,21 +1,16 @@
 """Types of single Azure values: an id, a zone, a VM size, a resource's id."""
 
+from __future__ import annotations
+
 import re
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Final, cast
 
 from pydantic import AfterValidator, BeforeValidator, PlainValidator
 
-from holdfast.infra.config.fields import refusal
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-from __future__ import annotations
-
-from difflib import get_close_matches
-from typing import TYPE_CHECKING
-
 from holdfast.infra.config import validation
 from holdfast.infra.config.errors import shown
+from holdfast.infra.config.fields import refusal
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.machines import regions, zones_of
 

@@ -6,39 +6,21 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from holdfast.components.azure_names import agent_pool_name
-from holdfast.infra.azure.config.fields import zone_problems
+from holdfast.infra.azure.config.fields import LOCATION, zone_problems
 from holdfast.infra.azure.config.pool import NO_CAP
+from holdfast.infra.config import machine_validation
 from holdfast.infra.config.errors import shown
+from holdfast.infra.config.machine_validation import mixed_machines, nearest_name, one_way_problems
 from holdfast.infra.config.validation import POOLS
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.labels import CapacityType
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from holdfast.infra.azure.config.pool import FixedPool, NapPool
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from holdfast.infra.azure.config.fields import LOCATION
-from holdfast.infra.config import machine_validation
-from holdfast.infra.config.machine_validation import mixed_machines, nearest_name, one_way_problems
 from holdfast.scheduling.machines import family_of, is_sold_in, machine_catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from holdfast.infra.azure.config.pool import FixedPool, NapPool
-    from holdfast.scheduling.machines import Machine
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from holdfast.infra.azure.config.cluster import AzureSystemNodes
+    from holdfast.infra.azure.config.pool import FixedPool, NapPool
     from holdfast.scheduling.machines import Machine
 
 

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from functools import partial
+from ipaddress import IPv4Network
 from typing import TYPE_CHECKING, Final
 
+from holdfast.components.admission.rules import version_problem
+from holdfast.components.azure_names import LENGTHS, is_container_name
 from holdfast.infra.azure.config.cluster import AzureCluster, Scaling
-from holdfast.infra.azure.config.fields import location_problem, subscription_problem, tenant_problem
-from holdfast.infra.azure.config.network import variant_of
+from holdfast.infra.azure.config.fields import (
+    SUBSCRIPTION,
+    location_problem,
+    subscription_problem,
+    tenant_problem,
+    zones_here,
+)
+from holdfast.infra.azure.config.network import MadeAzureNetwork, variant_of
 from holdfast.infra.azure.config.pool import AzurePoolSection, FixedPool, NapPool
 from holdfast.infra.azure.config.pool_validation import (
     fixed_pool_problems,
     nap_pool_problems,
     scale_set_names,
+    system_node_problems,
 )
 from holdfast.infra.azure.config.stack import (
     AzureCheckpoints,
@@ -24,73 +35,31 @@ from holdfast.infra.azure.config.stack import (
     NapPlatform,
 )
 from holdfast.infra.config import validation
+from holdfast.infra.config.errors import shown
 from holdfast.infra.config.loader import PLATFORM, read_part, read_parts, read_section
 from holdfast.infra.config.namespace import NamespaceSection
-from holdfast.infra.config.validation import NAMESPACES, pool_and_ladder_problems
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from holdfast.infra.azure.config.stack import AzurePlatform
-    from holdfast.scheduling.errors import Problem
-    from holdfast.scheduling.json import Json
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from holdfast.components.admission.rules import version_problem
-from holdfast.infra.azure.config.fields import SUBSCRIPTION
-from holdfast.infra.azure.config.pool_validation import system_node_problems
-from holdfast.infra.config.network_validation import is_everywhere, not_on_the_internet
-from holdfast.scheduling.errors import Problem
-from holdfast.scheduling.taints import AKS_SPOT, GPU, SPOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from holdfast.infra.azure.config.cluster import AzureAccess, AzureCluster
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from holdfast.infra.azure.config.cluster import AzureMaintenance, AzureMaintenanceExclusion
-from __future__ import annotations
-
-from ipaddress import IPv4Network
-from typing import TYPE_CHECKING
-
-from holdfast.infra.azure.config.network import MadeAzureNetwork
-from holdfast.infra.config.errors import shown
 from holdfast.infra.config.network_validation import (
     ADDRESS_BITS,
     Range,
     fewest_bits,
+    is_everywhere,
+    not_on_the_internet,
     overlapping_ranges,
     public_ranges,
     room,
     services_size,
 )
+from holdfast.infra.config.validation import NAMESPACES, pool_and_ladder_problems
+from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.taints import AKS_SPOT, GPU, SPOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from holdfast.infra.azure.config.cluster import AzureAccess
+    from holdfast.infra.azure.config.cluster import AzureAccess, AzureMaintenance, AzureMaintenanceExclusion
     from holdfast.infra.azure.config.network import BroughtAzureNetwork
-from __future__ import annotations
-
-import re
-from typing import TYPE_CHECKING
-
-from holdfast.components.azure_names import LENGTHS, is_container_name
-from holdfast.infra.azure.config.fields import zones_here
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from holdfast.infra.azure.config.stack import AzureCheckpoints
+    from holdfast.infra.azure.config.stack import AzurePlatform
+    from holdfast.scheduling.json import Json
 
 
 _A_DEFAULT_NAP_POOL: Final = (

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from holdfast.components.cluster.aks.kubeconfig import KUBELOGIN
 from holdfast.infra.config.errors import shown
 from holdfast.scheduling.errors import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    pass
-from __future__ import annotations
-
-import shutil
-from typing import TYPE_CHECKING
-
-from holdfast.components.cluster.aks.kubeconfig import KUBELOGIN
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-from dataclasses import dataclass
+    from collections.abc import Callable, Iterator
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import socket
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pulumi_azure_native.authorization import get_client_config
 from pulumi_azure_native.containerservice import get_managed_cluster
 
 from holdfast.infra.azure.preflight.checks import Subscription
-from holdfast.infra.cloud_queries import Questions
-
-if TYPE_CHECKING:
-    from holdfast.infra.azure.config.stack import AzurePlatform
-from __future__ import annotations
-
-import socket
-from typing import TYPE_CHECKING, Final, TypeAlias
-
 from holdfast.infra.azure.preflight.names import cluster_name_of
+from holdfast.infra.cloud_queries import Questions
 from holdfast.infra.config.loader import PLATFORM
 from holdfast.scheduling.errors import Problem
 

@@ -3,41 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from holdfast.infra.config.errors import shown
+from holdfast.infra.config.validation import NAMESPACES, POOLS
 from holdfast.infra.gcp.config.validation import zones_outside
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.labels import CapacityType
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from holdfast.infra.gcp.config.pool import GcpPool
-from __future__ import annotations
-
-from difflib import get_close_matches
-from typing import TYPE_CHECKING
-
 from holdfast.scheduling.machines import attachable_to, can_be_placed_compactly, machine_catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from holdfast.infra.gcp.config.pool import GcpAccelerator, GcpPool
-    from holdfast.scheduling.machines import Machine
-from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
-from holdfast.infra.config.validation import NAMESPACES, POOLS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from holdfast.infra.gcp.config.pool import GcpPool
     from holdfast.scheduling.json import Json, JsonValue
+    from holdfast.scheduling.machines import Machine
 
 
 #: GKE makes no node pool of a longer name.

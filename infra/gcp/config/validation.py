@@ -4,78 +4,46 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from ipaddress import IPv4Network
 from typing import TYPE_CHECKING, Final
 
+from holdfast.components.admission.rules import version_problem
 from holdfast.infra.config import validation
+from holdfast.infra.config.errors import shown
 from holdfast.infra.config.loader import PLATFORM, Parts, read_part, read_parts, read_section
 from holdfast.infra.config.namespace import NamespaceSection
+from holdfast.infra.config.network_validation import (
+    ADDRESS_BITS,
+    Range,
+    fewest_bits,
+    is_everywhere,
+    overlapping_ranges,
+    public_ranges,
+    room,
+    services_size,
+)
 from holdfast.infra.config.validation import NAMESPACES, pool_and_ladder_problems
 from holdfast.infra.gcp.config.cluster import GcpCluster
-from holdfast.infra.gcp.config.fields import project_problem, region_problem
-from holdfast.infra.gcp.config.network import variant_of
+from holdfast.infra.gcp.config.fields import REGION, is_zone_of, project_problem, region_problem, zone_problem
+from holdfast.infra.gcp.config.network import MadeGcpNetwork, variant_of
 from holdfast.infra.gcp.config.pool import GcpPool, Upgrades
-from holdfast.infra.gcp.config.pool_validation import class_problems, pool_problems
-from holdfast.infra.gcp.config.stack import GcpCheckpoints, GcpDocument, GcpPlatform
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from holdfast.scheduling.errors import Problem
-    from holdfast.scheduling.json import Json
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from holdfast.components.admission.rules import version_problem
-from holdfast.infra.config.errors import shown
-from holdfast.infra.config.network_validation import is_everywhere
-from holdfast.infra.gcp.config.fields import REGION, is_zone_of, zone_problem
-from holdfast.infra.gcp.config.pool_validation import named_machine, no_gpus
+from holdfast.infra.gcp.config.pool_validation import class_problems, named_machine, no_gpus, pool_problems
+from holdfast.infra.gcp.config.stack import GcpCheckpoints, GcpDocument, GcpPlatform, WayBack
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.taints import GKE_SPOT_TAINT, GPU
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from holdfast.infra.gcp.config.cluster import DnsEndpoint, GcpAccess, GcpCluster
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from holdfast.infra.gcp.config.cluster import GcpMaintenance, MaintenanceExclusion, MaintenanceWindow
-from __future__ import annotations
-
-from ipaddress import IPv4Network
-from typing import TYPE_CHECKING
-
-from holdfast.infra.config.network_validation import (
-    ADDRESS_BITS,
-    Range,
-    fewest_bits,
-    overlapping_ranges,
-    public_ranges,
-    room,
-    services_size,
-)
-from holdfast.infra.gcp.config.network import MadeGcpNetwork
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
+    from holdfast.infra.gcp.config.cluster import (
+        DnsEndpoint,
+        GcpAccess,
+        GcpMaintenance,
+        MaintenanceExclusion,
+        MaintenanceWindow,
+    )
     from holdfast.infra.gcp.config.network import BroughtGcpNetwork
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from holdfast.infra.gcp.config.stack import WayBack
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from holdfast.infra.gcp.config.stack import GcpCheckpoints
+    from holdfast.scheduling.json import Json
 
 
 _A_DEFAULT_POOL: Final = (

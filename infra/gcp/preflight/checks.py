@@ -3,36 +3,20 @@
 from __future__ import annotations
 
 import re
+import shutil
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from holdfast.components.cluster.gke.kubeconfig import AUTH_PLUGIN
 from holdfast.infra.config.errors import shown
 from holdfast.infra.config.loader import PLATFORM
 from holdfast.scheduling.errors import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from holdfast.infra.gcp.config.stack import GcpPlatform
-
-    pass
-from __future__ import annotations
-
-import shutil
-from typing import TYPE_CHECKING
-
-from holdfast.components.cluster.gke.kubeconfig import AUTH_PLUGIN
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-from __future__ import annotations
-
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from holdfast.infra.gcp.config.cluster import Channel
+    from holdfast.infra.gcp.config.stack import GcpPlatform
 
 
 @dataclass(frozen=True, kw_only=True)

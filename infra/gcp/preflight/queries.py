@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pulumi_gcp.compute import get_machine_types, get_zones
 from pulumi_gcp.container import get_engine_versions
@@ -16,14 +16,6 @@ from holdfast.scheduling.machines import zones_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from holdfast.infra.gcp.config.stack import GcpPlatform
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
     from holdfast.infra.gcp.config.stack import GcpPlatform
 

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from holdfast.simulator.clouds.aws.names import ACCOUNT, PARTITION
 from holdfast.simulator.clouds.catalogue import Reaching
 from holdfast.simulator.clouds.state import CloudObject, Inventory
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 
 _CLUSTER: Final = "aws:eks/cluster:Cluster"
 _ENTRY: Final = "aws:eks/accessEntry:AccessEntry"

@@ -9,7 +9,7 @@ from holdfast.scheduling.labels import ARCH, INSTANCE_TYPE, OS, ZONE
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.simulator.clouds.aws.names import region
 from holdfast.simulator.clouds.machines import Group, Machine
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 NODE_GROUP: Final = "aws:eks/nodeGroup:NodeGroup"
 _SUBNET: Final = "aws:ec2/subnet:Subnet"

@@ -9,7 +9,7 @@ from holdfast.simulator.clouds.azure.errors import said
 from holdfast.simulator.clouds.azure.names import group_id, guid, same_id
 from holdfast.simulator.clouds.catalogue import Making, Rules
 from holdfast.simulator.clouds.state import CloudObject
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 AGENT_POOL: Final = "azure-native:containerservice:AgentPool"
 _CLUSTER: Final = "azure-native:containerservice:ManagedCluster"

@@ -21,7 +21,7 @@ from holdfast.simulator.clouds.azure.errors import said
 from holdfast.simulator.clouds.azure.names import guid, identified, no_group, same_id
 from holdfast.simulator.clouds.azure.network import SUBNET
 from holdfast.simulator.clouds.catalogue import Invoke, Making, Rules
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
 

@@ -7,7 +7,7 @@ from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.azure.errors import said
 from holdfast.simulator.clouds.catalogue import Making
 from holdfast.simulator.clouds.state import CloudObject
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 _POOL: Final = "azure-native:containerservice:AgentPool"
 #: What a pool keeps for life.

@@ -4,7 +4,7 @@ from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.clouds.azure.identity import IDENTITY
 from holdfast.simulator.clouds.azure.names import TENANT, group_id, guid
 from holdfast.simulator.clouds.catalogue import Making
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 
 def _region(making: Making) -> str:

@@ -6,7 +6,7 @@ from holdfast.simulator.clouds.azure.errors import said
 from holdfast.simulator.clouds.azure.identity import IDENTITY, has_role
 from holdfast.simulator.clouds.azure.names import group_id, same_id
 from holdfast.simulator.clouds.catalogue import Making
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 _NETWORK_CONTRIBUTOR: Final = "4d97b98b-1d4f-4787-a291-c67834d212e7"
 _READER: Final = "acdd72a7-3385-48ef-bd42-f606fba81ae7"

@@ -10,7 +10,7 @@ from holdfast.simulator.clouds.azure.identity import has_role
 from holdfast.simulator.clouds.azure.names import CALLER
 from holdfast.simulator.clouds.catalogue import Reaching
 from holdfast.simulator.clouds.state import CloudObject, Inventory
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 
 _CLUSTER_ADMIN: Final = "b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b"
 _UNTRUSTED: Final = "tls: failed to verify certificate: x509: certificate signed by unknown authority"

@@ -7,7 +7,7 @@ from holdfast.simulator.clouds.azure.aks import CLUSTER
 from holdfast.simulator.clouds.azure.errors import said
 from holdfast.simulator.clouds.azure.names import group_id
 from holdfast.simulator.clouds.catalogue import Making, Rules
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 
 _MAINTENANCE: Final = "azure-native:containerservice:MaintenanceConfiguration"
 #: The only schedule that AKS's own releases take.

@@ -18,7 +18,7 @@ from holdfast.simulator.clouds.azure.names import (
     same_id,
 )
 from holdfast.simulator.clouds.catalogue import Making, Refuse, RefuseRemoval, Removal, Rules
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 VIRTUAL_NETWORK: Final = "azure-native:network:VirtualNetwork"
 SUBNET: Final = "azure-native:network:Subnet"

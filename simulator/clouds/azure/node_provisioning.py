@@ -2,7 +2,7 @@
 
 from holdfast.simulator.clouds.azure.aks import CLUSTER
 from holdfast.simulator.clouds.state import CloudObject, CloudState
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 
 
 def provisioned_cluster(cloud: CloudState) -> CloudObject | None:

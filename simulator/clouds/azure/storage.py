@@ -8,7 +8,7 @@ from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.clouds.azure.errors import said
 from holdfast.simulator.clouds.azure.names import group_id, no_group
 from holdfast.simulator.clouds.catalogue import Identify, Invoke, Making, Rules
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 
 _ACCOUNT: Final = "azure-native:storage:StorageAccount"
 

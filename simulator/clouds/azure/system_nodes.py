@@ -7,7 +7,7 @@ from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import ARCH, INSTANCE_TYPE, OS, ZONE
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.simulator.clouds.machines import Group, Machine
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 #: What is in no table holds what the smallest machine does that AKS takes for a system pool.
 _SMALLEST: Final[Mapping[str, str]] = {"cpu": "4", "memory": "16384Mi"}

@@ -8,7 +8,7 @@ from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.catalogue import Reaching
 from holdfast.simulator.clouds.gcp.gke import CLUSTER
 from holdfast.simulator.clouds.state import CloudObject, Inventory
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 
 _UNTRUSTED: Final = "tls: failed to verify certificate: x509: certificate signed by unknown authority"
 

@@ -5,7 +5,7 @@ import base64
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.clouds.catalogue import Making
 from holdfast.simulator.clouds.gcp.names import PROJECT_NUMBER
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 
 
 def location(making: Making) -> str:

@@ -17,7 +17,7 @@ from holdfast.simulator.clouds.gcp.names import PROJECT_NUMBER, project
 from holdfast.simulator.clouds.gcp.node_account import no_account
 from holdfast.simulator.clouds.gcp.ranges import SUBNETWORK, path_of, secondary_ranges
 from holdfast.simulator.clouds.gcp.windows import hours_in_32_days
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 CLUSTER: Final = "gcp:container/cluster:Cluster"
 _KEY_GRANT: Final = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"

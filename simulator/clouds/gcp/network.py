@@ -12,7 +12,7 @@ from holdfast.simulator.clouds.catalogue import Making, RefuseRemoval, Removal, 
 from holdfast.simulator.clouds.gcp.names import project
 from holdfast.simulator.clouds.gcp.ranges import RANGE_RULES, SUBNETWORK, path_of
 from holdfast.simulator.clouds.state import CloudObject, Inventory
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 NETWORK: Final = "gcp:compute/network:Network"
 ROUTER: Final = "gcp:compute/router:Router"

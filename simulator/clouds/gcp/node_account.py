@@ -4,7 +4,7 @@ from typing import Final
 
 from holdfast.simulator.clouds.catalogue import Making
 from holdfast.simulator.clouds.gcp.names import project
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 
 _ACCOUNT: Final = "gcp:serviceaccount/account:Account"
 

@@ -7,7 +7,7 @@ from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.simulator.clouds.catalogue import Making
 from holdfast.simulator.clouds.gcp.node_pool_places import cluster_of, pools_of
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Value
 
 GPU_TAINT: Final[Json] = {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}

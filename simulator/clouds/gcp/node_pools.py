@@ -9,7 +9,7 @@ from holdfast.simulator.clouds.gcp import node_pool_defaults as defaults
 from holdfast.simulator.clouds.gcp.node_account import no_account
 from holdfast.simulator.clouds.gcp.node_pool_places import cluster_of, cluster_path, pool_path
 from holdfast.simulator.clouds.gcp.nodes.places import NODE_POOL
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 
 _LONGEST_NAME: Final = 40
 _SHUTDOWN_SECONDS: Final = (0, 30, 120)

@@ -7,7 +7,7 @@ from typing import Final
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.clouds.catalogue import Making, Refuse
 from holdfast.simulator.clouds.state import CloudObject
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 SUBNETWORK: Final = "gcp:compute/subnetwork:Subnetwork"
 

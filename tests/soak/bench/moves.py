@@ -16,7 +16,7 @@ from holdfast.scheduling.labels import LADDER
 from holdfast.simulator.control_plane.processes import processes_in, python_modules_in
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.operator_runner.adaptation import FALLBACK
 from holdfast.simulator.operator_runner.layout import HostLayout
 from tests.soak.bench.moves_manifests import NAMESPACE, PODS, POOLS, job, job_name, ladder

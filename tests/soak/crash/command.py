@@ -32,7 +32,7 @@ def crash(name: str, workspace: Workspace, *, size: int | None, seed: int | None
 
 def _destroyable(stack: Stack) -> Stack:
     """Return the stack without protection: each kill is followed by a destroy."""
-    if not stack.is_protected:
+    if not stack.subject.protected:
         return stack
     subject = replace(stack.subject, settings=unprotected(stack.subject.settings))
     return replace(stack, subject=subject)

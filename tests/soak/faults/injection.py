@@ -12,7 +12,7 @@ from holdfast.rehearsal.timeline.traces import PodTrace
 from holdfast.scheduling.labels import POOL
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 from tests.soak.faults.manifests import NAMESPACE, POOLS, job_name, limits
 from tests.soak.faults.plan import (
     Complete,

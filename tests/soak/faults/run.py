@@ -16,7 +16,7 @@ from holdfast.rehearsal.timeline.traces import JobTrace
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CONTROLLER_NAMESPACE, LEASE
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 from tests.soak.fault_proxy.proxy import standing_front
 from tests.soak.faults.environment import Ground
 from tests.soak.faults.injection import DeadlyWrite, Injector

@@ -6,8 +6,8 @@ import shlex
 import textwrap
 from typing import TYPE_CHECKING
 
-from holdfast.analysis.economics.__main__ import main as economics
-from holdfast.analysis.replay.__main__ import main as replay
+from holdfast.analysis.economics.command import main as economics
+from holdfast.analysis.replay.command import main as replay
 from tests.support.doc_pages import DocPage
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from holdfast.components.cluster.gke.node_identity import account_id
 from holdfast.components.cluster.gke.system_pool import SystemNodesArgs
 from holdfast.components.namespace.component import service_account_of
 from holdfast.components.operators.charted_operator import UPSTREAM
-from holdfast.components.pools.gke_node_config import grace_of_user_pods
+from holdfast.components.pools.gke import grace_of_user_pods
 from holdfast.infra import versions
 from holdfast.infra.gcp.config.pool import Upgrades
 from holdfast.infra.gcp.config.stack import GcpPlatform

@@ -19,7 +19,7 @@ STACKS = frozenset({"aws-dev", "aws-prod", "gcp-dev", "local"})
         ("components/cluster/eks/component.py", AWS),
         ("components/cluster/gke.py", ["gcp-dev"]),
         ("components/cluster/gke/parts/nodes.py", ["gcp-dev"]),
-        ("components/pools/ec2_node_class.py", AWS),
+        ("components/pools/ec2.py", AWS),
         ("components/charts/karpenter-crds/Chart.yaml", AWS),
         ("components/charts/karpenter-crds/files/karpenter.sh_nodepools.yaml", AWS),
         ("components/charts/karpenter-kwok-crds/Chart.yaml", ["local"]),

@@ -15,7 +15,7 @@ from holdfast.simulator.clouds.aws.eks.belonging import (
 )
 from holdfast.simulator.clouds.catalogue import Making, Rules
 from holdfast.simulator.clouds.state import CloudObject
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 
 _ASSOCIATION: Final = "aws:eks/accessPolicyAssociation:AccessPolicyAssociation"
 _IN_USE: Final = (

@@ -16,7 +16,7 @@ from holdfast.simulator.clouds.aws.eks.belonging import (
 from holdfast.simulator.clouds.aws.eks.builds import BUILDS
 from holdfast.simulator.clouds.catalogue import Making, Rules
 from holdfast.simulator.clouds.state import CloudObject
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 _EBS: Final = "aws-ebs-csi-driver"
 # The add-ons with a Deployment, which is unhealthy until its pods run; and where its settings are in the configuration.

@@ -7,7 +7,7 @@ from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.clouds.aws.eks.belonging import CLUSTER, NODE_GROUP, belonging_to, role_of, trusts
 from holdfast.simulator.clouds.aws.names import place
 from holdfast.simulator.clouds.catalogue import Making, Removal, Rules
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 _SUBNET: Final = "aws:ec2/subnet:Subnet"
 _MODE: Final = "authenticationMode"

@@ -10,7 +10,7 @@ from holdfast.scheduling.labels import ARCH, GPU_RESOURCE, INSTANCE_TYPE, OS, ZO
 from holdfast.simulator.clouds.azure.nodes.pools import NodePool
 from holdfast.simulator.clouds.azure.nodes.reserved import allocatable
 from holdfast.simulator.clouds.machines import Machine
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 AKS: Final = "kubernetes.azure.com"
 PRIORITY: Final = f"{AKS}/scalesetpriority"

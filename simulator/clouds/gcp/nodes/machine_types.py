@@ -6,7 +6,7 @@ from typing import Final
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import GPU_RESOURCE
 from holdfast.scheduling.machines import Machine, machine_catalogue
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 # GKE's own defaults.
 _DEFAULT_TYPE: Final = "e2-medium"

@@ -6,7 +6,7 @@ from typing import Final
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.machines import zones_of as region_zones
 from holdfast.simulator.clouds.state import CloudObject, Inventory
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 CLUSTER: Final = "gcp:container/cluster:Cluster"
 NODE_POOL: Final = "gcp:container/nodePool:NodePool"

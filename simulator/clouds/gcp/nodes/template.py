@@ -16,7 +16,7 @@ from holdfast.simulator.clouds.gcp.nodes.places import cluster_name, node_config
 from holdfast.simulator.clouds.gcp.nodes.reserved import allocatable
 from holdfast.simulator.clouds.machines import Machine
 from holdfast.simulator.clouds.state import CloudObject, Inventory
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 LocationPolicy: TypeAlias = Literal["ANY", "BALANCED"]
 

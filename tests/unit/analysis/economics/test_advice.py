@@ -5,9 +5,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from holdfast.analysis.economics.checkpoint_interval import Checkpointing
-from holdfast.analysis.economics.ladder_costs import Rung, judge
-from holdfast.analysis.economics.max_failures import advise, poisson_quantile
-from holdfast.analysis.economics.rates import Market
+from holdfast.analysis.economics.tier_costs import Market, Rung, advise, judge, poisson_quantile
 
 rates = st.floats(0, 5)
 markets = st.builds(

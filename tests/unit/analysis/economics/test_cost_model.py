@@ -4,8 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.analysis.economics.cost_model import MixedJob, tolerated_extension
-from holdfast.analysis.economics.source_table import PRINTED, WORKED_EXAMPLE, table
+from holdfast.analysis.economics.cost_model import (
+    PRINTED,
+    WORKED_EXAMPLE,
+    MixedJob,
+    table,
+    tolerated_extension,
+)
 
 shares = st.floats(0, 1)
 prices = st.floats(0.01, 1)

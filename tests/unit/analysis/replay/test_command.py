@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.analysis.replay.__main__ import main
-from holdfast.analysis.replay.trace_file import read_trace
+from holdfast.analysis.replay.command import main
+from holdfast.analysis.replay.trace import read_trace
 
 if TYPE_CHECKING:
     from pathlib import Path

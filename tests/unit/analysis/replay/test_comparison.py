@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from holdfast.analysis.replay.averages import averages
-from holdfast.analysis.replay.comparison import Comparison, compare
-from holdfast.analysis.replay.document import comparison_document
+from holdfast.analysis.replay.comparison import Comparison, averages, compare
 from holdfast.analysis.replay.ladders import MOST_LADDERS, Numbers, ladders, read_ladder
-from holdfast.analysis.replay.reports import comparison_report
-from holdfast.analysis.replay.synthetic import Weather, synthetic_trace
+from holdfast.analysis.replay.reports import comparison_document, comparison_report
+from holdfast.analysis.replay.trace import Weather, synthetic_trace
 from holdfast.scheduling.ladder import UNLIMITED
 from tests.support.json_objects import obj, objects
 from tests.support.markets import ALWAYS, HOUR, JOB, MINUTE, market, trace

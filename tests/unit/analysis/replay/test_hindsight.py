@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from holdfast.analysis.replay.hindsight import Stretch, least_cost
 from holdfast.analysis.replay.ladders import stay
-from holdfast.analysis.replay.replaying import hindsight, on_demand, replay
+from holdfast.analysis.replay.market import Workload
+from holdfast.analysis.replay.replay import hindsight, on_demand, replay
 from holdfast.analysis.replay.trace import Trace
-from holdfast.analysis.replay.workload import Workload
 from tests.support.best_schedule import best_on_a_grid
 from tests.support.markets import AT_ONCE, HOUR, JOB, MINUTE, SPOT_PRICE, ladder, market, trace
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from holdfast.analysis.replay.market import Market
-    from holdfast.analysis.replay.replaying import Replayed
+    from holdfast.analysis.replay.replay import Replayed
 
 SPOT_THEN_NONE = trace((20, 1), (100, 0))
 ticks = st.lists(st.tuples(st.integers(1, 12), st.integers(0, 3)), min_size=1, max_size=30).map(

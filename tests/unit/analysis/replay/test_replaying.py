@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.analysis.replay.ladders import stay
-from holdfast.analysis.replay.market import Market, PoolMarket
-from holdfast.analysis.replay.replaying import Replayed, hindsight, on_demand, replay
-from holdfast.analysis.replay.synthetic import Weather, synthetic_trace
-from holdfast.analysis.replay.workload import Workload
+from holdfast.analysis.replay.market import Market, PoolMarket, Workload
+from holdfast.analysis.replay.replay import Replayed, hindsight, on_demand, replay
+from holdfast.analysis.replay.trace import Weather, synthetic_trace
 from holdfast.fallback.policy.policy import Policy, PolicyTier
 from tests.support.markets import ALWAYS, AT_ONCE, HOUR, JOB, MINUTE, SPOT_PRICE, ladder, market, trace
 

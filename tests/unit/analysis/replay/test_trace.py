@@ -11,9 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.analysis.replay.synthetic import Weather, synthetic_trace
-from holdfast.analysis.replay.trace import Trace, rates
-from holdfast.analysis.replay.trace_file import TraceError, read_trace, write_trace
+from holdfast.analysis.replay.trace import (
+    Trace,
+    TraceError,
+    Weather,
+    rates,
+    read_trace,
+    synthetic_trace,
+    write_trace,
+)
 from tests.support.any_json import any_json
 from tests.support.markets import HOUR, MINUTE, trace
 

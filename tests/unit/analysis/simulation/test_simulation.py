@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.analysis.simulation.availability import ENDLESS, Steps
 from holdfast.analysis.simulation.job import JobPlan
-from holdfast.analysis.simulation.run import Simulation, simulate
+from holdfast.analysis.simulation.run import ENDLESS, Simulation, Steps, simulate
 from holdfast.fallback.policy.policy import NoPolicy
 from holdfast.fallback.state_machine.observation import Outcome
 from tests.support.ladder import HOUR, LAST, MINUTE, SECOND, T0, policy, tier

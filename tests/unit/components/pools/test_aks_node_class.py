@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from holdfast.components.azure_names import zone_label
-from holdfast.components.pools.aks_node_class import AksNodeClassArgs, aks_node_class
+from holdfast.components.pools.aks import AksNodeClassArgs, aks_node_class
 from holdfast.components.pools.karpenter import KarpenterPool, KarpenterPoolArgs
 from holdfast.scheduling.labels import CAPACITY_TYPE, INSTANCE_TYPE, ZONE, CapacityType
 from holdfast.scheduling.machines import machine_catalogue

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from holdfast.components.pools.ec2_node_class import Ec2NodeClassArgs, ec2_node_class
+from holdfast.components.pools.ec2 import Ec2NodeClassArgs, ec2_node_class
 from tests.support.inputs import mapping, objects, value
 
 if TYPE_CHECKING:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.components.pools.efa import EfaFabric, EfaFabricArgs
-from holdfast.components.pools.placement_group import ClusterPlacement
+from holdfast.components.pools.ec2 import ClusterPlacement, EfaFabric, EfaFabricArgs
 from tests.support.inputs import text, value
 from tests.support.recorder import Recording, record
 

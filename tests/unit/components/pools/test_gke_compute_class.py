@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.components.pools.gke_compute_class import GkeComputeClass, GkeComputeClassArgs
+from holdfast.components.pools.gke import GkeComputeClass, GkeComputeClassArgs
 from holdfast.scheduling.labels import CapacityType
 from tests.support.builders import pool
 from tests.support.inputs import mapping, text, value

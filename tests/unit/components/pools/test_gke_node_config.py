@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.components.pools.gke_node_config import grace_of_user_pods, node_config
+from holdfast.components.pools.gke import grace_of_user_pods, node_config
 from holdfast.scheduling.labels import COMPUTE_CLASS, POOL
 from holdfast.scheduling.machines import with_attached
 from tests.support.gke_pools import A100_SPOT, ACCOUNT, CPU, MACHINES

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from pulumi_aws.ec2 import Subnet
 
-from holdfast.components.pools.ec2_node_class import Ec2NodeClassArgs, ec2_node_class
+from holdfast.components.pools.ec2 import Ec2NodeClassArgs, ec2_node_class
 from holdfast.components.pools.karpenter import (
     KWOK,
     TERMINATION_GRACE_PERIOD,

@@ -14,10 +14,9 @@ from holdfast.fallback.jobs.patches import ASKED
 from holdfast.fallback.jobs.pod_history import JobMemory
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.policy.policy import Policy, PolicyTier, TierFacts
-from holdfast.fallback.reconciler.acting import Actor, JobChanged, StillThere
+from holdfast.fallback.reconciler.action_executor import Actor, Holder, JobChanged, StillThere
 from holdfast.fallback.reconciler.caches import Caches
-from holdfast.fallback.reconciler.holding import Holder
-from holdfast.fallback.reconciler.observing import Look
+from holdfast.fallback.reconciler.observer import Look
 from holdfast.fallback.reservations.pod_shapes import PodShape
 from holdfast.fallback.state_machine.actions import (
     AskCheckpoint,

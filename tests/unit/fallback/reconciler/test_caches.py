@@ -11,10 +11,8 @@ from holdfast.fallback.jobs.pod_history import JobMemory, losses_in
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.policy.policy import Policy, PolicyTier
 from holdfast.fallback.reconciler.caches import OF_JOB, POD_LABELS, Caches, pod_selectors
-from holdfast.fallback.reconciler.memories import Memories
-from holdfast.fallback.reconciler.pools import pools_seen
-from holdfast.fallback.reconciler.used_nodes import UsedNodes
-from holdfast.fallback.reconciler.wakes import wake_on_changes
+from holdfast.fallback.reconciler.informers import wake_on_changes
+from holdfast.fallback.reconciler.observer import Memories, UsedNodes, pools_seen
 from holdfast.fallback.state_machine.observation import Cause, PoolSeen
 from holdfast.scheduling.labels import HELD_FOR, POOL, TRAINING
 from tests.support.fallback_objects import (

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from holdfast.fallback.api.client import FALLBACK_POLICY, ApiError, Client, Unreachable
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.caches import Caches
-from holdfast.fallback.reconciler.chores import Chore, Summaries
-from holdfast.fallback.reconciler.roster import Roster
+from holdfast.fallback.reconciler.policy_status import Chore, Roster, Summaries
 from holdfast.fallback.state_machine.state import JobState, Phase
 from holdfast.scheduling.labels import TRAINING
 from tests.support.fake_api import FakeApi
@@ -18,7 +17,7 @@ from tests.support.loop_cluster import policy
 from tests.support.virtual_time import run_virtually
 
 if TYPE_CHECKING:
-    from holdfast.fallback.reconciler.kept import KeptPolicy
+    from holdfast.fallback.reconciler.cached_objects import KeptPolicy
 
 
 def test_a_chore_is_done_once_for_all_who_asked_meanwhile() -> None:

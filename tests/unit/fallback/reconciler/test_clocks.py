@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.fallback.reconciler.clocks import Clocks
+from holdfast.fallback.reconciler.observer import Clocks
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ZERO = timedelta(0)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from holdfast.fallback.jobs.snapshot import JobKey
-from holdfast.fallback.reconciler.gangs import Gangs
+from holdfast.fallback.reconciler.observer import Gangs
 from holdfast.fallback.state_machine.observation import Observation, Outcome, Rival
 from tests.support.fallback_objects import EARLIER, NOW
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from holdfast.fallback.api.client import JOB, RAYCLUSTER
 from holdfast.fallback.jobs.kinds import KINDS
 from holdfast.fallback.jobs.pod_history import JobMemory
-from holdfast.fallback.reconciler.kept import (
+from holdfast.fallback.reconciler.cached_objects import (
     POD_FIELDS,
     kept_child,
     kept_claim,

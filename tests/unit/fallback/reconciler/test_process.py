@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import aiohttp
 import pytest
 
-from holdfast.fallback.reconciler.json_log import JsonFormatter
 from holdfast.fallback.reconciler.metrics import Metrics
-from holdfast.fallback.reconciler.serving import serving
+from holdfast.fallback.reconciler.process import JsonFormatter, serving
 from holdfast.fallback.reconciler.settings import parse_settings
 from holdfast.scheduling.errors import ConfigError
 

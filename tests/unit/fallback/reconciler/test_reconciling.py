@@ -14,12 +14,11 @@ from holdfast.fallback.jobs.kinds import KINDS
 from holdfast.fallback.jobs.pod_history import JobMemory
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.policy.policy import Policy, PolicyTier
-from holdfast.fallback.reconciler.acting import JobChanged, StillThere
+from holdfast.fallback.reconciler.action_executor import JobChanged, StillThere
 from holdfast.fallback.reconciler.metrics import Metrics
-from holdfast.fallback.reconciler.observing import Look
-from holdfast.fallback.reconciler.reconciling import Reconciler
-from holdfast.fallback.reconciler.reporting import Reporter
-from holdfast.fallback.reconciler.roster import Roster
+from holdfast.fallback.reconciler.observer import Look
+from holdfast.fallback.reconciler.policy_status import Roster
+from holdfast.fallback.reconciler.reconciler import Reconciler, Reporter
 from holdfast.fallback.reconciler.work_queue import WorkQueue
 from holdfast.fallback.state_machine.actions import Action, Record
 from tests.support.fallback_objects import NAMESPACE, jobset, node, snapshot, worker

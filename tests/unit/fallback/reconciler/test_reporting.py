@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.metrics import Metrics
-from holdfast.fallback.reconciler.reporting import Reporter
+from holdfast.fallback.reconciler.reconciler import Reporter
 from holdfast.fallback.state_machine.events import Report
 from holdfast.fallback.state_machine.observation import Observation
 from holdfast.fallback.state_machine.state import JobState, Phase, Purpose

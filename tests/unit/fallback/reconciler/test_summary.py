@@ -6,8 +6,7 @@ from holdfast.components.fallback_policy.status_schema import status_schema
 from holdfast.fallback.api.objects import sequence
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.policy.policy import NoPolicy, Policy, PolicyTier
-from holdfast.fallback.reconciler.roster import Place, Roster
-from holdfast.fallback.reconciler.summary import policy_status
+from holdfast.fallback.reconciler.policy_status import Place, Roster, policy_status
 from holdfast.fallback.state_machine.state import JobState, Phase
 from tests.support.fallback_objects import NOW
 from tests.support.json_objects import obj

@@ -19,7 +19,7 @@ from holdfast.fallback.api.client import (
     Unreachable,
 )
 from holdfast.fallback.api.leader_election import Fence
-from holdfast.fallback.reconciler.assembly import Controller
+from holdfast.fallback.reconciler.controller import Controller
 from holdfast.fallback.reconciler.metrics import Metrics
 from holdfast.fallback.reconciler.settings import parse_settings
 from holdfast.fallback.state_machine.state import JobState, Phase, read_state

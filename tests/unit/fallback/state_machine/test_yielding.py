@@ -8,9 +8,8 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.analysis.simulation.availability import Steps
 from holdfast.analysis.simulation.job import JobPlan, Nodes, SimulatedJob
-from holdfast.analysis.simulation.run import Simulation
+from holdfast.analysis.simulation.run import Simulation, Steps
 from holdfast.fallback.policy.policy import NoPolicy
 from holdfast.fallback.state_machine.actions import Record, Resume, Suspend
 from holdfast.fallback.state_machine.capacity_wait import (

@@ -10,7 +10,7 @@ from holdfast.rehearsal.scenarios.manifests import acting_as, load_example, pod_
 from holdfast.rehearsal.scenarios.pod_placement import worker_count
 from holdfast.scheduling.json import Json
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 CHECKOUT = Path(__file__).resolve().parents[4]
 

@@ -13,8 +13,7 @@ from holdfast.simulator.clouds.state import CloudState
 from holdfast.simulator.cluster_autoscaler import Autoscaler, autoscaler
 from holdfast.simulator.cluster_autoscaler.groups import InstanceGroups
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.cancellation import Cancellation
-from holdfast.simulator.kubernetes_client.errors import KubeCancelled
+from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled
 from tests.support.autoscaling_objects import node_pool
 
 if TYPE_CHECKING:

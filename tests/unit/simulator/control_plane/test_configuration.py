@@ -23,7 +23,7 @@ from holdfast.simulator.control_plane.configuration import (
     render_kubeconfig,
 )
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.operator_runner.adaptation import CONTROLLERS
 from holdfast.simulator.paths import Workspace
 

@@ -4,8 +4,7 @@ import threading
 
 import pytest
 
-from holdfast.simulator.kubernetes_client.cancellation import Cancellation
-from holdfast.simulator.kubernetes_client.errors import KubeCancelled
+from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled
 
 
 def test_what_runs_is_ended() -> None:

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from holdfast.scheduling.json import Json
-from holdfast.simulator.kubernetes_client.cancellation import Cancellation
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_client.discovery import Discovery
-from holdfast.simulator.kubernetes_client.errors import KubeError, KubeTimeout, NoSuchKind
+from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeError, KubeTimeout, NoSuchKind
+from holdfast.simulator.kubernetes_client.transport import Discovery
 
 if TYPE_CHECKING:
     from holdfast.simulator.kubernetes_client.transport import Transport

@@ -3,8 +3,8 @@
 import pytest
 
 from holdfast.scheduling.json import Json
-from holdfast.simulator.kubernetes_client.discovery import Discovery, Endpoint, root
 from holdfast.simulator.kubernetes_client.errors import KubeError, NoSuchKind
+from holdfast.simulator.kubernetes_client.transport import Discovery, Endpoint, root
 
 APPS: Json = {
     "resources": [

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.scheduling.json import Json
-from holdfast.simulator.kubernetes_client.cancellation import Cancellation
-from holdfast.simulator.kubernetes_client.discovery import Endpoint
-from holdfast.simulator.kubernetes_client.following import (
+from holdfast.simulator.kubernetes_client.errors import Cancellation
+from holdfast.simulator.kubernetes_client.transport import Endpoint
+from holdfast.simulator.kubernetes_client.watch import (
     SYNCED,
     Event,
     Key,

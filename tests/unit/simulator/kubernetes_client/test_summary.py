@@ -1,7 +1,7 @@
 """Messages about waits say what state an object is in."""
 
 from holdfast.simulator.kubernetes_client.errors import KubeTimeout
-from holdfast.simulator.kubernetes_client.summary import identity, summarise
+from holdfast.simulator.kubernetes_client.objects import identity, summarize
 
 
 def test_a_stuck_deletion_names_its_finalizers() -> None:
@@ -9,12 +9,12 @@ def test_a_stuck_deletion_names_its_finalizers() -> None:
         "kind": "Pod",
         "metadata": {"name": "p", "namespace": "n", "deletionTimestamp": "now", "finalizers": ["a/b", "c"]},
     }
-    assert "finalizers [a/b, c]" in summarise(obj), "the reader cannot see what holds the object"
+    assert "finalizers [a/b, c]" in summarize(obj), "the reader cannot see what holds the object"
 
 
 def test_conditions_are_told_with_their_message() -> None:
     condition = {"type": "Ready", "status": "False", "reason": "Why", "message": "because"}
-    told = summarise({"kind": "Node", "metadata": {"name": "n"}, "status": {"conditions": [condition]}})
+    told = summarize({"kind": "Node", "metadata": {"name": "n"}, "status": {"conditions": [condition]}})
     assert told == "Node n: Ready=False (because)", "the message is what helps"
 
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, cast
 
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.kubernetes_client.errors import KubeError
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.kubernetes_provider.holding import held_by
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from holdfast.simulator.kubernetes_client.cancellation import Cancellation
+from holdfast.simulator.kubernetes_client.errors import Cancellation
 from holdfast.simulator.kubernetes_provider.objects import Objects
 from holdfast.simulator.kubernetes_provider.operation import GONE, Operation
 from holdfast.simulator.kubernetes_provider.out_of_reach import (

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.machines import Machine, is_sold_in, machine_catalogue
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.operator_runner.azure import machine_labels, sold_to
 from holdfast.simulator.operator_runner.containers import CannotRunError
 from tests.support.aks_objects import aks_cluster

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.machines import Machine, is_sold_in, machine_catalogue
 from holdfast.simulator.clouds.state import CloudObject, CloudState
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.operator_runner.containers import CannotRunError
 from holdfast.simulator.operator_runner.ec2 import Ec2Market
 from holdfast.simulator.operator_runner.market import instance_types, machine_labels

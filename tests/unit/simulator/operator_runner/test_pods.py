@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.scheduling.json import Json
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.operator_runner.backoff import LONGEST_DELAY_SECONDS, delay_seconds, failures_after
 from holdfast.simulator.operator_runner.containers import (
     Probe,

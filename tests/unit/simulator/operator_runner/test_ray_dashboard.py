@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from holdfast.scheduling.json import Json
-from holdfast.simulator.kubernetes_client.summary import mapping
+from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.operator_runner.ray_dashboard import answer
 from tests.support.hosted_pods import pod
 

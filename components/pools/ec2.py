@@ -5,14 +5,77 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from pulumi import ComponentResource, ResourceOptions
+from pulumi_aws.ec2 import PlacementGroup, SecurityGroup
+from pulumi_aws.vpc import SecurityGroupEgressRule, SecurityGroupIngressRule
+
 from holdfast.components.pools.karpenter import NodeClass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pulumi import Input
+    from pulumi import Input, Output
 
     from holdfast.components.pools.karpenter import Spec
+
+
+@dataclass(frozen=True, kw_only=True)
+class EfaFabricArgs:
+    """`vpc_id` is the network of the machines."""
+
+    vpc_id: Input[str]
+
+
+class EfaFabric(ComponentResource):
+    """What lets Elastic Fabric Adapters talk to each other.
+
+    Creates a security group whose members may send anything to each other and nothing to anyone else, to stand beside
+    the cluster's own. An adapter passes by the operating system only within such a group: to it, leave to send to any
+    address is not leave to send to the group.
+    """
+
+    security_group_id: Output[str]
+
+    def __init__(self, name: str, args: EfaFabricArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:EfaFabric", name, None, opts)
+        group = SecurityGroup(
+            f"{name}-members",
+            vpc_id=args.vpc_id,
+            description="Fabric traffic between the machines of a pool",
+            opts=ResourceOptions(parent=self),
+        )
+        SecurityGroupIngressRule(
+            f"{name}-from-members",
+            security_group_id=group.id,
+            referenced_security_group_id=group.id,
+            ip_protocol="-1",
+            opts=ResourceOptions(parent=self),
+        )
+        SecurityGroupEgressRule(
+            f"{name}-to-members",
+            security_group_id=group.id,
+            referenced_security_group_id=group.id,
+            ip_protocol="-1",
+            opts=ResourceOptions(parent=self),
+        )
+        self.security_group_id = group.id
+        self.register_outputs({"security_group_id": self.security_group_id})
+
+
+class ClusterPlacement(ComponentResource):
+    """Machines close together in one zone, with the shortest way between them.
+
+    Creates a placement group with strategy `cluster`. It narrows what EC2 can sell: machines of one pool in one zone.
+    """
+
+    placement_group_id: Output[str]
+
+    def __init__(self, name: str, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:ClusterPlacement", name, None, opts)
+        group = PlacementGroup(f"{name}-group", strategy="cluster", opts=ResourceOptions(parent=self))
+        self.placement_group_id = group.placement_group_id
+        self.register_outputs({"placement_group_id": self.placement_group_id})
+
 
 #: The root volume of Amazon Linux 2023.
 _ROOT_DEVICE: Final = "/dev/xvda"

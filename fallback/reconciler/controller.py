@@ -9,20 +9,20 @@ from holdfast.fallback.api.client import Client, Requests
 from holdfast.fallback.api.event_recorder import Recorder
 from holdfast.fallback.api.leader_election import Candidacy, Election, Fence
 from holdfast.fallback.jobs.snapshot import JobKey
-from holdfast.fallback.reconciler.acting import Actor
+from holdfast.fallback.reconciler.action_executor import Actor, Holder
 from holdfast.fallback.reconciler.caches import Caches
-from holdfast.fallback.reconciler.chores import ORPHAN_SECONDS, SUMMARY_SECONDS, Chore, Summaries
-from holdfast.fallback.reconciler.gangs import Gangs
-from holdfast.fallback.reconciler.holding import Holder
-from holdfast.fallback.reconciler.informers import Informers
-from holdfast.fallback.reconciler.memories import Memories
+from holdfast.fallback.reconciler.informers import Informers, wake_on_changes
 from holdfast.fallback.reconciler.metrics import Metrics, Sample
-from holdfast.fallback.reconciler.observing import Observer
-from holdfast.fallback.reconciler.reconciling import Reconciler
-from holdfast.fallback.reconciler.reporting import Reporter
-from holdfast.fallback.reconciler.roster import Roster
+from holdfast.fallback.reconciler.observer import Gangs, Memories, Observer
+from holdfast.fallback.reconciler.policy_status import (
+    ORPHAN_SECONDS,
+    SUMMARY_SECONDS,
+    Chore,
+    Roster,
+    Summaries,
+)
+from holdfast.fallback.reconciler.reconciler import Reconciler, Reporter
 from holdfast.fallback.reconciler.settings import Settings
-from holdfast.fallback.reconciler.wakes import wake_on_changes
 from holdfast.fallback.reconciler.work_queue import WorkQueue, utc_now
 from holdfast.fallback.reservations.reserved_capacity import holder_of
 

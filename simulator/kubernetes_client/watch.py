@@ -7,9 +7,9 @@ from math import ceil
 from typing import Protocol, TypeAlias
 
 from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.kubernetes_client.cancellation import Cancellation
-from holdfast.simulator.kubernetes_client.discovery import Endpoint
-from holdfast.simulator.kubernetes_client.summary import mapping, sequence
+from holdfast.simulator.kubernetes_client.errors import Cancellation
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
+from holdfast.simulator.kubernetes_client.transport import Endpoint
 
 Event: TypeAlias = tuple[str, Json]
 SYNCED: Event = ("SYNCED", {})

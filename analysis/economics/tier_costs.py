@@ -1,0 +1,190 @@
+"""When spot pays, from rates: evictions per hour, hours per eviction, prices."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    pass
+from __future__ import annotations
+
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+
+@dataclass(frozen=True, kw_only=True)
+class Market:
+    """What a pool's capacity costs and how long it lasts.
+
+    `price` is what an hour costs where on-demand is 1; `evictions_per_hour` how often a running gang is interrupted;
+    `hours_per_eviction` what an interruption adds: the restart, the wait for machines, the steps since the last
+    checkpoint.
+
+    Raises ValueError, naming the field, for a negative or infinite value, or a price of 0.
+    """
+
+    price: float
+    evictions_per_hour: float = 0.0
+    hours_per_eviction: float = 0.0
+
+    def __post_init__(self) -> None:
+        for field, value in (
+            ("price", self.price),
+            ("evictions_per_hour", self.evictions_per_hour),
+            ("hours_per_eviction", self.hours_per_eviction),
+        ):
+            if not math.isfinite(value) or value < 0 or (field == "price" and value == 0):
+                raise ValueError(
+                    f"{field}: got {value}; allowed: {'more than 0' if field == 'price' else '0 or more'}"
+                )
+
+    @property
+    def hours_per_useful_hour(self) -> float:
+        """How long an hour of training takes here: each hour meets λ evictions, and each adds Δt."""
+        return 1 + self.evictions_per_hour * self.hours_per_eviction
+
+    @property
+    def cost_per_useful_hour(self) -> float:
+        """What an hour of training costs here, in on-demand hours, if interrupted hours are billed."""
+        return self.price * self.hours_per_useful_hour
+
+    @property
+    def break_even_evictions_per_hour(self) -> float:
+        """The rate above which on-demand is cheaper; infinite where an eviction adds nothing, 0 where spot costs more."""
+        if self.price >= 1:
+            return 0.0
+        return math.inf if self.hours_per_eviction == 0 else (1 / self.price - 1) / self.hours_per_eviction
+
+    @property
+    def pays(self) -> bool:
+        """Whether training here costs less than on on-demand."""
+        return self.cost_per_useful_hour < 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rung:
+    """One tier of a ladder: its pool's name and its market."""
+
+    pool: str
+    market: Market
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What is to be said of a rung.
+
+    `evictions_left` is how many more evictions per hour it would bear before the cheapest rung below it were the
+    better place; negative where that is so already.
+    """
+
+    rung: Rung
+    cheapest_below: Rung | None
+    evictions_left: float
+
+    @property
+    def is_worth_it(self) -> bool:
+        """Whether a job is better here than on every rung below."""
+        return self.cheapest_below is None or self.evictions_left > 0
+
+
+def judge(ladder: Sequence[Rung]) -> tuple[Verdict, ...]:
+    """Hold each rung against the cheapest one below it, the last against nothing.
+
+    A rung pays up to the rate at which an hour of training costs as much as it does there: `λ = (c / p - 1) / Δt`.
+    """
+    return tuple(_verdict(rung, ladder[place + 1 :]) for place, rung in enumerate(ladder))
+
+
+def _verdict(rung: Rung, below: Sequence[Rung]) -> Verdict:
+    if not below:
+        return Verdict(rung=rung, cheapest_below=None, evictions_left=float("inf"))
+    cheapest = min(below, key=lambda other: other.market.cost_per_useful_hour)
+    market, goal = rung.market, cheapest.market.cost_per_useful_hour
+    if market.hours_per_eviction == 0:
+        left = float("inf") if market.price < goal else float("-inf")
+    else:
+        left = (goal / market.price - 1) / market.hours_per_eviction - market.evictions_per_hour
+    return Verdict(rung=rung, cheapest_below=cheapest, evictions_left=left)
+
+
+#: Of a hundred jobs on a pool that behaves as usual, how many may not be moved by mere bad luck.
+CONFIDENCE = 0.95
+
+#: From this mean the normal distribution is within one of the Poisson quantile, and summing would take long.
+_NORMAL_FROM = 1e5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advice:
+    """A `maxFailures`, and what bounds it.
+
+    `by_luck`, `by_money` and `by_time` are the three bounds; infinite where there is none. `reason` says which one
+    decided, in a sentence.
+    """
+
+    max_failures: int
+    by_luck: int
+    by_money: float
+    by_time: float
+    reason: str
+
+
+def advise(market: Market, *, hours: float, slack_hours: float | None = None) -> Advice:
+    """Return the `maxFailures` for a job of `hours` on a spot pool.
+
+    `slack_hours` is how much later than undisturbed the job may end, None where nobody waits for it. Raises ValueError
+    for hours of 0 or less and a negative slack.
+    """
+    if not hours > 0:
+        raise ValueError(f"hours: got {hours}; allowed: more than 0")
+    if slack_hours is not None and slack_hours < 0:
+        raise ValueError(f"slack_hours: got {slack_hours}; allowed: 0 or more")
+    by_luck = poisson_quantile(market.evictions_per_hour * hours, CONFIDENCE)
+    by_money = market.break_even_evictions_per_hour * hours
+    by_time = math.inf if slack_hours is None else restarts_within(slack_hours, market.hours_per_eviction)
+    # The move is made when the count is reached: to stay through n evictions takes a maxFailures of n + 1.
+    wanted, cap = by_luck + 1, min(by_money, by_time)
+    return Advice(
+        max_failures=int(min(wanted, cap)) if market.pays else 0,
+        by_luck=by_luck,
+        by_money=by_money,
+        by_time=by_time,
+        reason=_reason(market, wanted, by_money, by_time),
+    )
+
+
+def restarts_within(slack_hours: float, hours_per_eviction: float) -> float:
+    """How many restarts fit into the slack; infinite where one takes no time."""
+    restarts = math.inf if hours_per_eviction == 0 else slack_hours / hours_per_eviction
+    return restarts if math.isinf(restarts) else math.floor(restarts)
+
+
+def poisson_quantile(mean: float, confidence: float) -> int:
+    """The smallest n such that a count with this mean is n or less with at least this probability."""
+    if mean == 0:
+        return 0
+    if mean > _NORMAL_FROM:
+        return math.ceil(NormalDist(mean, math.sqrt(mean)).inv_cdf(confidence))
+    count, total = 0, 0.0
+    while total < confidence:
+        # In logarithms: exp(-mean) is 0 from a mean of 746, and the sum would never end.
+        total += math.exp(count * math.log(mean) - mean - math.lgamma(count + 1))
+        count += 1
+    return count - 1
+
+
+def _reason(market: Market, wanted: int, by_money: float, by_time: float) -> str:
+    if not market.pays:
+        return (
+            f"an hour of training costs {market.cost_per_useful_hour:.2f} on-demand hours here: leave this pool out, or "
+            "give it 0, so that the first eviction moves the job on"
+        )
+    if by_time < min(wanted, by_money):
+        return f"the deadline leaves time for {by_time:.0f} restarts, fewer than bad luck alone may bring"
+    if by_money < wanted:
+        return f"after {by_money:.0f} evictions the pool has cost what on-demand would have"
+    return f"{CONFIDENCE:.0%} of jobs see fewer than {wanted} evictions while the pool behaves as usual"

@@ -1,0 +1,327 @@
+"""One look at one job: all that is known of it and around it, as the ladder wants it."""
+
+from __future__ import annotations
+
+import time
+from bisect import insort
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+from holdfast.fallback.api.objects import mapping, metadata_of, text
+from holdfast.fallback.jobs.kinds import KINDS, JobKind, job_of_pod
+from holdfast.fallback.jobs.pod_history import JobMemory, note
+from holdfast.fallback.jobs.pods_and_nodes import node_of
+from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
+from holdfast.fallback.policy.policy import NoPolicy, Policy
+from holdfast.fallback.reconciler.caches import BY_UID, HELD, IN_POOL, ON_NODE, Caches, pool_made_by
+from holdfast.fallback.reservations.reserved_capacity import held_capacity
+from holdfast.fallback.state_machine.observation import HeldCapacity, Observation, PoolSeen, Rival
+from holdfast.fallback.state_machine.state import JobState, UnreadableState, read_state
+from holdfast.scheduling.labels import LADDER, POOL, STATE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from holdfast.fallback.api.cache import Change
+    from holdfast.scheduling.json import Json
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class _Gang:
+    rival: Rival
+    pool: str
+    key: JobKey
+
+
+class Gangs:
+    """The half-placed gangs of each pool, by age. `wake` has those looked at that may be the next to let go.
+
+    Those are the youngest alone: with a thousand jobs that wait at once, waking all of them for each was a million looks.
+    """
+
+    def __init__(self, wake: Callable[[JobKey], None]) -> None:
+        self._wake = wake
+        self._half_placed: dict[JobKey, _Gang] = {}
+        self._by_age: defaultdict[str, list[_Gang]] = defaultdict(list)
+        self._gave_way: dict[str, datetime] = {}
+
+    def see(self, key: JobKey, seen: Observation) -> Rival | None:
+        """Take in how a job stands, and return the youngest of the gangs that it may block and be blocked by."""
+        before, gang = self._half_placed.get(key), _half_placed(key, seen)
+        if before is not None and seen.suspended:
+            self._gave_way[before.pool] = seen.now
+        if before != gang:
+            self._replace(key, before, gang)
+        if gang is None:
+            return None
+        return next((each.rival for each in reversed(self._by_age[gang.pool]) if each.key != key), None)
+
+    def gave_way_at(self, pool: str | None) -> datetime | None:
+        """When a gang was last seen to have let go of its nodes in a pool; None where none was."""
+        return None if pool is None else self._gave_way.get(pool)
+
+    def forget(self, key: JobKey) -> None:
+        """Take in that a job is gone."""
+        before = self._half_placed.get(key)
+        if before is not None:
+            self._replace(key, before, None)
+
+    def _replace(self, key: JobKey, before: _Gang | None, gang: _Gang | None) -> None:
+        if before is not None:
+            pool = self._by_age[before.pool]
+            was_youngest = pool[-1] == before
+            pool.remove(before)
+            del self._half_placed[key]
+            if was_youngest and len(pool) > 1:
+                self._wake(pool[-1].key)
+        if gang is not None:
+            pool = self._by_age[gang.pool]
+            insort(pool, gang)
+            self._half_placed[key] = gang
+            is_first_rival = len(pool) == 2 and pool[-1] != gang
+            if is_first_rival:
+                self._wake(pool[-1].key)
+
+
+def _half_placed(key: JobKey, seen: Observation) -> _Gang | None:
+    waits = seen.follows and not seen.suspended and seen.outcome is None and seen.is_half_placed
+    if not waits or seen.pool is None:
+        return None
+    return _Gang(key=key, pool=seen.pool, rival=Rival(uid=seen.uid, created=seen.created))
+
+
+K = TypeVar("K")
+
+# Less than this is a clock that is being steered; it is kept until it adds up.
+_NOTICED: Final = timedelta(seconds=5)
+_NONE: Final = timedelta(0)
+
+
+class Clocks(Generic[K]):
+    """For each key, what both clocks showed when it was last settled: the time of day, and one that only goes on."""
+
+    def __init__(self) -> None:
+        self._settled: dict[K, tuple[datetime, float]] = {}
+
+    def jump(self, key: K, now: datetime, going: float) -> timedelta:
+        """Return how far the time of day has moved beyond the other clock (`going`, seconds); zero on the first look."""
+        settled = self._settled.setdefault(key, (now, going))
+        jump = (now - settled[0]) - timedelta(seconds=going - settled[1])
+        return jump if abs(jump) >= _NOTICED else _NONE
+
+    def settle(self, key: K, now: datetime, going: float) -> None:
+        """Take a jump for accounted for: what is kept of the key was shifted by it."""
+        self._settled[key] = (now, going)
+
+    def forget(self, key: K) -> None:
+        """Forget a key."""
+        self._settled.pop(key, None)
+
+
+def pools_seen(policy: Policy, caches: Caches, used: UsedNodes) -> Mapping[str, PoolSeen]:
+    """Return what is known of each tier's pool.
+
+    Whether a pool is there can be told where Karpenter makes the nodes, by its NodePools: a pool of a cloud's own
+    kind that has no node leaves no trace in the cluster.
+    """
+    karpenter_makes = any(pool_made_by(node_pool) for node_pool in caches.node_pools)
+    return {tier.pool: _seen(tier.pool, caches, used, is_told=karpenter_makes) for tier in policy.tiers}
+
+
+def _seen(pool: str, caches: Caches, used: UsedNodes, *, is_told: bool) -> PoolSeen:
+    node_pool = next(iter(caches.node_pools.find(IN_POOL, pool)), None)
+    # A quantity, which is a text or a number as its author wrote it.
+    limit = str(mapping(mapping((node_pool or {}).get("spec")).get("limits")).get("nodes"))
+    return PoolSeen(
+        is_there=caches.nodes.has(IN_POOL, pool) or node_pool is not None or not is_told,
+        nodes_in_use=used.count(pool),
+        max_nodes=int(limit) if limit.isdecimal() else None,
+    )
+
+
+class UsedNodes:
+    """Kept up to date with each change: counting the nodes of a large pool anew for each look would take longest."""
+
+    def __init__(self, caches: Caches) -> None:
+        self._caches = caches
+        self._pools: dict[str, str] = {}
+        self._used: dict[str, set[str]] = {}
+        for cache in (*caches.pods.values(), caches.placeholders):
+            cache.listen(self._pod_changed)
+        caches.nodes.listen(self._node_changed)
+
+    def count(self, pool: str) -> int:
+        """Return how many nodes of a pool are in use."""
+        return len(self._used.get(pool, ()))
+
+    def _pod_changed(self, change: Change[Json]) -> None:
+        for pod in (change.before, change.after):
+            if pod is not None and (node := node_of(pod)):
+                self._look_at(node)
+
+    def _node_changed(self, change: Change[Json]) -> None:
+        _, name = change.name
+        before = self._pools.pop(name, "")
+        self._used.get(before, set()).discard(name)
+        if change.after is not None:
+            self._pools[name] = text(mapping(metadata_of(change.after).get("labels")).get(POOL))
+            self._look_at(name)
+
+    def _look_at(self, node: str) -> None:
+        pool = self._pools.get(node)
+        if not pool:
+            return
+        used = self._used.setdefault(pool, set())
+        if self._caches.is_used(node):
+            used.add(node)
+        else:
+            used.discard(node)
+
+
+class Memories:
+    """The memory of every job, by its key."""
+
+    def __init__(self, caches: Caches, *, now: Callable[[], datetime]) -> None:
+        self._caches = caches
+        self._now = now
+        self._memories: dict[JobKey, JobMemory] = {}
+        for cache in caches.pods.values():
+            cache.listen(self._note)
+
+    def __len__(self) -> int:
+        return len(self._memories)
+
+    def of(self, key: JobKey) -> JobMemory:
+        """Return what is remembered of a job."""
+        return self._memories.get(key) or JobMemory()
+
+    def keep(self, key: JobKey, memory: JobMemory) -> None:
+        """Remember what a look at a job has made of its memory."""
+        if memory == JobMemory():
+            self._memories.pop(key, None)
+        else:
+            self._memories[key] = memory
+
+    def forget(self, key: JobKey) -> None:
+        """Forget a job that is gone. Its pods that are left are noted again as they go, for nobody."""
+        self._memories.pop(key, None)
+
+    def _note(self, change: Change[Json]) -> None:
+        pod = change.after if change.after is not None else change.before
+        key = job_of_pod(pod) if pod is not None else None
+        if pod is None or key is None:
+            return
+        self._memories[key] = note(self.of(key), pod, self._now(), is_deleted=change.after is None)
+        if change.after is None and self._caches.job(key) is None and not self._caches.pods_of(key):
+            self.forget(key)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """What one look has shown: the job, what is kept of it, what is seen of it, and the ladder it follows."""
+
+    key: JobKey
+    kind: JobKind
+    snapshot: Snapshot
+    state: JobState | UnreadableState | None
+    seen: Observation
+    policy: Policy | NoPolicy
+
+    @property
+    def job(self) -> Json:
+        """The job as it was when it was looked at."""
+        return self.snapshot.job
+
+
+class Observer:
+    """Looks at jobs, in caches alone, and remembers what it saw of their pods."""
+
+    def __init__(
+        self,
+        caches: Caches,
+        memories: Memories,
+        gangs: Gangs,
+        *,
+        claims_are_served: Callable[[], bool],
+        now: Callable[[], datetime],
+        going: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.clocks = Clocks[JobKey]()
+        self._caches = caches
+        self._memories = memories
+        self._gangs = gangs
+        self._used = UsedNodes(caches)
+        self._claims_are_served = claims_are_served
+        self._now = now
+        self._going = going
+
+    def look(self, key: JobKey) -> Look | None:
+        """Look at a job now; None where there is none."""
+        kept = self._caches.job(key)
+        if kept is None:
+            return None
+        kind, snapshot = KINDS[key.kind], self._snapshot(key, kept.read(), kept.uid)
+        seen, memory = kind.observe(snapshot, self._memories.of(key))
+        self._memories.keep(key, memory)
+        policy = self._policy(key.namespace)
+        seen = replace(
+            seen,
+            clock_jump=self.clocks.jump(key, snapshot.now, self._going()),
+            rival=self._gangs.see(key, seen),
+            gave_way_at=self._gangs.gave_way_at(seen.pool),
+            pools=pools_seen(policy, self._caches, self._used) if isinstance(policy, Policy) else {},
+            held=self._held(seen.uid),
+        )
+        annotations = mapping(metadata_of(snapshot.job).get("annotations"))
+        state = read_state(text(annotations[STATE]) if STATE in annotations else None)
+        return Look(key=key, kind=kind, snapshot=snapshot, state=state, seen=seen, policy=policy)
+
+    def settle(self, look: Look) -> None:
+        """Take the look's clock for the one that the job's times are kept by."""
+        if look.seen.clock_jump:
+            self.clocks.settle(look.key, look.seen.now, self._going())
+
+    def forget(self, key: JobKey) -> None:
+        """Forget a job that is gone."""
+        self._memories.forget(key)
+        self._gangs.forget(key)
+        self.clocks.forget(key)
+
+    def _snapshot(self, key: JobKey, job: Json, uid: str) -> Snapshot:
+        caches = self._caches
+        pods = tuple(caches.pods_of(key))
+        names = {name for pod in pods if (name := node_of(pod))} | {
+            record.node for record in self._memories.of(key).pods.values() if record.node
+        }
+        return Snapshot(
+            job=job,
+            now=self._now(),
+            pods=pods,
+            children=tuple(caches.children_of(key)),
+            nodes=self._nodes(names),
+            claims=self._claims(names),
+            workloads=tuple(caches.workloads.find(BY_UID, uid)),
+        )
+
+    def _nodes(self, names: set[str]) -> dict[str, Json]:
+        return {name: node for name in names if (node := self._caches.nodes.get("", name)) is not None}
+
+    def _claims(self, names: set[str]) -> dict[str, Json] | None:
+        if not self._claims_are_served():
+            return None
+        return {name: claim for name in names for claim in self._caches.claims.find(ON_NODE, name)}
+
+    def _held(self, uid: str) -> HeldCapacity | None:
+        caches = self._caches
+        placeholders = caches.placeholders.find(HELD, uid)
+        names = {name for pod in placeholders if (name := node_of(pod))}
+        names |= {name for _, name in caches.nodes.names(HELD, uid)}
+        if not placeholders and not names:
+            return None
+        return held_capacity(uid, placeholders, self._nodes(names), self._claims(names))
+
+    def _policy(self, namespace: str) -> Policy | NoPolicy:
+        kept = self._caches.policies.get(namespace, LADDER)
+        return NoPolicy() if kept is None else kept.policy

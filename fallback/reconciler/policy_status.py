@@ -1,0 +1,187 @@
+"""What whoever leads does beside moving jobs: reports in FallbackPolicies, and what nobody holds any more."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from holdfast.fallback.api.backoff import Backoff
+from holdfast.fallback.api.client import FALLBACK_POLICY, ApiError, Client, Deposed, Unreachable
+from holdfast.fallback.policy.policy import NoPolicy, Policy
+from holdfast.fallback.state_machine.state import JobState, Phase
+from holdfast.scheduling.labels import LADDER
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Iterator
+
+    from holdfast.fallback.api.cache import Change
+    from holdfast.fallback.jobs.snapshot import JobKey
+    from holdfast.fallback.reconciler.cached_objects import KeptPolicy
+    from holdfast.fallback.reconciler.caches import Caches
+    from holdfast.scheduling.json import Json
+
+# What the definition takes.
+_MOST_PROBLEMS: Final = 16
+_LONGEST_PROBLEM: Final = 1024
+_LONGEST_SUMMARY: Final = 512
+
+_BETWEEN_TIERS: Final = frozenset({Phase.SUSPENDING, Phase.PAUSED})
+
+
+def policy_status(policy: Policy | NoPolicy, generation: int, places: Iterable[Place]) -> Json:
+    """Return the status of a FallbackPolicy, whole: each field is there, so that a patch leaves nothing old."""
+    all_places = list(places)
+    pools = [tier.pool for tier in policy.tiers] if isinstance(policy, Policy) else []
+    moving = sum(place.phase in _BETWEEN_TIERS for place in all_places)
+    problems = policy.problems if isinstance(policy, NoPolicy) else ()
+    return {
+        "observedGeneration": generation,
+        "summary": _summary(all_places, moving, problems)[:_LONGEST_SUMMARY],
+        "jobs": len(all_places),
+        "moving": moving,
+        "tiers": [_tier(pool, all_places) for pool in pools],
+        "problems": [problem[:_LONGEST_PROBLEM] for problem in problems[:_MOST_PROBLEMS]],
+    }
+
+
+def _tier(pool: str, places: list[Place]) -> Json:
+    there = [place for place in places if place.pool == pool and place.phase not in _BETWEEN_TIERS]
+    return {"pool": pool, "jobs": len(there), "waiting": sum(each.phase is Phase.WAITING for each in there)}
+
+
+def _summary(places: list[Place], moving: int, problems: tuple[str, ...]) -> str:
+    if problems:
+        return f"Cannot be followed: {problems[0]}"
+    if not places:
+        return "No job follows it"
+    waiting = sum(place.phase is Phase.WAITING for place in places)
+    running = sum(place.phase is Phase.RUNNING for place in places)
+    parts = [f"{running} running"]
+    parts += [f"{count} {word}" for count, word in ((waiting, "waiting"), (moving, "moving")) if count]
+    stopped = len(places) - running - waiting - moving
+    return ", ".join([*parts, *([f"{stopped} stopped"] if stopped else [])])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """A job's place: the pool it is on or bound for, and its phase."""
+
+    pool: str
+    phase: Phase
+
+
+class Roster:
+    """The unfinished jobs with their places. `changed` is told of each namespace in which one has changed."""
+
+    def __init__(self, changed: Callable[[str], None]) -> None:
+        self._changed = changed
+        self._places: dict[str, dict[JobKey, Place]] = {}
+
+    def set(self, key: JobKey, state: JobState | None) -> None:
+        """Take in where a job stands; None for one that follows no ladder, or is gone."""
+        place = None
+        if state is not None and state.phase is not Phase.FINISHED:
+            place = Place(pool=state.pool, phase=state.phase)
+        places = self._places.get(key.namespace, {})
+        if places.get(key) == place:
+            return
+        if place is None:
+            places.pop(key, None)
+        else:
+            places[key] = place
+        self._places[key.namespace] = places
+        self._changed(key.namespace)
+
+    def in_namespace(self, namespace: str) -> list[Place]:
+        """Return the places of a namespace's jobs."""
+        return list(self._places.get(namespace, {}).values())
+
+    def counts(self) -> Iterator[tuple[str, Place, int]]:
+        """Yield how many jobs of each namespace are in each place."""
+        for namespace, places in self._places.items():
+            for place, count in Counter(places.values()).items():
+                yield namespace, place, count
+
+    def clear(self) -> None:
+        """Forget all: somebody else counts from now on."""
+        self._places.clear()
+
+
+# Changes come in waves: a summary is for people, who do not read it more often.
+SUMMARY_SECONDS: Final = 3.0
+# A job that was just created may be shown after what was made for it; and nothing held costs much in this time.
+ORPHAN_SECONDS: Final = 10.0
+
+_log = logging.getLogger(__name__)
+
+
+class Chore:
+    """Does something a while after it was asked for, once for all who asked meanwhile; what fails is done again."""
+
+    def __init__(self, name: str, do: Callable[[], Awaitable[None]], *, seconds: float) -> None:
+        self._name = name
+        self._do = do
+        self._seconds = seconds
+        self._wanted = asyncio.Event()
+        self._backoff = Backoff(first=seconds)
+
+    def want(self) -> None:
+        """Have it done."""
+        self._wanted.set()
+
+    async def run(self) -> None:
+        """Do it whenever it is wanted, until cancelled."""
+        while True:
+            await self._wanted.wait()
+            await asyncio.sleep(self._seconds)
+            self._wanted.clear()
+            try:
+                await self._do()
+            except (ApiError, Unreachable, Deposed) as error:
+                _log.warning("%s, again later: %s", self._name, error)
+                self._wanted.set()
+                await asyncio.sleep(self._backoff.seconds())
+            else:
+                self._backoff.succeed()
+
+
+class Summaries:
+    """Keeps the status of each FallbackPolicy that has changed up to date."""
+
+    def __init__(self, client: Client, caches: Caches, roster: Roster) -> None:
+        self._client = client
+        self._caches = caches
+        self._roster = roster
+        self._dirty: set[str] = set()
+
+    def changed(self, namespace: str) -> None:
+        """Take in that a namespace's jobs or policy have changed."""
+        self._dirty.add(namespace)
+
+    def policy_changed(self, change: Change[KeptPolicy]) -> None:
+        """Take in that a policy has changed."""
+        self._dirty.add(change.name[0])
+
+    async def write(self) -> None:
+        """Write what has changed."""
+        for namespace in sorted(self._dirty):
+            await self._write(namespace)
+            self._dirty.discard(namespace)
+
+    async def _write(self, namespace: str) -> None:
+        kept = self._caches.policies.get(namespace, LADDER)
+        if kept is None:
+            return
+        status = policy_status(kept.policy, kept.generation, self._roster.in_namespace(namespace))
+        if status == kept.status:
+            return
+        try:
+            await self._client.patch(
+                FALLBACK_POLICY, namespace, LADDER, {"status": status}, subresource="status"
+            )
+        except ApiError as error:
+            if not error.is_missing:  # the policy has gone since
+                raise

@@ -1,0 +1,127 @@
+"""One process of the controller, from its settings to its end."""
+
+import asyncio
+import json
+import logging
+import signal
+import sys
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+from typing import Final
+
+from aiohttp import web
+
+from holdfast.fallback.api.connection import Connection
+from holdfast.fallback.api.leader_election import Fence
+from holdfast.fallback.reconciler.controller import Controller
+from holdfast.fallback.reconciler.metrics import Metrics
+from holdfast.fallback.reconciler.settings import Settings
+
+_PROMETHEUS: Final = "text/plain; version=0.0.4; charset=utf-8"
+_UNAVAILABLE: Final = 503
+
+
+@asynccontextmanager
+async def serving(
+    address: str, port: int, *, is_ready: Callable[[], bool], metrics: Callable[[], bytes]
+) -> AsyncGenerator[int]:
+    """Serve `/healthz`, `/readyz` and `/metrics` for the length of the block; yields the port.
+
+    Alive is whoever answers. Ready is who has seen all of the cluster once: a replica that stands by is ready too.
+    """
+
+    async def health(_: web.Request) -> web.Response:
+        return web.Response(text="ok")
+
+    async def readiness(_: web.Request) -> web.Response:
+        if is_ready():
+            return web.Response(text="ok")
+        return web.Response(status=_UNAVAILABLE, text="the cluster has not been listed yet")
+
+    async def numbers(_: web.Request) -> web.Response:
+        return web.Response(body=metrics(), headers={"Content-Type": _PROMETHEUS})
+
+    app = web.Application()
+    app.router.add_get("/healthz", health)
+    app.router.add_get("/readyz", readiness)
+    app.router.add_get("/metrics", numbers)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, address, port)
+        await site.start()
+        yield int(runner.addresses[0][1])
+    finally:
+        await runner.cleanup()
+
+
+# What every record has; the rest was given with `extra`.
+_ORDINARY: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+class JsonFormatter(logging.Formatter):
+    """A record as one line: time, level, message, where it is from, and what was given with `extra`.
+
+    Nothing is logged but what a caller names: no request, header, manifest or environment is ever a field, so no
+    secret of a job is.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        fields: dict[str, object] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "message": record.getMessage(),
+            "logger": record.name,
+        }
+        fields |= {name: value for name, value in vars(record).items() if name not in _ORDINARY}
+        if record.exc_info:
+            fields["exception"] = self.formatException(record.exc_info)
+        return json.dumps(fields, default=str)
+
+
+def log_to_stderr(level: str) -> None:
+    """Send everything of `level` and above to standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter())
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+
+
+async def run(settings: Settings) -> None:
+    """Run until SIGTERM or SIGINT; whoever leads then makes room for another.
+
+    Raises ConfigError where the API server's address cannot be told, OSError where the port cannot be had.
+    """
+    metrics = Metrics()
+    connection = Connection(settings.access, seen=_measuring(metrics))
+    controller = Controller(settings, connection, metrics, Fence(_going_clock))
+    try:
+        async with serving(
+            settings.address, settings.port, is_ready=lambda: controller.is_ready, metrics=metrics.text
+        ):
+            await _until_told(asyncio.create_task(controller.run()))
+    finally:
+        await connection.close()
+
+
+async def _until_told(running: "asyncio.Task[None]") -> None:
+    loop = asyncio.get_running_loop()
+    for told in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(told, running.cancel)
+    with suppress(asyncio.CancelledError):
+        await running
+
+
+def _going_clock() -> float:
+    """Return seconds of a clock that goes on while the machine sleeps, where there is one."""
+    boot = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if boot is None else time.clock_gettime(boot)
+
+
+def _measuring(metrics: Metrics) -> Callable[[str, int, float], None]:
+    def seen(method: str, status: int, seconds: float) -> None:
+        metrics.requests.labels(method, str(status)).observe(seconds)
+
+    return seen
