@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 
 from holdfast.components.admission.job_admission import JobAdmission, JobAdmissionArgs, capacity_selections
 from holdfast.components.admission.job_validation import JobValidation, JobValidationArgs
-from holdfast.components.fallback_controller.component import FallbackController, FallbackControllerArgs
-from holdfast.components.fallback_controller.image import controller_images
-from holdfast.components.fallback_policy.component import FallbackPolicyDefinition
+from holdfast.components.fallback_controller.component import (
+    FallbackController,
+    FallbackControllerArgs,
+    controller_images,
+)
+from holdfast.components.fallback_policy.definition import FallbackPolicyDefinition
 from holdfast.infra import versions
 
 if TYPE_CHECKING:

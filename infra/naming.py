@@ -6,6 +6,7 @@ the configuration, in a job's selector and in an event are one and the same.
 """
 
 import re
+from hashlib import sha256
 from typing import Final
 
 # Kubernetes holds Namespace names and label values to this; a pool's name is both a NodePool's name and a label value.
@@ -70,3 +71,47 @@ def checkpoint_claim(namespace: str) -> str:
 def checkpoint_access(namespace: str) -> str:
     """Logical name of a training namespace's way to its checkpoints."""
     return f"checkpoint-access-of-{namespace}"
+
+
+#: Of the names that a cluster's begins, the API server's is the shortest that Azure takes.
+_LONGEST: Final = 54
+_CLUSTER: Final = "holdfast-"
+_DIGEST: Final = 8
+
+
+def aks_cluster_name(stack: str) -> str:
+    """The name of a stack's cluster, and of its resource group, which `az aks list` shows; no two stacks share it.
+
+    A name that cannot stay as it is keeps what can, and a digest of the whole.
+    """
+    longest = _LONGEST - len(_CLUSTER)
+    kept = re.sub(r"-+", "-", as_dns_label(stack))
+    if kept == stack and len(stack) <= longest:
+        return f"{_CLUSTER}{stack}"
+    digest = sha256(stack.encode()).hexdigest()[:_DIGEST]
+    return f"{_CLUSTER}{kept[: longest - _DIGEST - 1].strip('-') or 'stack'}-{digest}"
+
+
+#: Short enough for whatever it becomes a part of.
+_ENVIRONMENT_LONGEST: Final = 40
+#: The most characters that GKE takes as a cluster's name.
+_LONGEST_CLUSTER: Final = 40
+
+
+def gke_environment(stack: str, longest: int = _ENVIRONMENT_LONGEST) -> str:
+    """The name of a stack as a part of the names of its identities, with at most `longest` characters (14 or more).
+
+    GKE knows a pod by its project, namespace and service account, and not by its cluster: two stacks in one project that
+    gave their jobs the same names would give them each other's checkpoints. Nobody writes this one, and no two stacks
+    share it: a name that cannot stay as it is keeps what can, and a digest of the whole.
+    """
+    kept = re.sub(r"-+", "-", as_dns_label(stack))
+    if kept == stack and len(stack) <= longest:
+        return stack
+    digest = sha256(stack.encode()).hexdigest()[:_DIGEST]
+    return f"{kept[: longest - _DIGEST - 1].strip('-') or 'stack'}-{digest}"
+
+
+def gke_cluster_name(stack: str) -> str:
+    """The name of a stack's cluster, which `gcloud container clusters list` shows; no two stacks share it."""
+    return f"{_CLUSTER}{gke_environment(stack, _LONGEST_CLUSTER - len(_CLUSTER))}"

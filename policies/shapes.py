@@ -42,7 +42,7 @@ def declared_shapes(ladder: StackResource) -> tuple[Shape, ...]:
 def default_shape(pools: Sequence[DeclaredPool]) -> Shape:
     """One pod with all GPUs of the first tier's smallest machine, or of a CPU and 2 GiB where it has none."""
     counts = [
-        machine.total.gpus
+        machine.capacity.gpus
         for pool in pools
         if pool.facts.machines is not UNKNOWN
         for machine in pool.facts.machines

@@ -6,7 +6,7 @@ from typing import Final
 
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.pools import PoolSummary
-from holdfast.scheduling.reachability.shape import MOST_PODS, Shape
+from holdfast.scheduling.reachability.shape import MAX_PODS_PER_NODE, Shape
 
 #: Pods that may run beside those of the ladder's pools: Ray heads, submitters and helpers, on the default pool.
 BESIDE: Final = 50
@@ -59,7 +59,7 @@ def derived_quota(pools: Sequence[PoolSummary], shapes: Sequence[Shape]) -> Quot
 
 def _pods_on(pool: PoolSummary) -> int:
     """How many pods are on a node that is full of them: one for each CPU, up to what a kubelet takes."""
-    return min(pool.largest.vcpus, MOST_PODS)
+    return min(pool.largest.vcpus, MAX_PODS_PER_NODE)
 
 
 def gang_gpus(shapes: Sequence[Shape]) -> tuple[int, ...]:

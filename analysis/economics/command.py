@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
+from argparse import Namespace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.analysis.command_line import answered
 from holdfast.analysis.economics import reports
 from holdfast.analysis.economics.checkpoint_interval import Checkpointing
-from holdfast.analysis.economics.cost_model import MixedJob
+from holdfast.analysis.economics.cost_model import SOURCE_SPOT_PRICE, MixedJob
 from holdfast.analysis.economics.curves import as_picture, as_text, saving_curve, tolerance_curve
-from holdfast.analysis.economics.tier_costs import Market, advise, judge
+from holdfast.analysis.economics.tier_costs import Market, Rung, advise, judge
 
 if TYPE_CHECKING:
-    from argparse import Namespace
     from collections.abc import Callable, Mapping
-from __future__ import annotations
-
-import argparse
-from pathlib import Path
-
-from holdfast.analysis.economics.cost_model import SOURCE_SPOT_PRICE
-from holdfast.analysis.economics.tier_costs import Rung
 
 _RUNG = "POOL:PRICE[:EVICTIONS_PER_HOUR:HOURS_PER_EVICTION]"
 

@@ -9,16 +9,7 @@ from holdfast.analysis.economics.cost_model import MixedJob, tolerated_extension
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
-
-    pass
-
 
 _POINTS = 51
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from holdfast.analysis.economics.cost_model import WORKED_EXAMPLE, table
+from holdfast.analysis.economics.cost_model import WORKED_EXAMPLE, Between, MixedJob, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.analysis.economics.checkpoint_interval import Checkpointing
-    from holdfast.analysis.economics.cost_model import Between, MixedJob
     from holdfast.analysis.economics.tier_costs import Advice, Verdict
 
 

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    pass
-from __future__ import annotations
-
-from statistics import NormalDist
-from typing import TYPE_CHECKING
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
-from dataclasses import fields
-from typing import TYPE_CHECKING
+from argparse import Namespace
+from dataclasses import dataclass, fields
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from holdfast.analysis.command_line import answered
 from holdfast.analysis.replay.comparison import compare
-from holdfast.analysis.replay.ladders import Numbers, ladders, read_ladder
+from holdfast.analysis.replay.ladders import NamedPolicy, Numbers, ladders, read_ladder
 from holdfast.analysis.replay.market import Market, PoolMarket, Workload
 from holdfast.analysis.replay.reports import comparison_document, comparison_report, rates_report
 from holdfast.analysis.replay.trace import Weather, rates, read_trace, synthetic_trace, write_trace
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Callable, Mapping
-
-    from holdfast.analysis.replay.ladders import NamedPolicy
-from __future__ import annotations
-
-import argparse
-from dataclasses import dataclass
-from datetime import timedelta
-from pathlib import Path
-from typing import Final
-
 from holdfast.scheduling.ladder import MOST_FAILURES, UNLIMITED
 from holdfast.scheduling.quantities import DurationError, parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 _POOL: Final = "POOL:PRICE[:TRACE]"
 

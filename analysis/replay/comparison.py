@@ -4,26 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from statistics import fmean
 from typing import TYPE_CHECKING, Final
 
-from holdfast.analysis.replay.ladders import stay
-from holdfast.analysis.replay.replay import hindsight, horizon, on_demand, replay
+from holdfast.analysis.replay.ladders import NamedPolicy, stay
+from holdfast.analysis.replay.replay import Replayed, hindsight, horizon, on_demand, replay
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from holdfast.analysis.replay.ladders import NamedPolicy
     from holdfast.analysis.replay.market import Market, Workload
-    from holdfast.analysis.replay.replay import Replayed
-from __future__ import annotations
-
-from statistics import fmean
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    pass
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from holdfast.analysis.replay.trace import Trace
-from __future__ import annotations
+
+_AT_ONCE = timedelta(0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,9 +52,6 @@ class Workload:
     def undisturbed(self) -> timedelta:
         """What it takes on machines that nobody takes away: the measure of all costs."""
         return self.boot + self.restart + self.work
-
-
-_AT_ONCE = timedelta(0)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.analysis.replay.hindsight import least_cost, stretches
 from holdfast.analysis.simulation.job import JobPlan
-from holdfast.analysis.simulation.run import ENDLESS, Steps, simulate
+from holdfast.analysis.simulation.run import ENDLESS, Simulation, Steps, simulate
 from holdfast.fallback.state_machine.observation import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from holdfast.analysis.replay.market import Market, Workload
-    from holdfast.analysis.simulation.run import Simulation
     from holdfast.fallback.policy.policy import Policy
 
 _HOUR: Final = timedelta(hours=1)

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from holdfast.analysis.replay.comparison import averages, mean
+from holdfast.analysis.replay.comparison import Comparison, Row, averages, mean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from holdfast.analysis.replay.comparison import Comparison, Row
     from holdfast.analysis.replay.market import PoolMarket
     from holdfast.analysis.replay.trace import Rates
-from __future__ import annotations
-
-import json
-from dataclasses import asdict
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from holdfast.analysis.replay.comparison import Comparison
-
 
 _HOUR: Final = timedelta(hours=1)
 _DAY: Final = timedelta(days=1)

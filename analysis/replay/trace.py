@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import math
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-from __future__ import annotations
-
-import json
-import math
+from random import Random
 from typing import TYPE_CHECKING, Final, cast
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from holdfast.scheduling.json import Json, JsonValue
-from __future__ import annotations
-
-from random import Random
 
 _HOUR = timedelta(hours=1)
 

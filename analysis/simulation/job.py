@@ -4,28 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from holdfast.fallback.reservations.pod_shapes import PodShape
-
-if TYPE_CHECKING:
-    from holdfast.fallback.state_machine.observation import Loss, Outcome
-    from holdfast.fallback.state_machine.state import JobState, UnreadableState
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from holdfast.fallback.state_machine.observation import Cause, Loss, Outcome
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    pass
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from holdfast.fallback.state_machine.actions import (
+    Action,
     DropPlaceholders,
     Hold,
     Record,
@@ -35,14 +17,8 @@ from holdfast.fallback.state_machine.actions import (
     Suspend,
     TaintHeld,
 )
-from holdfast.fallback.state_machine.state import read_state, write_state
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    pass
-    from holdfast.fallback.state_machine.actions import Action
-
+from holdfast.fallback.state_machine.observation import Cause, Loss, Outcome
+from holdfast.fallback.state_machine.state import JobState, UnreadableState, read_state, write_state
 
 _NOTHING = timedelta(0)
 _REMEMBERED = 8

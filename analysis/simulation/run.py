@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from holdfast.analysis.simulation.job import (
     JobPlan,
@@ -17,33 +18,13 @@ from holdfast.analysis.simulation.job import (
     work,
 )
 from holdfast.fallback.state_machine.decision import decide
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    pass
-    from holdfast.fallback.policy.policy import NoPolicy, Policy
-    from holdfast.fallback.state_machine.events import Report
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from holdfast.fallback.state_machine.observation import HeldCapacity, Observation, Rival
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from holdfast.analysis.simulation.job import SimulatedJob
-from __future__ import annotations
-
-from bisect import bisect_right
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-
+    from holdfast.fallback.policy.policy import NoPolicy, Policy
+    from holdfast.fallback.state_machine.events import Report
 
 # More than any job asks for: a pool that never says no.
 ENDLESS: Final = 1_000_000

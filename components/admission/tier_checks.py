@@ -14,7 +14,7 @@ from holdfast.components.admission.rules import TolerationRule
 from holdfast.scheduling.labels import GIVEN_LABEL_PATTERN, GPU_RESOURCE, POOL, SPOT
 from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.reachability import messages
-from holdfast.scheduling.reachability.shape import MOST_PODS
+from holdfast.scheduling.reachability.shape import MAX_PODS_PER_NODE
 from holdfast.scheduling.taints import REPELLING
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def rooms() -> str:
     memory = "int(quantity(string(m.memory)).asApproximateFloat() / 1048576.0)"
     room = (
         f'{{"name": dyn(m.name), "cpu": dyn({cpu}), "memory": dyn({memory}), '
-        f'"gpus": dyn(m.?gpus.orValue(0)), "pods": dyn(m.?pods.orValue({MOST_PODS}))}}'
+        f'"gpus": dyn(m.?gpus.orValue(0)), "pods": dyn(m.?pods.orValue({MAX_PODS_PER_NODE}))}}'
     )
     return f"variables.tiers.map(t, t.?facts.?machines.orValue([]).map(m, {room}))"
 
@@ -175,7 +175,7 @@ def capacity() -> str:
     """The last tier is on-demand, or says that it is not."""
     is_spot = f"{_FACTS}.?capacity.orValue({text('')}) == {text(SPOT)}"
     forever = f"{_TIER}.?maxFailures.orValue(0) == {UNLIMITED}"
-    why = sentence(messages.CAPACITY, maker=f"{text('pool ')} + {_TIER}.pool", kinds=text(SPOT))
+    why = sentence(messages.CAPACITY, title=f"{text('pool ')} + {_TIER}.pool", kinds=text(SPOT))
     return f"{IS_LAST} && {is_spot} && !({forever}) ? [{why}] : []"
 
 

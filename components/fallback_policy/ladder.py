@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.components.fallback_policy.facts import facts_object
 from holdfast.scheduling.quantities import format_cpu, format_duration, format_memory
 
 if TYPE_CHECKING:
@@ -14,7 +13,41 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import Json, JsonValue
     from holdfast.scheduling.ladder import Ladder, Tier
     from holdfast.scheduling.pools import PoolSummary
+    from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
     from holdfast.scheduling.reachability.shape import Shape
+
+
+def facts_object(facts: PoolSummary) -> Json:
+    """Return the facts of one pool."""
+    machine = facts.machine
+    return {
+        "capacity": facts.capacity.value,
+        "labels": dict(facts.labels),
+        "taints": [taint.as_taint() for taint in facts.taints],
+        "machine": {
+            "cpu": str(machine.vcpus),
+            "memory": f"{machine.memory_mib}Mi",
+            "gpus": machine.gpus,
+        },
+        **(
+            {"machines": [room_object(room) for room in facts.machine_capacities]}
+            if facts.machine_capacities
+            else {}
+        ),
+        "maxNodes": facts.max_nodes,
+    }
+
+
+def room_object(room: MachineCapacity) -> Json:
+    """Return what pods get of one of its machines."""
+    return {
+        "name": room.name,
+        "cpu": format_cpu(room.allocatable.cpu_millis),
+        "memory": format_memory(room.allocatable.memory_mib),
+        "gpus": room.allocatable.gpus,
+        "pods": room.max_pods,
+        **({} if room.accelerator is None else {"accelerator": room.accelerator}),
+    }
 
 
 def ladder_spec(

@@ -9,15 +9,122 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.components.fallback_policy.durations import duration
-from holdfast.components.fallback_policy.shapes_schema import shapes_schema
-from holdfast.components.fallback_policy.status_schema import status_schema
-from holdfast.components.fallback_policy.tier_schema import MOST_TIERS, tier_schema, tiers_rules
+from holdfast.components.fallback_policy.tier_schema import (
+    DNS_LABEL,
+    MOST_TIERS,
+    duration,
+    text,
+    tier_schema,
+    tiers_rules,
+)
 from holdfast.scheduling.labels import LADDER
 from holdfast.scheduling.ladder import MOST_FAILURES, UNLIMITED, Failures
+from holdfast.scheduling.quantities import CPU_PATTERN, MEMORY_PATTERN
+from holdfast.scheduling.reachability.shape import LONGEST_ACCELERATOR, MOST_GPUS, MOST_SHAPES, WIDEST_GANG
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
+
+
+MOST_PROBLEMS = 16
+
+
+def status_schema() -> Json:
+    """Return the schema of the status."""
+    return {
+        "type": "object",
+        "properties": {
+            "observedGeneration": {"type": "integer", "format": "int64"},
+            "summary": text(512, "One line on the namespace's jobs."),
+            "jobs": {**count(), "description": "How many unfinished jobs follow the ladder."},
+            "moving": {**count(), "description": "How many of them are between two tiers."},
+            "tiers": {
+                "type": "array",
+                "maxItems": MOST_TIERS,
+                "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["pool"],
+                "items": {
+                    "type": "object",
+                    "required": ["pool"],
+                    "properties": {
+                        "pool": DNS_LABEL,
+                        "jobs": {**count(), "description": "How many jobs are on the tier."},
+                        "waiting": {**count(), "description": "How many of them wait for its capacity."},
+                    },
+                },
+            },
+            "problems": {
+                "type": "array",
+                "maxItems": MOST_PROBLEMS,
+                "items": text(1024, "What is wrong, and the fix."),
+                "x-kubernetes-list-type": "atomic",
+                "description": "Why the ladder cannot be walked as it stands.",
+            },
+        },
+    }
+
+
+def count() -> Json:
+    """Return the schema of a number of things."""
+    return {"type": "integer", "format": "int32", "minimum": 0}
+
+
+_LONGEST_AMOUNT = 20
+
+
+def shapes_schema() -> Json:
+    """Return the schema of the shapes."""
+    return {
+        "type": "array",
+        "description": "What jobs the namespace is for. The policies prove of each that it can fall back.",
+        "maxItems": MOST_SHAPES,
+        "items": shape_schema(),
+        "x-kubernetes-list-type": "atomic",
+        "x-kubernetes-validations": [
+            {
+                "rule": "self.all(s, self.filter(other, other.name == s.name).size() == 1)",
+                "message": "each shape has a name of its own: rename one of the two, or remove it",
+            }
+        ],
+    }
+
+
+def shape_schema() -> Json:
+    """Return the schema of one shape: a gang of pods that run together, each with these requests."""
+    return {
+        "type": "object",
+        "required": ["name"],
+        "properties": {
+            "name": {**DNS_LABEL, "description": "How reports name the shape."},
+            "pods": {**number(1, WIDEST_GANG), "description": "How many pods run together; 1 if left out."},
+            "cpu": amount(CPU_PATTERN, "CPUs of each pod, as 48 or 500m; 1 if left out."),
+            "memory": amount(MEMORY_PATTERN, "Memory of each pod, as 512Gi; 2Gi if left out."),
+            "gpus": {**number(0, MOST_GPUS), "description": "GPUs of each pod; none if left out."},
+            "accelerator": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": LONGEST_ACCELERATOR,
+                "description": "The kind of its GPUs, as a100; any kind if left out.",
+            },
+        },
+        "x-kubernetes-validations": [
+            {
+                "rule": "!has(self.accelerator) || (has(self.gpus) && self.gpus > 0)",
+                "message": "accelerator names a kind of GPU: add gpus, how many each pod asks for, or leave it out",
+            }
+        ],
+    }
+
+
+def number(least: int, most: int) -> Json:
+    """Return the schema of a whole number."""
+    return {"type": "integer", "format": "int32", "minimum": least, "maximum": most}
+
+
+def amount(pattern: str, description: str) -> Json:
+    """Return the schema of an amount, held to the pattern that the configuration holds it to."""
+    return {"type": "string", "maxLength": _LONGEST_AMOUNT, "pattern": pattern, "description": description}
+
 
 __all__ = ["MOST_TIERS", "policy_schema"]
 

@@ -2,19 +2,110 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from pulumi import ComponentResource, ResourceOptions
 
-from holdfast.components.karpenter.kwok_values import MARKET, MARKET_FILE, kwok_karpenter_values
-from holdfast.components.karpenter.simulated_market import fingerprint, instance_types_file
 from holdfast.components.operators.charted_operator import ChartedOperator, ChartedOperatorArgs
+from holdfast.components.operators.pod_settings import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS
+from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, ZONE, CapacityType
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    from holdfast.scheduling.json import Json
     from holdfast.scheduling.machines import Machine
+
+
+#: A spot machine's price as a share of the on-demand one, as in the cost model: spot is bought at 10 %.
+SPOT_SHARE: Final = 0.1
+
+_PRICE: Final = {CapacityType.ON_DEMAND: 1.0, CapacityType.SPOT: SPOT_SHARE}
+
+
+def instance_types_file(machines: Iterable[Machine], zones: Sequence[str]) -> str:
+    """The file of instance types: each machine, in each zone, on-demand and spot."""
+    types = [_instance_type(machine, zones) for machine in sorted(machines, key=lambda machine: machine.name)]
+    return json.dumps(types, separators=(",", ":"), sort_keys=True)
+
+
+def fingerprint(file: str) -> str:
+    """What changes when the file does: Karpenter reads it once, when it starts."""
+    return sha256(file.encode()).hexdigest()
+
+
+def _instance_type(machine: Machine, zones: Sequence[str]) -> Json:
+    gpus = {GPU_RESOURCE: str(machine.gpus)} if machine.gpus else {}
+    return {
+        "name": machine.name,
+        "architecture": "amd64",
+        "operatingSystems": ["linux"],
+        "resources": {
+            "cpu": str(machine.vcpus),
+            "memory": f"{machine.memory_mib}Mi",
+            "ephemeral-storage": "100Gi",
+            "pods": "110",
+            **gpus,
+        },
+        "offerings": [_offering(machine, capacity, zone) for zone in zones for capacity in CapacityType],
+    }
+
+
+def _offering(machine: Machine, capacity: CapacityType, zone: str) -> Json:
+    return {
+        "Price": round(machine.hourly_price * _PRICE[capacity], 6),
+        "Available": True,
+        "Requirements": [
+            {"key": CAPACITY_TYPE, "operator": "In", "values": [capacity.value]},
+            {"key": ZONE, "operator": "In", "values": [zone]},
+        ],
+    }
+
+
+#: The ConfigMap with what is sold, and its file.
+MARKET: Final = "instance-types"
+MARKET_FILE: Final = "instance-types.json"
+
+_MARKET_FOLDER: Final = "/etc/karpenter"
+
+
+def kwok_karpenter_values(version: str, market: str) -> Json:
+    """The chart's values; `market` is the fingerprint of what is sold."""
+    return {
+        "replicas": 1,
+        "nodeSelector": SYSTEM_NODE_SELECTOR,
+        "tolerations": SYSTEM_TOLERATIONS,
+        # The file is read once, at the start: another catalogue must be another pod.
+        "podAnnotations": {"holdfast.dev/instance-types": market},
+        "extraVolumes": [{"name": MARKET, "configMap": {"name": MARKET}}],
+        "controller": {
+            # Simulated pods pull nothing, but the chart has no image of its own and the pod must name one.
+            "image": {"repository": "sigs.k8s.io/karpenter/kwok", "tag": f"v{version}"},
+            # The chart passes both on to the controller, which does not start without them.
+            "resources": {
+                "requests": {"cpu": "500m", "memory": "512Mi"},
+                "limits": {"cpu": "1", "memory": "1Gi"},
+            },
+            "env": [
+                {"name": "DISABLE_LEADER_ELECTION", "value": "true"},
+                {"name": "INSTANCE_TYPES_FILE_PATH", "value": f"{_MARKET_FOLDER}/{MARKET_FILE}"},
+            ],
+            "extraVolumeMounts": [{"name": MARKET, "mountPath": _MARKET_FOLDER, "readOnly": True}],
+        },
+        # The chart leaves two of these out of its values, and the controller refuses an empty gate.
+        "settings": {
+            "featureGates": {
+                "capacityBuffer": False,
+                "nodeRepair": False,
+                "spotToSpotConsolidation": False,
+                "staticCapacity": False,
+            }
+        },
+    }
+
 
 NAMESPACE: Final = "karpenter"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pulumi
 
 from holdfast.components.checkpoints.s3 import CheckpointAccess, CheckpointAccessArgs
-from holdfast.components.namespace.component import TrainingNamespace, TrainingNamespaceArgs
+from holdfast.components.training_namespace import TrainingNamespace, TrainingNamespaceArgs
 from holdfast.infra import naming
 from holdfast.infra.aws.pools import pool_facts_of
 

@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING, cast
 
 from holdfast.components.cluster.aks.access import PrivateAccess, PublicAccess
 from holdfast.components.cluster.aks.component import AksCluster, AksClusterArgs
-from holdfast.components.cluster.aks.maintenance import Maintenance, NoUpgrades
-from holdfast.components.cluster.aks.system_pool import SystemNodesArgs
-from holdfast.components.cluster.aks.upgrades import Upgrades
+from holdfast.components.cluster.aks.control_plane import Maintenance, NoUpgrades, SystemNodesArgs, Upgrades
 
 if TYPE_CHECKING:
     from pulumi import Input
 
     from holdfast.components.cluster.aks.access import ApiServerAccess
-    from holdfast.components.cluster.aks.maintenance import Day
+    from holdfast.components.cluster.aks.control_plane import Day
     from holdfast.components.network.azure import NodeSubnet
     from holdfast.infra.azure.config.cluster import AzureAccess, AzureMaintenance
     from holdfast.infra.azure.config.stack import AzurePlatform

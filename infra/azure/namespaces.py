@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pulumi
 
 from holdfast.components.checkpoints.blob import CLIENT_ID, CheckpointAccess, CheckpointAccessArgs
-from holdfast.components.namespace.component import TrainingNamespace, TrainingNamespaceArgs
+from holdfast.components.training_namespace import TrainingNamespace, TrainingNamespaceArgs
 from holdfast.infra import naming
 from holdfast.infra.azure.pools import pool_facts_of
 

@@ -13,11 +13,11 @@ import pulumi
 
 from holdfast.components.admission.pod_admission import TrainingAdmission, TrainingAdmissionArgs
 from holdfast.components.admission.rules import aks_rules, workload_identity_rule
+from holdfast.components.azure_resource_group import StackResourceGroup, StackResourceGroupArgs
 from holdfast.components.checkpoints.blob import CheckpointBucket, CheckpointBucketArgs
-from holdfast.components.namespace.component import SERVICE_ACCOUNT
 from holdfast.components.operators.device_plugins import DevicePlugins, DevicePluginsArgs
 from holdfast.components.operators.job_operators import Operators, OperatorsArgs
-from holdfast.components.resource_group.component import StackResourceGroup, StackResourceGroupArgs
+from holdfast.components.training_namespace import SERVICE_ACCOUNT
 from holdfast.infra import labels, versions
 from holdfast.infra.azure.cluster import cluster_of
 from holdfast.infra.azure.namespaces import make_namespaces

@@ -14,10 +14,11 @@ from holdfast.infra import naming
 from holdfast.infra.config.base import Section
 from holdfast.infra.config.errors import shape_problems
 from holdfast.scheduling.errors import ConfigError, Problem
-from holdfast.scheduling.json import Json, JsonValue
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
+
+    from holdfast.scheduling.json import Json, JsonValue
 
 
 #: The key of the one structured value in a stack file; the root of every path in a refusal.
@@ -68,7 +69,7 @@ class Parts(Generic[S]):
         meant = {naming.as_dns_label(found) for found in unread}
         return not self.is_list or "" in meant or name in {*unread, *meant}
 
-    def without(self, indexes: Collection[int]) -> "Parts[S]":
+    def without(self, indexes: Collection[int]) -> Parts[S]:
         """The same with these items taken for unread."""
         return replace(
             self, items={index: item for index, item in self.items.items() if index not in indexes}

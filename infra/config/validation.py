@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
-
-from holdfast.infra.config.base import Section
-from holdfast.infra.config.loader import PLATFORM, read_parts
-from holdfast.infra.config.namespace import NamespaceSection
-from holdfast.scheduling.ladder import timing_problems
-from holdfast.scheduling.quotas import quota_problems
-from holdfast.scheduling.reachability.shape import shape_problems
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from holdfast.infra.config.loader import Parts
-    from holdfast.scheduling.errors import Problem
-    from holdfast.scheduling.json import Json
-    from holdfast.scheduling.pools import Pool
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from holdfast.components.admission.rules import version_problem
+from holdfast.infra.config.base import Section
 from holdfast.infra.config.errors import shown
-from holdfast.infra.config.loader import Parts
-from holdfast.infra.config.namespace import TierSection
+from holdfast.infra.config.loader import PLATFORM, Parts, read_parts
+from holdfast.infra.config.namespace import NamespaceSection, TierSection
 from holdfast.scheduling.errors import Problem
-from holdfast.scheduling.json import JsonValue
 from holdfast.scheduling.labels import CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE, CapacityType
-from holdfast.scheduling.ladder import tier_problems
-from holdfast.scheduling.pools import Pool
+from holdfast.scheduling.ladder import tier_problems, timing_problems
+from holdfast.scheduling.quotas import quota_problems
+from holdfast.scheduling.reachability.shape import shape_problems
 from holdfast.scheduling.taints import GPU, SPOT
+
+if TYPE_CHECKING:
+    from holdfast.scheduling.json import Json, JsonValue
+    from holdfast.scheduling.pools import Pool
+
 
 POOLS = f"{PLATFORM}.pools"
 NAMESPACES = f"{PLATFORM}.namespaces"
+
+A_DEFAULT_POOL: Final = (
+    "`{name: cpu, capacity: on-demand, instanceTypes: [m7i.xlarge], maxNodes: 20, default: true}`"
+)
+
+RESERVED_NAMESPACES: Final = frozenset(
+    {CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE, "default", "jobset-system", "karpenter", "kuberay-system"}
+)
 
 S = TypeVar("S", bound=Section)
 
@@ -82,15 +80,6 @@ def _namespace_problems(namespace: NamespaceSection, pools: Mapping[str, Pool], 
     )
     yield from shape_problems(shapes, f"{at}.shapes")
     yield from quota_problems(namespace.quota.as_asked(), shapes, f"{at}.quota", on_gpus=on_gpus)
-
-
-A_DEFAULT_POOL: Final = (
-    "`{name: cpu, capacity: on-demand, instanceTypes: [m7i.xlarge], maxNodes: 20, default: true}`"
-)
-
-RESERVED_NAMESPACES: Final = frozenset(
-    {CONTROLLER_NAMESPACE, RESERVATION_NAMESPACE, "default", "jobset-system", "karpenter", "kuberay-system"}
-)
 
 
 def repeated_names(names: Mapping[int, str], what: str, at: str) -> Iterator[Problem]:

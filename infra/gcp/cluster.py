@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from holdfast.components.cluster.gke.access import AuthorizedNetworks, DnsEndpoint
 from holdfast.components.cluster.gke.component import GkeCluster, GkeClusterArgs
-from holdfast.components.cluster.gke.database_key import DatabaseKey
-from holdfast.components.cluster.gke.maintenance import Maintenance, MaintenanceExclusion
-from holdfast.components.cluster.gke.system_pool import SystemNodesArgs
+from holdfast.components.cluster.gke.control_plane import DatabaseKey, Maintenance, MaintenanceExclusion
+from holdfast.components.cluster.gke.system_nodes import SystemNodesArgs
 
 if TYPE_CHECKING:
     from holdfast.components.cluster.gke.access import ControlPlaneAccess

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pulumi
 
 from holdfast.components.checkpoints.gcs import CheckpointAccess, CheckpointAccessArgs
-from holdfast.components.namespace.component import (
+from holdfast.components.training_namespace import (
     TrainingNamespace,
     TrainingNamespaceArgs,
     service_account_of,

@@ -21,9 +21,9 @@ from holdfast.components.checkpoints.directory import (
 )
 from holdfast.components.cluster.local import LocalCluster, LocalClusterArgs
 from holdfast.components.karpenter.kwok import KwokKarpenter, KwokKarpenterArgs
-from holdfast.components.namespace.component import TrainingNamespace, TrainingNamespaceArgs
 from holdfast.components.operators.job_operators import Operators, OperatorsArgs
 from holdfast.components.pools.karpenter import KWOK, KarpenterPool, KarpenterPoolArgs, node_labels
+from holdfast.components.training_namespace import TrainingNamespace, TrainingNamespaceArgs
 from holdfast.infra import labels, naming, versions
 from holdfast.infra.fallback import FallbackPlan, make_fallback
 from holdfast.infra.paths import chart_source, in_project

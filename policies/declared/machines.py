@@ -25,7 +25,7 @@ class Machines:
     @property
     def have_gpus(self) -> bool:
         """Whether any of them has GPUs, as far as is known."""
-        return self.rooms is not UNKNOWN and any(room.total.gpus for room in self.rooms)
+        return self.rooms is not UNKNOWN and any(room.capacity.gpus for room in self.rooms)
 
 
 def machines_named(types: Collection[str] | Unknown | None, cloud: str, provisioner: Provisioner) -> Machines:

@@ -30,7 +30,7 @@ def find(resources: Sequence[StackResource], _: Settings) -> tuple[Finding, ...]
         spot = [kind for pool in tiers[:1] if SPOT in pool.facts.capacity_types for kind in kinds(pool)]
         below = [pool for pool in tiers if pool.facts.is_on_demand is not False]
         offered = {kind for pool in below for kind in kinds(pool)}
-        untold = any(pool.facts.machines is UNKNOWN or pool.facts.unread_machines for pool in below)
+        untold = any(pool.facts.machines is UNKNOWN or pool.facts.unknown_machine_types for pool in below)
         if spot and below and not untold and len(tiers) == len(ladder.pools) and not offered & {*spot}:
             found.append(
                 Finding(

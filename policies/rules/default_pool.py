@@ -45,6 +45,6 @@ def may_be_default(pool: DeclaredPool) -> bool:
     dear = (
         facts.machines is not UNKNOWN
         and bool(facts.machines)
-        and all(each.total.gpus for each in facts.machines)
+        and all(each.capacity.gpus for each in facts.machines)
     )
     return not tainted and not dear

@@ -65,7 +65,7 @@ def _problems(
     ladder: DeclaredLadder, pools: Sequence[DeclaredPool], elsewhere: frozenset[str]
 ) -> Iterator[tuple[str, bool]]:
     tiers = tiers_of(ladder, pools, elsewhere)
-    first = [pool for pool in pools if tiers and pool.facts in tiers[0].makers]
+    first = [pool for pool in pools if tiers and pool.facts in tiers[0].node_pools]
     shapes = shapes_of(ladder, first)
     if shapes is UNKNOWN:
         yield "what shapes its jobs have is known only after the update, which checks it again.", False
@@ -86,9 +86,9 @@ def tiers_of(
             pool=rung.pool if rung.pool is not None else "(none named)",
             max_failures=rung.max_failures,
             has_timeout=rung.has_timeout,
-            makers=tuple(pool.facts for pool in pools if pool.label == rung.pool),
+            node_pools=tuple(pool.facts for pool in pools if pool.label == rung.pool),
             # A program without pools leaves them to another one.
-            may_be_elsewhere=not pools or unnamed or rung.pool in elsewhere,
+            may_be_external=not pools or unnamed or rung.pool in elsewhere,
         )
         for number, rung in enumerate(rungs, start=1)
     )
@@ -112,7 +112,7 @@ def told(found: Walk) -> Iterator[tuple[str, bool]]:
                 f"{found.shape.title} stays on spot for ever ({last.title}, `maxFailures: -1`): {_WORST}.",
                 False,
             )
-        case Outcome.UNTOLD:
+        case Outcome.UNDETERMINED:
             yield f"{found.shape.title}: whether it can fall back is not known yet: {_untold(found)}", False
         case Outcome.ARRIVES:
             pass
@@ -127,13 +127,13 @@ def _why(step: Step) -> str:
 
 
 def _untold(found: Walk) -> str:
-    doubts = [
+    results = [
         f"{step.title}: {doubt.reason}"
         for step in found.steps
-        for doubt in step.doubts
+        for doubt in step.results
         if not isinstance(doubt, Failed)
     ]
-    return f"{'; '.join(doubts) or 'a tier above may hold it for ever'}."
+    return f"{'; '.join(results) or 'a tier above may hold it for ever'}."
 
 
 def _ends(pools: Sequence[DeclaredPool], elsewhere: frozenset[str]) -> KnownPools:

@@ -49,5 +49,5 @@ def markets(pool: DeclaredPool, zones: int) -> int | None:
     facts = pool.facts
     if facts.machines is UNKNOWN or facts.zones is UNKNOWN:
         return None
-    types = len(facts.machines) + len(facts.unread_machines)
+    types = len(facts.machines) + len(facts.unknown_machine_types)
     return types * (zones if facts.zones is None else len(facts.zones))

@@ -20,69 +20,6 @@ _MESSAGE: Final = "Pod was terminated in response to imminent node shutdown."
 _ENDED: Final = ("Succeeded", "Failed")
 
 
-@dataclass(frozen=True, kw_only=True)
-class NodeShutdown:
-    """The shutdown of one node, with the grace that its pods get; `say` is told of each pod."""
-
-    client: KubeClient
-    node: str
-    grace: ShutdownGrace
-    say: Callable[[str], None]
-
-    def play(self) -> None:
-        """End the node's pods, users' first, and leave a node on which nothing runs."""
-        self._stop_kubelet()
-        if self.grace.is_none:
-            self.say(f"node {self.node} is gone at once: its pods are told nothing")
-            return
-        pods = [pod for pod in self.client.list("v1", "Pod") if self._is_running_here(pod)]
-        for critical in (False, True):
-            self._end(pod for pod in pods if is_critical(pod) is critical)
-
-    def _stop_kubelet(self) -> None:
-        """Have the node say why it takes no more pods, and nobody put it right."""
-        silence(self.client, self.node)
-        node = self.client.get("v1", "Node", self.node) or {}
-        conditions = [
-            _not_ready() if mapping(each).get("type") == "Ready" else each
-            for each in sequence(mapping(node.get("status")).get("conditions"))
-        ]
-        patch: Json = {"status": {"conditions": conditions}}
-        self.client.merge_patch("v1", "Node", self.node, patch, subresource="status")
-
-    def _end(self, pods: Iterable[Json]) -> None:
-        """End pods at the same time, each when it is done or its grace is over."""
-        begin = time.monotonic()
-        endings = sorted(
-            ((ending_of(pod, self.grace), pod) for pod in pods),
-            key=lambda each: (each[0].took, name_of(each[1])),
-        )
-        for ending, pod in endings:
-            time.sleep(max(0.0, begin + ending.took - time.monotonic()))
-            self._tell(pod, ending)
-
-    def _tell(self, pod: Json, ending: Ending) -> None:
-        if ending.got < ending.asked:
-            self.say(f"{name_of(pod)} gets {ending.got} s to end, of the {ending.asked} s it asks for")
-        metadata = mapping(pod.get("metadata"))
-        try:
-            self.client.merge_patch(
-                "v1",
-                "Pod",
-                name_of(pod),
-                {"status": _failed(pod, ending.exit_code)},
-                namespace=str(metadata.get("namespace")),
-                subresource="status",
-            )
-        except KubeError as error:
-            # It went by itself in the meantime.
-            if error.status != 404:
-                raise
-
-    def _is_running_here(self, pod: Json) -> bool:
-        return node_of(pod) == self.node and mapping(pod.get("status")).get("phase") not in _ENDED
-
-
 def _failed(pod: Json, exit_code: int) -> Json:
     status = mapping(pod.get("status"))
     now = _now()
@@ -302,3 +239,66 @@ class NodeDrain:
 def _is_daemons(pod: Json) -> bool:
     owners = map(mapping, sequence(mapping(pod.get("metadata")).get("ownerReferences")))
     return any(owner.get("kind") == "DaemonSet" for owner in owners)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeShutdown:
+    """The shutdown of one node, with the grace that its pods get; `say` is told of each pod."""
+
+    client: KubeClient
+    node: str
+    grace: ShutdownGrace
+    say: Callable[[str], None]
+
+    def play(self) -> None:
+        """End the node's pods, users' first, and leave a node on which nothing runs."""
+        self._stop_kubelet()
+        if self.grace.is_none:
+            self.say(f"node {self.node} is gone at once: its pods are told nothing")
+            return
+        pods = [pod for pod in self.client.list("v1", "Pod") if self._is_running_here(pod)]
+        for critical in (False, True):
+            self._end(pod for pod in pods if is_critical(pod) is critical)
+
+    def _stop_kubelet(self) -> None:
+        """Have the node say why it takes no more pods, and nobody put it right."""
+        silence(self.client, self.node)
+        node = self.client.get("v1", "Node", self.node) or {}
+        conditions = [
+            _not_ready() if mapping(each).get("type") == "Ready" else each
+            for each in sequence(mapping(node.get("status")).get("conditions"))
+        ]
+        patch: Json = {"status": {"conditions": conditions}}
+        self.client.merge_patch("v1", "Node", self.node, patch, subresource="status")
+
+    def _end(self, pods: Iterable[Json]) -> None:
+        """End pods at the same time, each when it is done or its grace is over."""
+        begin = time.monotonic()
+        endings = sorted(
+            ((ending_of(pod, self.grace), pod) for pod in pods),
+            key=lambda each: (each[0].took, name_of(each[1])),
+        )
+        for ending, pod in endings:
+            time.sleep(max(0.0, begin + ending.took - time.monotonic()))
+            self._tell(pod, ending)
+
+    def _tell(self, pod: Json, ending: Ending) -> None:
+        if ending.got < ending.asked:
+            self.say(f"{name_of(pod)} gets {ending.got} s to end, of the {ending.asked} s it asks for")
+        metadata = mapping(pod.get("metadata"))
+        try:
+            self.client.merge_patch(
+                "v1",
+                "Pod",
+                name_of(pod),
+                {"status": _failed(pod, ending.exit_code)},
+                namespace=str(metadata.get("namespace")),
+                subresource="status",
+            )
+        except KubeError as error:
+            # It went by itself in the meantime.
+            if error.status != 404:
+                raise
+
+    def _is_running_here(self, pod: Json) -> bool:
+        return node_of(pod) == self.node and mapping(pod.get("status")).get("phase") not in _ENDED

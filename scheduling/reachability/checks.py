@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.affinity import any_holds, keys_of, label_of
-from holdfast.scheduling.reachability.facts import PoolFacts, places
+from holdfast.scheduling.reachability.facts import PoolFacts, pod_capacity
 from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
 from holdfast.scheduling.reachability.shape import Shape, total, widest
 from holdfast.scheduling.taints import untolerated
@@ -49,7 +49,7 @@ def accelerator(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
     kinds = sorted({machine.accelerator for machine in pool.machines if machine.accelerator is not None})
     if shape.accelerator in kinds:
         return
-    if pool.unread_machines:
+    if pool.unknown_machine_types:
         yield Undetermined(link="accelerator", reason=_not_in_table(pool))
         return
     yield Failed.by(
@@ -97,7 +97,7 @@ def taints(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
         which = "taints" if pool.taints is UNKNOWN else "tolerations by admission"
         yield Undetermined(link="taints", reason=f"its {which} are not known yet")
         return
-    for taint in untolerated(pool.taints, (*shape.tolerations, *pool.given_to(shape.requests))):
+    for taint in untolerated(pool.taints, (*shape.tolerations, *pool.added_for(shape.requests))):
         yield Failed.by("taints", messages.TAINT, taint=f"{taint.key}={taint.value}:{taint.effect}")
 
 
@@ -108,7 +108,7 @@ def machine(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
         return
     if any(each.pods_of(shape.requests) for each in pool.machines):
         return
-    if pool.unread_machines:
+    if pool.unknown_machine_types:
         yield Undetermined(link="machine", reason=_not_in_table(pool))
         return
     if not pool.machines:
@@ -116,7 +116,7 @@ def machine(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
         return
     largest = max(pool.machines, key=MachineCapacity.size)
     yield Failed.by(
-        "machine", messages.MACHINE, requests=shape.requests, machine=largest.name, room=largest.room
+        "machine", messages.MACHINE, requests=shape.requests, machine=largest.name, room=largest.allocatable
     )
 
 
@@ -124,19 +124,19 @@ def gang(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
     """All pods of the gang fit at once on as many nodes as the pool may have."""
     if pool.machines is UNKNOWN:
         return
-    room = places(shape.requests, pool.machines, pool.limits)
+    room = pod_capacity(shape.requests, pool.machines, pool.limits)
     if room is UNKNOWN:
         yield Undetermined(link="gang", reason="how many nodes it may have is not known yet")
         return
-    if room.surely is None or room.at_most is None or room.surely >= shape.pods:
+    if room.guaranteed is None or room.at_most is None or room.guaranteed >= shape.pods:
         return
     wide = max((each.pods_of(shape.requests) for each in pool.machines), default=0)
-    if not wide or pool.unread_machines:
+    if not wide or pool.unknown_machine_types:
         return
     if room.at_most >= shape.pods:
         yield Undetermined(
             link="gang",
-            reason=f"it surely has room for {room.surely} of the {shape.pods} pods that have to run together, and for more "
+            reason=f"it guaranteed has room for {room.guaranteed} of the {shape.pods} pods that have to run together, and for more "
             "where its smaller machines are bought",
         )
         return
@@ -177,7 +177,7 @@ def capacity(pool: PoolFacts, *, is_last: bool) -> Iterator[CheckResult]:
         yield Undetermined(link="capacity", reason="whether it is on-demand is not known yet")
         return
     kinds = " or ".join(sorted(pool.capacity_types)) or "no"
-    yield Failed.by("capacity", messages.CAPACITY, maker=pool.maker, kinds=kinds)
+    yield Failed.by("capacity", messages.CAPACITY, title=pool.title, kinds=kinds)
 
 
 def together(shapes: Sequence[Shape], pool: PoolFacts) -> Iterator[CheckResult]:
@@ -186,15 +186,15 @@ def together(shapes: Sequence[Shape], pool: PoolFacts) -> Iterator[CheckResult]:
     Whether they can be packed so is not asked: what is refused here has no room however it is packed.
     """
     nodes = pool.limits.nodes
-    if len(shapes) < 2 or pool.machines is UNKNOWN or pool.unread_machines or not pool.machines:
+    if len(shapes) < 2 or pool.machines is UNKNOWN or pool.unknown_machine_types or not pool.machines:
         return
     if not isinstance(nodes, int):
         return
-    most = widest([each.room for each in pool.machines]).times(nodes)
+    most = widest([each.allocatable for each in pool.machines]).times(nodes)
     asked = total([shape.requests.times(shape.pods) for shape in shapes])
     if not asked.fits_in(most):
         yield Failed.by("gang", messages.TOO_MUCH, room=most, total=asked)
 
 
 def _not_in_table(pool: PoolFacts) -> str:
-    return f"what {', '.join(pool.unread_machines)} has is in no machine table"
+    return f"what {', '.join(pool.unknown_machine_types)} has is in no machine table"

@@ -27,9 +27,9 @@ class Limits:
         """How many machines of this type there may be, None without end."""
         allowed = (
             self.nodes,
-            _whole(self.cpu_millis, machine.total.cpu_millis),
-            _whole(self.memory_mib, machine.total.memory_mib),
-            _whole(self.gpus, machine.total.gpus),
+            _whole(self.cpu_millis, machine.capacity.cpu_millis),
+            _whole(self.memory_mib, machine.capacity.memory_mib),
+            _whole(self.gpus, machine.capacity.gpus),
         )
         known = [limit for limit in allowed if isinstance(limit, int)]
         if UNKNOWN in allowed:
@@ -56,23 +56,23 @@ class PoolFacts:
 
     `capacity_types` are those its nodes may have; while not `is_decided`, something unknown may still take some away.
     `taints` are all that its nodes have, those the cloud adds among them; `labels` those that pods may select by.
-    `machines` are UNKNOWN where none of its types could be read; `unread_machines` those of its types that no table
+    `machines` are UNKNOWN where none of its types could be read; `unknown_machine_types` those of its types that no table
     knows. `added_tolerations` are those that pods which ask for this pool are given, by admission or by the cloud.
     """
 
     name: str
-    maker: str
+    title: str
     capacity_types: frozenset[str]
     is_decided: bool = True
     labels: Mapping[str, LabelValue] | Unknown = field(default_factory=dict[str, LabelValue])
     taints: tuple[Taint, ...] | Unknown = ()
     machines: tuple[MachineCapacity, ...] | Unknown = ()
-    unread_machines: tuple[str, ...] = ()
+    unknown_machine_types: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
     zones: frozenset[str] | Unknown | None = None
     added_tolerations: tuple[AddedToleration, ...] | Unknown = ()
 
-    def given_to(self, requests: Resources) -> tuple[Toleration, ...]:
+    def added_for(self, requests: Resources) -> tuple[Toleration, ...]:
         """The tolerations that pods of these requests are given here."""
         if self.added_tolerations is UNKNOWN:
             return ()
@@ -94,23 +94,23 @@ class PoolFacts:
 class TierFacts:
     """A rung of a ladder as far as it is known.
 
-    `makers` are the pools of that name, several where several NodePools share the label; empty where no maker is
-    known. `may_be_elsewhere`: it may be made by something that cannot be seen, as another stack.
+    `node_pools` are the pools of that name, several where several NodePools share the label; empty where no title is
+    known. `may_be_external`: it may be made by something that cannot be seen, as another stack.
     """
 
     number: int
     pool: str | Unknown
     max_failures: int | Unknown | None = None
     has_timeout: bool | Unknown = False
-    makers: tuple[PoolFacts, ...] = ()
-    may_be_elsewhere: bool = False
+    node_pools: tuple[PoolFacts, ...] = ()
+    may_be_external: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class Places:
-    """How many pods have room: `surely` in one plan, `at_most` whatever is bought. None: without end."""
+class PodCapacity:
+    """How many pods have room: `guaranteed` in one plan, `at_most` whatever is bought. None: without end."""
 
-    surely: int | None
+    guaranteed: int | None
     at_most: int | None
 
 
@@ -122,18 +122,22 @@ class _Candidate:
     takes: tuple[int, ...]
 
 
-def places(requests: Resources, machines: Sequence[MachineCapacity], limits: Limits) -> Places | Unknown:
+def pod_capacity(
+    requests: Resources, machines: Sequence[MachineCapacity], limits: Limits
+) -> PodCapacity | Unknown:
     """How many pods of these requests there is room for on machines of these types, within the limits."""
     fitting = [machine for machine in machines if machine.pods_of(requests)]
     nodes = [limits.nodes_of(machine) for machine in fitting]
     if all(each == 0 for each in nodes):
-        return Places(surely=0, at_most=0)
+        return PodCapacity(guaranteed=0, at_most=0)
     if UNKNOWN in nodes:
         return UNKNOWN
     if None in nodes:
-        return Places(surely=None, at_most=None)
+        return PodCapacity(guaranteed=None, at_most=None)
     left, candidates = _counted(requests, fitting, limits)
-    return Places(surely=_in_one_plan(left, candidates), at_most=_whatever_is_bought(left, candidates))
+    return PodCapacity(
+        guaranteed=_in_one_plan(left, candidates), at_most=_whatever_is_bought(left, candidates)
+    )
 
 
 def _counted(
@@ -148,7 +152,7 @@ def _counted(
     candidates = [
         _Candidate(
             pods=each.pods_of(requests),
-            takes=kept((1, each.total.cpu_millis, each.total.memory_mib, each.total.gpus)),
+            takes=kept((1, each.capacity.cpu_millis, each.capacity.memory_mib, each.capacity.gpus)),
         )
         for each in machines
     ]

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 from holdfast.scheduling.machines import Machine
-from holdfast.scheduling.reachability.shape import MOST_PODS, Resources, widest
+from holdfast.scheduling.reachability.shape import MAX_PODS_PER_NODE, Resources, widest
 
 
 class Provisioner(StrEnum):
@@ -31,15 +31,15 @@ class MachineCapacity:
     total: Resources
     room: Resources
     accelerator: str | None = None
-    most_pods: int = MOST_PODS
+    max_pods: int = MAX_PODS_PER_NODE
 
     def pods_of(self, requests: Resources) -> int:
         """How many pods of these requests fit on one such machine."""
-        return min(requests.times_in(self.room), self.most_pods)
+        return min(requests.times_in(self.allocatable), self.max_pods)
 
     def size(self) -> tuple[int, int, int]:
         """By what machines are compared where one is to be named."""
-        return (self.room.gpus, self.room.memory_mib, self.room.cpu_millis)
+        return (self.allocatable.gpus, self.allocatable.memory_mib, self.allocatable.cpu_millis)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ class Reservation:
 
     kubelet: Callable[[Machine], Resources]
     daemons: Resources
-    most_pods: int = 110
+    max_pods: int = 110
 
 
 def machine_capacity(machine: Machine, provisioner: Provisioner) -> MachineCapacity:
@@ -59,13 +59,13 @@ def machine_capacity(machine: Machine, provisioner: Provisioner) -> MachineCapac
     return MachineCapacity(
         name=machine.name,
         total=total,
-        room=Resources(
+        allocatable=Resources(
             cpu_millis=max(0, total.cpu_millis - kept.cpu_millis - reservation.daemons.cpu_millis),
             memory_mib=max(0, total.memory_mib - kept.memory_mib - reservation.daemons.memory_mib),
             gpus=total.gpus,
         ),
         accelerator=machine.accelerator,
-        most_pods=reservation.most_pods,
+        max_pods=reservation.max_pods,
     )
 
 
@@ -135,7 +135,7 @@ RESERVATIONS: Final[Mapping[Provisioner, Reservation]] = {
     # Cilium, its address manager, node manager, disk and file drivers, masquerading, NVIDIA's plugin.
     Provisioner.NAP: Reservation(kubelet=_nap, daemons=Resources(cpu_millis=600, memory_mib=1024)),
     Provisioner.AKS: Reservation(
-        kubelet=_aks, daemons=Resources(cpu_millis=600, memory_mib=1024), most_pods=250
+        kubelet=_aks, daemons=Resources(cpu_millis=600, memory_mib=1024), max_pods=250
     ),
     Provisioner.LOCAL: Reservation(kubelet=_local, daemons=Resources(cpu_millis=0, memory_mib=0)),
 }
@@ -166,18 +166,18 @@ def non_dominated(rooms: Sequence[MachineCapacity]) -> tuple[MachineCapacity, ..
 def _holds_all_of(one: MachineCapacity, other: MachineCapacity) -> bool:
     return (
         one.accelerator == other.accelerator
-        and other.room.fits_in(one.room)
-        and other.most_pods <= one.most_pods
+        and other.allocatable.fits_in(one.allocatable)
+        and other.max_pods <= one.max_pods
     )
 
 
 def _merged(rooms: Sequence[MachineCapacity]) -> MachineCapacity:
     kinds = {each.accelerator for each in rooms}
-    most: Resources = widest([each.room for each in rooms])
+    most: Resources = widest([each.allocatable for each in rooms])
     return MachineCapacity(
         name=OTHERS,
-        total=widest([each.total for each in rooms]),
+        total=widest([each.capacity for each in rooms]),
         room=most,
         accelerator=kinds.pop() if len(kinds) == 1 else None,
-        most_pods=max(each.most_pods for each in rooms),
+        max_pods=max(each.max_pods for each in rooms),
     )

@@ -71,7 +71,7 @@ ZONES: Final = MessageTemplate(
     fix="Keep checkpoints in the bucket or on a volume that is not tied to a zone.",
 )
 CAPACITY: Final = MessageTemplate(
-    reason="{maker} makes {kinds} nodes and not on-demand ones alone",
+    reason="{title} makes {kinds} nodes and not on-demand ones alone",
     fix="Append a tier with an on-demand pool, or say `maxFailures: -1` on this one to stay there for ever.",
 )
 

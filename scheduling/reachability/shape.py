@@ -81,7 +81,7 @@ def widest(rooms: Sequence[Resources]) -> Resources:
 
 
 #: A kubelet's default; what each cloud sets is in `allocatable`.
-MOST_PODS: Final = 110
+MAX_PODS_PER_NODE: Final = 110
 
 DEFAULT_SHAPE: Final = "default"
 

@@ -30,7 +30,7 @@ class Outcome(StrEnum):
     STAYS = "stays"  #: on spot for ever, as `maxFailures: -1` says aloud
     STUCK = "stuck"  #: on a tier that it can neither run on nor leave
     FALLS_OFF = "falls off"  #: the ladder's end is no on-demand pool that takes it
-    UNTOLD = "untold"  #: it hangs on something that is not known yet
+    UNDETERMINED = "untold"  #: it hangs on something that is not known yet
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,14 +43,14 @@ class Step:
     @property
     def broken(self) -> tuple[Failed, ...]:
         """The links that are broken, whatever else turns out."""
-        return tuple(doubt for doubt in self.doubts if isinstance(doubt, Failed))
+        return tuple(doubt for doubt in self.results if isinstance(doubt, Failed))
 
     @property
     def takes_the_job(self) -> bool | Unknown:
         """Whether the shape's pods can run here."""
         if self.broken:
             return False
-        return UNKNOWN if self.doubts else True
+        return UNKNOWN if self.results else True
 
     @property
     def title(self) -> str:
@@ -92,8 +92,8 @@ def walk_together(shapes: Sequence[Shape], tiers: Sequence[TierFacts]) -> Walk:
     def doubts_at(tier: TierFacts, is_last: bool) -> Iterator[CheckResult]:
         for shape in shapes:
             yield from check_tier(shape, tier, is_last=is_last)
-        if len(tier.makers) == 1:
-            yield from together(shapes, tier.makers[0])
+        if len(tier.node_pools) == 1:
+            yield from together(shapes, tier.node_pools[0])
 
     return _walked(shapes[0], tiers, doubts_at)
 
@@ -104,12 +104,14 @@ def _walked(
     steps: list[Step] = []
     for tier in tiers:
         is_last = tier is tiers[-1]
-        step = Step(tier=tier, doubts=tuple(doubts_at(tier, is_last)))
+        step = Step(tier=tier, results=tuple(doubts_at(tier, is_last)))
         end = outcome_at(step, is_last=is_last)
         before, steps = tuple(steps), [*steps, step]
         if end is not None:
             return Walk(
-                shape=shape, steps=tuple(steps), outcome=end if _is_certain(end, before) else Outcome.UNTOLD
+                shape=shape,
+                steps=tuple(steps),
+                outcome=end if _is_certain(end, before) else Outcome.UNDETERMINED,
             )
     raise ValueError("a ladder without tiers cannot be walked")
 
@@ -135,12 +137,12 @@ def may_arrive(step: Step) -> bool:
     """Whether the tier may turn out to be on-demand and take the job."""
     if step.takes_the_job is False:
         return False
-    return not step.tier.makers or any(pool.is_on_demand is not False for pool in step.tier.makers)
+    return not step.tier.node_pools or any(pool.is_on_demand is not False for pool in step.tier.node_pools)
 
 
 def outcome_at(step: Step, *, is_last: bool) -> Outcome | None:
     """Where the walk ends on this tier, None where it goes on, or may."""
-    takes, on_demand = step.takes_the_job, any(pool.is_on_demand is True for pool in step.tier.makers)
+    takes, on_demand = step.takes_the_job, any(pool.is_on_demand is True for pool in step.tier.node_pools)
     if takes is True and on_demand:
         return Outcome.ARRIVES
     if (
@@ -149,11 +151,11 @@ def outcome_at(step: Step, *, is_last: bool) -> Outcome | None:
         and step.tier.max_failures == UNLIMITED
         and (is_last or step.tier.has_timeout is False)
     ):
-        return Outcome.STAYS if takes is True else Outcome.UNTOLD
+        return Outcome.STAYS if takes is True else Outcome.UNDETERMINED
     if takes is False and not is_last and step.tier.has_timeout is False:
         return Outcome.STUCK
     if is_last:
-        return Outcome.FALLS_OFF if takes is False else Outcome.UNTOLD
+        return Outcome.FALLS_OFF if takes is False else Outcome.UNDETERMINED
     return None
 
 
@@ -174,11 +176,11 @@ def check_tier(shape: Shape, tier: TierFacts, *, is_last: bool) -> Iterator[Chec
     """Yield what keeps the shape's pods off a tier, or may."""
     if tier.pool is UNKNOWN:
         yield Undetermined(link="pool", reason="which pool it names is not known yet")
-    elif not tier.makers and tier.may_be_elsewhere:
+    elif not tier.node_pools and tier.may_be_external:
         yield Undetermined(
             link="pool", reason="it may be made by another program, which cannot be seen from here"
         )
-    elif not tier.makers:
+    elif not tier.node_pools:
         yield Failed(
             link="pool",
             reason="no such pool is made here",
@@ -189,11 +191,11 @@ def check_tier(shape: Shape, tier: TierFacts, *, is_last: bool) -> Iterator[Chec
 
 
 def _best(shape: Shape, tier: TierFacts, *, is_last: bool) -> tuple[CheckResult, ...]:
-    """The doubts about the pool that takes the job best, where several share the name."""
+    """The results about the pool that takes the job best, where several share the name."""
     stays = tier.max_failures == UNLIMITED
     judged = [
         (*(() if stays else capacity(pool, is_last=is_last)), *check_pool(shape, pool))
-        for pool in tier.makers
+        for pool in tier.node_pools
     ]
     return min(judged, key=lambda found: (_count_broken(found), len(found)))
 

@@ -3,7 +3,7 @@
 What it decides follows pulumi-kubernetes 4.34, so that the same stack gives the same objects with either.
 """
 
-from holdfast.simulator.kubernetes_provider.charts import ChartMirror
+from holdfast.simulator.kubernetes_provider.helm import ChartMirror
 from holdfast.simulator.kubernetes_provider.provider import KubernetesProvider
 
 __all__ = ["ChartMirror", "KubernetesProvider"]

@@ -5,14 +5,24 @@ applied by the server (so that a controller which writes its own certificates in
 conflict with the next upgrade), and waits look at workloads alone, not at every object's conditions.
 """
 
+import hashlib
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import yaml
 
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.errors import Cancellation
+
+if TYPE_CHECKING:
+    from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.objects import mapping
 
 
 class HelmError(RehearsalError):
@@ -169,3 +179,115 @@ def _reason(errors: str) -> str:
     """Return helm's error without its log lines."""
     _, found, reason = errors.rpartition("Error: ")
     return reason.strip() if found else errors.strip()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chart:
+    """A chart in a directory."""
+
+    path: Path
+    name: str
+    version: str
+
+    @classmethod
+    def at(cls, path: Path) -> "Chart":
+        """Read a chart's own description. Raises RehearsalError for a directory that is no chart."""
+        try:
+            described = cast("Json", yaml.safe_load((path / "Chart.yaml").read_text(encoding="utf-8")))
+            return cls(path=path, name=str(described["name"]), version=str(described["version"]))
+        except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
+            raise RehearsalError(f"{path} is no chart: its Chart.yaml cannot be read ({error})") from error
+
+    def digest(self) -> str:
+        """Return a hash of the chart's files, which tells an edited chart from the one installed."""
+        digest = hashlib.sha256()
+        for file in sorted(each for each in self.path.rglob("*") if each.is_file()):
+            content = file.read_bytes()
+            digest.update(f"{file.relative_to(self.path)}\0{len(content)}\0".encode())
+            digest.update(content)
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class ChartMirror:
+    """A directory with one chart per subdirectory.
+
+    `base` is what a program's relative chart paths are relative to; by default the current directory.
+    """
+
+    directory: Path
+    base: Path = Path()
+
+    def find(self, chart: str, *, version: str | None, repo: str | None) -> Chart:
+        """Return the chart that `chart` names: a directory, an oci:// reference, or a name in `repo`.
+
+        The latter two are taken from the mirror. Raises RehearsalError when the mirror has no such chart, or
+        another version of it.
+        """
+        if not repo and not chart.startswith("oci://"):
+            return self._local(chart)
+        name = chart.rstrip("/").rpartition("/")[2]
+        path = self.directory / name
+        if not path.is_dir():
+            raise RehearsalError(
+                f"chart {chart!r} is not mirrored: {self.directory} has {self._names()}. Add {name} to it, or "
+                "name a directory"
+            )
+        found = Chart.at(path)
+        if version and version.removeprefix("v") != found.version.removeprefix("v"):
+            raise RehearsalError(
+                f"chart {chart!r}: version {version} is asked for, and {path} is version {found.version}; ask "
+                "for that one, or mirror the other"
+            )
+        return found
+
+    def _local(self, chart: str) -> Chart:
+        path = self.base / chart
+        if not path.is_dir():
+            raise RehearsalError(
+                f"chart {chart!r} is neither a directory (looked for {path}), nor an oci:// reference, nor a "
+                f"name beside a repo; mirrored in {self.directory}: {self._names()}"
+            )
+        return Chart.at(path)
+
+    def _names(self) -> str:
+        found = sorted(each.name for each in self.directory.glob("*") if each.is_dir())
+        return ", ".join(found) or "nothing: run `make tools`"
+
+
+OWNER_LABEL = "holdfast.dev/release-owner"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Revision:
+    """One revision: its number, its status (deployed, failed, pending-install, …), whose resource made it."""
+
+    number: int
+    status: str
+    owner: str | None = None
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether helm was killed while it was at it: until somebody clears it up, helm refuses to go on."""
+        return self.status.startswith("pending-")
+
+
+def revisions(client: KubeClient, namespace: str, name: str) -> Sequence[Revision]:
+    """Return the revisions of a release, oldest first; none when there is no such release."""
+    found = client.list("v1", "Secret", namespace=namespace, label_selector=f"owner=helm,name={name}")
+    return sorted((_revision(secret) for secret in found), key=lambda revision: revision.number)
+
+
+def last_whole(history: Sequence[Revision]) -> int | None:
+    """Return the number of the last revision that helm brought to an end, None when there is none."""
+    return next((each.number for each in reversed(history) if not each.is_interrupted), None)
+
+
+def _revision(secret: Json) -> Revision:
+    labels = mapping(mapping(secret.get("metadata")).get("labels"))
+    owner = labels.get(OWNER_LABEL)
+    return Revision(
+        number=int(str(labels.get("version", "0"))),
+        status=str(labels.get("status")),
+        owner=str(owner) if owner else None,
+    )

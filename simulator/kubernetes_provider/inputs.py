@@ -2,15 +2,22 @@
 
 import hashlib
 import secrets
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, cast
 
+import yaml
+
+from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_provider.annotations import AUTONAMED
-from holdfast.simulator.kubernetes_provider.properties import fields, mark_secrets
-from holdfast.simulator.kubernetes_provider.tokens import is_patch, kind_of
-from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Secret, Unknown, Value
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
+from holdfast.simulator.kubernetes_provider.operation import AUTONAMED, Naming, is_patch, kind_of
+from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Secret, Unknown, Value, has_secret, reveal
+
+if TYPE_CHECKING:
+    _Base = yaml.SafeLoader
+else:
+    _Base = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
 
 # What the API server writes into an object: a manifest taken from a cluster may still hold it.
 READ_ONLY_METADATA = (
@@ -23,16 +30,6 @@ READ_ONLY_METADATA = (
     "uid",
 )
 _SUFFIX_LENGTH = 8
-
-
-@dataclass(frozen=True, kw_only=True)
-class Naming:
-    """How to name what the program gives no name: the logical name, and what the engine says to it."""
-
-    logical_name: str
-    seed: bytes = b""
-    proposed: str | None = None
-    disabled: bool = False
 
 
 def checked(
@@ -121,3 +118,125 @@ def _refuse_lists(token: str, inputs: Properties) -> None:
             f"{token}: a list cannot be created; register each of its {len(cast('list[Value]', inputs['items']))} "
             "items as a resource of its own kind"
         )
+
+
+# The SDKs cannot have a dash in a property's name; these fields of a CRD's schema do.
+_DASHED = {
+    f"x_kubernetes_{name}": f"x-kubernetes-{name.replace('_', '-')}"
+    for name in (
+        "embedded_resource",
+        "int_or_string",
+        "list_map_keys",
+        "list_type",
+        "map_type",
+        "preserve_unknown_fields",
+        "validations",
+    )
+}
+_UNDERSCORED = {dashed: name for name, dashed in _DASHED.items()}
+_SECRET_FIELDS = ("data", "stringData")
+
+
+def to_object(properties: Properties) -> Json:
+    """Return wholly known properties as the object the API server takes: secrets laid open, nulls left out."""
+    return cast("Json", _to_json(reveal(properties)))
+
+
+def to_properties(obj: Json) -> dict[str, Value]:
+    """Return an object as properties, its fields under the names the SDKs know."""
+    return cast("dict[str, Value]", _to_value(obj))
+
+
+def fields(properties: Properties, name: str) -> Properties:
+    """Return the object at a property, looking through secretness; empty when absent or unknown."""
+    value = properties.get(name)
+    if isinstance(value, Secret):
+        value = value.value
+    return value if isinstance(value, Mapping) else {}
+
+
+def mark_secrets(shown: Properties, known: Properties) -> dict[str, Value]:
+    """Return `shown` with secret what is secret in `known`, and always what a Secret holds."""
+    marked = dict(shown)
+    if marked.get("kind") == "Secret":
+        for name in _SECRET_FIELDS:
+            if name in marked and not isinstance(marked[name], Secret):
+                marked[name] = Secret(marked[name])
+        return marked
+    for name, value in known.items():
+        if name in marked:
+            marked[name] = _marked(marked[name], value)
+    return marked
+
+
+def _marked(shown: Value, known: Value) -> Value:
+    if isinstance(shown, Mapping) and isinstance(known, Mapping):
+        return mark_secrets(shown, known)
+    if has_secret(known) and not isinstance(shown, Secret):
+        return Secret(shown)
+    return shown
+
+
+def _to_json(value: JsonValue) -> JsonValue:
+    if isinstance(value, Mapping):
+        return {_DASHED.get(key, key): _to_json(item) for key, item in value.items() if item is not None}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_to_json(item) for item in value]
+    return value
+
+
+def _to_value(value: JsonValue) -> Value:
+    if isinstance(value, Mapping):
+        return {_UNDERSCORED.get(key, key): _to_value(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_to_value(item) for item in value]
+    return value
+
+
+_TIMESTAMP = "tag:yaml.org,2002:timestamp"
+
+
+class _Loader(_Base):
+    """Reads what looks like a date as the text it is: JSON, and so Kubernetes, has no dates."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
+    for first, resolvers in _Base.yaml_implicit_resolvers.items()
+}
+
+
+def objects_in(text: str) -> Iterator[Json]:
+    """Yield the objects in YAML documents; a List's items one by one, empty documents not at all.
+
+    Raises RehearsalError for text that is not YAML, or a document that is no object.
+    """
+    for document in _documents(text):
+        if document is None:
+            continue
+        obj = mapping(document)
+        if "kind" not in obj:
+            raise RehearsalError(f"a YAML document is no Kubernetes object: it begins {str(document)[:60]!r}")
+        if str(obj["kind"]).endswith("List") and "items" in obj:
+            yield from map(mapping, sequence(obj["items"]))
+        else:
+            yield obj
+
+
+def resource_names(manifest: str) -> dict[str, list[str]]:
+    """Return the names in a release's manifest by kind: `{"Deployment.apps/apps/v1": ["ns/name"]}`."""
+    names: dict[str, set[str]] = {}
+    for obj in objects_in(manifest):
+        api_version, metadata = str(obj["apiVersion"]), mapping(obj.get("metadata"))
+        group = api_version.rpartition("/")[0]
+        kind = f"{obj['kind']}.{group}" if group else str(obj["kind"])
+        namespace, name = metadata.get("namespace"), str(metadata.get("name"))
+        names.setdefault(f"{kind}/{api_version}", set()).add(f"{namespace}/{name}" if namespace else name)
+    return {key: sorted(found) for key, found in names.items()}
+
+
+def _documents(text: str) -> Iterator[JsonValue]:
+    try:
+        yield from cast("Iterator[JsonValue]", yaml.load_all(text, Loader=_Loader))
+    except yaml.YAMLError as error:
+        raise RehearsalError(f"the text is not YAML: {error}") from error

@@ -1,7 +1,5 @@
 """Objects of every kind, as the engine handles them."""
 
-# ruff: noqa: ARG002 - the parameters are those of Resources
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,30 +7,53 @@ from pulumi.runtime.proto import provider_pb2
 
 from holdfast.scheduling.json import Json
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.errors import NoSuchKind
+from holdfast.simulator.kubernetes_client.errors import KubeError, NoSuchKind
 from holdfast.simulator.kubernetes_client.objects import identity, mapping
-from holdfast.simulator.kubernetes_provider.annotations import field_manager, timeout_seconds
-from holdfast.simulator.kubernetes_provider.applying import apply, apply_in_order, is_managed_by
-from holdfast.simulator.kubernetes_provider.checkpoint import manager_in, outputs_of
-from holdfast.simulator.kubernetes_provider.deletion import delete, wait_until_gone
-from holdfast.simulator.kubernetes_provider.differing import object_diff
-from holdfast.simulator.kubernetes_provider.inputs import Naming, checked
-from holdfast.simulator.kubernetes_provider.operation import Operation, Outcome, object_id, place_of
-from holdfast.simulator.kubernetes_provider.ownership import (
+from holdfast.simulator.kubernetes_provider.apply import (
+    apply,
+    apply_in_order,
     existing_of,
     forces,
+    is_managed_by,
+    manager_in,
     manager_of,
+    object_outputs,
+    planned_outputs,
     read_object,
     refuse_strangers,
 )
-from holdfast.simulator.kubernetes_provider.planning import plan_create, plan_update
-from holdfast.simulator.kubernetes_provider.properties import to_object
-from holdfast.simulator.kubernetes_provider.reading import read
-from holdfast.simulator.kubernetes_provider.tokens import is_patch, kind_of
-from holdfast.simulator.kubernetes_provider.waiting import NotReadyError, wait_until_ready
+from holdfast.simulator.kubernetes_provider.deletion import delete, wait_until_gone
+from holdfast.simulator.kubernetes_provider.diff import (
+    covers,
+    live_inputs,
+    object_diff,
+    without_system_fields,
+)
+from holdfast.simulator.kubernetes_provider.inputs import (
+    READ_ONLY_METADATA,
+    checked,
+    mark_secrets,
+    to_object,
+    to_properties,
+)
+from holdfast.simulator.kubernetes_provider.operation import (
+    GONE,
+    Naming,
+    Operation,
+    Outcome,
+    field_manager,
+    is_patch,
+    kind_of,
+    object_id,
+    place_of,
+    timeout_seconds,
+)
+from holdfast.simulator.kubernetes_provider.waits import NotReadyError, refuse_unready, wait_until_ready
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.serving import InitFailedError
 from holdfast.simulator.pulumi.values import Properties, has_unknown
+
+# ruff: noqa: ARG002 - the parameters are those of Resources
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,11 +180,11 @@ def _settled(operation: Operation, applied: Json, inputs: Properties, *, manager
     except NotReadyError as error:
         raise InitFailedError(
             resource_id=object_id(error.live),
-            properties=outputs_of(error.live, inputs, manager=manager),
+            properties=object_outputs(error.live, inputs, manager=manager),
             inputs=inputs,
             reasons=error.reasons,
         ) from error
-    return Outcome(id=object_id(live), outputs=outputs_of(live, inputs, manager=manager), inputs=inputs)
+    return Outcome(id=object_id(live), outputs=object_outputs(live, inputs, manager=manager), inputs=inputs)
 
 
 def _relinquish(operation: Operation, obj: Json, *, manager: str) -> None:
@@ -198,3 +219,102 @@ def _is_namespaced(operation: Operation, news: Properties) -> bool:
         )
     except NoSuchKind:
         return True
+
+
+def plan_create(operation: Operation, inputs: Properties) -> Properties:
+    """Return the outputs an object will have. Raises RehearsalError for one that `create` would refuse."""
+    if has_unknown(inputs) or is_patch(operation.token, str(inputs.get("kind"))):
+        return inputs
+    obj = to_object(inputs)
+    manager = manager_of(operation, obj)
+    existing = existing_of(operation, obj)
+    # A preview deletes nothing: what a replacement takes the place of is still there, whoever changed it since.
+    if existing is not None and not operation.has_predecessor:
+        refuse_strangers(operation, existing, manager=manager)
+    return _dry_run(operation, obj, inputs, manager=manager, force=True)
+
+
+def plan_update(operation: Operation, inputs: Properties, olds: Properties) -> Properties:
+    """Return the outputs an object will have after an update."""
+    if has_unknown(inputs):
+        return inputs
+    obj = to_object(inputs)
+    manager = field_manager(obj) or manager_in(olds, operation.urn)
+    return _dry_run(operation, obj, inputs, manager=manager, force=forces(operation, obj))
+
+
+def _dry_run(operation: Operation, obj: Json, inputs: Properties, *, manager: str, force: bool) -> Properties:
+    """Return what the API server says the object will be; the inputs, where it cannot say."""
+    try:
+        shown = apply(operation.client, obj, manager=manager, force=force, dry_run=True)
+    except KubeError as error:
+        if _says_nothing(error):
+            return inputs
+        raise
+    return planned_outputs(shown, inputs, manager=manager)
+
+
+def _says_nothing(error: KubeError) -> bool:
+    """Whether a failed dry run tells nothing of the real one.
+
+    The kind or the namespace is made by the same run, the object is about to be replaced, the webhook that
+    looks at it is not up yet, or cannot run dry.
+    """
+    is_expected = isinstance(error, NoSuchKind) or error.status in (403, 404)
+    words = ("field is immutable", "does not support dry run", "failed calling webhook")
+    return is_expected or any(each in error.message for each in words)
+
+
+def read(operation: Operation, resource_id: str, olds: Properties, inputs: Properties) -> Outcome:
+    """Return an object as it is now, GONE when it is not there.
+
+    Its inputs are the last-applied ones, with the values that others have given them since; without any, for
+    an import, everything a program could have written. Raises InitFailedError for a workload that is not ready.
+    """
+    kind = kind_of(operation.token)
+    namespace, name = place_of(resource_id)
+    api_version = str(inputs.get("apiVersion") or olds.get("apiVersion") or kind.api_version)
+    try:
+        live = operation.client.get(
+            api_version, str(inputs.get("kind") or olds.get("kind") or kind.kind), name, namespace
+        )
+    except NoSuchKind:
+        return GONE
+    if live is None:
+        return GONE
+    manager = manager_in(olds, operation.urn)
+    now = _inputs_now(operation, live, inputs, manager=manager)
+    outcome = Outcome(id=resource_id, outputs=object_outputs(live, now, manager=manager), inputs=now)
+    if inputs:
+        _refuse_unready(operation, live, outcome)
+    return outcome
+
+
+def _inputs_now(operation: Operation, live: Json, inputs: Properties, *, manager: str) -> Properties:
+    if not inputs:
+        return mark_secrets(to_properties(without_system_fields(live, READ_ONLY_METADATA)), {})
+    applied = to_object(inputs)
+    if covers(live, applied):
+        return inputs
+    now = live_inputs(applied, expected=_expected(operation, applied, manager=manager), live=live)
+    return mark_secrets(to_properties(now), inputs)
+
+
+def _expected(operation: Operation, applied: Json, *, manager: str) -> Json:
+    """Return what the API server makes of the inputs; the inputs themselves where it cannot say."""
+    try:
+        return apply(operation.client, applied, manager=manager, force=True, dry_run=True)
+    except (KubeError, RehearsalError):
+        return applied
+
+
+def _refuse_unready(operation: Operation, live: Json, outcome: Outcome) -> None:
+    try:
+        refuse_unready(operation.client, live)
+    except NotReadyError as error:
+        raise InitFailedError(
+            resource_id=outcome.id,
+            properties=outcome.outputs,
+            inputs=outcome.inputs,
+            reasons=error.reasons,
+        ) from error

@@ -1,8 +1,7 @@
 """The stand-in for the kubernetes provider plugin: answers the engine's calls from a real API server."""
 
-# ruff: noqa: N802, ARG002 - names and parameters of the methods are the protocol's
-
-from collections.abc import Generator
+import threading
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -13,21 +12,25 @@ from pulumi.runtime.proto import provider_pb2
 
 from holdfast.scheduling.json import Json
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_client.errors import KubeUnreachable
-from holdfast.simulator.kubernetes_provider.charts import ChartMirror
-from holdfast.simulator.kubernetes_provider.helm import Helm
-from holdfast.simulator.kubernetes_provider.inputs import Naming
-from holdfast.simulator.kubernetes_provider.instances import Instances, Reach, everywhere
-from holdfast.simulator.kubernetes_provider.invoking import invoke, refusal
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeUnreachable
+from holdfast.simulator.kubernetes_provider.helm import ChartMirror, Helm
+from holdfast.simulator.kubernetes_provider.inputs import fields, objects_in, to_properties
+from holdfast.simulator.kubernetes_provider.instances import Instances, OutOfReach, Reach, everywhere
 from holdfast.simulator.kubernetes_provider.objects import Objects
-from holdfast.simulator.kubernetes_provider.operation import Operation, Outcome, Resources
-from holdfast.simulator.kubernetes_provider.out_of_reach import OutOfReach
+from holdfast.simulator.kubernetes_provider.operation import (
+    RELEASE,
+    Naming,
+    Operation,
+    Outcome,
+    Resources,
+    Settings,
+)
 from holdfast.simulator.kubernetes_provider.releases import Releases
-from holdfast.simulator.kubernetes_provider.session import Session
-from holdfast.simulator.kubernetes_provider.settings import Settings
-from holdfast.simulator.kubernetes_provider.tokens import RELEASE
 from holdfast.simulator.pulumi.faults import Faults
-from holdfast.simulator.pulumi.values import from_struct, to_struct
+from holdfast.simulator.pulumi.values import Properties, Value, from_struct, reveal, to_struct
+
+# ruff: noqa: N802, ARG002 - names and parameters of the methods are the protocol's
 
 
 class _Request(Protocol):
@@ -217,3 +220,95 @@ def _read_response(outcome: Outcome) -> provider_pb2.ReadResponse:
     return provider_pb2.ReadResponse(
         id=outcome.id, properties=to_struct(outcome.outputs), inputs=to_struct(outcome.inputs)
     )
+
+
+class Session:
+    """One API server, and a cancellation for each call that talks to it. Safe to use from many threads."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        self._kubeconfig = kubeconfig
+        self._guard = threading.Lock()
+        self._client: KubeClient | None = None
+        self._running: set[Cancellation] = set()
+
+    @contextmanager
+    def call(
+        self, on_end: Callable[[Callable[[], None]], object]
+    ) -> Generator[tuple[KubeClient, Cancellation]]:
+        """Yield a client and the cancellation of its waits, for one call of the engine.
+
+        `on_end` is told what to do when the call ends from outside. Raises RehearsalError with the one thing
+        to do when the control plane does not answer.
+        """
+        cancellation = Cancellation()
+        on_end(cancellation.cancel)
+        with self._guard:
+            self._running.add(cancellation)
+        try:
+            with self._reachable():
+                yield self._connected().under(cancellation), cancellation
+        finally:
+            with self._guard:
+                self._running.discard(cancellation)
+
+    def cancel(self) -> None:
+        """End every wait under way; later calls work."""
+        with self._guard:
+            running = list(self._running)
+        for cancellation in running:
+            cancellation.cancel()
+
+    def _connected(self) -> KubeClient:
+        with self._guard:
+            if self._client is None:
+                self._client = KubeClient.from_kubeconfig(self._kubeconfig)
+            return self._client
+
+    @contextmanager
+    def _reachable(self) -> Generator[None]:
+        stack = self._kubeconfig.parent.name
+        if not self._kubeconfig.is_file():
+            raise RehearsalError(
+                f"stack {stack} has no control plane: {self._kubeconfig} does not exist; run `make up`"
+            )
+        try:
+            yield
+        except KubeUnreachable as error:
+            raise RehearsalError(
+                f"the control plane of stack {stack} does not answer at {error.server}; start it with `make up`"
+            ) from error
+
+
+_DECODE = "kubernetes:yaml:decode"
+_INSTEAD = {
+    "kubernetes:helm:template": "register the chart as a helm.v3.Release",
+    "kubernetes:kustomize:directory": "render it beforehand, and register the YAML as a yaml.ConfigGroup",
+    "kubernetes:helm.sh/v4:Chart": "register the chart as a helm.v3.Release",
+    "kubernetes:kustomize/v2:Directory": "render it beforehand, and register the YAML as a yaml.ConfigGroup",
+    "kubernetes:yaml/v2:ConfigFile": "use yaml.ConfigFile, or apiextensions.CustomResource for each object",
+    "kubernetes:yaml/v2:ConfigGroup": "use yaml.ConfigGroup, or apiextensions.CustomResource for each object",
+}
+
+
+def invoke(token: str, arguments: Properties) -> dict[str, Value]:
+    """Return what a function returns. Raises RehearsalError for one that cannot be rehearsed."""
+    if token != _DECODE:
+        raise refusal("function", token)
+    text, namespace = arguments.get("text"), arguments.get("defaultNamespace")
+    objects = objects_in(str(reveal(text)))
+    found = [_placed(to_properties(obj), str(namespace) if namespace else None) for obj in objects]
+    return {"result": found}
+
+
+def refusal(what: str, token: str) -> RehearsalError:
+    """Return the error for a function or component that cannot be rehearsed, with what to use instead."""
+    instead = _INSTEAD.get(token, f"{_DECODE} is the only function that is")
+    return RehearsalError(f"{what} {token!r} is not rehearsed; {instead}")
+
+
+def _placed(obj: dict[str, Value], namespace: str | None) -> Value:
+    """Give an object the namespace that its text leaves out."""
+    metadata = fields(obj, "metadata")
+    if namespace and not metadata.get("namespace"):
+        return {**obj, "metadata": {**metadata, "namespace": namespace}}
+    return obj

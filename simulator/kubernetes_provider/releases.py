@@ -1,40 +1,52 @@
 """Helm releases, as the engine handles them: made by the helm program."""
 
-# ruff: noqa: ARG002 - the parameters are those of Resources
-
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import cast
 
 from pulumi.runtime.proto import provider_pb2
 
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.kubernetes_provider.applying import manager_for
-from holdfast.simulator.kubernetes_provider.charts import Chart, ChartMirror
+from holdfast.simulator.kubernetes_provider.apply import manager_for
 from holdfast.simulator.kubernetes_provider.helm import (
+    OWNER_LABEL,
+    Chart,
+    ChartMirror,
     Helm,
     HelmError,
     Plan,
     get_arguments,
     install_arguments,
+    last_whole,
+    revisions,
     rollback_arguments,
     template_arguments,
     uninstall_arguments,
     upgrade_arguments,
 )
-from holdfast.simulator.kubernetes_provider.inputs import Naming
-from holdfast.simulator.kubernetes_provider.operation import GONE, Operation, Outcome, place_of
-from holdfast.simulator.kubernetes_provider.release_history import OWNER_LABEL, last_whole, revisions
-from holdfast.simulator.kubernetes_provider.release_inputs import chart_of, checked_release, plan_of
-from holdfast.simulator.kubernetes_provider.release_state import inputs_now, outputs_of, without_secrets
-from holdfast.simulator.kubernetes_provider.troubles import namespace_troubles
+from holdfast.simulator.kubernetes_provider.inputs import autoname, resource_names, to_properties
+from holdfast.simulator.kubernetes_provider.operation import GONE, Naming, Operation, Outcome, place_of
+from holdfast.simulator.kubernetes_provider.waits import namespace_troubles
 from holdfast.simulator.pulumi.diff_answers import diff_response
 from holdfast.simulator.pulumi.diffing import Change, ChangeKind, changes
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.serving import InitFailedError
-from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Value, has_unknown, reveal
+from holdfast.simulator.pulumi.values import (
+    UNKNOWN,
+    Properties,
+    Secret,
+    Unknown,
+    Value,
+    has_secret,
+    has_unknown,
+    reveal,
+)
+
+# ruff: noqa: ARG002 - the parameters are those of Resources
+
 
 _DIGEST = "__chartDigest"
 
@@ -216,3 +228,153 @@ class Releases:
             self.helm.run(arguments, cancellation=operation.cancellation, values=text)
         except HelmError as error:
             raise HelmError(without_secrets(str(error), inputs)) from None
+
+
+# Helm's own default is the same; the plugin writes it into the state.
+_TIMEOUT_SECONDS = 300
+_FLAGS = {
+    "atomic": "atomic",
+    "cleanupOnFail": "cleanup_on_fail",
+    "createNamespace": "create_namespace",
+    "dependencyUpdate": "dependency_update",
+    "disableCRDHooks": "disable_upgrade_hooks",
+    "disableOpenapiValidation": "disable_openapi_validation",
+    "disableWebhooks": "disable_install_hooks",
+    "forceUpdate": "force_update",
+    "renderSubchartNotes": "render_subchart_notes",
+    "resetValues": "reset_values",
+    "reuseValues": "reuse_values",
+    "skipAwait": "skip_await",
+    "skipCrds": "skip_crds",
+    "waitForJobs": "wait_for_jobs",
+}
+_KNOWN = {
+    *_FLAGS,
+    *(
+        "chart",
+        "description",
+        "maxHistory",
+        "name",
+        "namespace",
+        "repositoryOpts",
+        "timeout",
+        "values",
+        "version",
+    ),
+}
+_UNREHEARSED = {
+    "devel": "name an exact version",
+    "keyring": "charts come from a local mirror here, unsigned",
+    "lint": "lint the chart in a check of its own",
+    "postrender": "put the change into the chart or its values",
+    "recreatePods": "Helm removed it: annotate the pod template with what should restart the pods",
+    "replace": "name the release anew",
+    "valueYamlFiles": "read the files in the program and pass them as `values`",
+    "verify": "charts come from a local mirror here, unsigned",
+}
+
+
+def checked_release(
+    news: Properties, olds: Properties, *, naming: Naming, namespace: str
+) -> dict[str, Value]:
+    """Return a release's inputs with name, namespace and timeout filled in.
+
+    Raises RehearsalError for an input that cannot be rehearsed, with what to do instead.
+    """
+    given: dict[str, Value] = {name: value for name, value in news.items() if value is not None}
+    for name, value in given.items():
+        if name in _UNREHEARSED and value not in (False, "", [], ()):
+            raise RehearsalError(f"{naming.logical_name}: {name} is not rehearsed; {_UNREHEARSED[name]}")
+    inputs: dict[str, Value] = {name: value for name, value in given.items() if name in _KNOWN}
+    if not inputs.get("chart"):
+        raise RehearsalError(f"{naming.logical_name}: chart is not set; name a directory or an oci:// chart")
+    old_name = olds.get("name")
+    inputs["name"] = inputs.get("name") or old_name or _new_name(naming)
+    inputs["namespace"] = inputs.get("namespace") or namespace
+    if inputs.get("skipAwait") is not True:
+        inputs.setdefault("timeout", _TIMEOUT_SECONDS)
+    return inputs
+
+
+def chart_of(inputs: Properties, mirror: ChartMirror) -> Chart | None:
+    """Return the chart of a release, None while what names it is unknown. Raises RehearsalError."""
+    repository = inputs.get("repositoryOpts")
+    repo = repository.get("repo") if isinstance(repository, Mapping) else None
+    named = (inputs.get("chart"), inputs.get("version"), repo)
+    if any(isinstance(each, Unknown) for each in named):
+        return None
+    chart, version, repo = (reveal(each) for each in named)
+    return mirror.find(
+        str(chart), version=str(version) if version else None, repo=str(repo) if repo else None
+    )
+
+
+def plan_of(inputs: Properties, chart: Path, *, label: str | None = None) -> Plan:
+    """Return what helm is told of a release whose inputs are all known, but for its values."""
+    plain = {name: reveal(value) for name, value in inputs.items() if name in _KNOWN and name != "values"}
+    timeout, history = plain.get("timeout"), plain.get("maxHistory")
+    flags = {field: plain.get(name) is True for name, field in _FLAGS.items()}
+    return Plan(
+        name=str(plain["name"]),
+        namespace=str(plain["namespace"]),
+        chart=chart,
+        timeout=float(timeout) if isinstance(timeout, int | float) and timeout > 0 else None,
+        description=str(plain["description"]) if plain.get("description") else None,
+        max_history=int(history) if isinstance(history, int | float) else None,
+        label=label,
+        **flags,
+    )
+
+
+def _new_name(naming: Naming) -> str:
+    return naming.proposed or autoname(naming.logical_name, naming.seed)
+
+
+_STATUS = ("appVersion", "chart", "name", "namespace", "revision", "status", "version")
+_SECRET_TEXT = "[secret]"  # noqa: S105 - what stands for one
+
+
+def outputs_of(shown: Json, inputs: Properties, *, manifest: str) -> dict[str, Value]:
+    """Return a release's outputs, from what helm shows of it and the manifest it applied."""
+    return {
+        **inputs,
+        "status": to_properties({key: shown.get(key) for key in _STATUS}),
+        "resourceNames": cast("Value", resource_names(manifest)),
+        "__inputs": Secret(inputs),
+    }
+
+
+def inputs_now(inputs: Properties, shown: Json, values: JsonValue) -> Properties:
+    """Return the inputs that would give the release as helm shows it; `values` are those it has now.
+
+    Without inputs, for an import, they are all there is to know of it.
+    """
+    if not inputs:
+        imported = {name: shown.get(name) for name in ("chart", "name", "namespace", "version")}
+        return to_properties({**imported, "values": values})
+    now: dict[str, Value] = {**inputs, "version": str(shown.get("version"))}
+    before = inputs.get("values")
+    if reveal(before or {}) != values:
+        found = to_properties(values) if isinstance(values, Mapping) else {}
+        now["values"] = Secret(found) if has_secret(before) else found
+    return now
+
+
+def without_secrets(message: str, inputs: Properties) -> str:
+    """Return a message with every secret text of the inputs taken out."""
+    for text in sorted(_secret_texts(inputs), key=len, reverse=True):
+        message = message.replace(text, _SECRET_TEXT)
+    return message
+
+
+def _secret_texts(value: Value, *, within: bool = False) -> set[str]:
+    if isinstance(value, Secret):
+        return _secret_texts(value.value, within=True)
+    if isinstance(value, str):
+        return {value} if within and value else set()
+    parts: Sequence[Value] = ()
+    if isinstance(value, Mapping):
+        parts = list(value.values())
+    elif isinstance(value, Sequence):
+        parts = value
+    return {text for part in parts for text in _secret_texts(part, within=within)}

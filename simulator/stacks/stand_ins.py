@@ -2,7 +2,7 @@
 
 from pulumi.runtime.proto.provider_pb2_grpc import ResourceProviderServicer
 
-from holdfast.simulator.kubernetes_provider.charts import ChartMirror
+from holdfast.simulator.kubernetes_provider.helm import ChartMirror
 from holdfast.simulator.kubernetes_provider.provider import KubernetesProvider
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi.checkpoint import PendingOperation

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pulumi
 import pytest
 
+from holdfast.components.azure_resource_group import StackResourceGroup, StackResourceGroupArgs
 from holdfast.components.cluster.aks.access import PrivateAccess, PublicAccess
 from holdfast.components.cluster.aks.component import AksCluster
 from holdfast.components.network.azure import AzureNetwork, AzureNetworkArgs
-from holdfast.components.resource_group.component import StackResourceGroup, StackResourceGroupArgs
 from holdfast.simulator.clouds.azure.names import CALLER
 from holdfast.simulator.pulumi import EngineFailure
 from tests.support.aks_component import ADMINS, DISKS, LOCATION, SUBSCRIPTION, TENANT, cluster_args

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pulumi
 import pytest
 
+from holdfast.components.azure_resource_group import StackResourceGroup, StackResourceGroupArgs
 from holdfast.components.cluster.aks.component import AksCluster
 from holdfast.components.network.azure import AzureNetwork, AzureNetworkArgs
 from holdfast.components.pools.aks import AksPool
-from holdfast.components.resource_group.component import StackResourceGroup, StackResourceGroupArgs
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.simulator.clouds.azure.names import CALLER

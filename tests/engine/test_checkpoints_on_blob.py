@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pulumi
 import pytest
 
+from holdfast.components.azure_resource_group import StackResourceGroup, StackResourceGroupArgs
 from holdfast.components.checkpoints.blob import (
     CheckpointAccess,
     CheckpointAccessArgs,
@@ -14,7 +15,6 @@ from holdfast.components.checkpoints.blob import (
     CheckpointBucketArgs,
 )
 from holdfast.components.iam.azure import STORAGE_BLOB_DATA_CONTRIBUTOR
-from holdfast.components.resource_group.component import StackResourceGroup, StackResourceGroupArgs
 from holdfast.simulator.clouds.azure.names import SUBSCRIPTION
 from holdfast.simulator.pulumi import EngineFailure
 from tests.support.cloud_program import CloudProgram

@@ -14,7 +14,7 @@ from holdfast.components.checkpoints.gcs import (
     CheckpointBucketArgs,
     CustomerKey,
 )
-from holdfast.components.namespace.component import service_account_of
+from holdfast.components.training_namespace import service_account_of
 from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.pulumi import EngineFailure
 from tests.support.cloud_program import CloudProgram

@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.components.cluster.gke.access import AuthorizedNetworks, DnsEndpoint
 from holdfast.components.cluster.gke.component import GkeCluster
-from holdfast.components.cluster.gke.database_key import DatabaseKey
+from holdfast.components.cluster.gke.control_plane import DatabaseKey
 from holdfast.components.network.gcp import GcpNetwork, GcpNetworkArgs
 from holdfast.simulator.pulumi import EngineFailure
 from tests.support.cloud_program import CloudProgram

@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.components.karpenter.eks.component import NAMESPACE
-from holdfast.components.karpenter.eks.values import SERVICE_ACCOUNT, ControllerValues, karpenter_values
+from holdfast.components.karpenter.eks.component import (
+    NAMESPACE,
+    SERVICE_ACCOUNT,
+    ControllerValues,
+    karpenter_values,
+)
 from holdfast.infra import versions
 from tests.support.inputs import mapping, objects, text, value
 from tests.support.official_karpenter import official

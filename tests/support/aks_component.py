@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.components.cluster.aks.access import PublicAccess
 from holdfast.components.cluster.aks.component import AksCluster, AksClusterArgs
-from holdfast.components.cluster.aks.maintenance import Maintenance
-from holdfast.components.cluster.aks.system_pool import SystemNodesArgs
-from holdfast.components.cluster.aks.upgrades import Upgrades
+from holdfast.components.cluster.aks.control_plane import Maintenance, SystemNodesArgs, Upgrades
 from holdfast.components.network.azure import ExistingAzureNetwork
 from tests.support.recorder import Recording, record
 

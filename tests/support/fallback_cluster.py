@@ -7,8 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from holdfast.components.admission.rules import karpenter_rules
-from holdfast.components.karpenter.kwok_values import MARKET, MARKET_FILE, kwok_karpenter_values
-from holdfast.components.karpenter.simulated_market import fingerprint, instance_types_file
+from holdfast.components.karpenter.kwok import (
+    MARKET,
+    MARKET_FILE,
+    fingerprint,
+    instance_types_file,
+    kwok_karpenter_values,
+)
 from holdfast.components.operators.job_operators import jobset_values, kuberay_values
 from holdfast.components.pools.karpenter import KWOK, node_pool_spec
 from holdfast.infra import versions

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from holdfast.components.cluster.gke.access import DnsEndpoint
 from holdfast.components.cluster.gke.component import GkeCluster, GkeClusterArgs
-from holdfast.components.cluster.gke.maintenance import Maintenance, MaintenanceExclusion
-from holdfast.components.cluster.gke.system_pool import SystemNodesArgs
+from holdfast.components.cluster.gke.control_plane import Maintenance, MaintenanceExclusion
+from holdfast.components.cluster.gke.system_nodes import SystemNodesArgs
 from holdfast.components.network.gcp import ExistingGcpNetwork
 from tests.support.recorder import Recording, record
 

@@ -126,8 +126,8 @@ def tiers_of(written: Ladder, known: Mapping[str, PoolSummary]) -> tuple[TierFac
             pool=tier.pool,
             max_failures=tier.max_failures,
             has_timeout=tier.procurement_timeout is not None,
-            makers=(_declared(tier.pool, known[tier.pool]),) if tier.pool in known else (),
-            may_be_elsewhere=tier.pool not in known,
+            node_pools=(_declared(tier.pool, known[tier.pool]),) if tier.pool in known else (),
+            may_be_external=tier.pool not in known,
         )
         for number, tier in enumerate(written.tiers, start=1)
     )
@@ -138,11 +138,11 @@ def _declared(name: str, facts: PoolSummary) -> DeclaredFacts:
     by_name = names[name].taints if name in names else ()
     return DeclaredFacts(
         name=name,
-        maker=f"pool {name}",
+        title=f"pool {name}",
         capacity_types=frozenset({facts.capacity.value}),
         labels=facts.labels,
         taints=facts.taints,
-        machines=facts.rooms,
+        machines=facts.machine_capacities,
         limits=Limits(nodes=facts.max_nodes),
         added_tolerations=(
             *(AddedToleration(toleration=Toleration.of(taint)) for taint in by_name),
@@ -165,9 +165,9 @@ def _sentences(shapes: Sequence[Shape], tier: TierFacts, tiers: Sequence[TierFac
     is_last = tier is tiers[-1]
     where = messages.TIER.format(number=tier.number, pool=tier.pool)
     found = [(shape.title, [*check_tier(shape, tier, is_last=is_last)]) for shape in shapes]
-    found.append((messages.THE_JOB, [*together(shapes, tier.makers[0])]))
-    for who, doubts in found:
-        broken = [f"{doubt.reason}. {doubt.fix}" for doubt in doubts if isinstance(doubt, Failed)]
+    found.append((messages.THE_JOB, [*together(shapes, tier.node_pools[0])]))
+    for who, results in found:
+        broken = [f"{doubt.reason}. {doubt.fix}" for doubt in results if isinstance(doubt, Failed)]
         if broken:
             why = " ".join(broken if is_last else [*broken, messages.NO_WAY_PAST])
             yield messages.CANNOT_FALL_BACK.format(who=who, where=where, why=why)

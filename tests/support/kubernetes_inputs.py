@@ -1,7 +1,7 @@
 """Valid inputs of Kubernetes objects: a test overrides the one thing it is about."""
 
 from holdfast.scheduling.json import Json
-from holdfast.simulator.kubernetes_provider.properties import to_object
+from holdfast.simulator.kubernetes_provider.inputs import to_object
 from holdfast.simulator.pulumi.values import Properties
 
 CONFIG_MAP = "kubernetes:core/v1:ConfigMap"

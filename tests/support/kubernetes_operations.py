@@ -5,10 +5,8 @@ from dataclasses import dataclass, field
 
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation
-from holdfast.simulator.kubernetes_provider.inputs import Naming
 from holdfast.simulator.kubernetes_provider.objects import Objects
-from holdfast.simulator.kubernetes_provider.operation import Operation, Outcome, Resources
-from holdfast.simulator.kubernetes_provider.settings import Settings
+from holdfast.simulator.kubernetes_provider.operation import Naming, Operation, Outcome, Resources, Settings
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.values import Properties, Value
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from holdfast.components.iam.aws import Place
-from holdfast.components.karpenter.eks.scope import ControllerScope
+from holdfast.components.karpenter.eks.controller_policies import ControllerScope
 from tests.support.json_objects import obj
 
 if TYPE_CHECKING:

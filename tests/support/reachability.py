@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 P4D = MachineCapacity(
     name="p4d.24xlarge",
-    total=Resources(cpu_millis=96_000, memory_mib=1152 * 1024, gpus=8),
-    room=Resources(cpu_millis=95_000, memory_mib=1100 * 1024, gpus=8),
+    capacity=Resources(cpu_millis=96_000, memory_mib=1152 * 1024, gpus=8),
+    allocatable=Resources(cpu_millis=95_000, memory_mib=1100 * 1024, gpus=8),
     accelerator="a100",
 )
 
@@ -32,7 +32,7 @@ def on_demand(name: str = "a100", **changed: object) -> PoolFacts:
     """On-demand GPU machines, eight of them, whose taint admission lets the job's pods tolerate."""
     facts = PoolFacts(
         name=name,
-        maker=name,
+        title=name,
         capacity_types=frozenset({"on-demand"}),
         labels={POOL: name},
         taints=(GPU,),
@@ -58,15 +58,15 @@ class TierFields(TypedDict, total=False):
 
     max_failures: int | None
     has_timeout: bool
-    may_be_elsewhere: bool
+    may_be_external: bool
 
 
 def tier(
-    number: int, *makers: PoolFacts, name: str | None = None, **changed: Unpack[TierFields]
+    number: int, *node_pools: PoolFacts, name: str | None = None, **changed: Unpack[TierFields]
 ) -> TierFacts:
     """A tier of these pools, left after five failures or when its capacity does not come in time."""
     fields: TierFields = {"max_failures": 5, "has_timeout": True, **changed}
-    return TierFacts(number=number, pool=name or makers[0].name, makers=makers, **fields)
+    return TierFacts(number=number, pool=name or node_pools[0].name, node_pools=node_pools, **fields)
 
 
 def ladder() -> list[TierFacts]:

@@ -81,18 +81,18 @@ def _job(chance: Random, name: str) -> TriedJob:
 
 def _requests(chance: Random, there: MachineCapacity, beside: int) -> Resources:
     """Requests of which so many fit beside each other, or one fewer: one amount is exact, or a hair too much."""
-    gpus = there.room.gpus // beside
+    gpus = there.allocatable.gpus // beside
     loose = Resources(
-        cpu_millis=there.room.cpu_millis // (2 * beside),
-        memory_mib=there.room.memory_mib // (2 * beside),
+        cpu_millis=there.allocatable.cpu_millis // (2 * beside),
+        memory_mib=there.allocatable.memory_mib // (2 * beside),
         gpus=min(gpus, chance.choice((1, gpus))) if gpus else 0,
     )
     over = chance.choice((0, 0, 0, 1))
     match chance.choice(("cpu", "memory", "gpus" if gpus else "cpu")):
         case "cpu":
-            return replace(loose, cpu_millis=there.room.cpu_millis // beside + over)
+            return replace(loose, cpu_millis=there.allocatable.cpu_millis // beside + over)
         case "memory":
-            return replace(loose, memory_mib=there.room.memory_mib // beside + over)
+            return replace(loose, memory_mib=there.allocatable.memory_mib // beside + over)
         case _:
             return replace(loose, gpus=gpus + over)
 
@@ -115,7 +115,7 @@ def _told(chance: Random, job: TriedJob, name: str, machine: str, nodes: int) ->
     while True:
         tier = _tier(chance, name, machine, nodes)
         alone = replace(job, tiers=(tier,))
-        if takes(job.doubts(tier, rules_of([alone]))) is not None:
+        if takes(job.results(tier, rules_of([alone]))) is not None:
             return tier
 
 

@@ -25,8 +25,8 @@ _EITHER: Final[Json] = {"key": TEAM, "operator": "In", "values": ["vision", "aud
 
 def edges() -> tuple[TriedJob, ...]:
     """The jobs, each on tiers of their own."""
-    whole, half = room(_CPU).room, _half(_CPU)
-    gpus = room(_GPU).room
+    whole, half = room(_CPU).allocatable, _half(_CPU)
+    gpus = room(_GPU).allocatable
     return (
         _job("cpu-fits", whole, _tier()),
         _job("cpu-over", replace(half, cpu_millis=whole.cpu_millis + 1), _tier()),
@@ -143,5 +143,5 @@ def _tier(
 
 
 def _half(machine: str) -> Resources:
-    there = room(machine).room
+    there = room(machine).allocatable
     return replace(there, cpu_millis=there.cpu_millis // 2, memory_mib=there.memory_mib // 2, gpus=0)

@@ -149,7 +149,7 @@ class TriedJob:
         (read,) = declared_pools([resource(NODE_POOL_TYPE, tier.name, tier.node_pool), *policies])
         return read.facts
 
-    def doubts(self, tier: TriedTier, rules: Sequence[TolerationRule]) -> tuple[CheckResult, ...]:
+    def results(self, tier: TriedTier, rules: Sequence[TolerationRule]) -> tuple[CheckResult, ...]:
         """What the proof has against the tier."""
         return check_pool(self.shape, self.facts(tier, rules))
 
@@ -163,7 +163,7 @@ class TriedJob:
                     pool=tier.name,
                     max_failures=tier.max_failures,
                     has_timeout=tier.has_timeout,
-                    makers=(self.facts(tier, rules),),
+                    node_pools=(self.facts(tier, rules),),
                 )
                 for number, tier in enumerate(self.tiers, start=1)
             ],

@@ -129,7 +129,7 @@ def _wait_until_placed(client: KubeClient, job: TriedJob, tier: TriedTier) -> No
 
     def is_placed(pods: list[Json]) -> bool:
         there = Counter(str(obj(pod["spec"])["nodeName"]) for pod in pods if _is_bound(pod))
-        return there.total() == job.shape.pods or not any(
+        return there.capacity() == job.shape.pods or not any(
             job.shape.requests.times_in(room) > there[node] for node, room in rooms.items()
         )
 

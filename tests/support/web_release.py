@@ -7,12 +7,10 @@ from pathlib import Path
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.objects import mapping
-from holdfast.simulator.kubernetes_provider.applying import manager_for
-from holdfast.simulator.kubernetes_provider.charts import ChartMirror
-from holdfast.simulator.kubernetes_provider.helm import Helm
-from holdfast.simulator.kubernetes_provider.release_history import OWNER_LABEL, revisions
+from holdfast.simulator.kubernetes_provider.apply import manager_for
+from holdfast.simulator.kubernetes_provider.helm import OWNER_LABEL, ChartMirror, Helm, revisions
+from holdfast.simulator.kubernetes_provider.operation import RELEASE
 from holdfast.simulator.kubernetes_provider.releases import Releases
-from holdfast.simulator.kubernetes_provider.tokens import RELEASE
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.values import Properties, Value
 from tests.support.kubernetes_operations import Resource

@@ -2,16 +2,63 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_aws.eks import AccessEntry, AccessPolicyAssociation
+from pulumi_aws.iam import Role, RolePolicyAttachment
+
+from holdfast.components.ordering import tied_to
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pulumi import Input
+    from pulumi import Input, Output
+
+    from holdfast.components.iam.aws import Place
+    from holdfast.scheduling.json import Json
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoleWithPoliciesArgs:
+    """`trust` is the document that says who assumes the role, `policies` the names of policies that AWS keeps."""
+
+    place: Place
+    trust: str
+    policies: Sequence[str]
+    description: str
+
+
+class RoleWithPolicies(ComponentResource):
+    """A role with its policies.
+
+    Creates both. `arn` is tied to the policies: who uses the role finds it with them, and loses it before them.
+    """
+
+    arn: Output[str]
+
+    def __init__(self, name: str, args: RoleWithPoliciesArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:RoleWithPolicies", name, None, opts)
+        role = Role(
+            f"{name}-role",
+            assume_role_policy=args.trust,
+            description=args.description,
+            opts=ResourceOptions(parent=self),
+        )
+        attachments = [
+            RolePolicyAttachment(
+                f"{name}-{policy}",
+                role=role.name,
+                policy_arn=args.place.aws_policy(policy),
+                opts=ResourceOptions(parent=self),
+            )
+            for policy in args.policies
+        ]
+        self.arn = tied_to(role.arn, attachments)
+        self.register_outputs({"arn": self.arn})
+
 
 _ADMIN_POLICY: Final = "AmazonEKSClusterAdminPolicy"
 
@@ -79,3 +126,67 @@ class NodeAccess(ComponentResource):
             opts=ResourceOptions(parent=self),
         )
         self.register_outputs({})
+
+
+#: What clients ask for a token.
+AWS_CLI: Final = "aws"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApiServer:
+    """Where the API server of a cluster is: its address, and its certificate authority in base64."""
+
+    cluster_name: str
+    region: str
+    endpoint: str
+    certificate_authority: str
+
+
+def kubeconfig(server: ApiServer, aws_profile: str | None) -> str:
+    """A kubeconfig that holds no credential: whoever uses it is asked for their own.
+
+    `aws_profile` is the profile of the AWS CLI to ask as; None: whatever the CLI finds in its surroundings.
+    """
+    document: Json = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [
+            {
+                "name": server.cluster_name,
+                "cluster": {
+                    "server": server.endpoint,
+                    "certificate-authority-data": server.certificate_authority,
+                },
+            }
+        ],
+        "contexts": [
+            {
+                "name": server.cluster_name,
+                "context": {"cluster": server.cluster_name, "user": server.cluster_name},
+            }
+        ],
+        "current-context": server.cluster_name,
+        "users": [{"name": server.cluster_name, "user": {"exec": _token_command(server, aws_profile)}}],
+    }
+    return json.dumps(document)
+
+
+def _token_command(server: ApiServer, aws_profile: str | None) -> Json:
+    profile: Json = {} if aws_profile is None else {"env": [{"name": "AWS_PROFILE", "value": aws_profile}]}
+    return {
+        "apiVersion": "client.authentication.k8s.io/v1beta1",
+        "command": AWS_CLI,
+        "args": [
+            "eks",
+            "get-token",
+            "--cluster-name",
+            server.cluster_name,
+            "--region",
+            server.region,
+            "--output",
+            "json",
+        ],
+        # A prompt would hang an unattended run.
+        "interactiveMode": "Never",
+        **profile,
+    }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_aws.eks import Addon, AddonArgs, PodIdentityAssociation
 
-from holdfast.components.cluster.eks.role import RoleWithPolicies, RoleWithPoliciesArgs
+from holdfast.components.cluster.eks.access import RoleWithPolicies, RoleWithPoliciesArgs
 from holdfast.components.iam.aws import Workload, pod_identity_trust
 from holdfast.components.operators.pod_settings import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS
 

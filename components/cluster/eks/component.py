@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Final, cast
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_kubernetes import Provider
 
-from holdfast.components.cluster.eks.access import ClusterAdmins, ClusterAdminsArgs
+from holdfast.components.cluster.eks.access import ApiServer, ClusterAdmins, ClusterAdminsArgs, kubeconfig
 from holdfast.components.cluster.eks.addons import (
     NodeAddons,
     NodeAddonsArgs,
     ServiceAddons,
     ServiceAddonsArgs,
 )
-from holdfast.components.cluster.eks.control_plane import ControlPlane, ControlPlaneArgs
-from holdfast.components.cluster.eks.endpoint import EndpointAccess
-from holdfast.components.cluster.eks.kubeconfig import ApiServer, kubeconfig
+from holdfast.components.cluster.eks.control_plane import ControlPlane, ControlPlaneArgs, EndpointAccess
 from holdfast.components.cluster.eks.system_nodes import SystemNodeGroup, SystemNodeGroupArgs
 from holdfast.components.iam.aws import Place
 

@@ -8,19 +8,79 @@ from typing import TYPE_CHECKING, Final, cast
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_aws.cloudwatch import LogGroup
 from pulumi_aws.eks import Cluster
+from pulumi_aws.kms import Key
 from pulumi_aws.vpc import SecurityGroupIngressRule
 
-from holdfast.components.cluster.eks.encryption import SecretsKey, SecretsKeyArgs
-from holdfast.components.cluster.eks.role import RoleWithPolicies, RoleWithPoliciesArgs
+from holdfast.components.cluster.eks.access import RoleWithPolicies, RoleWithPoliciesArgs
 from holdfast.components.iam.aws import service_trust
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pulumi import Input, Output
+    from pulumi_aws.eks import ClusterVpcConfigArgsDict
 
-    from holdfast.components.cluster.eks.endpoint import EndpointAccess
     from holdfast.components.iam.aws import Place
+
+
+#: Days in which a deleted key can still be saved, and with it what it encrypts: KMS's longest and shortest.
+_LONGEST_WINDOW: Final = 30
+_SHORTEST_WINDOW: Final = 7
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecretsKeyArgs:
+    """`protected`: the key is not to be deleted, and if it is all the same there is a month to undo it."""
+
+    cluster_name: str
+    protected: bool
+
+
+class SecretsKey(ComponentResource):
+    """A customer key for a cluster's secrets, rotated once a year.
+
+    Creates the key. Without it the cluster cannot read its own state: it must outlive the cluster. Its policy is KMS's
+    default, which leaves to IAM who in the account uses it; EKS takes a grant from whoever creates the cluster.
+    """
+
+    arn: Output[str]
+
+    def __init__(self, name: str, args: SecretsKeyArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:SecretsKey", name, None, opts)
+        key = Key(
+            f"{name}-key",
+            description=f"Secrets of the EKS cluster {args.cluster_name}",
+            enable_key_rotation=True,
+            deletion_window_in_days=_LONGEST_WINDOW if args.protected else _SHORTEST_WINDOW,
+            opts=ResourceOptions(parent=self, protect=True if args.protected else None),
+        )
+        self.arn = key.arn
+        self.register_outputs({"arn": self.arn})
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndpointAccess:
+    """Ranges of addresses that reach the API server.
+
+    `public_cidrs` over the internet; with none there is no public endpoint. `private_cidrs` from inside the VPC or a
+    network connected to it: nodes get in without being named, everybody else there does not.
+    """
+
+    public_cidrs: Sequence[str] = ()
+    private_cidrs: Sequence[str] = ()
+
+    def as_vpc_config(self, subnet_ids: Sequence[Input[str]]) -> ClusterVpcConfigArgsDict:
+        """The network of a cluster in these subnets.
+
+        The private endpoint is always on: through the public one nodes would be among those who need naming.
+        """
+        private: ClusterVpcConfigArgsDict = {
+            "subnet_ids": list(subnet_ids),
+            "endpoint_private_access": True,
+            "endpoint_public_access": bool(self.public_cidrs),
+        }
+        return {**private, "public_access_cidrs": list(self.public_cidrs)} if self.public_cidrs else private
+
 
 _LOGS: Final = ("api", "audit", "authenticator", "controllerManager", "scheduler")
 

@@ -9,7 +9,7 @@ from pulumi import ComponentResource, ResourceOptions
 from pulumi_aws.ec2 import LaunchTemplate
 from pulumi_aws.eks import NodeGroup
 
-from holdfast.components.cluster.eks.role import RoleWithPolicies, RoleWithPoliciesArgs
+from holdfast.components.cluster.eks.access import RoleWithPolicies, RoleWithPoliciesArgs
 from holdfast.components.iam.aws import NODE_POLICIES, service_trust
 from holdfast.scheduling.labels import SYSTEM, SYSTEM_VALUE
 from holdfast.scheduling.taints import SYSTEM as SYSTEM_TAINT

@@ -8,12 +8,18 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_kubernetes import Provider
 
-from holdfast.components.cluster.gke.access import DnsEndpoint
-from holdfast.components.cluster.gke.control_plane import GkeControlPlane, GkeControlPlaneArgs
-from holdfast.components.cluster.gke.database_key import DatabaseKeyAccess
-from holdfast.components.cluster.gke.kubeconfig import ApiServer, kubeconfig
-from holdfast.components.cluster.gke.node_identity import NodeIdentity, NodeIdentityArgs
-from holdfast.components.cluster.gke.system_pool import SystemPool, SystemPoolArgs
+from holdfast.components.cluster.gke.access import ApiServer, DnsEndpoint, kubeconfig
+from holdfast.components.cluster.gke.control_plane import (
+    DatabaseKeyAccess,
+    GkeControlPlane,
+    GkeControlPlaneArgs,
+)
+from holdfast.components.cluster.gke.system_nodes import (
+    NodeIdentity,
+    NodeIdentityArgs,
+    SystemPool,
+    SystemPoolArgs,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,9 +28,8 @@ if TYPE_CHECKING:
     from pulumi_gcp.container import Cluster
 
     from holdfast.components.cluster.gke.access import ControlPlaneAccess
-    from holdfast.components.cluster.gke.database_key import DatabaseKey
-    from holdfast.components.cluster.gke.maintenance import Maintenance
-    from holdfast.components.cluster.gke.system_pool import SystemNodesArgs
+    from holdfast.components.cluster.gke.control_plane import DatabaseKey, Maintenance
+    from holdfast.components.cluster.gke.system_nodes import SystemNodesArgs
     from holdfast.components.network.gcp import VpcNativeNetwork
 
 Channel: TypeAlias = Literal["RAPID", "REGULAR", "STABLE", "EXTENDED"]

@@ -3,22 +3,121 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from pulumi import ComponentResource, ResourceOptions
 from pulumi_gcp.container import Cluster
+from pulumi_gcp.kms import CryptoKeyIAMMember
 
-from holdfast.components.cluster.gke.system_pool import OAUTH_SCOPES
+from holdfast.components.cluster.gke.system_nodes import OAUTH_SCOPES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pulumi import Input
-    from pulumi_gcp.container import ClusterNodeConfigArgsDict
+    from pulumi_gcp.container import (
+        ClusterMaintenancePolicyArgsDict,
+        ClusterMaintenancePolicyMaintenanceExclusionArgsDict,
+        ClusterNodeConfigArgsDict,
+    )
 
     from holdfast.components.cluster.gke.access import ControlPlaneAccess
-    from holdfast.components.cluster.gke.maintenance import Maintenance
     from holdfast.components.network.gcp import VpcNativeNetwork
+
+
+_ROLE: Final = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatabaseKey:
+    """A key of the user's own, and the number of the project that the cluster is in.
+
+    `key` is `projects/<project>/locations/<region>/keyRings/<ring>/cryptoKeys/<key>`, in the cluster's region.
+    """
+
+    key: str
+    project_number: str
+
+
+class DatabaseKeyAccess(ComponentResource):
+    """Lets GKE encrypt and decrypt with a key.
+
+    Creates the grant to GKE's service agent of the project, which must be there before the cluster. It stays when the
+    stack goes: another cluster of the project has it by the same grant, and is lost without it.
+    """
+
+    key: str
+
+    def __init__(self, name: str, args: DatabaseKey, opts: ResourceOptions | None = None) -> None:
+        super().__init__("holdfast:index:DatabaseKeyAccess", name, None, opts)
+        CryptoKeyIAMMember(
+            f"{name}-grant",
+            crypto_key_id=args.key,
+            role=_ROLE,
+            member=f"serviceAccount:service-{args.project_number}@container-engine-robot.iam.gserviceaccount.com",
+            opts=ResourceOptions(parent=self, retain_on_delete=True),
+        )
+        self.key = args.key
+        self.register_outputs({})
+
+
+Scope: TypeAlias = Literal["NO_UPGRADES", "NO_MINOR_UPGRADES", "NO_MINOR_OR_NODE_UPGRADES"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaintenanceExclusion:
+    """A time in which GKE leaves upgrades of a scope undone.
+
+    `start` and `end` are moments in UTC, `2026-01-01T00:00:00Z`, written down and never "now": a start that moves is a
+    difference at each `up`. `end` None: until the cluster's version is supported no longer, which GKE knows and which
+    moves with each minor version.
+    """
+
+    name: str
+    start: str
+    end: str | None = None
+    scope: Scope = "NO_MINOR_OR_NODE_UPGRADES"
+
+    def as_exclusion(self) -> ClusterMaintenancePolicyMaintenanceExclusionArgsDict:
+        """The exclusion as GKE spells it: with an end, or with a behaviour instead."""
+        if self.end is None:
+            return {
+                "exclusion_name": self.name,
+                "start_time": self.start,
+                "exclusion_options": {"scope": self.scope, "end_time_behavior": "UNTIL_END_OF_SUPPORT"},
+            }
+        return {
+            "exclusion_name": self.name,
+            "start_time": self.start,
+            "end_time": self.end,
+            "exclusion_options": {"scope": self.scope},
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Maintenance:
+    """The hours in which GKE upgrades of its own accord, and what it leaves undone even then.
+
+    `start` and `end` are the first such time, in UTC: `2026-01-03T00:00:00Z`. `recurrence` is when it comes again, as
+    RFC 5545 spells it (`FREQ=WEEKLY;BYDAY=SA,SU`). GKE wants 48 hours in any 32 days, four or more at a time.
+    """
+
+    start: str
+    end: str
+    recurrence: str
+    exclusions: Sequence[MaintenanceExclusion] = ()
+
+    def as_policy(self) -> ClusterMaintenancePolicyArgsDict:
+        """The policy of a cluster."""
+        return {
+            "recurring_window": {
+                "start_time": self.start,
+                "end_time": self.end,
+                "recurrence": self.recurrence,
+            },
+            "maintenance_exclusions": [exclusion.as_exclusion() for exclusion in self.exclusions],
+        }
+
 
 #: They say what GKE's first pool is made of, which is gone before anybody uses the cluster. GKE goes on to show another
 #: pool's there, and a difference would replace the cluster with everything in it.

@@ -9,16 +9,117 @@ from pulumi import ComponentResource, Output, ResourceOptions
 from pulumi_kubernetes.flowcontrol.v1 import FlowSchema
 
 from holdfast.components.iam.aws import Place, Workload
-from holdfast.components.karpenter.eks.controller_identity import ControllerIdentity, ControllerIdentityArgs
-from holdfast.components.karpenter.eks.flow_schemas import flow_schemas
+from holdfast.components.karpenter.eks.iam_roles import (
+    ControllerIdentity,
+    ControllerIdentityArgs,
+    KarpenterNodeRole,
+    KarpenterNodeRoleArgs,
+)
 from holdfast.components.karpenter.eks.interruption_queue import InterruptionQueue, InterruptionQueueArgs
-from holdfast.components.karpenter.eks.node_role import KarpenterNodeRole, KarpenterNodeRoleArgs
-from holdfast.components.karpenter.eks.values import SERVICE_ACCOUNT, ControllerValues, karpenter_values
 from holdfast.components.operators.charted_operator import ChartedOperator, ChartedOperatorArgs
-from holdfast.components.operators.pod_settings import image
+from holdfast.components.operators.pod_settings import SYSTEM_NODE_SELECTOR, SYSTEM_TOLERATIONS, image
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pulumi_kubernetes.flowcontrol.v1 import (
+        FlowSchemaSpecArgsDict,
+        ResourcePolicyRuleArgsDict,
+        SubjectArgsDict,
+    )
+
     from holdfast.scheduling.json import Json
+
+
+#: The chart's release and its service account, which the controller's identity is bound to.
+SERVICE_ACCOUNT: Final = "karpenter"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControllerValues:
+    """What differs between controllers; `repository` is the image's, without a tag."""
+
+    cluster_name: str
+    repository: str
+    version: str
+    digest: str
+    replicas: int
+    isolated: bool
+
+
+def karpenter_values(controller: ControllerValues, queue: str) -> Json:
+    """The chart's values; `queue` is the interruption queue's name.
+
+    The chart itself keeps two controllers on two nodes in two zones, and off nodes that Karpenter made.
+    """
+    return {
+        "replicas": controller.replicas,
+        "serviceAccount": {"name": SERVICE_ACCOUNT},
+        "nodeSelector": SYSTEM_NODE_SELECTOR,
+        "tolerations": SYSTEM_TOLERATIONS,
+        "controller": {
+            # The chart in Karpenter's repository names the release before by tag and digest: both are given, since
+            # a digest left over would win over the tag.
+            "image": {
+                "repository": controller.repository,
+                "tag": controller.version,
+                "digest": controller.digest,
+            },
+            # The chart passes both on to the controller. No limit on CPU: throttled, it would be late for a notice.
+            "resources": {
+                "requests": {"cpu": "500m", "memory": "1Gi"},
+                "limits": {"memory": "1Gi"},
+            },
+        },
+        "settings": {
+            "clusterName": controller.cluster_name,
+            "interruptionQueue": queue,
+            "eksControlPlane": True,
+            "isolatedVPC": controller.isolated,
+        },
+    }
+
+
+def flow_schemas(namespace: str, service_account: str) -> Mapping[str, FlowSchemaSpecArgsDict]:
+    """Purpose → spec: the lease that elects a leader, and everything else."""
+    subject: SubjectArgsDict = {
+        "kind": "ServiceAccount",
+        "service_account": {"name": service_account, "namespace": namespace},
+    }
+    leases: ResourcePolicyRuleArgsDict = {
+        "api_groups": ["coordination.k8s.io"],
+        "resources": ["leases"],
+        "namespaces": [namespace],
+        "verbs": ["get", "create", "update"],
+    }
+    everything: ResourcePolicyRuleArgsDict = {
+        "api_groups": ["*"],
+        "resources": ["*"],
+        "namespaces": ["*"],
+        "cluster_scope": True,
+        "verbs": ["*"],
+    }
+    return {
+        "leader-election": {
+            "distinguisher_method": {"type": "ByUser"},
+            "matching_precedence": 200,
+            "priority_level_configuration": {"name": "leader-election"},
+            "rules": [{"subjects": [subject], "resource_rules": [leases]}],
+        },
+        "workload": {
+            "distinguisher_method": {"type": "ByUser"},
+            "matching_precedence": 1000,
+            "priority_level_configuration": {"name": "workload-high"},
+            "rules": [
+                {
+                    "subjects": [subject],
+                    "resource_rules": [everything],
+                    "non_resource_rules": [{"non_resource_urls": ["*"], "verbs": ["*"]}],
+                }
+            ],
+        },
+    }
+
 
 NAMESPACE: Final = "karpenter"
 

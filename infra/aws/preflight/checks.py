@@ -8,7 +8,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from holdfast.components.cluster.eks.kubeconfig import AWS_CLI
+from holdfast.components.cluster.eks.access import AWS_CLI
 from holdfast.infra.aws.config.network import MadeNetwork
 from holdfast.infra.config.errors import shown
 from holdfast.infra.config.loader import PLATFORM

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, TypeAlias
 
 from pydantic import Field, Tag
 
-from holdfast.components.cluster.aks.ranges import PODS_CIDR, SERVICES_CIDR
+from holdfast.components.cluster.aks.access import PODS_CIDR, SERVICES_CIDR
 from holdfast.infra.azure.config.fields import SUBNET_ALLOWED, SubnetId
 from holdfast.infra.config.base import Section, told_by
 from holdfast.infra.config.fields import CIDR_ALLOWED, Cidr

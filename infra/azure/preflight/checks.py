@@ -6,7 +6,7 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from holdfast.components.cluster.aks.kubeconfig import KUBELOGIN
+from holdfast.components.cluster.aks.access import KUBELOGIN
 from holdfast.infra.config.errors import shown
 from holdfast.scheduling.errors import Problem
 

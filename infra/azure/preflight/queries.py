@@ -9,9 +9,9 @@ from pulumi_azure_native.authorization import get_client_config
 from pulumi_azure_native.containerservice import get_managed_cluster
 
 from holdfast.infra.azure.preflight.checks import Subscription
-from holdfast.infra.azure.preflight.names import cluster_name_of
 from holdfast.infra.cloud_queries import Questions
 from holdfast.infra.config.loader import PLATFORM
+from holdfast.infra.naming import aks_cluster_name
 from holdfast.scheduling.errors import Problem
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def reach_problem(platform: AzurePlatform, stack: str, try_it: Knock = knock) ->
     access = platform.cluster.access
     if not access.private:
         return None
-    host = api_server_of(cluster_name_of(stack), by_public_name=access.public_name)
+    host = api_server_of(aks_cluster_name(stack), by_public_name=access.public_name)
     reason = None if host is None else try_it(host)
     if reason is None:
         return None

@@ -7,7 +7,7 @@ import shutil
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from holdfast.components.cluster.gke.kubeconfig import AUTH_PLUGIN
+from holdfast.components.cluster.gke.access import AUTH_PLUGIN
 from holdfast.infra.config.errors import shown
 from holdfast.infra.config.loader import PLATFORM
 from holdfast.scheduling.errors import Problem

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.components.fallback_policy.facts_schema import MOST_LABELS, MOST_TAINTS
 from holdfast.components.fallback_policy.schema import MOST_TIERS
+from holdfast.components.fallback_policy.tier_schema import MOST_LABELS, MOST_TAINTS
 from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, SPOT, TRAINING, TRAINING_VALUE
 from holdfast.scheduling.reachability.machine_capacity import MOST_CAPACITIES
 from tests.support.admission_cluster import make_namespace, wait_until_in_force

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from holdfast.components.fallback_controller.rights import (
+from holdfast.components.fallback_controller.access import (
     CLUSTER_RULES,
     HOLDING_RULES,
     JOB_RULES,

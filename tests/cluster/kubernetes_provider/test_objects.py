@@ -6,9 +6,8 @@ import pytest
 
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_provider.operation import GONE
-from holdfast.simulator.kubernetes_provider.properties import fields
-from holdfast.simulator.kubernetes_provider.settings import Settings
+from holdfast.simulator.kubernetes_provider.inputs import fields
+from holdfast.simulator.kubernetes_provider.operation import GONE, Settings
 from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Secret
 from tests.support.kubernetes_inputs import CONFIG_MAP, DEPLOYMENT, as_object, config_map, deployment
 from tests.support.kubernetes_operations import Resource

@@ -6,8 +6,8 @@ import pytest
 
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_provider.charts import ChartMirror
-from holdfast.simulator.kubernetes_provider.properties import fields
+from holdfast.simulator.kubernetes_provider.helm import ChartMirror
+from holdfast.simulator.kubernetes_provider.inputs import fields
 from holdfast.simulator.pulumi.serving import InitFailedError
 from holdfast.simulator.pulumi.values import Secret
 from tests.support.kubernetes_operations import Resource

@@ -8,9 +8,9 @@ import yaml
 
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.kubernetes_provider.charts import ChartMirror
+from holdfast.simulator.kubernetes_provider.helm import ChartMirror
+from holdfast.simulator.kubernetes_provider.inputs import fields
 from holdfast.simulator.kubernetes_provider.operation import GONE
-from holdfast.simulator.kubernetes_provider.properties import fields
 from holdfast.simulator.pulumi.values import UNKNOWN
 from tests.support.kubernetes_operations import Resource
 from tests.support.kubernetes_stack import TOOLS

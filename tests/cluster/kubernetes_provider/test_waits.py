@@ -9,7 +9,7 @@ import pytest
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled
-from holdfast.simulator.kubernetes_provider.properties import fields
+from holdfast.simulator.kubernetes_provider.inputs import fields
 from holdfast.simulator.pulumi.serving import InitFailedError
 from tests.support.kubernetes_inputs import (
     CRD,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 import yaml
 
-from holdfast.components.namespace.component import QUOTA, hard
+from holdfast.components.training_namespace import QUOTA, hard
 from holdfast.policies.shapes import declared_shapes
 from holdfast.scheduling.labels import TRAINING, TRAINING_VALUE
 from holdfast.scheduling.quotas import Quota

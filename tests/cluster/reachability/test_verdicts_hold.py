@@ -88,8 +88,8 @@ def test_a_ladder_ends_where_its_tiers_lead(
     for job in jobs:
         rungs = [rung(trial) for trial in trials if trial.job is job]
         outcome = job.walk(rules).outcome
-        assert outcome in {end_of(rungs), Outcome.UNTOLD}, f"seed {seed}: {job} with {rungs}"
-        assert outcome is not Outcome.UNTOLD or job.tiers[-1].name in OPEN, (
+        assert outcome in {end_of(rungs), Outcome.UNDETERMINED}, f"seed {seed}: {job} with {rungs}"
+        assert outcome is not Outcome.UNDETERMINED or job.tiers[-1].name in OPEN, (
             f"seed {seed}: of {job} all is known"
         )
 
@@ -110,12 +110,12 @@ def rung(trial: Trial) -> Rung:
 
 
 def told(trial: Trial, rules: Sequence[TolerationRule]) -> bool | None:
-    return takes(trial.job.doubts(trial.tier, rules))
+    return takes(trial.job.results(trial.tier, rules))
 
 
 def described(trial: Trial, rules: Sequence[TolerationRule]) -> str:
     return (
-        f"{trial.tier.name}: told {told(trial, rules)} for {trial.job.doubts(trial.tier, rules)}, and {trial.bound} of "
+        f"{trial.tier.name}: told {told(trial, rules)} for {trial.job.results(trial.tier, rules)}, and {trial.bound} of "
         f"{trial.job.shape.pods} pods came\n{trial.job.shape}\nadmitted: {trial.job.is_admitted}\n{trial.tier}\n"
         f"{trial.job.facts(trial.tier, rules)}\nKarpenter: {trial.said}"
     )

@@ -13,6 +13,7 @@ from holdfast.scheduling.labels import POOL
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from holdfast.simulator.kubernetes_client.objects import mapping
+from tests.soak.fault_proxy.proxy import Asked, Fate
 from tests.soak.faults.manifests import NAMESPACE, POOLS, job_name, limits
 from tests.soak.faults.plan import (
     Complete,
@@ -30,7 +31,6 @@ from tests.soak.faults.processes import API_SERVER, ETCD, KeptController, Server
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
-from tests.soak.fault_proxy.proxy import Asked, Fate
 
 
 @dataclass(kw_only=True)

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast.fallback.policy.parser import parse_policy
 from holdfast.fallback.policy.policy import NoPolicy, Policy
@@ -25,10 +25,6 @@ from tests.soak.faults.manifests import NAMESPACE, OUTAGE_SECONDS, PODS, job, jo
 from tests.soak.faults.observations import Record
 from tests.soak.faults.plan import Plan
 from tests.soak.faults.processes import Servers, kept_controller
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
-
 
 # What is counted when the controller is back is counted at that time, and its window begins then.
 _APART: Final = timedelta(seconds=OUTAGE_SECONDS + 3)

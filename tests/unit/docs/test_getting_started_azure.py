@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from holdfast.components.cluster.aks.kubeconfig import KUBELOGIN
-from holdfast.components.cluster.aks.system_pool import SYSTEM_TAINT
+from holdfast.components.cluster.aks.access import KUBELOGIN
+from holdfast.components.cluster.aks.control_plane import SYSTEM_TAINT
 from holdfast.components.iam import azure
 from holdfast.components.operators.charted_operator import UPSTREAM
 from holdfast.infra import versions

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.components.cluster.gke.kubeconfig import AUTH_PLUGIN
-from holdfast.components.cluster.gke.node_identity import account_id
-from holdfast.components.cluster.gke.system_pool import SystemNodesArgs
-from holdfast.components.namespace.component import service_account_of
+from holdfast.components.cluster.gke.access import AUTH_PLUGIN
+from holdfast.components.cluster.gke.system_nodes import SystemNodesArgs, account_id
 from holdfast.components.operators.charted_operator import UPSTREAM
 from holdfast.components.pools.gke import grace_of_user_pods
+from holdfast.components.training_namespace import service_account_of
 from holdfast.infra import versions
 from holdfast.infra.gcp.config.pool import Upgrades
 from holdfast.infra.gcp.config.stack import GcpPlatform

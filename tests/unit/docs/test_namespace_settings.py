@@ -5,7 +5,13 @@ from __future__ import annotations
 from holdfast.infra.config.namespace import NamespaceSection, QuotaSection, ShapeSection
 from holdfast.scheduling.quantities import format_cpu, format_memory
 from holdfast.scheduling.quotas import BESIDE
-from holdfast.scheduling.reachability.shape import LEAST, MOST_GPUS, MOST_PODS, MOST_SHAPES, WIDEST_GANG
+from holdfast.scheduling.reachability.shape import (
+    LEAST,
+    MAX_PODS_PER_NODE,
+    MOST_GPUS,
+    MOST_SHAPES,
+    WIDEST_GANG,
+)
 from tests.support.doc_pages import DocPage
 
 PAGE = DocPage.read("docs/configuration.md")
@@ -40,7 +46,7 @@ def test_bounds_are_those_of_the_parser() -> None:
     assert f"1 to {WIDEST_GANG}" in told["pods"], "how wide a gang may be"
     assert f"0 to {MOST_GPUS}" in told["gpus"], "and how large a pod"
     pods = documented("### Quota")["pods"][0]
-    assert f"{MOST_PODS} a node at most, and {BESIDE} beside" in pods, "what is derived"
+    assert f"{MAX_PODS_PER_NODE} a node at most, and {BESIDE} beside" in pods, "what is derived"
 
 
 def test_its_links_lead_somewhere() -> None:

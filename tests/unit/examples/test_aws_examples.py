@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from holdfast.components.namespace.component import CHECKPOINTS, SERVICE_ACCOUNT
+from holdfast.components.training_namespace import CHECKPOINTS, SERVICE_ACCOUNT
 from tests.support.json_objects import obj, objects
 
 if TYPE_CHECKING:

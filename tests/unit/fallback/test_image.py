@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from uv import find_uv_bin
 
-from holdfast.components.fallback_controller.image import controller_images
+from holdfast.components.fallback_controller.component import controller_images
 from holdfast.infra import versions
 
 ROOT = Path(__file__).parents[3]

@@ -15,8 +15,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.components.cluster.aks.maintenance import Maintenance
-from holdfast.components.cluster.aks.upgrades import Upgrades
+from holdfast.components.cluster.aks.control_plane import Maintenance, Upgrades
 from holdfast.infra.azure.config.cluster import AzureMaintenanceWindow, AzureUpgrades, Login, Scaling
 from holdfast.infra.azure.config.network import BroughtAzureNetwork, MadeAzureNetwork, Outbound
 from holdfast.infra.azure.config.pool import NO_CAP

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.components.namespace.component import service_account_of
+from holdfast.components.training_namespace import service_account_of
 from holdfast.infra.gcp.preflight import Project, cluster_name_of, environment_of, plugin_problem, survey
 from holdfast.infra.gcp.preflight.checks import refusals, warnings
 from holdfast.infra.gcp.preflight.queries import Lookups, zones_of_cluster

@@ -6,9 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.components.fallback_controller.component import FallbackController, FallbackControllerArgs
-from holdfast.components.fallback_controller.image import ControllerImages, controller_images
-from holdfast.components.fallback_controller.pod import deployment_spec
+from holdfast.components.fallback_controller.component import (
+    ControllerImages,
+    FallbackController,
+    FallbackControllerArgs,
+    controller_images,
+    deployment_spec,
+)
 from tests.support.json_objects import obj, objects
 from tests.support.recorder import Recording, record
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.components.fallback_controller.access import ControllerAccess
-from holdfast.components.fallback_controller.rights import (
+from holdfast.components.fallback_controller.access import (
     CLUSTER_RULES,
     HOLDING_RULES,
     JOB_RULES,
     JOBS_ROLE,
     OWN_RULES,
+    ControllerAccess,
 )
 from holdfast.fallback.api import client
 from tests.support.controller_calls import CALLS, Place

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.components.fallback_policy.component import FallbackPolicyDefinition
-from holdfast.components.fallback_policy.definition import definition_spec
+from holdfast.components.fallback_policy.definition import FallbackPolicyDefinition, definition_spec
 from holdfast.components.fallback_policy.ladder import ladder_spec
 from holdfast.scheduling.ladder import UNLIMITED, Ladder, Tier
 from tests.support.recorder import record

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.components.fallback_policy.facts import facts_object
-from holdfast.components.fallback_policy.ladder import ladder_spec
+from holdfast.components.fallback_policy.ladder import facts_object, ladder_spec
 from holdfast.components.fallback_policy.schema import spec_schema
 from holdfast.fallback.policy.parser import parse_policy
 from holdfast.fallback.policy.policy import NoPolicy, Policy

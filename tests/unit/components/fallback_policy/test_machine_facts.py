@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from holdfast.components.fallback_policy.facts import facts_object, room_object
-from holdfast.components.fallback_policy.facts_schema import facts_schema
+from holdfast.components.fallback_policy.ladder import facts_object, room_object
+from holdfast.components.fallback_policy.tier_schema import facts_schema
 from holdfast.scheduling.pools import summarize_pool
 from holdfast.scheduling.reachability.machine_capacity import MOST_CAPACITIES, Provisioner, machine_capacity
 from tests.support.json_objects import obj

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from holdfast.components.karpenter.simulated_market import SPOT_SHARE, fingerprint, instance_types_file
+from holdfast.components.karpenter.kwok import SPOT_SHARE, fingerprint, instance_types_file
 from holdfast.scheduling.machines import LOCAL_ZONES
 from tests.support.builders import machine
 from tests.support.inputs import mapping, objects, text, value

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pulumi
 import pytest
 
-from holdfast.components.fallback_policy.facts import facts_object
-from holdfast.components.fallback_policy.ladder import shape_object
-from holdfast.components.namespace.component import (
+from holdfast.components.fallback_policy.ladder import facts_object, shape_object
+from holdfast.components.training_namespace import (
     SERVICE_ACCOUNT,
     PodSecurity,
     TrainingNamespace,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.components.cluster.aks.system_pool import SystemNodesArgs
+from holdfast.components.cluster.aks.control_plane import SystemNodesArgs
 from holdfast.components.operators.job_operators import Operators, OperatorsArgs
 from holdfast.scheduling.taints import AKS_SPOT, GPU, SPOT
 from tests.support.inputs import mapping, objects

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.components.cluster.gke.system_pool import SystemNodesArgs, SystemPool, SystemPoolArgs
+from holdfast.components.cluster.gke.system_nodes import SystemNodesArgs, SystemPool, SystemPoolArgs
 from holdfast.components.operators.job_operators import Operators, OperatorsArgs
 from tests.support.inputs import mapping, objects
 from tests.support.recorder import record

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pulumi import CustomResource
 
-from holdfast.components.resource_group.component import StackResourceGroup, StackResourceGroupArgs
+from holdfast.components.azure_resource_group import StackResourceGroup, StackResourceGroupArgs
 from tests.support.inputs import text, value
 from tests.support.recorder import Recording, record
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.components.fallback_policy.status_schema import status_schema
+from holdfast.components.fallback_policy.schema import status_schema
 from holdfast.fallback.api.objects import sequence
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.policy.policy import NoPolicy, Policy, PolicyTier

@@ -16,8 +16,8 @@ from tests.support.reachability import P4D, on_demand, shape, spot
 
 SMALL = MachineCapacity(
     name="g5.xlarge",
-    total=Resources(cpu_millis=4_000, memory_mib=16_384, gpus=1),
-    room=Resources(cpu_millis=3_900, memory_mib=14_000, gpus=1),
+    capacity=Resources(cpu_millis=4_000, memory_mib=16_384, gpus=1),
+    allocatable=Resources(cpu_millis=3_900, memory_mib=14_000, gpus=1),
     accelerator="a10g",
 )
 
@@ -58,8 +58,8 @@ def test_one_change_breaks_one_link(job: Shape, pool: PoolFacts, link: str):
         (shape(), on_demand(added_tolerations=UNKNOWN), "taints"),
         (shape(), on_demand(machines=UNKNOWN), "machine"),
         (shape(), on_demand(machines=()), "machine"),
-        (shape(), on_demand(machines=(SMALL,), unread_machines=("p9.huge",)), "machine"),
-        (shape(accelerator="h100"), on_demand(unread_machines=("p9.huge",)), "accelerator"),
+        (shape(), on_demand(machines=(SMALL,), unknown_machine_types=("p9.huge",)), "machine"),
+        (shape(accelerator="h100"), on_demand(unknown_machine_types=("p9.huge",)), "accelerator"),
         (shape(), on_demand(limits=Limits(nodes=UNKNOWN)), "gang"),
         (shape(zones=frozenset({"us-east-1a"})), on_demand(zones=UNKNOWN), "zones"),
     ],
@@ -195,7 +195,7 @@ HALF = shape(pods=5)
         ((HALF, HALF), on_demand(limits=Limits()), True),
         ((HALF, HALF), on_demand(limits=Limits(nodes=UNKNOWN)), True),
         ((HALF, HALF), on_demand(machines=UNKNOWN), True),
-        ((HALF, HALF), on_demand(unread_machines=("p9.huge",)), True),
+        ((HALF, HALF), on_demand(unknown_machine_types=("p9.huge",)), True),
     ],
 )
 def test_shapes_that_run_at_once_need_room_for_all_of_them(

@@ -20,7 +20,7 @@ def rooms(draw: st.DrawFn) -> MachineCapacity:
     room = draw(resources)
     kind = draw(st.sampled_from((None, "a100")))
     return MachineCapacity(
-        name=f"m{draw(amounts)}", total=room, room=room, accelerator=kind, most_pods=draw(st.integers(1, 3))
+        name=f"m{draw(amounts)}", total=room, room=room, accelerator=kind, max_pods=draw(st.integers(1, 3))
     )
 
 
@@ -52,7 +52,7 @@ def test_a_machine_of_another_accelerator_is_kept():
 def test_what_is_beyond_the_list_becomes_one_that_has_the_most_of_each():
     kept = non_dominated([room(cpu, 100 - cpu, f"m{cpu}") for cpu in range(1, 12)])
     assert len(kept) == MOST_CAPACITIES, "the API server reads a short list"
-    assert (kept[-1].name, kept[-1].room) == (OTHERS, Resources(cpu_millis=11, memory_mib=92)), (
+    assert (kept[-1].name, kept[-1].allocatable) == (OTHERS, Resources(cpu_millis=11, memory_mib=92)), (
         "nothing is refused that one of them has room for"
     )
 

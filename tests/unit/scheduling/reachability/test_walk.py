@@ -80,12 +80,12 @@ def test_minus_one_on_a_pool_that_takes_no_job_saves_nobody():
     ],
 )
 def test_a_last_tier_of_which_something_is_unknown_proves_nothing(unknown: PoolFacts):
-    assert outcome([tier(1, spot()), tier(2, unknown)]) is Outcome.UNTOLD, "it may turn out well"
+    assert outcome([tier(1, spot()), tier(2, unknown)]) is Outcome.UNDETERMINED, "it may turn out well"
 
 
 def test_a_pool_of_another_stack_is_unknown_and_never_missing():
-    tiers = [tier(1, spot()), tier(2, name="shared", may_be_elsewhere=True)]
-    assert outcome(tiers) is Outcome.UNTOLD, "it cannot be seen from here"
+    tiers = [tier(1, spot()), tier(2, name="shared", may_be_external=True)]
+    assert outcome(tiers) is Outcome.UNDETERMINED, "it cannot be seen from here"
 
 
 def test_what_is_unknown_above_does_not_hide_that_the_ladder_ends_nowhere():
@@ -98,16 +98,16 @@ def test_a_tier_above_that_may_be_on_demand_leaves_the_end_open():
         tier(1, spot(capacity_types=frozenset({"on-demand", "spot"}), is_decided=False)),
         tier(2, spot("other")),
     ]
-    assert outcome(tiers) is Outcome.UNTOLD, "the job may be on on-demand capacity there"
+    assert outcome(tiers) is Outcome.UNDETERMINED, "the job may be on on-demand capacity there"
 
 
 def test_a_tier_that_may_take_no_job_and_has_no_timeout_leaves_the_end_open():
     tiers = [tier(1, spot(taints=UNKNOWN), has_timeout=False), tier(2, on_demand())]
-    assert outcome(tiers) is Outcome.UNTOLD, "the job may be stuck there"
+    assert outcome(tiers) is Outcome.UNDETERMINED, "the job may be stuck there"
 
 
 def test_of_several_node_pools_of_one_pool_one_that_takes_the_job_is_enough():
-    found = outcome([tier(1, spot()), tier(2, on_demand(limits=TOO_FEW), on_demand(maker="a100-b"))])
+    found = outcome([tier(1, spot()), tier(2, on_demand(limits=TOO_FEW), on_demand(title="a100-b"))])
     assert found is Outcome.ARRIVES, "pods select the pool and go where there is room"
 
 
@@ -161,7 +161,7 @@ ladders = st.lists(tiers, min_size=1, max_size=5)
 def test_a_walk_that_arrives_ends_on_an_on_demand_tier_that_takes_the_job(rungs: list[TierFacts]):
     found = walk(shape(), rungs)
     last = found.steps[-1]
-    arrived = last.takes_the_job is True and any(pool.is_on_demand is True for pool in last.tier.makers)
+    arrived = last.takes_the_job is True and any(pool.is_on_demand is True for pool in last.tier.node_pools)
     assert (found.outcome is Outcome.ARRIVES) <= arrived, "nothing else is an arrival"
 
 
@@ -170,19 +170,19 @@ def test_learning_what_was_unknown_never_contradicts_what_was_told(rungs: list[T
     told = walk(shape(), rungs).outcome
     learned = walk(shape(), [known(each) for each in rungs]).outcome
     failed = {Outcome.STUCK, Outcome.FALLS_OFF}
-    assert told is Outcome.UNTOLD or learned is told or {told, learned} <= failed, "a proof stays one"
+    assert told is Outcome.UNDETERMINED or learned is told or {told, learned} <= failed, "a proof stays one"
 
 
 def known(rung: TierFacts) -> TierFacts:
-    makers = [
+    node_pools = [
         spot(limits=pool.limits, taints=())
         if pool.is_on_demand is False
         else on_demand(limits=pool.limits, taints=())
-        for pool in rung.makers
+        for pool in rung.node_pools
     ]
     return tier(
         rung.number,
-        *makers,
+        *node_pools,
         max_failures=rung.max_failures if isinstance(rung.max_failures, int) else None,
         has_timeout=rung.has_timeout is True,
     )

@@ -3,7 +3,8 @@
 import pytest
 
 from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.kubernetes_provider.readiness import Progress, rule_for
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.kubernetes_provider.readiness import Progress, custom_rule, rule_for
 
 GENERATION = 3
 
@@ -162,3 +163,31 @@ def test_other_kinds_are_ready_at_once(kind: str) -> None:
 
 def test_custom_kinds_are_ready_at_once_whatever_their_name() -> None:
     assert rule_for({"apiVersion": "x.io/v1", "kind": "Job"}) is None, "its status means something else"
+
+
+READY: Json = {"status": {"phase": "Running", "size": 3, "conditions": [{"type": "Ready", "status": "True"}]}}
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("condition=Ready", True),
+        ("condition=Ready=False", False),
+        ("condition=Drained", False),
+        ("jsonpath={.status.phase}=Running", True),
+        ("jsonpath={.status.phase}=Pending", False),
+        ("jsonpath={.status.size}=3", True),
+        ("jsonpath={.status.phase}", True),
+        ("jsonpath={.status.gone}", False),
+        ('["condition=Ready", "jsonpath={.status.phase}=Running"]', True),
+        ('["condition=Ready", "jsonpath={.status.phase}=Pending"]', False),
+    ],
+)
+def test_a_condition_holds_as_written(text: str, holds: bool) -> None:
+    assert custom_rule(text)(READY).is_ready is holds, f"{text} is misjudged"
+
+
+@pytest.mark.parametrize("text", ["Ready", "jsonpath={.status[0]}", "jsonpath={..phase}=x"])
+def test_what_cannot_be_judged_is_refused_with_what_can(text: str) -> None:
+    with pytest.raises(RehearsalError, match=r"condition=<type>"):
+        custom_rule(text)

@@ -11,8 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.components.cluster.aks.access import ApiServerAccess, PrivateAccess, PublicAccess
-from holdfast.components.cluster.aks.kubeconfig import ApiServer, Login, api_server, kubeconfig
+from holdfast.components.cluster.aks.access import (
+    ApiServer,
+    ApiServerAccess,
+    Login,
+    PrivateAccess,
+    PublicAccess,
+    api_server,
+    kubeconfig,
+)
 from tests.support.aks_component import (
     ADMINS,
     AUTHORITY,

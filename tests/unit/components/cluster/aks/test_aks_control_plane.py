@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.components.cluster.aks.maintenance import Maintenance, NoUpgrades
-from holdfast.components.cluster.aks.ranges import PODS_CIDR, SERVICES_CIDR, dns_service_ip
-from holdfast.components.cluster.aks.system_pool import SystemNodesArgs
-from holdfast.components.cluster.aks.upgrades import Upgrades
+from holdfast.components.cluster.aks.access import PODS_CIDR, SERVICES_CIDR, dns_service_ip
+from holdfast.components.cluster.aks.control_plane import Maintenance, NoUpgrades, SystemNodesArgs, Upgrades
 from holdfast.components.network.azure import ExistingAzureNetwork
 from tests.support.aks_component import DISKS, MAINTENANCE, SUBNET, recorded_cluster
 from tests.support.inputs import mapping, objects, text, value

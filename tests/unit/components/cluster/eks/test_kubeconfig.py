@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.components.cluster.eks.kubeconfig import ApiServer, kubeconfig
+from holdfast.components.cluster.eks.access import ApiServer, kubeconfig
 from tests.support.eks_cluster import recorded_cluster
 from tests.support.eks_outputs import AUTHORITY, ENDPOINT
 from tests.support.inputs import mapping, objects, text

@@ -10,8 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.components.cluster.gke.access import AuthorizedNetworks, ControlPlaneAccess, DnsEndpoint
-from holdfast.components.cluster.gke.kubeconfig import ApiServer, kubeconfig
+from holdfast.components.cluster.gke.access import (
+    ApiServer,
+    AuthorizedNetworks,
+    ControlPlaneAccess,
+    DnsEndpoint,
+    kubeconfig,
+)
 from tests.support.gke_component import recorded_cluster
 from tests.support.gke_outputs import ADDRESS, AUTHORITY, DNS_ENDPOINT
 from tests.support.inputs import mapping, objects, text, value

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.components.cluster.gke.database_key import DatabaseKey
-from holdfast.components.cluster.gke.maintenance import MaintenanceExclusion
+from holdfast.components.cluster.gke.control_plane import DatabaseKey, MaintenanceExclusion
 from tests.support.gke_component import KEY, MAINTENANCE, NODE_ACCOUNT, recorded_cluster
 from tests.support.inputs import mapping, objects, text, value
 

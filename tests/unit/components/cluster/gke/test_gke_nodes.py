@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.components.cluster.gke.component import GkeCluster
-from holdfast.components.cluster.gke.node_identity import account_id
-from holdfast.components.cluster.gke.system_pool import SystemNodesArgs
+from holdfast.components.cluster.gke.system_nodes import SystemNodesArgs, account_id
 from tests.support.gke_component import NODE_ACCOUNT, ZONES, cluster_args, recorded_cluster
 from tests.support.inputs import mapping, text, value
 from tests.support.recorder import record

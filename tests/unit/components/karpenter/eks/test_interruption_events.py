@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from holdfast.components.karpenter.eks.interruption_events import (
+from holdfast.components.karpenter.eks.interruption_queue import (
     INTERRUPTION_EVENTS,
     event_pattern,
     queue_policy,

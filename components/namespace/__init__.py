@@ -1,1 +1,0 @@
-"""Training namespaces: where jobs run, with their ladder and the way to their checkpoints."""

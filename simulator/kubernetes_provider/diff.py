@@ -1,0 +1,186 @@
+"""What a change of inputs means for an object, as the engine reads it."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from typing import cast
+
+from pulumi.runtime.proto import provider_pb2
+
+from holdfast.scheduling.json import Json, JsonValue
+from holdfast.simulator.kubernetes_client.objects import mapping
+from holdfast.simulator.kubernetes_provider.inputs import READ_ONLY_METADATA, fields
+from holdfast.simulator.kubernetes_provider.operation import AUTONAMED, Settings, annotation
+from holdfast.simulator.pulumi.diff_answers import diff_response
+from holdfast.simulator.pulumi.diffing import Change, changes
+from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Secret, Unknown, Value
+
+
+def object_diff(
+    old: Properties, new: Properties, *, settings: Settings, patches: bool = False
+) -> provider_pb2.DiffResponse:
+    """Compare an object's last-applied inputs with its new ones.
+
+    `patches`: it is a patch of somebody else's object, of which only the identity is fixed.
+    """
+    before, after = _known_part(old), _known_part(new)
+    immutable = IDENTITY if patches else immutable_paths(after, settings)
+    found = changes(_comparable(old), _comparable(new))
+    replacing = [change for change in found if replaces(change, immutable)]
+    return diff_response(found, replacing=replacing, deletes_first=must_go_first(before, after))
+
+
+def _comparable(inputs: Properties) -> Properties:
+    metadata = inputs.get("metadata")
+    if not isinstance(metadata, Mapping):
+        return inputs
+    # The namespace may be left out or be called by its name; what the server writes is nobody's wish.
+    kept = {name: value for name, value in metadata.items() if name not in READ_ONLY_METADATA}
+    return {**inputs, "metadata": {**kept, "namespace": metadata.get("namespace") or "default"}}
+
+
+def _known_part(inputs: Properties) -> Json:
+    """Return what decides about replacement: the identity, and whether the object is immutable."""
+    metadata = fields(inputs, "metadata")
+    annotations = fields(metadata, "annotations")
+    return {
+        "apiVersion": _known(inputs.get("apiVersion")),
+        "kind": _known(inputs.get("kind")),
+        "immutable": _known(inputs.get("immutable")),
+        "metadata": {
+            "name": _known(metadata.get("name")),
+            "namespace": _known(metadata.get("namespace")),
+            "annotations": {name: _known(value) for name, value in annotations.items()},
+        },
+    }
+
+
+def _known(value: Value) -> JsonValue:
+    if isinstance(value, Secret):
+        return _known(value.value)
+    if isinstance(value, Unknown):
+        return repr(UNKNOWN)
+    return value if isinstance(value, str | bool | int | float) else None
+
+
+IDENTITY = ("metadata.name", "metadata.namespace")
+_IMMUTABLE = cast(
+    "Mapping[str, Sequence[str]]",
+    json.loads(
+        resources.files("holdfast.simulator.kubernetes_provider")
+        .joinpath("immutable.json")
+        .read_text(encoding="utf-8")
+    ),
+)
+_LIST_INDEX = re.compile(r"\[\d+\]")
+
+
+def immutable_paths(obj: Json, settings: Settings) -> tuple[str, ...]:
+    """Return the paths of an object whose change replaces it.
+
+    A ConfigMap's or Secret's content is among them by default, so that pods which use it by its autoname get
+    it anew.
+    """
+    api_version, kind = str(obj.get("apiVersion")), str(obj.get("kind"))
+    group = api_version.rpartition("/")[0]
+    is_immutable = obj.get("immutable") is True
+    if (group, kind) == ("", "Secret") and (is_immutable or not settings.secrets_mutable):
+        return (*IDENTITY, "type", "stringData", "data")
+    if (group, kind) == ("", "ConfigMap") and (is_immutable or not settings.config_maps_mutable):
+        return (*IDENTITY, "binaryData", "data")
+    return (*IDENTITY, *_IMMUTABLE.get(f"{group}/{kind}", ()))
+
+
+def replaces(change: Change, immutable: Sequence[str]) -> bool:
+    """Whether a change is at, below or around an immutable path."""
+    anywhere = Change(path=_LIST_INDEX.sub("[*]", change.path), kind=change.kind)
+    return anywhere.within(immutable)
+
+
+def must_go_first(old: Json, new: Json) -> bool:
+    """Whether an object must go before its replacement can come: both bear the name the program fixed."""
+    if annotation(new, AUTONAMED) == "true":
+        return False
+    return _place(old) == _place(new)
+
+
+def _place(obj: Json) -> tuple[object, object]:
+    metadata = mapping(obj.get("metadata"))
+    return metadata.get("namespace") or "default", metadata.get("name")
+
+
+class _Missing:
+    pass
+
+
+_MISSING = _Missing()
+
+
+def covers(live: JsonValue, inputs: JsonValue) -> bool:
+    """Whether an object holds everything that was put into it, word for word."""
+    return _pruned(live, inputs) == inputs
+
+
+def live_inputs(inputs: Json, *, expected: Json, live: Json) -> Json:
+    """Return the inputs an object would have been made from to look as it does now.
+
+    `expected` is what the API server makes of `inputs`: it writes values its own way ("1000m" becomes "1") and
+    drops what is only written (a Secret's stringData). Where the object is as expected, the inputs' own words
+    are kept: only what others changed differs.
+    """
+    return cast("Json", _merged(inputs, expected, live))
+
+
+def without_system_fields(obj: Json, read_only_metadata: Sequence[str]) -> Json:
+    """Return an object as a program would have written it, for one that no program made."""
+    metadata = cast("Json", obj.get("metadata", {}))
+    kept = {name: value for name, value in metadata.items() if name not in read_only_metadata}
+    annotations = {
+        name: value
+        for name, value in cast("Json", metadata.get("annotations", {})).items()
+        if name
+        not in ("deployment.kubernetes.io/revision", "kubectl.kubernetes.io/last-applied-configuration")
+    }
+    kept.pop("annotations", None)
+    kept |= {"annotations": annotations} if annotations else {}
+    return {**{name: value for name, value in obj.items() if name != "status"}, "metadata": kept}
+
+
+def _merged(inputs: JsonValue, expected: "JsonValue | _Missing", live: "JsonValue | _Missing") -> JsonValue:
+    if isinstance(inputs, Mapping) and isinstance(live, Mapping):
+        fields = expected if isinstance(expected, Mapping) else inputs
+        return {
+            key: _merged(value, fields.get(key, _MISSING), live.get(key, _MISSING))
+            for key, value in inputs.items()
+            if key in live or key not in fields
+        }
+    if expected == live or isinstance(live, _Missing):
+        return inputs
+    if _is_list(inputs) and _is_list(live) and _is_list(expected):
+        return _merged_lists(_items(inputs), _items(expected), _items(live))
+    return live
+
+
+def _merged_lists(
+    inputs: Sequence[JsonValue], expected: Sequence[JsonValue], live: Sequence[JsonValue]
+) -> JsonValue:
+    if not len(inputs) == len(expected) == len(live):
+        return live
+    return [_merged(*each) for each in zip(inputs, expected, live, strict=True)]
+
+
+def _pruned(live: JsonValue, inputs: JsonValue) -> JsonValue:
+    if isinstance(live, Mapping) and isinstance(inputs, Mapping):
+        return {key: _pruned(live[key], value) for key, value in inputs.items() if key in live}
+    if _is_list(live) and _is_list(inputs) and len(_items(live)) == len(_items(inputs)):
+        return [_pruned(*each) for each in zip(_items(live), _items(inputs), strict=True)]
+    return live
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def _items(value: object) -> Sequence[JsonValue]:
+    return cast("Sequence[JsonValue]", value)

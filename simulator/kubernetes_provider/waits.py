@@ -1,0 +1,196 @@
+"""Waiting until what was applied works."""
+
+import time
+from collections.abc import Sequence
+
+from holdfast.scheduling.json import Json
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.errors import KubeError, KubeTimeout
+from holdfast.simulator.kubernetes_client.objects import identity, mapping, sequence
+from holdfast.simulator.kubernetes_provider.operation import SKIP_AWAIT, WAIT_FOR, annotation, is_set
+from holdfast.simulator.kubernetes_provider.readiness import (
+    Progress,
+    Readiness,
+    Rule,
+    condition,
+    custom_rule,
+    rule_for,
+)
+
+_CHECKED_ON_READ = frozenset({"DaemonSet", "Deployment", "Ingress", "Job", "Pod", "Service", "StatefulSet"})
+
+
+class NotReadyError(RehearsalError):
+    """An object is there, and does not work: `live` is its last state, `reasons` what is wrong, line by line."""
+
+    def __init__(self, live: Json, reason: str, troubles: Sequence[str] = ()) -> None:
+        self.live = live
+        self.reasons = [f"{identity(live)} is not ready: {reason}", *troubles]
+        super().__init__("; ".join(self.reasons))
+
+
+def wait_until_ready(client: KubeClient, applied: Json, *, seconds: float) -> Json:
+    """Return an object's state once it is ready; `applied` is what the API server answered.
+
+    Raises NotReadyError when it is not within `seconds`, or cannot become ready any more.
+    """
+    rule = _rule(client, applied)
+    if is_set(applied, SKIP_AWAIT) or rule is None:
+        return applied
+    deadline = time.monotonic() + seconds
+    live = _wait_for_rule(client, applied, rule, seconds)
+    if _selects_pods(live) and annotation(applied, WAIT_FOR) is None:
+        _wait_for_endpoints(client, live, max(0.0, deadline - time.monotonic()))
+    return live
+
+
+def refuse_unready(client: KubeClient, live: Json) -> None:
+    """Raise NotReadyError when an object of the kinds one watches is not ready now."""
+    if live.get("kind") not in _CHECKED_ON_READ or is_set(live, SKIP_AWAIT):
+        return
+    rule = _rule(client, live)
+    found = rule(live) if rule else None
+    if found and not found.is_ready:
+        raise _not_ready(client, live, found.reason)
+
+
+def _rule(client: KubeClient, obj: Json) -> Rule | None:
+    custom = annotation(obj, WAIT_FOR)
+    if custom:
+        return custom_rule(custom)
+    if obj.get("kind") == "PersistentVolumeClaim" and _binds_late(client, obj):
+        return None
+    return rule_for(obj)
+
+
+def _wait_for_rule(client: KubeClient, applied: Json, rule: Rule, seconds: float) -> Json:
+    metadata = mapping(applied.get("metadata"))
+    last: list[Readiness] = []
+
+    def is_settled(obj: "Json | None") -> bool:
+        if obj is None:
+            raise NotReadyError(applied, "it was deleted while it was waited for")
+        last[:] = [rule(obj)]
+        return last[0].progress is not Progress.WAITING
+
+    try:
+        live = client.wait_for(
+            str(applied["apiVersion"]),
+            str(applied["kind"]),
+            str(metadata["name"]),
+            namespace=str(metadata.get("namespace") or "default"),
+            timeout_seconds=seconds,
+            condition=is_settled,
+            what=f"{identity(applied)} is ready",
+        )
+    except KubeTimeout as timeout:
+        reason = f"after {seconds:.0f} s {last[0].reason if last else 'nothing is known of it'}"
+        raise _not_ready(client, timeout.last or applied, reason) from timeout
+    live = live or applied
+    if not last[0].is_ready:
+        raise _not_ready(client, live, last[0].reason)
+    return live
+
+
+def _wait_for_endpoints(client: KubeClient, service: Json, seconds: float) -> None:
+    """Wait for the list of pods behind a service, none of which may be unready; it may be empty."""
+    metadata = mapping(service.get("metadata"))
+
+    def are_ready(slices: list[Json]) -> bool:
+        endpoints = [mapping(each) for found in slices for each in sequence(found.get("endpoints"))]
+        return bool(slices) and all(
+            mapping(each.get("conditions")).get("ready") is not False for each in endpoints
+        )
+
+    try:
+        client.wait_list(
+            "discovery.k8s.io/v1",
+            "EndpointSlice",
+            namespace=str(metadata.get("namespace")),
+            label_selector=f"kubernetes.io/service-name={metadata.get('name')}",
+            timeout_seconds=seconds,
+            condition=are_ready,
+            what=f"{identity(service)} has ready endpoints",
+        )
+    except KubeTimeout as timeout:
+        reason = f"after {seconds:.0f} s some pods it selects are not ready"
+        raise NotReadyError(service, reason) from timeout
+
+
+def _selects_pods(obj: Json) -> bool:
+    spec = mapping(obj.get("spec"))
+    return (
+        (obj.get("apiVersion"), obj.get("kind")) == ("v1", "Service")
+        and bool(spec.get("selector"))
+        and spec.get("clusterIP") != "None"
+        and spec.get("type") != "ExternalName"
+    )
+
+
+def _binds_late(client: KubeClient, claim: Json) -> bool:
+    name = mapping(claim.get("spec")).get("storageClassName")
+    found = client.get("storage.k8s.io/v1", "StorageClass", str(name)) if name else None
+    return found is not None and found.get("volumeBindingMode") == "WaitForFirstConsumer"
+
+
+def _not_ready(client: KubeClient, live: Json, reason: str) -> NotReadyError:
+    return NotReadyError(live, reason, workload_troubles(client, live))
+
+
+# A workload of hundreds of pods mostly has one trouble, hundreds of times.
+_SHOWN = 3
+
+
+def pod_trouble(pod: Json) -> str | None:
+    """Return what is wrong with a pod, None when it is ready or has ended well."""
+    if mapping(pod.get("status")).get("phase") == "Succeeded" or _is_true(pod, "Ready"):
+        return None
+    name = mapping(pod.get("metadata")).get("name")
+    return f"pod {name}: {_unscheduled(pod) or _container_trouble(pod) or _state(pod)}"
+
+
+def workload_troubles(client: KubeClient, workload: Json) -> list[str]:
+    """Return the troubles of the pods a workload selects, the first few of them."""
+    labels = mapping(mapping(mapping(workload.get("spec")).get("selector")).get("matchLabels"))
+    if not labels:
+        return []
+    selector = ",".join(f"{name}={value}" for name, value in labels.items())
+    namespace = str(mapping(workload.get("metadata")).get("namespace") or "default")
+    return namespace_troubles(client, namespace, selector)
+
+
+def namespace_troubles(client: KubeClient, namespace: str, selector: str | None = None) -> list[str]:
+    """Return the troubles of the pods in a namespace, or of those with some labels, the first few of them."""
+    try:
+        pods = client.list("v1", "Pod", namespace=namespace, label_selector=selector)
+    except KubeError:
+        return []
+    found = [trouble for pod in pods if (trouble := pod_trouble(pod))]
+    more = [f"and {len(found) - _SHOWN} more pods"] if len(found) > _SHOWN else []
+    return found[:_SHOWN] + more
+
+
+def _unscheduled(pod: Json) -> str | None:
+    scheduled = condition(pod, "PodScheduled")
+    return str(scheduled.get("message")) if scheduled.get("status") == "False" else None
+
+
+def _container_trouble(pod: Json) -> str | None:
+    status = mapping(pod.get("status"))
+    statuses = [*sequence(status.get("initContainerStatuses")), *sequence(status.get("containerStatuses"))]
+    for each in map(mapping, statuses):
+        state = mapping(each.get("state"))
+        told = mapping(state.get("waiting")) or mapping(state.get("terminated"))
+        if told and told.get("reason") != "Completed":
+            return f"container {each.get('name')}: {told.get('reason')} {told.get('message') or ''}".rstrip()
+    return None
+
+
+def _state(pod: Json) -> str:
+    status = mapping(pod.get("status"))
+    return str(status.get("message") or condition(pod, "Ready").get("message") or f"is {status.get('phase')}")
+
+
+def _is_true(obj: Json, name: str) -> bool:
+    return condition(obj, name).get("status") == "True"
