@@ -1,5 +1,1 @@
-"""The whole life of a stack, rehearsed: planned, made, used, read back and removed."""
-
-from holdfast.rehearsal.lifecycle.run import Course
-
-__all__ = ["Course"]
+"""The lifecycle of a stack: preview, up, use, refresh and destroy, with what each step must show."""

@@ -31,7 +31,7 @@ from holdfast.rehearsal.scenarios.spot_restart import SpotRestart, restart_on_sp
 from holdfast.simulator.control_plane import ControlPlane
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.operator_runner import OperatorHost
+from holdfast.simulator.operator_runner import OperatorRunner
 from holdfast.simulator.paths import Workspace
 
 
@@ -81,7 +81,7 @@ def demo(workspace: Workspace, stack: str, *, say: Callable[[str], None] = print
 
 
 def _running_platform(workspace: Workspace, stack: str, say: Callable[[str], None]) -> Platform:
-    if not ControlPlane(stack, workspace).healthy() or not OperatorHost(workspace, stack).running():
+    if not ControlPlane(stack, workspace).healthy() or not OperatorRunner(workspace, stack).running():
         raise RehearsalError(f"the platform {stack} is not up: run `make up` first")
     return training_platform(KubeClient.from_kubeconfig(workspace.kubeconfig(stack)), stack, say)
 

@@ -8,7 +8,7 @@ from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, INSTANCE_TYPE, ON_DEMAND, POOL, SPOT
 from holdfast.simulator.clouds.gcp.nodes.template import PROVISIONING
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
-from holdfast.simulator.operator_runner.quantities import parse_quantity
+from holdfast.simulator.operator_runner.pod_spec import parse_quantity
 
 
 @dataclass(frozen=True, kw_only=True)

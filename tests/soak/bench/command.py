@@ -17,7 +17,7 @@ from holdfast.simulator.pulumi.folder import EngineFolder
 from holdfast.simulator.stacks import Stack
 from tests.soak.bench.engine_command import EMPTY
 from tests.soak.bench.measurement import Measurement, measure, median_of, render, rows
-from tests.soak.bench.moves import SIZES, measure_moves
+from tests.soak.bench.moves_report import SIZES, measure_moves
 from tests.soak.bench.policy_pack import measure_policies
 
 # In this order, once a round: each begins where the one before ends.

@@ -17,8 +17,8 @@ from holdfast.simulator.control_plane.processes import processes_in, python_modu
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.objects import mapping
-from holdfast.simulator.operator_runner.adaptation import FALLBACK
-from holdfast.simulator.operator_runner.layout import HostLayout
+from holdfast.simulator.operator_runner.controllers import FALLBACK
+from holdfast.simulator.operator_runner.operator_runner import RunnerLayout
 from tests.soak.bench.moves_manifests import NAMESPACE, PODS, POOLS, job, job_name, ladder
 
 _JOBSET_CONTROLLER: Final = "jobset-controller"
@@ -40,7 +40,7 @@ class Meter:
     jobset: psutil.Process
 
     @classmethod
-    def of(cls, layout: HostLayout) -> "Meter":
+    def of(cls, layout: RunnerLayout) -> "Meter":
         """Return the meter of a host that runs both. Raises RehearsalError where it does not."""
         fallback = python_modules_in(layout.folder, FALLBACK)
         jobset = processes_in(layout.folder, [_JOBSET_CONTROLLER])

@@ -10,7 +10,7 @@ from holdfast.rehearsal.scenarios.namespace_clone import make_twin
 from holdfast.rehearsal.scenarios.platform import FIELD_MANAGER
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.operator_runner.layout import HostLayout
+from holdfast.simulator.operator_runner.operator_runner import RunnerLayout
 from holdfast.simulator.stacks import Stack
 from tests.soak.bench.moves import Cost, Measured, Meter, Spread, Wave, Yard, spread
 from tests.soak.bench.moves_manifests import NAMESPACE, ladder, nodes
@@ -91,7 +91,7 @@ def measure_moves(stack: Stack, sizes: Sequence[int], *, say: Callable[[str], No
     A size for which there is not the memory, or whose jobs are not placed in time, ends the measurement, and is said.
     """
     client = KubeClient.from_kubeconfig(stack.workspace.kubeconfig(stack.place))
-    meter = Meter.of(HostLayout.of(stack.place, stack.workspace))
+    meter = Meter.of(RunnerLayout.of(stack.place, stack.workspace))
     found: list[Measured] = []
     # None of it is removed: the control plane is the bench's own, and goes as a whole.
     for node in nodes():

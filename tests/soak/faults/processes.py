@@ -15,7 +15,7 @@ import psutil
 from holdfast.simulator.control_plane.configuration import COMPONENTS, Layout, answers_ready, read_cluster
 from holdfast.simulator.control_plane.processes import RunningProcess, free_ports, processes_in
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.operator_runner.adaptation import FALLBACK, LOOPBACK
+from holdfast.simulator.operator_runner.controllers import FALLBACK, LOOPBACK
 
 API_SERVER: Final = "kube-apiserver"
 ETCD: Final = "etcd"

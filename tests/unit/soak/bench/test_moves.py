@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from tests.soak.bench.moves import Cost, Measured, Wave, between
-from tests.soak.bench.moves_report import (
-    COSTS,
-    TIMES,
-    Steps,
-    cost_rows,
-    move_of,
-    restart_of,
-    spread,
-    time_rows,
-)
+from tests.soak.bench.moves import Cost, Measured, Steps, Wave, between, move_of, restart_of, spread
+from tests.soak.bench.moves_report import COSTS, TIMES, cost_rows, time_rows
 from tests.support.witnessed import Watched, after, moved
 
 ONE = Cost(cpu_seconds=1.0, bytes=2**20)
