@@ -68,7 +68,7 @@ class TrainingNamespaceArgs:
     pod_security: PodSecurity = "baseline"
     service_account: str = SERVICE_ACCOUNT
     identity: Mapping[str, Input[str]] = field(default_factory=dict[str, "Input[str]"])
-    pools: Mapping[str, PoolSummary] = field(default_factory=dict[str, "PoolFacts"])
+    pools: Mapping[str, PoolSummary] = field(default_factory=dict[str, "PoolSummary"])
     shapes: Sequence[Shape] = ()
     quota: Quota | None = None
 

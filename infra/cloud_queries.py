@@ -14,7 +14,7 @@ T = TypeVar("T")
 _LONGEST_REASON: Final = 300
 
 
-class Questions:
+class CloudQueries:
     """Questions to a cloud, each a read. What stays open, because the caller may not ask, is in `unanswered`.
 
     `credentials` is what they are asked with, as a refusal names it, and `fix` how one comes to better ones.

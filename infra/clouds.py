@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from holdfast.infra.config.errors import shown
+from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.loader import PLATFORM
 from holdfast.scheduling.errors import ConfigError, Problem
 
@@ -83,9 +83,9 @@ def _build_aws(document: Json, settings: Settings, stack: str) -> None:
 
 
 def _missing_aws_command() -> Problem | None:
-    from holdfast.infra.aws.preflight import cli_problem
+    from holdfast.infra.aws.preflight.checks import credential_plugin_problem
 
-    return cli_problem()
+    return credential_plugin_problem()
 
 
 _AZURE_LOCATION: Final = "azure-native:location"
@@ -112,15 +112,15 @@ def _build_azure(document: Json, settings: Settings, stack: str) -> None:
 
 
 def _missing_azure_command() -> Problem | None:
-    from holdfast.infra.azure.preflight import kubelogin_problem
+    from holdfast.infra.azure.preflight.checks import credential_plugin_problem
 
-    return kubelogin_problem()
+    return credential_plugin_problem()
 
 
 def _azure_out_of_reach(document: Json, settings: Settings, stack: str) -> Problem | None:
-    from holdfast.infra.azure.preflight import reach_problem
+    from holdfast.infra.azure.preflight.queries import unreachable_api_server
 
-    return reach_problem(_read_azure(document, settings), stack)
+    return unreachable_api_server(_read_azure(document, settings), stack)
 
 
 _GCP_PROJECT: Final = "gcp:project"
@@ -141,9 +141,9 @@ def _build_gcp(document: Json, settings: Settings, stack: str) -> None:
 
 
 def _missing_gcp_command() -> Problem | None:
-    from holdfast.infra.gcp.preflight import plugin_problem
+    from holdfast.infra.gcp.preflight.checks import credential_plugin_problem
 
-    return plugin_problem()
+    return credential_plugin_problem()
 
 
 CLOUDS: Final[Mapping[str, Cloud]] = {
@@ -189,7 +189,7 @@ def cloud_of(document: JsonValue) -> tuple[Cloud, Json]:
 def _no_document(document: JsonValue) -> Problem:
     return Problem(
         field=PLATFORM,
-        value="nothing" if document is None else shown(document),
+        value="nothing" if document is None else format_value(document),
         allowed="a mapping of cloud, pools, namespaces and what else the cloud has",
         fix="Start from stacks/Pulumi.local.yaml; run from the project's folder and name the stack with -s.",
     )
@@ -200,7 +200,7 @@ def _unknown_cloud(document: Json) -> Problem:
     close = get_close_matches(name.lower(), CLOUDS, n=1) if isinstance(name, str) else []
     return Problem(
         field=f"{PLATFORM}.cloud",
-        value=shown(name) if "cloud" in document else "nothing",
+        value=format_value(name) if "cloud" in document else "nothing",
         allowed=", ".join(CLOUDS),
         fix=f"Write `cloud: {(close or list(CLOUDS))[0]}`.",
     )

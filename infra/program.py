@@ -9,7 +9,7 @@ import pulumi
 import yaml
 
 from holdfast.infra.clouds import cloud_of
-from holdfast.infra.config.errors import shown
+from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.loader import PLATFORM, load_yaml
 from holdfast.scheduling.errors import ConfigError, Problem
 
@@ -98,7 +98,7 @@ def _unreadable(stack_file: Path, reason: str) -> Problem:
 def _not_structured(text: str | None) -> Problem:
     return Problem(
         field=PLATFORM,
-        value=shown(text),
+        value=format_value(text),
         allowed="a mapping",
         fix="Write it as nested YAML in the stack file; `pulumi config set` needs --path for single fields.",
     )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
 
 
-LONGEST_DURATION = len("999999h999999m999999s")
+_MAX_DURATION_LENGTH = len("999999h999999m999999s")
 
 
 def duration(description: str) -> Json:
@@ -21,7 +21,7 @@ def duration(description: str) -> Json:
     return {
         "type": "string",
         "description": description,
-        "maxLength": LONGEST_DURATION,
+        "maxLength": _MAX_DURATION_LENGTH,
         "pattern": DURATION_PATTERN,
         "x-kubernetes-validations": [duration_rule()],
     }

@@ -8,7 +8,7 @@ from holdfast.components.cluster.eks.addon_versions import addon_versions
 from holdfast.components.cluster.eks.component import EksCluster, EksClusterArgs
 from holdfast.components.cluster.eks.system_nodes import SystemNodesArgs
 from holdfast.infra import versions
-from holdfast.infra.aws.config.network import MadeNetwork
+from holdfast.infra.aws.config.network import AwsNewNetwork
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,4 +62,4 @@ def cluster_of(
 def _private_access(platform: AwsPlatform) -> tuple[str, ...]:
     """Who reaches the private endpoint: whoever is named, else everything in a network that is the stack's alone."""
     named, network = platform.cluster.private_access_cidrs, platform.network
-    return named or ((network.cidr,) if isinstance(network, MadeNetwork) else ())
+    return named or ((network.cidr,) if isinstance(network, AwsNewNetwork) else ())

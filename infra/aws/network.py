@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.components.network.aws import AwsNetwork, AwsNetworkArgs, ExistingNetwork
 from holdfast.components.network.aws_isolated import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
-from holdfast.infra.aws.config.network import BroughtNetwork, Nat
+from holdfast.infra.aws.config.network import AwsExistingNetwork, Nat
 from holdfast.infra.aws.preflight.checks import zones_of_network
 from holdfast.scheduling.machines import zones_of
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def network_of(platform: AwsPlatform, account: Account, label: str) -> Network:
     """The stack's network; names in the console begin with `label`."""
     asked = platform.network
-    if isinstance(asked, BroughtNetwork):
+    if isinstance(asked, AwsExistingNetwork):
         return ExistingNetwork(vpc_id=asked.vpc_id, private_subnet_ids=asked.private_subnet_ids)
     zones = zones_of_network(asked, account, zones_of(platform.region))
     if asked.isolated:

@@ -35,7 +35,7 @@ _VOLUMES: Final = "ebs.csi.aws.com/cluster-name"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ground:
+class PoolDependencies:
     """What a cluster's machines stand on. `cluster_name` is the physical name; `tags` are put on every machine."""
 
     cluster_name: str
@@ -46,7 +46,7 @@ class Ground:
 
 
 def make_pools(
-    platform: AwsPlatform, ground: Ground, *, after: pulumi.ResourceOptions
+    platform: AwsPlatform, ground: PoolDependencies, *, after: pulumi.ResourceOptions
 ) -> Sequence[KarpenterPool]:
     """Make every pool after what `after` names, and warn of spot pools that will often find no machine."""
     fabric = (
@@ -72,7 +72,7 @@ def pool_facts_of(platform: AwsPlatform) -> Mapping[str, PoolSummary]:
 def _pool(
     asked: AwsPool,
     region: str,
-    ground: Ground,
+    ground: PoolDependencies,
     fabric: Output[str] | None,
     weight: int,
     after: pulumi.ResourceOptions,
@@ -95,7 +95,7 @@ def _pool(
     )
 
 
-def _node_class(asked: AwsPool, ground: Ground, fabric: Output[str] | None) -> NodeClass:
+def _node_class(asked: AwsPool, ground: PoolDependencies, fabric: Output[str] | None) -> NodeClass:
     placement = ClusterPlacement(naming.placement(asked.name)) if asked.placement_group else None
     groups: list[Input[str]] = [ground.security_group_id]
     if asked.efa and fabric is not None:

@@ -19,13 +19,13 @@ from holdfast.components.cluster.eks.access import NodeAccess, NodeAccessArgs
 from holdfast.components.karpenter.eks.component import EksKarpenter, EksKarpenterArgs
 from holdfast.components.operators.device_plugins import DevicePlugins, DevicePluginsArgs
 from holdfast.components.operators.job_operators import Operators, OperatorsArgs
-from holdfast.components.spot_role.component import SpotServiceLinkedRole, SpotServiceLinkedRoleArgs
+from holdfast.components.spot_service_linked_role import SpotServiceLinkedRole, SpotServiceLinkedRoleArgs
 from holdfast.infra import labels, naming, versions
 from holdfast.infra.aws.cluster import cluster_of
 from holdfast.infra.aws.namespaces import make_namespaces
 from holdfast.infra.aws.network import network_of
-from holdfast.infra.aws.pools import Ground, make_pools
-from holdfast.infra.aws.preflight import survey
+from holdfast.infra.aws.pools import PoolDependencies, make_pools
+from holdfast.infra.aws.preflight import check_account
 from holdfast.infra.fallback import FallbackPlan, make_fallback
 from holdfast.infra.paths import chart_source
 
@@ -39,7 +39,7 @@ def compose(platform: AwsPlatform, stack: str, profile: str | None) -> None:
     `profile` is the AWS CLI's profile that the cluster's tokens are asked as. Raises ConfigError, before anything is
     made, where the account cannot hold the stack.
     """
-    account = survey(platform)
+    account = check_account(platform)
     marks = labels.labels(stack)
     labels.label_everything(marks)
     labels.tag_everything(marks)
@@ -95,7 +95,7 @@ def compose(platform: AwsPlatform, stack: str, profile: str | None) -> None:
     )
     pools = make_pools(
         platform,
-        Ground(
+        PoolDependencies(
             cluster_name=name,
             security_group_id=cluster.cluster_security_group_id,
             network=network,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.components.network.azure import AzureNetwork, AzureNetworkArgs, ExistingAzureNetwork
-from holdfast.infra.azure.config.network import BroughtAzureNetwork
+from holdfast.infra.azure.config.network import AzureExistingNetwork
 
 if TYPE_CHECKING:
     from pulumi import Input
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def network_of(platform: AzurePlatform, resource_group: Input[str], label: str) -> NodeSubnet:
     """The stack's network; names in the resource group begin with `label`."""
     asked = platform.network
-    if isinstance(asked, BroughtAzureNetwork):
+    if isinstance(asked, AzureExistingNetwork):
         return ExistingAzureNetwork(
             subnet_id=asked.subnet_id,
             outbound=asked.outbound.value,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ground:
+class PoolDependencies:
     """What a cluster's machines stand on; `tags` are put on every machine."""
 
     cluster: AksCluster
@@ -33,7 +33,7 @@ class Ground:
 
 
 def make_pools(
-    platform: AzurePlatform, ground: Ground, *, after: pulumi.ResourceOptions
+    platform: AzurePlatform, ground: PoolDependencies, *, after: pulumi.ResourceOptions
 ) -> Sequence[pulumi.Resource]:
     """Make every pool, each after what `after` names.
 
@@ -73,7 +73,11 @@ def pool_facts_of(platform: AzurePlatform) -> Mapping[str, PoolSummary]:
 
 
 def _provisioned(
-    asked: NapPool, platform: NapPlatform, ground: Ground, weight: int, after: pulumi.ResourceOptions
+    asked: NapPool,
+    platform: NapPlatform,
+    ground: PoolDependencies,
+    weight: int,
+    after: pulumi.ResourceOptions,
 ) -> KarpenterPool:
     pool, machines = asked.as_pool(platform.location), asked.machines(platform.location)
     for warning in spot_pool_warnings(pool, machines):
@@ -94,7 +98,7 @@ def _provisioned(
 
 
 def _scale_set(
-    asked: FixedPool, platform: FixedPlatform, ground: Ground, after: pulumi.ResourceOptions
+    asked: FixedPool, platform: FixedPlatform, ground: PoolDependencies, after: pulumi.ResourceOptions
 ) -> AksPool:
     machine = asked.machine()
     if machine is None:

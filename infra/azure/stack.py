@@ -18,12 +18,12 @@ from holdfast.components.checkpoints.blob import CheckpointBucket, CheckpointBuc
 from holdfast.components.operators.device_plugins import DevicePlugins, DevicePluginsArgs
 from holdfast.components.operators.job_operators import Operators, OperatorsArgs
 from holdfast.components.training_namespace import SERVICE_ACCOUNT
-from holdfast.infra import labels, versions
+from holdfast.infra import labels, naming, versions
 from holdfast.infra.azure.cluster import cluster_of
 from holdfast.infra.azure.namespaces import make_namespaces
 from holdfast.infra.azure.network import network_of
-from holdfast.infra.azure.pools import Ground, make_pools
-from holdfast.infra.azure.preflight import cluster_name_of, survey
+from holdfast.infra.azure.pools import PoolDependencies, make_pools
+from holdfast.infra.azure.preflight import check_subscription
 from holdfast.infra.fallback import FallbackPlan, make_fallback
 from holdfast.infra.paths import chart_source
 
@@ -36,11 +36,11 @@ def compose(platform: AzurePlatform, stack: str) -> None:
 
     Raises ConfigError, before anything is made, where the subscription cannot hold the stack.
     """
-    subscription = survey(platform)
+    subscription = check_subscription(platform)
     labels.label_everything(labels.labels(stack))
     marks = labels.azure_tags(stack)
     labels.tag_azure_resources(marks)
-    name = cluster_name_of(stack)
+    name = naming.aks_cluster_name(stack)
     charts = None if platform.mirror.charts is None else chart_source(platform.mirror.charts)
 
     group = StackResourceGroup(
@@ -75,7 +75,9 @@ def compose(platform: AzurePlatform, stack: str) -> None:
         ),
         opts=after(),
     )
-    pools = make_pools(platform, Ground(cluster=cluster, tags=marks), after=after(device_plugins, operators))
+    pools = make_pools(
+        platform, PoolDependencies(cluster=cluster, tags=marks), after=after(device_plugins, operators)
+    )
     rules = aks_rules(platform.scheduling_pools())
     admission = TrainingAdmission(
         "admission",

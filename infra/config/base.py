@@ -26,7 +26,7 @@ class Section(BaseModel):
         return tuple(info.alias or name for name, info in cls.model_fields.items())
 
 
-def told_by(variant_of: Callable[[object], type[Section]]) -> Discriminator:
+def discriminated_by(variant_of: Callable[[object], type[Section]]) -> Discriminator:
     """Tell variants, each tagged with the name of its class, apart by a function of the value as it is written."""
 
     def tag(value: object) -> str:

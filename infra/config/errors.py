@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from holdfast.infra.config.base import Section
-from holdfast.infra.config.fields import MENDED
+from holdfast.infra.config.fields import WITH_FIX
 from holdfast.scheduling.errors import Problem
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def path(root: str, place: Place) -> str:
     return root + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
 
 
-def shown(value: object) -> str:
+def format_value(value: object) -> str:
     """A value as the user would recognise it, cut where it is long."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
@@ -96,7 +96,7 @@ def _unknown_field(found: _Location, detail: "ErrorDetails", root: str) -> Probl
     fix = found.section.fixes.get(found.name) or (f'Write "{close[0]}".' if close else "Remove it.")
     return Problem(
         field=path(root, found.place),
-        value=f"an unknown field (with {shown(detail['input'])})",
+        value=f"an unknown field (with {format_value(detail['input'])})",
         allowed=", ".join(names),
         fix=fix,
     )
@@ -107,7 +107,7 @@ def _wrong_value(found: _Location, detail: "ErrorDetails", root: str) -> Problem
     missing = detail["type"] == "missing"
     return Problem(
         field=path(root, found.place),
-        value="nothing" if missing else shown(detail["input"]),
+        value="nothing" if missing else format_value(detail["input"]),
         allowed=(info.description if info else None)
         or f"a mapping of {', '.join(found.section.field_names())}",
         fix=_fix(info, found.name, detail) if info else "Write a mapping.",
@@ -117,7 +117,7 @@ def _wrong_value(found: _Location, detail: "ErrorDetails", root: str) -> Problem
 def _fix(info: FieldInfo, name: str, detail: "ErrorDetails") -> str:
     kind, value = detail["type"], detail["input"]
     example = str((info.examples or ["…"])[0])
-    if kind == MENDED:
+    if kind == WITH_FIX:
         return str(detail.get("ctx", {})["fix"])
     if kind == "missing":
         return f"Add `{name}: {example}`."

@@ -13,18 +13,18 @@ from holdfast.infra import naming
 from holdfast.scheduling.quantities import DurationError, format_duration, parse_duration
 
 #: The error type of refusals that bring their own fix.
-MENDED: Final = "mended"
+WITH_FIX: Final = "mended"
 
 
-def refusal(fix: str) -> PydanticCustomError:
+def error_with_fix(fix: str) -> PydanticCustomError:
     """A refusal whose text is the field's description and this fix."""
-    return PydanticCustomError(MENDED, "{fix}", {"fix": fix})
+    return PydanticCustomError(WITH_FIX, "{fix}", {"fix": fix})
 
 
 def _dns_label(text: str) -> str:
     if not naming.is_dns_label(text):
         suggestion = naming.as_dns_label(text)
-        raise refusal(f'Write "{suggestion}".' if suggestion else "Write a name such as a100-spot.")
+        raise error_with_fix(f'Write "{suggestion}".' if suggestion else "Write a name such as a100-spot.")
     return text
 
 
@@ -34,14 +34,14 @@ def _duration(value: object) -> timedelta:
     try:
         return parse_duration(text)
     except DurationError as error:
-        raise refusal(error.fix) from None
+        raise error_with_fix(error.fix) from None
 
 
 def _chart_source(text: str) -> str:
     if re.match(r"http://", text, re.IGNORECASE):
-        raise refusal(f'Write "https://{text[7:]}": charts run with rights over the cluster.')
+        raise error_with_fix(f'Write "https://{text[7:]}": charts run with rights over the cluster.')
     if "://" in text and not text.startswith(("oci://", "https://")):
-        raise refusal("Write a directory, or an address that starts with oci:// or https://.")
+        raise error_with_fix("Write a directory, or an address that starts with oci:// or https://.")
     return text
 
 
@@ -70,19 +70,21 @@ def _cidr(text: str) -> str:
     try:
         network = IPv4Network(text, strict=False)
     except (AddressValueError, NetmaskValueError):
-        raise refusal("Write an IPv4 address and, behind a slash, the bits that are fixed of it.") from None
+        raise error_with_fix(
+            "Write an IPv4 address and, behind a slash, the bits that are fixed of it."
+        ) from None
     # Written with a netmask, without one, or with bits beyond it: clouds take one way of writing a block.
     if str(network) != text:
-        raise refusal(f'Write "{network}".')
+        raise error_with_fix(f'Write "{network}".')
     return text
 
 
 def _image_source(text: str) -> str:
     bare = re.sub(r"^[a-z]+://", "", text).rstrip("/")
     if bare != text and _IMAGES.fullmatch(bare):
-        raise refusal(f'Write "{bare}".')
+        raise error_with_fix(f'Write "{bare}".')
     if not _IMAGES.fullmatch(text):
-        raise refusal("Write a registry's host and, where its images lie deeper, their path.")
+        raise error_with_fix("Write a registry's host and, where its images lie deeper, their path.")
     return text
 
 
@@ -122,9 +124,9 @@ def _time(value: object) -> object:
     # YAML 1.1 reads an unquoted 22:00 as a number to the base of 60.
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MINUTES_IN_DAY:
         hours, minutes = divmod(value, 60)
-        raise refusal(f'Put it in quotes: "{hours:02}:{minutes:02}".')
+        raise error_with_fix(f'Put it in quotes: "{hours:02}:{minutes:02}".')
     if not isinstance(value, str) or not re.fullmatch(r"([01][0-9]|2[0-3]):[0-5][0-9]", value, re.ASCII):
-        raise refusal('Write hours and minutes in two digits each, such as "02:00".')
+        raise error_with_fix('Write hours and minutes in two digits each, such as "02:00".')
     return value
 
 
@@ -135,8 +137,8 @@ def _day(value: object) -> str:
         if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text, re.ASCII):
             return date.fromisoformat(text).isoformat()
     except ValueError:
-        raise refusal("Write a day that the calendar has.") from None
-    raise refusal(
+        raise error_with_fix("Write a day that the calendar has.") from None
+    raise error_with_fix(
         'Write a day that stays the same, such as "2026-12-01": one that moved would change at every update.'
     )
 

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Final
 from pydantic import AfterValidator, Field
 
 from holdfast.infra.config.base import Section
-from holdfast.infra.config.fields import Duration, refusal
+from holdfast.infra.config.fields import Duration, error_with_fix
 from holdfast.scheduling.ladder import MOST_FAILURES, UNLIMITED, Failures
 from holdfast.scheduling.quantities import DURATION_ALLOWED as DURATION_ALLOWED
 
@@ -21,7 +21,7 @@ _IMAGE: Final = re.compile(
 
 def _image(text: str) -> str:
     if _IMAGE.fullmatch(text) is None:
-        raise refusal(
+        raise error_with_fix(
             "Write the registry's host, the path and a tag: ghcr.io/holdfast-dev/fallback-controller:0.1.0."
         )
     return text
@@ -46,7 +46,7 @@ class ControllerSection(Section):
     )
 
 
-class ConductSection(Section):
+class FallbackSection(Section):
     """How the jobs of a training namespace walk their ladder; what is left out is the controller's to choose."""
 
     fixes: ClassVar[Mapping[str, str]] = {

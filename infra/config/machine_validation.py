@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
-from holdfast.infra.config.errors import shown
+from holdfast.infra.config.errors import format_value
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.machines import is_sold_in, machine_catalogue, regions_of
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sold:
+class MachineOffer:
     """The machine types that can be had, and how a refusal of another one speaks of them.
 
     `what` is a machine type in the cloud's words.
@@ -29,25 +29,25 @@ class Sold:
     what: str = "instance type"
 
 
-def instance_types(types: Sequence[str], sold: Sold, at: str) -> Iterator[Problem]:
+def machine_type_problems(types: Sequence[str], sold: MachineOffer, at: str) -> Iterator[Problem]:
     """Types that cannot be had, stand there twice, or have GPUs beside others without."""
     for index, name in enumerate(types):
         if name not in sold.catalogue:
             close = nearest_name(name, sold.catalogue)
             yield Problem(
                 field=f"{at}[{index}]",
-                value=shown(name),
+                value=format_value(name),
                 allowed=sold.allowed,
                 fix=f'Write "{close}".' if close else sold.fix,
             )
         elif name in types[:index]:
             yield Problem(
                 field=f"{at}[{index}]",
-                value=f"{shown(name)} a second time",
+                value=f"{format_value(name)} a second time",
                 allowed=f"each {sold.what} once",
                 fix="Remove one of the two.",
             )
-    yield from mixed_machines([sold.catalogue[name] for name in types if name in sold.catalogue], at)
+    yield from mixed_gpu_problems([sold.catalogue[name] for name in types if name in sold.catalogue], at)
 
 
 def nearest_name(name: str, known: Collection[str]) -> str | None:
@@ -59,7 +59,7 @@ def nearest_name(name: str, known: Collection[str]) -> str | None:
     return None if close is None else spelled[close]
 
 
-def mixed_machines(machines: Sequence[Machine], at: str) -> Iterator[Problem]:
+def mixed_gpu_problems(machines: Sequence[Machine], at: str) -> Iterator[Problem]:
     """Machines with GPUs beside others without."""
     if len({machine.gpus > 0 for machine in machines}) > 1:
         yield Problem(
@@ -87,33 +87,35 @@ class Market:
     command: str
 
 
-def named_machines(types: Sequence[str], region: str, market: Market, at: str) -> Iterator[Problem]:
+def regional_machine_problems(
+    types: Sequence[str], region: str, market: Market, at: str
+) -> Iterator[Problem]:
     """Machine types that do not exist or that a region does not have, and mixtures that one pool cannot be."""
     catalogue = machine_catalogue(market.cloud)
     here = {name: machine for name, machine in catalogue.items() if is_sold_in(name, region)}
     elsewhere = {index for index, name in enumerate(types) if name in catalogue and name not in here}
     for index in sorted(elsewhere):
         yield _elsewhere(types[index], region, market, here, f"{at}[{index}]")
-    sold = Sold(
+    sold = MachineOffer(
         # What another region has is known too, and has been spoken of.
         catalogue={**here, **{types[index]: catalogue[types[index]] for index in elsewhere}},
         allowed=f"the {len(here)} {market.what}s that {region} has",
         fix=f"Write one that `{market.command.format(region=region)}` lists.",
         what=market.what,
     )
-    yield from instance_types(types, sold, at)
+    yield from machine_type_problems(types, sold, at)
 
 
-def known_machines(types: Sequence[str], market: Market, at: str) -> Iterator[Problem]:
+def known_machine_problems(types: Sequence[str], market: Market, at: str) -> Iterator[Problem]:
     """Machine types that no region has, and mixtures that one pool cannot be."""
     catalogue = machine_catalogue(market.cloud)
-    sold = Sold(
+    sold = MachineOffer(
         catalogue=catalogue,
         allowed=f"the {len(catalogue)} {market.what}s that there are",
         fix=f"Write one that `{market.command.format(region='REGION')}` lists.",
         what=market.what,
     )
-    yield from instance_types(types, sold, at)
+    yield from machine_type_problems(types, sold, at)
 
 
 def _elsewhere(name: str, region: str, market: Market, here: Collection[str], field: str) -> Problem:
@@ -123,7 +125,7 @@ def _elsewhere(name: str, region: str, market: Market, here: Collection[str], fi
     close = get_close_matches(name, here, n=1)
     return Problem(
         field=field,
-        value=f"{shown(name)}, which {region} does not have",
+        value=f"{format_value(name)}, which {region} does not have",
         allowed=f"it in {shown_sellers}; here, the {len(here)} {market.what}s that {region} has",
         fix=f'Write "{close[0]}", or change {market.setting}.'
         if close
@@ -131,7 +133,7 @@ def _elsewhere(name: str, region: str, market: Market, here: Collection[str], fi
     )
 
 
-def one_way_problems(
+def machine_selection_problems(
     named: tuple[str, str], parts: Mapping[str, str], given: frozenset[str], at: str
 ) -> Iterator[Problem]:
     """Machines that are named in no way, in two ways, or by half of one.

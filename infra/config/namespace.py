@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar, Final
 from pydantic import Field, PlainSerializer, PlainValidator
 
 from holdfast.infra.config.base import Section
-from holdfast.infra.config.fields import NAME_ALLOWED, ChartSource, DnsLabel, Duration, refusal
-from holdfast.infra.config.ladder import ConductSection
+from holdfast.infra.config.fields import NAME_ALLOWED, ChartSource, DnsLabel, Duration, error_with_fix
+from holdfast.infra.config.ladder import FallbackSection
 from holdfast.scheduling.ladder import MOST_FAILURES, UNLIMITED, Ladder, Tier
 from holdfast.scheduling.pools import PoolSummary
 from holdfast.scheduling.quantities import (
@@ -73,7 +73,7 @@ def _amount(value: object, parse: Callable[[str], int]) -> int:
         # An unquoted 48 arrives as a number.
         return parse(value if isinstance(value, str) else str(value))
     except AmountError as error:
-        raise refusal(error.fix) from None
+        raise error_with_fix(error.fix) from None
 
 
 Cpu = Annotated[
@@ -174,8 +174,8 @@ class NamespaceSection(Section):
         description="a list of tiers, the last on-demand", examples=["[{pool: a100}]"]
     )
 
-    fallback: ConductSection = Field(
-        default_factory=ConductSection,
+    fallback: FallbackSection = Field(
+        default_factory=FallbackSection,
         description="a mapping of how jobs walk the ladder: failures, outageWindow, returnAfter and what else there is",
         examples=["{returnAfter: 4h}"],
     )

@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
 from holdfast.components.network.cidrs import PRIVATE
-from holdfast.infra.config.errors import shown
+from holdfast.infra.config.errors import format_value
 from holdfast.scheduling.errors import Problem
 
 if TYPE_CHECKING:
@@ -31,48 +31,48 @@ def fewest_bits(number: int) -> int:
     return max(number - 1, 0).bit_length()
 
 
-def public_ranges(ranges: Sequence[Range]) -> Iterator[Problem]:
+def public_range_problems(ranges: Sequence[Range]) -> Iterator[Problem]:
     """Ranges that somebody on the internet may have."""
     for one in ranges:
         if not any(one.block.subnet_of(private) for private in PRIVATE):
             yield Problem(
                 field=one.field,
-                value=shown(str(one.block)),
+                value=format_value(str(one.block)),
                 allowed="a block within " + ", ".join(str(private) for private in PRIVATE),
                 fix="Leave it out, or write one of your own within these.",
             )
 
 
-def overlapping_ranges(ranges: Sequence[Range]) -> Iterator[Problem]:
+def overlapping_range_problems(ranges: Sequence[Range]) -> Iterator[Problem]:
     """Ranges of which two hold the same address."""
     for first, second in combinations(ranges, 2):
         if first.block.overlaps(second.block):
             yield Problem(
                 field=second.field,
-                value=f"{shown(str(second.block))}, which overlaps {first.field} ({first.block})",
+                value=f"{format_value(str(second.block))}, which overlaps {first.field} ({first.block})",
                 allowed="a block apart from the network's others",
                 fix="Write another, or leave them all out.",
             )
 
 
-def room(place: Range, bits: int, most_nodes: int) -> Iterator[Problem]:
+def range_size_problems(place: Range, bits: int, most_nodes: int) -> Iterator[Problem]:
     """A range that does not hold what the nodes take of it, for which it needs so many `bits`."""
     if ADDRESS_BITS - place.block.prefixlen < bits:
         yield Problem(
             field=place.field,
-            value=f"{shown(str(place.block))}, for up to {most_nodes} nodes",
+            value=f"{format_value(str(place.block))}, for up to {most_nodes} nodes",
             allowed=f"a block of /{ADDRESS_BITS - bits} or wider, as many as the pools' maxNodes and the system nodes "
             "take; it cannot be changed once there are nodes",
             fix="Write a wider one, or smaller maxNodes.",
         )
 
 
-def services_size(services: Range, *, widest: int, narrowest: int) -> Iterator[Problem]:
+def service_range_problems(services: Range, *, widest: int, narrowest: int) -> Iterator[Problem]:
     """A range of Services that is larger or smaller than the cloud takes."""
     if not widest <= services.block.prefixlen <= narrowest:
         yield Problem(
             field=services.field,
-            value=shown(str(services.block)),
+            value=format_value(str(services.block)),
             allowed=f"a block of /{widest} to /{narrowest}",
             fix=f'Write "{services.block.network_address}/20", or leave it out.',
         )
@@ -94,18 +94,18 @@ _NOT_ON_THE_INTERNET: Final = tuple(
 )
 
 
-def is_everywhere(blocks: Sequence[str]) -> bool:
+def covers_internet(blocks: Sequence[str]) -> bool:
     """Whether these blocks are the whole internet, as 0.0.0.0/1 and 128.0.0.0/1 together are too."""
     return _EVERYWHERE in collapse_addresses(IPv4Network(block) for block in blocks)
 
 
-def not_on_the_internet(blocks: Sequence[str], at: str, *, fix: str) -> Iterator[Problem]:
+def private_block_problems(blocks: Sequence[str], at: str, *, fix: str) -> Iterator[Problem]:
     """Blocks of private addresses, where those stand that the internet sees."""
     for index, block in enumerate(blocks):
         if any(IPv4Network(block).subnet_of(private) for private in _NOT_ON_THE_INTERNET):
             yield Problem(
                 field=f"{at}[{index}]",
-                value=f"{shown(block)}, which nobody on the internet has",
+                value=f"{format_value(block)}, which nobody on the internet has",
                 allowed="public addresses: those that the internet sees you come from",
                 fix=fix,
             )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from holdfast.components.admission.rules import version_problem
 from holdfast.infra.config.base import Section
-from holdfast.infra.config.errors import shown
+from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.loader import PLATFORM, Parts, read_parts
 from holdfast.infra.config.namespace import NamespaceSection, TierSection
 from holdfast.scheduling.errors import Problem
@@ -89,9 +89,9 @@ def repeated_names(names: Mapping[int, str], what: str, at: str) -> Iterator[Pro
         if first.setdefault(name, index) != index:
             yield Problem(
                 field=f"{at}[{index}].name",
-                value=f"{shown(name)}, which is the name of {at}[{first[name]}]",
+                value=f"{format_value(name)}, which is the name of {at}[{first[name]}]",
                 allowed=f"a name that no other {what} has",
-                fix=f"Rename one of the two, such as {shown(f'{name}-2')}, or remove it.",
+                fix=f"Rename one of the two, such as {format_value(f'{name}-2')}, or remove it.",
             )
 
 
@@ -101,7 +101,7 @@ def repeated(names: Sequence[str], at: str, what: str) -> Iterator[Problem]:
         if name in names[:index]:
             yield Problem(
                 field=f"{at}[{index}]",
-                value=f"{shown(name)} a second time",
+                value=f"{format_value(name)} a second time",
                 allowed=f"each {what} once",
                 fix="Remove one of the two.",
             )
@@ -113,7 +113,7 @@ def reserved_names(names: Mapping[int, str], at: str) -> Iterator[Problem]:
         if name in RESERVED_NAMESPACES or name.startswith("kube-"):
             yield Problem(
                 field=f"{at}[{index}].name",
-                value=shown(name),
+                value=format_value(name),
                 allowed=f"any name but {', '.join(sorted(RESERVED_NAMESPACES))} and those that start with kube-",
                 fix=f'Write another, such as "training-{name}".',
             )
@@ -127,7 +127,7 @@ def names_of_a_cloud(
         if name.startswith(prefixes):
             yield Problem(
                 field=f"{at}[{index}].name",
-                value=shown(name),
+                value=format_value(name),
                 allowed=f"any name that does not start with {' or '.join(prefixes)}: {cloud}'s own do",
                 fix=f'Write another, such as "training-{name}".',
             )
@@ -196,7 +196,7 @@ def kubernetes_version(cluster: JsonValue, supported: str, at: str) -> Iterator[
     problem = version_problem(f"{at}.version", version, (SPOT, GPU))
     yield problem or Problem(
         field=f"{at}.version",
-        value=shown(version),
+        value=format_value(version),
         allowed=f'"{supported}", the version of the tools that `make tools` builds',
         fix=f'Write "{supported}".',
     )
@@ -208,7 +208,7 @@ def minor_version(version: str, field: str) -> Iterator[Problem]:
     if version != minor:
         yield Problem(
             field=field,
-            value=shown(version),
+            value=format_value(version),
             allowed="a minor version: which patch of it there is, is the cloud's to say",
             fix=f'Write "{minor}".',
         )

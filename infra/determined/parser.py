@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import yaml
 
 from holdfast.infra import naming
-from holdfast.infra.config.errors import shown
+from holdfast.infra.config.errors import format_value
 from holdfast.scheduling.errors import ConfigError, Problem
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import Machine, machine_catalogue
@@ -155,7 +155,7 @@ class Values:
         self.report.problems.append(
             Problem(
                 field=f"{self.at}.{key}",
-                value=shown(value) if key in self.content else "nothing",
+                value=format_value(value) if key in self.content else "nothing",
                 allowed=allowed,
                 fix=fix,
             )
@@ -195,7 +195,7 @@ def read_master_file(file: Path) -> MasterFile:
             [
                 Problem(
                     field=f"{file}: {POOLS}",
-                    value="nothing" if pools is None else shown(pools),
+                    value="nothing" if pools is None else format_value(pools),
                     allowed="a list of one pool or more, as Determined's master configuration has it",
                     fix="Name Determined's master.yaml, or write its resource_pools into the file.",
                 )
@@ -326,7 +326,7 @@ def _name(values: Values) -> tuple[str, str] | None:
         return None
     if name != written:
         values.report.notes.append(
-            f"{values.at}: {shown(written)} is called {name}; jobs select it by this name"
+            f"{values.at}: {format_value(written)} is called {name}; jobs select it by this name"
         )
     return name, written
 
@@ -359,4 +359,6 @@ def _no_mapping(value: JsonValue, field: str, allowed: str) -> Problem:
         if field.endswith(".provider")
         else "Write a mapping."
     )
-    return Problem(field=field, value="nothing" if value is None else shown(value), allowed=allowed, fix=fix)
+    return Problem(
+        field=field, value="nothing" if value is None else format_value(value), allowed=allowed, fix=fix
+    )

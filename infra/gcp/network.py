@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.components.network.gcp import ExistingGcpNetwork, GcpNetwork, GcpNetworkArgs
-from holdfast.infra.gcp.config.network import BroughtGcpNetwork
+from holdfast.infra.gcp.config.network import GcpExistingNetwork
 
 if TYPE_CHECKING:
     from holdfast.components.network.gcp import VpcNativeNetwork
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def network_of(platform: GcpPlatform, label: str) -> VpcNativeNetwork:
     """The stack's network; names in the project begin with `label`."""
     asked = platform.network
-    if isinstance(asked, BroughtGcpNetwork):
+    if isinstance(asked, GcpExistingNetwork):
         return ExistingGcpNetwork(
             network=asked.network,
             subnetwork=asked.subnetwork,

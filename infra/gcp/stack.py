@@ -15,14 +15,14 @@ from holdfast.components.admission.pod_admission import TrainingAdmission, Train
 from holdfast.components.admission.rules import gke_rules, spot_classes
 from holdfast.components.checkpoints.gcs import CheckpointBucket, CheckpointBucketArgs, CustomerKey
 from holdfast.components.operators.job_operators import Operators, OperatorsArgs
-from holdfast.infra import labels, versions
+from holdfast.infra import labels, naming, versions
 from holdfast.infra.fallback import FallbackPlan, make_fallback
 from holdfast.infra.gcp.cluster import cluster_of
-from holdfast.infra.gcp.config.stack import WayBack
+from holdfast.infra.gcp.config.stack import Recovery
 from holdfast.infra.gcp.namespaces import make_namespaces
 from holdfast.infra.gcp.network import network_of
 from holdfast.infra.gcp.pools import make_classes, make_pools
-from holdfast.infra.gcp.preflight import cluster_name_of, environment_of, survey
+from holdfast.infra.gcp.preflight import check_project
 from holdfast.infra.paths import chart_source
 
 if TYPE_CHECKING:
@@ -35,11 +35,11 @@ def compose(platform: GcpPlatform, stack: str) -> None:
 
     Raises ConfigError, before anything is made, where the project cannot hold the stack.
     """
-    project = survey(platform)
+    project = check_project(platform)
     marks = labels.labels(stack)
     labels.label_everything(marks)
     labels.label_google_resources(stack)
-    name = cluster_name_of(stack)
+    name = naming.gke_cluster_name(stack)
     charts = None if platform.mirror.charts is None else chart_source(platform.mirror.charts)
 
     network = network_of(platform, name)
@@ -84,7 +84,7 @@ def compose(platform: GcpPlatform, stack: str) -> None:
     make_namespaces(
         platform,
         project,
-        environment=environment_of(stack),
+        environment=naming.gke_environment(stack),
         checkpoints=checkpoints,
         after=after(operators, *pools, *classes, admission, *fallback, checkpoints),
     )
@@ -103,7 +103,7 @@ def _checkpoints(platform: GcpPlatform, project: Project) -> CheckpointBucket:
             namespaces=[namespace.name for namespace in platform.namespaces],
             retain_days=asked.retain_days,
             protected=platform.protected,
-            versioned=asked.way_back is WayBack.VERSIONING,
+            versioned=asked.way_back is Recovery.VERSIONING,
             hierarchical=asked.hierarchical,
             key=None if key is None else CustomerKey(name=key, storage_agent=project.storage_agent),
         ),

@@ -18,7 +18,7 @@ from holdfast.simulator.cluster_autoscaler.pods import (
     requests_of,
 )
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
-from holdfast.simulator.operator_runner.quantities import parse_quantity
+from holdfast.simulator.operator_runner.pod_spec import parse_quantity
 
 # What a kubelet says of a node whose machine was told to end.
 SHUTTING_DOWN: Final = "node is shutting down"

@@ -1,5 +1,5 @@
 """Runs operators' pods for real: the kubelet of those pods."""
 
-from holdfast.simulator.operator_runner.operator_host import OperatorHost
+from holdfast.simulator.operator_runner.operator_runner import OperatorRunner
 
-__all__ = ["OperatorHost"]
+__all__ = ["OperatorRunner"]

@@ -15,10 +15,10 @@ from holdfast.simulator.cluster_autoscaler.scale_sets import AZURE, ScaleSets
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation
-from holdfast.simulator.operator_runner.ec2 import Ec2Market
-from holdfast.simulator.operator_runner.host import Host
-from holdfast.simulator.operator_runner.layout import HostLayout
+from holdfast.simulator.operator_runner.instance_types import Ec2Market
+from holdfast.simulator.operator_runner.kubelet import Kubelet
 from holdfast.simulator.operator_runner.managed_karpenter import ManagedKarpenter
+from holdfast.simulator.operator_runner.operator_runner import RunnerLayout
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi.folder import EngineFolder
 from holdfast.simulator.stacks.cluster_nodes import ClusterNodes
@@ -33,8 +33,8 @@ def main() -> int:
     try:
         clouds = EngineFolder.of(stack, workspace).stand_ins
         ec2 = Ec2Market(CloudState(clouds / "aws.json"))
-        layout = HostLayout.of(stack, workspace)
-        host = Host(layout, lambda tool: find_tool(tool, workspace), ec2.sold_to)
+        layout = RunnerLayout.of(stack, workspace)
+        host = Kubelet(layout, lambda tool: find_tool(tool, workspace), ec2.sold_to)
         karpenter = ManagedKarpenter(
             cloud=CloudState(clouds / f"{AZURE}.json"),
             layout=layout,
@@ -49,7 +49,7 @@ def main() -> int:
     return 0
 
 
-async def _serve(host: Host, karpenter: ManagedKarpenter) -> None:
+async def _serve(host: Kubelet, karpenter: ManagedKarpenter) -> None:
     """Run the host, and beside it the Karpenter that is no pod."""
     managed = asyncio.create_task(karpenter.run())
     try:

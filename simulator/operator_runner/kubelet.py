@@ -15,38 +15,40 @@ from holdfast.scheduling.json import Json
 from holdfast.simulator.control_plane.configuration import read_cluster
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation
-from holdfast.simulator.operator_runner.adaptation import CONTROLLERS, Controller, controller_of
-from holdfast.simulator.operator_runner.connect_proxy import ConnectProxy
-from holdfast.simulator.operator_runner.containers import APP, identity_of, should_run
-from holdfast.simulator.operator_runner.hosted_pod import HostedPod
-from holdfast.simulator.operator_runner.layout import HostLayout
-from holdfast.simulator.operator_runner.preparation import Surroundings
+from holdfast.simulator.operator_runner.connect_proxy import Backend, ConnectProxy, Route, route
+from holdfast.simulator.operator_runner.controllers import (
+    CONTROLLERS,
+    Controller,
+    RunnerContext,
+    controller_of,
+)
+from holdfast.simulator.operator_runner.operator_pod import OperatorPod
+from holdfast.simulator.operator_runner.operator_runner import RunnerLayout, RunnerRecord
+from holdfast.simulator.operator_runner.pod_files import Watched, Watcher
+from holdfast.simulator.operator_runner.pod_spec import APP, identity_of, should_run
 from holdfast.simulator.operator_runner.ray_dashboard import RayDashboards
-from holdfast.simulator.operator_runner.record import HostRecord
-from holdfast.simulator.operator_runner.routes import Backend, Route, route
-from holdfast.simulator.operator_runner.watching import Watched, Watcher
 
-# Less than OperatorHost waits for the host: a controller that never gets ready is for its pod to tell.
+# Less than OperatorRunner waits for the host: a controller that never gets ready is for its pod to tell.
 READY_SECONDS = 30.0
 
 _log = logging.getLogger(__name__)
 
 
-class Host:
+class Kubelet:
     """Runs until SIGTERM or SIGINT.
 
     `find_program` names the file of a controller's tool; `market` says what is sold to a Karpenter on a node.
     """
 
     def __init__(
-        self, layout: HostLayout, find_program: Callable[[str], Path], market: Callable[[Json], str]
+        self, layout: RunnerLayout, find_program: Callable[[str], Path], market: Callable[[Json], str]
     ) -> None:
         self._layout = layout
         self._find_program = find_program
         self._market = market
         self._client = KubeClient.from_kubeconfig(layout.kubeconfig)
         self._cluster = read_cluster(layout.kubeconfig)
-        self._hosted: dict[str, HostedPod] = {}
+        self._hosted: dict[str, OperatorPod] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._known = asyncio.Event()
 
@@ -100,7 +102,7 @@ class Host:
             if asyncio.get_running_loop().time() > deadline:
                 break
             await asyncio.sleep(0.1)
-        HostRecord.of(psutil.Process(), self._cluster.server, ready=True).write(self._layout.record)
+        RunnerRecord.of(psutil.Process(), self._cluster.server, ready=True).write(self._layout.record)
 
     def _changed(self, pod: Json) -> None:
         uid = identity_of(pod).uid
@@ -116,7 +118,7 @@ class Host:
         self._end(identity_of(pod).uid)
 
     def _begin(self, uid: str, pod: Json, controller: Controller) -> None:
-        surroundings = Surroundings(
+        surroundings = RunnerContext(
             client=self._client,
             cluster=self._cluster,
             cluster_proxy=self._cluster_proxy,
@@ -126,7 +128,7 @@ class Host:
             kubelets=self._layout.kubeconfig,
             market=self._market,
         )
-        hosted = HostedPod(pod, controller, self._program(controller), surroundings)
+        hosted = OperatorPod(pod, controller, self._program(controller), surroundings)
         self._hosted[uid] = hosted
         self._tasks[uid] = asyncio.create_task(hosted.run(), name=identity_of(pod).name)
         self._tasks[uid].add_done_callback(lambda task: self._ended(uid, task))

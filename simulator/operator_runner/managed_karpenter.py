@@ -19,11 +19,15 @@ from holdfast.simulator.control_plane.processes import free_ports
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.objects import mapping
-from holdfast.simulator.operator_runner.azure import sold_to
-from holdfast.simulator.operator_runner.backoff import delay_seconds, failures_after
-from holdfast.simulator.operator_runner.containers import CannotRunError
-from holdfast.simulator.operator_runner.layout import HostLayout
-from holdfast.simulator.operator_runner.supervised_process import Command, SupervisedProcess
+from holdfast.simulator.operator_runner.instance_types import azure_instance_types
+from holdfast.simulator.operator_runner.operator_runner import RunnerLayout
+from holdfast.simulator.operator_runner.pod_spec import CannotRunError
+from holdfast.simulator.operator_runner.process import (
+    Command,
+    SupervisedProcess,
+    delay_seconds,
+    failures_after,
+)
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import JsonValue
@@ -54,7 +58,7 @@ class ManagedKarpenter:
     """
 
     cloud: CloudState
-    layout: HostLayout
+    layout: RunnerLayout
     find_program: Callable[[str], Path]
     crds: Path
 
@@ -107,7 +111,7 @@ class ManagedKarpenter:
         folder = self.layout.folder / "managed-karpenter"
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         market = folder / "instance-types.json"
-        market.write_text(sold_to(cluster), encoding="utf-8")
+        market.write_text(azure_instance_types(cluster), encoding="utf-8")
         metrics, health = free_ports(2)
         return Command(
             program=self.find_program(TOOL),

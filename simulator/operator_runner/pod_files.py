@@ -1,10 +1,23 @@
 """Writes the files of a volume so that a reader never sees half of a change."""
 
+import asyncio
+import base64
+import logging
 import os
 import shutil
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
+
+from holdfast.scheduling.json import Json
+from holdfast.simulator.control_plane.configuration import Cluster, render_kubeconfig
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled
+from holdfast.simulator.kubernetes_client.objects import mapping
+from holdfast.simulator.operator_runner.pod_spec import CannotRunError, Volume
 
 CURRENT = "..data"
 
@@ -45,3 +58,221 @@ def _point(link: Path, target: str) -> None:
     draft.unlink(missing_ok=True)
     draft.symlink_to(target)
     draft.replace(link)
+
+
+@dataclass(frozen=True)
+class PodFiles:
+    """The folder of one pod. Whoever hosts the pod removes it with the pod."""
+
+    folder: Path
+
+    @property
+    def volumes(self) -> Path:
+        """One folder per volume."""
+        return self.folder / "volumes"
+
+    @property
+    def kubeconfig(self) -> Path:
+        """How the process reaches the API server, as its pod's service account."""
+        return self.folder / "kubeconfig"
+
+    @property
+    def token(self) -> Path:
+        """The service account's token; clients read it anew every minute."""
+        return self.folder / "token"
+
+    def show(self, volume: Volume, source: "Json | None") -> bool:
+        """Bring a volume up to date with the object it shows; returns whether that changed it."""
+        return write_volume(self.volumes / volume.name, shown_files(volume, source))
+
+    def write_kubeconfig(self, cluster: Cluster) -> None:
+        """Write the kubeconfig that reads `token`."""
+        user: Json = {"tokenFile": str(self.token)}
+        self._write(self.kubeconfig, render_kubeconfig("hosted", cluster, user))
+
+    def write_token(self, token: str) -> None:
+        """Exchange the token."""
+        self._write(self.token, token)
+
+    def write_all(self, files: Mapping[Path, str]) -> None:
+        """Write what an adaptation asks for, where it is not there already: a path may be shared."""
+        for path, text in files.items():
+            if not path.is_file() or path.read_text() != text:
+                self._write(path, text)
+
+    def texts(self) -> Mapping[Path, str]:
+        """Every file of every volume, by its path."""
+        paths = [path for path in self.volumes.glob("*/*") if path.is_file()]
+        return {path: path.read_text(errors="replace") for path in paths}
+
+    def remove(self) -> None:
+        """Remove the pod's folder."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @staticmethod
+    def _write(path: Path, text: str) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f"{path.name}.new")
+        draft.write_text(text)
+        draft.replace(path)
+
+
+def shown_files(volume: Volume, source: "Json | None") -> Mapping[str, bytes]:
+    """What a volume shows of a ConfigMap or Secret: file name → content."""
+    content = object_data(source or {})
+    if not volume.items:
+        return content
+    return {path: content[key] for key, path in volume.items.items() if key in content}
+
+
+def object_data(source: Json) -> Mapping[str, bytes]:
+    """The keys of a ConfigMap or Secret and what is under them."""
+    if source.get("kind") == "Secret":
+        return {key: base64.b64decode(str(value)) for key, value in mapping(source.get("data")).items()}
+    binary = {key: base64.b64decode(str(value)) for key, value in mapping(source.get("binaryData")).items()}
+    return {**{key: str(value).encode() for key, value in mapping(source.get("data")).items()}, **binary}
+
+
+A_DAY_SECONDS = 86_400.0
+RETRY_SECONDS = 1.0
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Watched:
+    """Objects of one kind of the core API: in one namespace or all, of one name, with some labels."""
+
+    kind: str
+    namespace: str | None = None
+    name: str | None = None
+    label_selector: str | None = None
+
+
+class Watcher:
+    """Calls `changed` in the event loop with every object that is there, comes or changes, and `gone` when it goes.
+
+    `listed` is called with all of them each time the watch begins anew, so that nothing missed between two
+    watches is lost. Ends when `cancellation` is cancelled.
+    """
+
+    def __init__(
+        self,
+        client: KubeClient,
+        watched: Watched,
+        cancellation: Cancellation,
+        *,
+        changed: Callable[[Json], None],
+        gone: Callable[[Json], None] = lambda _: None,
+        listed: Callable[[Sequence[Json]], None] = lambda _: None,
+    ) -> None:
+        self._client = client.under(cancellation)
+        self._cancellation = cancellation
+        self._watched = watched
+        self._changed = changed
+        self._gone = gone
+        self._listed = listed
+        self._loop = asyncio.get_running_loop()
+        threading.Thread(target=self._follow, name=f"watch {watched.kind}", daemon=True).start()
+
+    def _follow(self) -> None:
+        try:
+            while True:
+                self._follow_until_lost()
+                self._cancellation.pause(RETRY_SECONDS)
+        except KubeCancelled:
+            return
+
+    def _follow_until_lost(self) -> None:
+        try:
+            self._follow_once()
+        except KubeCancelled:
+            raise
+        except RehearsalError as error:
+            _log.warning("watching %s: %s", self._watched.kind, error)
+
+    def _follow_once(self) -> None:
+        watched = self._watched
+        objects = self._client.list(
+            "v1", watched.kind, namespace=watched.namespace, label_selector=watched.label_selector
+        )
+        self._tell(self._listed, objects)
+        for what, obj in self._client.watch(
+            "v1",
+            watched.kind,
+            namespace=watched.namespace,
+            name=watched.name,
+            label_selector=watched.label_selector,
+            timeout_seconds=A_DAY_SECONDS,
+        ):
+            self._tell(self._gone if what == "DELETED" else self._changed, obj)
+
+    def _tell(self, listener: Callable[..., None], news: object) -> None:
+        try:
+            self._loop.call_soon_threadsafe(listener, news)
+        except RuntimeError:
+            raise KubeCancelled from None  # the loop has closed: the host is going away
+
+
+class PodSources:
+    """The ConfigMaps and Secrets that a pod mounts or reads.
+
+    Writes a mounted one's files anew whenever it changes: a controller makes its certificate, sees it arrive in
+    its volume and begins to serve.
+    """
+
+    def __init__(
+        self,
+        client: KubeClient,
+        namespace: str,
+        volumes: Sequence[Volume],
+        files: PodFiles,
+        cancellation: Cancellation,
+    ) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._files = files
+        self._missing: dict[str, Volume] = {}
+        self._complete = asyncio.Event()
+        for volume in volumes:
+            self._follow(volume, cancellation)
+        self._note_completeness()
+
+    async def present(self, *, timeout_seconds: float) -> None:
+        """Wait until every object that must be there is there. Raises CannotRunError when it is not in time."""
+        try:
+            await asyncio.wait_for(self._complete.wait(), timeout=timeout_seconds)
+        except TimeoutError:
+            names = ", ".join(f"{volume.kind} {volume.source}" for volume in self._missing.values())
+            raise CannotRunError(f"waiting for {names} in {self._namespace}") from None
+
+    def lookup(self, kind: str, name: str) -> Mapping[str, str] | None:
+        """The texts under the keys of a ConfigMap or Secret now; None where it does not exist. Blocks."""
+        found = self._client.get("v1", kind, name, self._namespace)
+        if found is None:
+            return None
+        return {key: data.decode(errors="replace") for key, data in object_data(found).items()}
+
+    def _follow(self, volume: Volume, cancellation: Cancellation) -> None:
+        if volume.kind == "Empty" or volume.optional:
+            self._files.show(volume, None)
+        else:
+            self._missing[volume.name] = volume
+        if volume.kind == "Empty":
+            return
+        Watcher(
+            self._client,
+            Watched(kind=volume.kind, namespace=self._namespace, name=volume.source),
+            cancellation,
+            changed=lambda source: self._show(volume, source),
+        )
+
+    def _show(self, volume: Volume, source: Json) -> None:
+        if self._files.show(volume, source):
+            _log.info("%s %s/%s: its files are up to date", volume.kind, self._namespace, volume.source)
+        self._missing.pop(volume.name, None)
+        self._note_completeness()
+
+    def _note_completeness(self) -> None:
+        if not self._missing:
+            self._complete.set()

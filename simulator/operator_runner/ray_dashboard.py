@@ -17,8 +17,8 @@ from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.objects import mapping
-from holdfast.simulator.operator_runner.adaptation import LOOPBACK
-from holdfast.simulator.operator_runner.http_head import Head, read_head
+from holdfast.simulator.operator_runner.connect_proxy import Head, read_head
+from holdfast.simulator.operator_runner.controllers import LOOPBACK
 
 COMPLETE = "holdfast.dev/complete"
 FAIL = "holdfast.dev/fail"

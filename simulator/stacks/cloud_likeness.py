@@ -45,6 +45,6 @@ _CLOUDS: Final[Mapping[str, CloudLikeness]] = {
 }
 
 
-def likeness_of(cloud: str) -> CloudLikeness:
+def api_server_profile(cloud: str) -> CloudLikeness:
     """Return what the API servers of a cloud have of their own; nothing for one of which nothing is known."""
     return _CLOUDS.get(cloud, CloudLikeness())

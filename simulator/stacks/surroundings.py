@@ -4,9 +4,9 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from holdfast.simulator.control_plane import ControlPlane
-from holdfast.simulator.operator_runner import OperatorHost
+from holdfast.simulator.operator_runner import OperatorRunner
 from holdfast.simulator.paths import Workspace
-from holdfast.simulator.stacks.cloud_likeness import likeness_of
+from holdfast.simulator.stacks.cloud_likeness import api_server_profile
 
 
 class Surroundings:
@@ -20,11 +20,11 @@ class Surroundings:
         self, *, stack: str, workspace: Workspace, report: Callable[[str], None], cloud: str = ""
     ) -> None:
         self._stack = stack
-        self._likeness = likeness_of(cloud)
+        self._likeness = api_server_profile(cloud)
         self._control_plane = ControlPlane(
             stack, workspace, report=report, admission_plugins=self._likeness.admission_plugins
         )
-        self._host = OperatorHost(workspace, stack, report=report)
+        self._host = OperatorRunner(workspace, stack, report=report)
         self._report = report
 
     def start(self) -> None:

@@ -10,13 +10,11 @@ from rich.console import Console
 
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.paths import Workspace
-from holdfast.simulator.tools.crd_charts import write_crd_charts
-from holdfast.simulator.tools.locate import find_tool
-from holdfast.simulator.tools.lock import exclusive
-from holdfast.simulator.tools.progress import progress_on
-from holdfast.simulator.tools.run import make_missing
-from holdfast.simulator.tools.summary import one_line, table
-from holdfast.simulator.tools.survey import look
+from holdfast.simulator.tools.build import make_missing
+from holdfast.simulator.tools.charts import write_crd_charts
+from holdfast.simulator.tools.locate import find_tool, look
+from holdfast.simulator.tools.progress import one_line, progress_on, table
+from holdfast.simulator.tools.stamps import exclusive
 
 _INTERRUPTED = 130
 

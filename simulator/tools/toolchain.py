@@ -2,16 +2,20 @@
 
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
-from collections.abc import Iterable
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.tools.pins import GoModule
-from holdfast.simulator.tools.versions import Version, parse_version
+from holdfast.simulator.tools.catalog import GoModule, Version, parse_version
 
 _INSTALL = "install it from https://go.dev/dl or your package manager"
 
@@ -83,3 +87,133 @@ def require_go(toolchain: GoToolchain, modules: Iterable[GoModule]) -> None:
                 f"{toolchain.go} is Go {toolchain.version}, and {module.folder / 'go.mod'} needs {module.go} or newer: "
                 f"{_INSTALL}, or set GOTOOLCHAIN=auto to let go fetch it"
             )
+
+
+#: Lines that say what is being done, not what went wrong: the path of a compiled package, a download.
+_PROGRESS = re.compile(r"^(?:\S+|go: downloading .*|# get \S+)$")
+_TAIL_LINES = 12
+
+_DISK_FULL = re.compile(r"no space left on device|disk quota exceeded", re.IGNORECASE)
+_NO_MEMORY = re.compile(r"signal: killed|cannot allocate memory|out of memory", re.IGNORECASE)
+_ALTERED = re.compile(r"checksum mismatch|SECURITY ERROR")
+_LOOKUP_OFF = re.compile(r"module lookup disabled by GOPROXY=off")
+_NO_NETWORK = re.compile(
+    r"dial tcp|no such host|i/o timeout|connection re(?:fused|set)|network is unreachable|TLS handshake"
+    r"|proxyconnect|x509: |unexpected EOF|: (?:40[37]|429|5\d\d) |server misbehaving"
+)
+
+
+def tail(lines: Sequence[str]) -> list[str]:
+    """The last lines that speak of the failure, oldest first."""
+    told = [line.rstrip() for line in lines if line.strip() and not _PROGRESS.match(line.strip())]
+    return told[-_TAIL_LINES:]
+
+
+def diagnose(name: str, lines: Sequence[str], *, proxy: str, cache: str) -> str:
+    """Return one message for the user about a `go` command that failed while making `name`.
+
+    `lines` is its output, `proxy` the GOPROXY in force and `cache` the folder of Go's build cache.
+    """
+    output = "\n".join(lines)
+    if _DISK_FULL.search(output):
+        return (
+            f"the disk is full: {name} could not be made. Free about 10 GB for the build (Go's cache is {cache}, "
+            f"`go clean -cache` empties it), then run `make tools` again: what is finished stays"
+        )
+    if _ALTERED.search(output):
+        return _with_tail(
+            f"{name}: a downloaded module is not the one that go.sum names; do not use it", lines
+        )
+    if _LOOKUP_OFF.search(output):
+        return f"{name} needs modules that are not on this machine, and GOPROXY=off forbids to fetch them: set GOPROXY"
+    if _NO_NETWORK.search(output):
+        fix = f"GOPROXY is {proxy}: check the network or name a reachable proxy in GOPROXY, then run `make tools` again"
+        return _with_tail(f"{name}: Go modules could not be fetched. {fix}", lines)
+    if _NO_MEMORY.search(output):
+        return _with_tail(
+            f"{name}: the compiler was killed, most likely for want of memory (about 4 GB needed)", lines
+        )
+    return _with_tail(f"{name} could not be built", lines)
+
+
+def _with_tail(message: str, lines: Sequence[str]) -> str:
+    return "\n".join((message, *(f"  | {line}" for line in tail(lines))))
+
+
+#: Enough for every compiler error of one package; progress lines of thousands of packages roll out.
+_KEPT_LINES = 400
+
+
+class Stopped(Exception):  # noqa: N818 - not a failure: another one, or the user, ended the work
+    """The command was ended before it was done."""
+
+
+class GoRunner:
+    """Runs `go` commands from several threads until it is told to stop."""
+
+    def __init__(self, toolchain: GoToolchain) -> None:
+        self._toolchain = toolchain
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen[str]] = set()
+        self._stopped = False
+
+    def run(
+        self,
+        name: str,
+        arguments: Sequence[str],
+        folder: Path,
+        on_line: Callable[[str], None] = lambda _: None,
+    ) -> str:
+        """Run `go arguments` in `folder` for the sake of `name`, and return its standard output.
+
+        Each line on its standard error goes to `on_line` as it comes.
+        Raises RehearsalError with the fix where it fails, Stopped after `stop`.
+        """
+        kept: deque[str] = deque(maxlen=_KEPT_LINES)
+        with self._started(arguments, folder) as process:
+            for line in process.stderr or ():
+                kept.append(line)
+                on_line(line.rstrip())
+            stdout = process.stdout.read() if process.stdout else ""
+        if process.returncode == 0:
+            return stdout
+        if self._stopped:
+            raise Stopped(name)
+        toolchain = self._toolchain
+        lines = [*kept, *stdout.splitlines()]
+        raise RehearsalError(diagnose(name, lines, proxy=toolchain.proxy, cache=toolchain.cache))
+
+    def stop(self) -> None:
+        """End every running command, and let none start."""
+        with self._lock:
+            self._stopped = True
+            for process in self._running:
+                # The compilers are its children: the whole group, or they go on eating both cores.
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGTERM)
+
+    @contextmanager
+    def _started(
+        self, arguments: Sequence[str], folder: Path
+    ) -> Generator[subprocess.Popen[str], None, None]:
+        with self._lock:
+            if self._stopped:
+                raise Stopped
+            process = subprocess.Popen(
+                (self._toolchain.go, *arguments),
+                cwd=folder,
+                env=self._toolchain.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                start_new_session=True,
+            )
+            self._running.add(process)
+        try:
+            with process:
+                yield process
+        finally:
+            with self._lock:
+                self._running.discard(process)

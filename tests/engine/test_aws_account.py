@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pulumi
 import pytest
 
-from holdfast.infra.aws.preflight import survey
+from holdfast.infra.aws.preflight import check_account
 from holdfast.scheduling.errors import ConfigError
 from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.pulumi import EngineFailure
@@ -30,7 +30,7 @@ def stack(tmp_path: Path) -> CloudProgram:
 def asking_first() -> None:
     """Ask the account as the program does, then make something."""
     try:
-        account = survey(aws_platform())
+        account = check_account(aws_platform())
     except ConfigError as error:
         raise pulumi.RunError(str(error)) from None
     pulumi.export("zones", list(account.zones or ()))

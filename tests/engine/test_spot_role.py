@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.components.spot_role.component import PATH, SpotServiceLinkedRole, SpotServiceLinkedRoleArgs
+from holdfast.components.spot_service_linked_role import (
+    PATH,
+    SpotServiceLinkedRole,
+    SpotServiceLinkedRoleArgs,
+)
 from holdfast.infra.labels import tag_everything
 from holdfast.simulator.pulumi import EngineFailure
 from tests.support.cloud_program import CloudProgram

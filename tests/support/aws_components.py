@@ -23,7 +23,7 @@ from holdfast.components.karpenter.eks.component import EksKarpenter, EksKarpent
 from holdfast.components.network.aws import AwsNetwork, AwsNetworkArgs
 from holdfast.components.network.aws_isolated import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
 from holdfast.components.pools.ec2 import ClusterPlacement, EfaFabric, EfaFabricArgs
-from holdfast.components.spot_role.component import SpotServiceLinkedRole, SpotServiceLinkedRoleArgs
+from holdfast.components.spot_service_linked_role import SpotServiceLinkedRole, SpotServiceLinkedRoleArgs
 from tests.support.recorder import record
 
 if TYPE_CHECKING:

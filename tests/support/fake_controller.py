@@ -10,8 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from holdfast.simulator.operator_runner.layout import HostLayout
-from holdfast.simulator.operator_runner.record import read_record
+from holdfast.simulator.operator_runner.operator_runner import RunnerLayout, read_record
 from tests.support.control_plane import CHECKOUT
 
 # Ready when the mounted file says so; ends, with code 7, when it says that.
@@ -31,17 +30,17 @@ http.server.HTTPServer(("127.0.0.1", int(os.environ["HEALTH_PROBE_PORT"])), Hand
 
 HOST = """
 import asyncio, logging, pathlib, sys
-from holdfast.simulator.operator_runner.host import Host
-from holdfast.simulator.operator_runner.layout import HostLayout
+from holdfast.simulator.operator_runner.kubelet import Host
+from holdfast.simulator.operator_runner.operator_runner import RunnerLayout
 from holdfast.simulator.paths import Workspace
 logging.basicConfig(level=logging.INFO, stream=sys.stderr)
 root, program = map(pathlib.Path, sys.argv[1:])
-asyncio.run(Host(HostLayout.of("local", Workspace(project_root=root)), lambda tool: program, lambda node: "[]").run())
+asyncio.run(Host(RunnerLayout.of("local", Workspace(project_root=root)), lambda tool: program, lambda node: "[]").run())
 """
 
 
 @contextmanager
-def running_host(layout: HostLayout, root: Path) -> Generator[HostLayout]:
+def running_host(layout: RunnerLayout, root: Path) -> Generator[RunnerLayout]:
     """A host, as a process of its own, that runs the program for every controller."""
     layout.folder.mkdir(parents=True, exist_ok=True)
     program = layout.folder / "controller"

@@ -38,7 +38,7 @@ from holdfast.scheduling.machines import LOCAL_ZONES, machine_catalogue
 from holdfast.scheduling.pools import Pool, weights
 from holdfast.scheduling.taints import SYSTEM as SYSTEM_TAINT
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.operator_runner import OperatorHost
+from holdfast.simulator.operator_runner import OperatorRunner
 from tests.support.admission_cluster import make_namespace, wait_until_in_force
 from tests.support.admission_objects import admission_objects
 from tests.support.control_plane import running_control_plane
@@ -84,7 +84,7 @@ class LadderCluster:
 def ladder_cluster(folder: Path) -> Generator[LadderCluster]:
     """The cluster, its operators ready, for the length of the block."""
     with running_control_plane(folder, STACK) as workspace:
-        host = OperatorHost(workspace, STACK, report=lambda _: None)
+        host = OperatorRunner(workspace, STACK, report=lambda _: None)
         client = KubeClient.from_kubeconfig(workspace.kubeconfig(STACK))
         charts = HostedCharts(client=client, workspace=workspace)
         try:

@@ -12,7 +12,7 @@ import yaml
 from holdfast.scheduling.json import Json
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
-from holdfast.simulator.operator_runner import OperatorHost
+from holdfast.simulator.operator_runner import OperatorRunner
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.tools.locate import find_tool
 from tests.support.control_plane import CHECKOUT, running_control_plane
@@ -70,7 +70,7 @@ class HostedCharts:
 def hosted_charts(folder: Path) -> Generator[HostedCharts]:
     """A control plane and its host, for the length of the block."""
     with running_control_plane(folder, STACK) as workspace:
-        host = OperatorHost(workspace, STACK, report=lambda _: None)
+        host = OperatorRunner(workspace, STACK, report=lambda _: None)
         client = KubeClient.from_kubeconfig(workspace.kubeconfig(STACK))
         charts = HostedCharts(client=client, workspace=workspace)
         try:

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.operator_runner.adaptation import Container
-from holdfast.simulator.operator_runner.routes import Backend
+from holdfast.simulator.operator_runner.connect_proxy import Backend
+from holdfast.simulator.operator_runner.controllers import Container
 
 
 def container(**overrides: JsonValue) -> Json:

@@ -24,7 +24,7 @@ from holdfast.scheduling.labels import (
 from holdfast.simulator.control_plane import ControlPlane
 from holdfast.simulator.control_plane.processes import processes_in
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.simulator.operator_runner import OperatorHost
+from holdfast.simulator.operator_runner import OperatorRunner
 from tests.support.control_plane import running_control_plane
 from tests.support.definitions import define_fallback_policies
 from tests.support.hosted_charts import OWN_CHARTS, STACK, HostedCharts
@@ -49,7 +49,7 @@ class LoopCluster:
 
     client: KubeClient
     workspace: Workspace
-    host: OperatorHost
+    host: OperatorRunner
 
     @property
     def kubeconfig(self) -> Path:
@@ -158,7 +158,7 @@ class LoopCluster:
 def loop_cluster(folder: Path, *, nodes: int = 2) -> Generator[LoopCluster]:
     """The cluster, its operator ready, for the length of the block."""
     with running_control_plane(folder, STACK) as workspace:
-        host = OperatorHost(workspace, STACK, report=lambda _: None)
+        host = OperatorRunner(workspace, STACK, report=lambda _: None)
         client = KubeClient.from_kubeconfig(workspace.kubeconfig(STACK))
         charts = HostedCharts(client=client, workspace=workspace)
         try:

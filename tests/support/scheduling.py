@@ -17,7 +17,23 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).resolve().parents[2]
 
 #: Seconds of the scopes that take longest on an idle machine. All others take about `OTHERS` for each test.
-SECONDS: Final[Mapping[str, float]] = {}
+SECONDS: Final[Mapping[str, float]] = {
+    "tests/cluster/fallback": 450,
+    "tests/cluster/admission": 250,
+    "tests/cluster/reconciler": 200,
+    "tests/cluster/platform/test_local_platform.py": 200,
+    "tests/engine/test_aws_stacks.py": 170,
+    "tests/cluster/kubernetes_provider": 160,
+    "tests/engine/test_aks_cluster.py": 140,
+    "tests/engine/test_aks_pools.py": 140,
+    "tests/cluster/rehearsal/test_aws_destroy.py": 140,
+    "tests/cluster/rehearsal/test_whole_life.py": 130,
+    "tests/cluster/operator_runner": 120,
+    "tests/cluster/platform/test_gke_platform.py": 80,
+    "tests/cluster/namespaces": 80,
+    "tests/cluster/aks": 70,
+    "tests/cluster/gke": 70,
+}
 OTHERS: Final = 0.05
 
 
@@ -44,7 +60,7 @@ def longest_first(items: list[pytest.Item]) -> None:
     seconds: dict[str, float] = {}
     for item in items:
         scope = scope_of(item.nodeid)
-        seconds[scope] = seconds.get(scope, SECONDS.get(scope, 0)) + OTHERS
+        seconds[scope] = seconds.get(scope, SECONDS.get(scope.partition("::")[0], 0)) + OTHERS
     items.sort(key=lambda item: (-seconds[scope := scope_of(item.nodeid)], scope))
 
 

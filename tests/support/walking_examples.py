@@ -14,7 +14,7 @@ from holdfast.infra.program import load_platform
 from holdfast.scheduling.labels import POOL, TRAINING, TRAINING_VALUE
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
-from holdfast.simulator.stacks.cloud_likeness import likeness_of
+from holdfast.simulator.stacks.cloud_likeness import api_server_profile
 from tests.support import aws_stacks, azure_stacks, gcp_stacks
 from tests.support.admission_cluster import make_namespace, wait_until_in_force
 from tests.support.control_plane import CHECKOUT, running_control_plane
@@ -89,7 +89,7 @@ class Walk:
 @contextmanager
 def running_for_examples(folder: Path, cloud: str) -> Generator[KubeClient]:
     """A control plane like the cloud's where FallbackPolicy and both kinds of job are known."""
-    plugins = likeness_of(cloud).admission_plugins
+    plugins = api_server_profile(cloud).admission_plugins
     with running_control_plane(folder, cloud, admission_plugins=plugins) as workspace:
         client = KubeClient.from_kubeconfig(workspace.kubeconfig(cloud))
         define_kinds(client)

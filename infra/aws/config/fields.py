@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 from pydantic import AfterValidator, BeforeValidator, PlainValidator
 
 from holdfast.components.network.cidrs import FEWEST_ZONES, MOST_ZONES
-from holdfast.infra.config.fields import refusal
+from holdfast.infra.config.fields import error_with_fix
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 from difflib import get_close_matches
 
-from holdfast.infra.config.errors import shown
+from holdfast.infra.config.errors import format_value
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.machines import regions, zones_of
 
@@ -31,9 +31,9 @@ _ZONE: Final = re.compile(r"[a-z]{2,3}(-[a-z]+)+-[0-9]+[a-z]", re.ASCII)
 def _account(value: object) -> object:
     # YAML reads an unquoted account as a number, and one that starts with 0 as another number than is written.
     if isinstance(value, int) and not isinstance(value, bool) and len(str(value)) == _ACCOUNT_DIGITS:
-        raise refusal(f'Put it in quotes: "{value}".')
+        raise error_with_fix(f'Put it in quotes: "{value}".')
     if not isinstance(value, str) or not re.fullmatch(r"[0-9]{12}", value, re.ASCII):
-        raise refusal(
+        raise error_with_fix(
             "Write what `aws sts get-caller-identity --query Account` prints, with the quotes around it."
         )
     return value
@@ -43,17 +43,19 @@ def _principal(text: str) -> str:
     session = _SESSION.fullmatch(text)
     if session:
         partition, account, role = session.groups()
-        raise refusal(f"Write the role behind the session: arn:{partition}:iam::{account}:role/{role}.")
+        raise error_with_fix(
+            f"Write the role behind the session: arn:{partition}:iam::{account}:role/{role}."
+        )
     if text.endswith(":root"):
-        raise refusal("Write a role or a user: a whole account cannot be given access to a cluster.")
+        raise error_with_fix("Write a role or a user: a whole account cannot be given access to a cluster.")
     if not _PRINCIPAL.fullmatch(text):
-        raise refusal("Write, for example, arn:aws:iam::123456789012:role/platform.")
+        raise error_with_fix("Write, for example, arn:aws:iam::123456789012:role/platform.")
     return text
 
 
 def _zone(text: str) -> str:
     if not _ZONE.fullmatch(text):
-        raise refusal("Write a region and the letter of one of its zones, such as us-east-1a.")
+        raise error_with_fix("Write a region and the letter of one of its zones, such as us-east-1a.")
     return text
 
 
@@ -61,16 +63,16 @@ def _zones(value: object) -> int | tuple[str, ...]:
     if isinstance(value, int) and not isinstance(value, bool) and FEWEST_ZONES <= value <= MOST_ZONES:
         return value
     if isinstance(value, int) or not isinstance(value, list | tuple):
-        raise refusal("Write, for example, `zones: 3` or `zones: [us-east-1a, us-east-1b]`.")
+        raise error_with_fix("Write, for example, `zones: 3` or `zones: [us-east-1a, us-east-1b]`.")
     named = cast("Sequence[object]", value)
     zones = tuple(_zone(zone) if isinstance(zone, str) else _no_text() for zone in named)
     if len(set(zones)) != len(zones) or not FEWEST_ZONES <= len(zones) <= MOST_ZONES:
-        raise refusal(f"Name {FEWEST_ZONES} to {MOST_ZONES} zones, each once: EKS wants two or more.")
+        raise error_with_fix(f"Name {FEWEST_ZONES} to {MOST_ZONES} zones, each once: EKS wants two or more.")
     return zones
 
 
 def _no_text() -> str:
-    raise refusal("Write zones as texts, such as us-east-1a.")
+    raise error_with_fix("Write zones as texts, such as us-east-1a.")
 
 
 def _vpc_id(text: str) -> str:
@@ -83,7 +85,7 @@ def _subnet_id(text: str) -> str:
 
 def _id(text: str, prefix: str, command: str) -> str:
     if not re.fullmatch(rf"{prefix}-([0-9a-f]{{8}}|[0-9a-f]{{17}})", text, re.ASCII):
-        raise refusal(f"Write one of those which `{command}` prints.")
+        raise error_with_fix(f"Write one of those which `{command}` prints.")
     return text
 
 
@@ -112,7 +114,7 @@ def region_problem(region: str | None) -> Problem | None:
     close = get_close_matches(region, regions("aws"), n=1)
     return Problem(
         field=REGION,
-        value=shown(region),
+        value=format_value(region),
         allowed=", ".join(sorted(regions("aws"))),
         fix=f'Write "{close[0]}".' if close else _EXAMPLE,
     )

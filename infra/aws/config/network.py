@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, TypeAlias
 from pydantic import Field, Tag
 
 from holdfast.infra.aws.config.fields import ZONES_ALLOWED, SubnetId, VpcId, Zones
-from holdfast.infra.config.base import Section, told_by
+from holdfast.infra.config.base import Section, discriminated_by
 from holdfast.infra.config.fields import CIDR_ALLOWED
 
 _NOT_OF_A_BROUGHT_NETWORK = (
@@ -22,7 +22,7 @@ class Nat(StrEnum):
     PER_ZONE = "per-zone"
 
 
-class NetworkSection(Section):
+class AwsNetworkSection(Section):
     """What both kinds of network are asked."""
 
     isolated: bool = Field(
@@ -32,7 +32,7 @@ class NetworkSection(Section):
     )
 
 
-class MadeNetwork(NetworkSection):
+class AwsNewNetwork(AwsNetworkSection):
     """A VPC of the stack's own."""
 
     # What a VPC can have for its range is known where it is divided: components/network/cidrs.py.
@@ -47,7 +47,7 @@ class MadeNetwork(NetworkSection):
         return tuple(available[: self.zones]) if isinstance(self.zones, int) else self.zones
 
 
-class BroughtNetwork(NetworkSection):
+class AwsExistingNetwork(AwsNetworkSection):
     """A VPC that is there already. Nothing in it is changed or tagged."""
 
     fixes: ClassVar[Mapping[str, str]] = dict.fromkeys(("cidr", "zones", "nat"), _NOT_OF_A_BROUGHT_NETWORK)
@@ -60,14 +60,14 @@ class BroughtNetwork(NetworkSection):
     )
 
 
-def variant_of(value: object) -> type[MadeNetwork] | type[BroughtNetwork]:
+def network_variant(value: object) -> type[AwsNewNetwork] | type[AwsExistingNetwork]:
     """The model that a value is meant for: whoever names a VPC or subnets brings them."""
     brought = isinstance(value, Mapping) and ("vpcId" in value or "privateSubnetIds" in value)
-    return BroughtNetwork if brought else MadeNetwork
+    return AwsExistingNetwork if brought else AwsNewNetwork
 
 
-Network: TypeAlias = Annotated[
-    Annotated[MadeNetwork, Tag(MadeNetwork.__name__)]
-    | Annotated[BroughtNetwork, Tag(BroughtNetwork.__name__)],
-    told_by(variant_of),
+AwsNetworkConfig: TypeAlias = Annotated[
+    Annotated[AwsNewNetwork, Tag(AwsNewNetwork.__name__)]
+    | Annotated[AwsExistingNetwork, Tag(AwsExistingNetwork.__name__)],
+    discriminated_by(network_variant),
 ]

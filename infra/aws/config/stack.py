@@ -7,7 +7,7 @@ from pydantic import Field
 
 from holdfast.infra.aws.config.cluster import AwsCluster
 from holdfast.infra.aws.config.fields import ACCOUNT_ALLOWED, AccountId, partition_of
-from holdfast.infra.aws.config.network import MadeNetwork, Network
+from holdfast.infra.aws.config.network import AwsNetworkConfig, AwsNewNetwork
 from holdfast.infra.aws.config.pool import AwsPool
 from holdfast.infra.config.base import Section
 from holdfast.infra.config.stack import CloudDocument
@@ -53,8 +53,8 @@ class AwsDocument(CloudDocument):
         description="a mapping of version, publicAccessCidrs, admins, systemNodes and what else there is",
         examples=["{publicAccessCidrs: [203.0.113.0/24]}"],
     )
-    network: Network = Field(
-        default_factory=MadeNetwork,
+    network: AwsNetworkConfig = Field(
+        default_factory=AwsNewNetwork,
         description="a mapping of cidr, zones and nat, or of vpcId and privateSubnetIds",
         examples=["{cidr: 10.40.0.0/16, zones: 3}"],
     )

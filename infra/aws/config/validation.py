@@ -13,14 +13,14 @@ from holdfast.components.cluster.eks.addon_versions import KUBERNETES_VERSIONS, 
 from holdfast.components.network.cidrs import cidr_problems
 from holdfast.infra.aws.config.cluster import AwsCluster
 from holdfast.infra.aws.config.fields import is_zone_of, partition_of, region_problem
-from holdfast.infra.aws.config.network import MadeNetwork, variant_of
+from holdfast.infra.aws.config.network import AwsNewNetwork, network_variant
 from holdfast.infra.aws.config.pool import AwsPool
 from holdfast.infra.aws.config.stack import AwsDocument, AwsPlatform
 from holdfast.infra.config import machine_validation, validation
-from holdfast.infra.config.errors import shown
+from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.loader import PLATFORM, read_part, read_parts, read_section
-from holdfast.infra.config.machine_validation import one_way_problems
-from holdfast.infra.config.network_validation import is_everywhere, not_on_the_internet
+from holdfast.infra.config.machine_validation import machine_selection_problems
+from holdfast.infra.config.network_validation import covers_internet, private_block_problems
 from holdfast.infra.config.stack import CloudMirror
 from holdfast.infra.config.validation import pool_and_ladder_problems
 from holdfast.scheduling.errors import Problem
@@ -31,7 +31,7 @@ from holdfast.scheduling.taints import GPU, SPOT
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from holdfast.infra.aws.config.network import BroughtNetwork
+    from holdfast.infra.aws.config.network import AwsExistingNetwork
     from holdfast.scheduling.json import Json
     from holdfast.scheduling.machines import Machine
 
@@ -70,8 +70,8 @@ def _pool_problems(pool: AwsPool, document: Json, region: str | None, at: str) -
     if region is None:
         yield from known_machines(pool.instance_types or (), f"{at}.instanceTypes")
         return
-    network = read_part(variant_of(document.get("network")), document, "network")
-    zones = network.zones if isinstance(network, MadeNetwork) else ()
+    network = read_part(network_variant(document.get("network")), document, "network")
+    zones = network.zones if isinstance(network, AwsNewNetwork) else ()
     yield from pool_problems(
         pool, region=region, network_zones=() if isinstance(zones, int) else zones, at=at
     )
@@ -81,7 +81,7 @@ def _cluster_and_network(document: Json, region: str | None) -> Iterator[Problem
     cluster = read_part(AwsCluster, document, "cluster")
     if cluster is not None:
         yield from cluster_problems(cluster, region, _CLUSTER)
-    network = read_part(variant_of(document.get("network")), document, "network")
+    network = read_part(network_variant(document.get("network")), document, "network")
     if network is not None:
         mirror = read_part(CloudMirror, document, "mirror")
         yield from network_problems(
@@ -118,7 +118,7 @@ def _version(version: str, field: str) -> Iterator[Problem]:
         return
     yield version_problem(field, version, (SPOT, GPU)) or Problem(
         field=field,
-        value=shown(version),
+        value=format_value(version),
         allowed=f"the versions whose five add-ons are pinned: {', '.join(KUBERNETES_VERSIONS)}",
         fix=f'Write "{KUBERNETES_VERSIONS[-1]}".',
     )
@@ -126,7 +126,7 @@ def _version(version: str, field: str) -> Iterator[Problem]:
 
 def _public_access(cluster: AwsCluster, at: str) -> Iterator[Problem]:
     blocks = cluster.public_access_cidrs
-    everywhere = is_everywhere(blocks)
+    everywhere = covers_internet(blocks)
     allowed = cluster.allow_public_access_from_anywhere
     if everywhere and not allowed:
         yield Problem(
@@ -150,7 +150,7 @@ def _public_access(cluster: AwsCluster, at: str) -> Iterator[Problem]:
             fix="Add the public address from which you work, such as `publicAccessCidrs: [203.0.113.7/32]`; or, for a "
             "private endpoint, privateAccessCidrs with the network in which `pulumi up` runs.",
         )
-    yield from not_on_the_internet(
+    yield from private_block_problems(
         blocks,
         f"{at}.publicAccessCidrs",
         fix="Leave it out: from inside the network the private endpoint answers, whatever stands here.",
@@ -163,7 +163,7 @@ def _services(cidr: str, field: str) -> Iterator[Problem]:
     if not private or not _WIDEST_SERVICES <= block.prefixlen <= _NARROWEST_SERVICES:
         yield Problem(
             field=field,
-            value=shown(cidr),
+            value=format_value(cidr),
             allowed=f"a block of /{_WIDEST_SERVICES} to /{_NARROWEST_SERVICES} within "
             + ", ".join(str(one) for one in _FOR_SERVICES),
             fix="Leave it out, or write, for example, 172.20.0.0/16.",
@@ -175,21 +175,21 @@ def _admin(admin: str, before: tuple[str, ...], partition: str | None, field: st
     if partition is not None and own != partition:
         yield Problem(
             field=field,
-            value=shown(admin),
+            value=format_value(admin),
             allowed=f"principals of the partition of this region, whose ARNs start with arn:{partition}:",
-            fix=f"Write {shown(admin.replace(f'arn:{own}:', f'arn:{partition}:', 1))}, if that is the one.",
+            fix=f"Write {format_value(admin.replace(f'arn:{own}:', f'arn:{partition}:', 1))}, if that is the one.",
         )
     if admin in before:
         yield Problem(
             field=field,
-            value=f"{shown(admin)} a second time",
+            value=f"{format_value(admin)} a second time",
             allowed="each principal once: EKS keeps one access entry for it",
             fix="Remove one of the two.",
         )
 
 
 def network_problems(
-    network: MadeNetwork | BroughtNetwork,
+    network: AwsNewNetwork | AwsExistingNetwork,
     *,
     region: str | None,
     service_cidr: str | None,
@@ -207,13 +207,13 @@ def network_problems(
             allowed="true with a mirror, because no image can be had from the internet there",
             fix="Add mirror: {images: …} with a registry of ECR in this region, or leave isolated out.",
         )
-    if isinstance(network, MadeNetwork):
+    if isinstance(network, AwsNewNetwork):
         yield from _made(network, region, service_cidr, at)
     else:
         yield from validation.repeated(network.private_subnet_ids, f"{at}.privateSubnetIds", "subnet")
 
 
-def _made(network: MadeNetwork, region: str | None, service_cidr: str | None, at: str) -> Iterator[Problem]:
+def _made(network: AwsNewNetwork, region: str | None, service_cidr: str | None, at: str) -> Iterator[Problem]:
     taken = {"the cluster's Services": service_cidr} if service_cidr else {}
     yield from cidr_problems(network.cidr, f"{at}.cidr", taken=taken)
     if not isinstance(network.zones, int) and region is not None:
@@ -233,7 +233,7 @@ def zones_outside(zones: Sequence[str], region: str, at: str) -> Iterator[Proble
         if not is_zone_of(zone, region):
             yield Problem(
                 field=f"{at}[{index}]",
-                value=shown(zone),
+                value=format_value(zone),
                 allowed=f"zones of {region}, the stack's region: {region}a, {region}b and so on",
                 fix=f'Write "{region}{zone[-1]}", or change aws:region.',
             )
@@ -266,14 +266,14 @@ def _unfit(machine: Machine, field: str) -> Iterator[Problem]:
     if machine.gpus:
         yield Problem(
             field=field,
-            value=f"{shown(machine.name)}, which has {machine.gpus} GPUs",
+            value=f"{format_value(machine.name)}, which has {machine.gpus} GPUs",
             allowed="machines without GPUs, since only operators run here",
             fix="Write, for example, m7i.large.",
         )
     if machine.vcpus < _FEWEST_VCPUS or machine.memory_mib < _LEAST_MIB:
         yield Problem(
             field=field,
-            value=f"{shown(machine.name)}, which has {machine.vcpus} vCPUs and {machine.memory_mib} MiB",
+            value=f"{format_value(machine.name)}, which has {machine.vcpus} vCPUs and {machine.memory_mib} MiB",
             allowed=f"machines of {_FEWEST_VCPUS} vCPUs and {_LEAST_MIB} MiB or more: two of them hold all operators",
             fix="Write, for example, m7i.large.",
         )
@@ -319,7 +319,7 @@ def _zones(pool: AwsPool, region: str, network_zones: Sequence[str], at: str) ->
             if zone not in network_zones:
                 yield Problem(
                     field=f"{at}.zones[{index}]",
-                    value=shown(zone),
+                    value=format_value(zone),
                     allowed=f"the zones of the network: {', '.join(network_zones)}",
                     fix="Write one of them, or add it to network.zones.",
                 )
@@ -345,7 +345,7 @@ def machine_problems(pool: AwsPool, region: str, at: str) -> Iterator[Problem]:
     """Everything that is wrong with how a pool names its machines."""
     fields = {"instanceTypes": pool.instance_types, "families": pool.families, "sizes": pool.sizes}
     wrong = list(
-        one_way_problems(
+        machine_selection_problems(
             ("instanceTypes", "[m7i.xlarge, m7a.xlarge]"),
             {"families": "[m7i, m7a]", "sizes": "[xlarge]"},
             frozenset(field for field, given in fields.items() if given is not None),
@@ -364,12 +364,12 @@ def machine_problems(pool: AwsPool, region: str, at: str) -> Iterator[Problem]:
 
 def named_machines(types: Sequence[str], region: str, at: str) -> Iterator[Problem]:
     """Instance types that do not exist or that a region does not have, and mixtures that one pool cannot be."""
-    return machine_validation.named_machines(types, region, _EC2, at)
+    return machine_validation.regional_machine_problems(types, region, _EC2, at)
 
 
 def known_machines(types: Sequence[str], at: str) -> Iterator[Problem]:
     """Instance types that no region has, and mixtures that one pool cannot be."""
-    return machine_validation.known_machines(types, _EC2, at)
+    return machine_validation.known_machine_problems(types, _EC2, at)
 
 
 def _not_on_spot(pool: AwsPool, at: str) -> Iterator[Problem]:
@@ -379,7 +379,7 @@ def _not_on_spot(pool: AwsPool, at: str) -> Iterator[Problem]:
         if pool.capacity is CapacityType.SPOT and machine is not None and not machine.on_spot:
             yield Problem(
                 field=f"{at}[{index}]",
-                value=f"{shown(name)} on a spot pool",
+                value=f"{format_value(name)} on a spot pool",
                 allowed="machines that EC2 sells on spot, and this one it never does",
                 fix="Leave it out, or write capacity: on-demand.",
             )
@@ -396,9 +396,9 @@ def _families_and_sizes(pool: AwsPool, region: str, at: str) -> Iterator[Problem
                 close = [found for found in get_close_matches(name, known, n=2) if found != name]
                 yield Problem(
                     field=f"{at}.{field}[{index}]",
-                    value=f"{shown(name)}, with which {region} has no machine of this pool",
+                    value=f"{format_value(name)}, with which {region} has no machine of this pool",
                     allowed=f"{field} that together with the pool's {'sizes' if place == 0 else 'families'} "
                     "name a machine",
                     fix=f'Write "{close[0]}", or remove it.' if close else "Remove it.",
                 )
-    yield from machine_validation.mixed_machines(chosen, f"{at}.families")
+    yield from machine_validation.mixed_gpu_problems(chosen, f"{at}.families")

@@ -1,6 +1,30 @@
-"""What only the account knows: who calls, which zones it has, what it may buy. Asked before anything is made."""
+"""Checks the AWS account before a stack registers anything: its identity, its zones, its quotas, what it can buy."""
 
-from holdfast.infra.aws.preflight.checks import Account, cli_problem, zones_of_network
-from holdfast.infra.aws.preflight.survey import survey
+from __future__ import annotations
 
-__all__ = ["Account", "cli_problem", "survey", "zones_of_network"]
+from typing import TYPE_CHECKING
+
+import pulumi
+
+from holdfast.infra.aws.preflight.checks import Account, preflight_problems, preflight_warnings
+from holdfast.infra.aws.preflight.queries import AccountQueries
+from holdfast.scheduling.errors import ConfigError
+
+if TYPE_CHECKING:
+    from holdfast.infra.aws.config.stack import AwsPlatform
+
+__all__ = ["Account", "check_account"]
+
+
+def check_account(platform: AwsPlatform) -> Account:
+    """Query the account that the credentials belong to, and check that it can hold the stack.
+
+    Logs warnings to the engine; raises ConfigError with every problem. A query that fails causes no problem.
+    """
+    account = AccountQueries(platform).account()
+    problems = list(preflight_problems(platform, account))
+    if problems:
+        raise ConfigError(problems)
+    for warning in preflight_warnings(platform, account):
+        pulumi.log.warn(warning)
+    return account

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from holdfast.components.cluster.eks.access import AWS_CLI
-from holdfast.infra.aws.config.network import MadeNetwork
-from holdfast.infra.config.errors import shown
+from holdfast.infra.aws.config.network import AwsNewNetwork
+from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.loader import PLATFORM
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.labels import CapacityType
@@ -46,26 +46,26 @@ class Account:
     unanswered: tuple[str, ...] = ()
 
 
-def refusals(platform: AwsPlatform, account: Account) -> Iterator[Problem]:
+def preflight_problems(platform: AwsPlatform, account: Account) -> Iterator[Problem]:
     """What cannot work in this account: nothing should be made before it is mended."""
     if platform.account is not None and platform.account != account.id:
         yield Problem(
             field=f"{PLATFORM}.account",
-            value=f"{shown(platform.account)}, while the credentials are those of {shown(account.id)}",
+            value=f"{format_value(platform.account)}, while the credentials are those of {format_value(account.id)}",
             allowed="the account in which the stack is to be",
-            fix=f"Log in to {platform.account}, or write {shown(account.id)} if that is the one.",
+            fix=f"Log in to {platform.account}, or write {format_value(account.id)} if that is the one.",
         )
         # Whatever else this account lacks, another one was meant.
         return
     yield from _zone_refusals(platform, account)
     for index, pool in enumerate(platform.pools):
         yield from _pool_refusals(platform, pool, account, f"{PLATFORM}.pools[{index}]")
-    for need in needs(platform):
+    for need in quota_demands(platform):
         if need.is_all and account.quotas.get(need.quota.code, need.smallest) < need.smallest:
             yield _no_machine_fits(need, account, platform.region)
 
 
-def warnings(platform: AwsPlatform, account: Account) -> Iterator[str]:
+def preflight_warnings(platform: AwsPlatform, account: Account) -> Iterator[str]:
     """What works, and may be less than is hoped for: a line each."""
     yield from _quota_warnings(platform, account)
     for pool in platform.pools:
@@ -89,7 +89,7 @@ def warnings(platform: AwsPlatform, account: Account) -> Iterator[str]:
 
 
 def zones_of_network(
-    network: MadeNetwork, account: Account, region_zones: tuple[str, ...]
+    network: AwsNewNetwork, account: Account, region_zones: tuple[str, ...]
 ) -> tuple[str, ...]:
     """The zones that a network is made in; of `region_zones` where the account does not say its own."""
     return network.zone_names(region_zones if account.zones is None else account.zones)
@@ -105,7 +105,7 @@ def is_acting(principal: str, caller: str) -> bool:
 
 def _zone_refusals(platform: AwsPlatform, account: Account) -> Iterator[Problem]:
     network, zones = platform.network, account.zones
-    if zones is None or not isinstance(network, MadeNetwork):
+    if zones is None or not isinstance(network, AwsNewNetwork):
         return
     has = f"{', '.join(zones)}: the zones of {platform.region} in which this account can have a cluster"
     if isinstance(network.zones, int):
@@ -121,7 +121,7 @@ def _zone_refusals(platform: AwsPlatform, account: Account) -> Iterator[Problem]
         if zone not in zones:
             yield Problem(
                 field=f"{PLATFORM}.network.zones[{index}]",
-                value=shown(zone),
+                value=format_value(zone),
                 allowed=has,
                 fix="Write another of them.",
             )
@@ -157,14 +157,14 @@ def _zones_without_subnet(
 ) -> Iterator[Problem]:
     """Zones of a pool that the network, of which only the number of zones is written, turns out not to be in."""
     network = platform.network
-    if not isinstance(network, MadeNetwork) or not isinstance(network.zones, int):
+    if not isinstance(network, AwsNewNetwork) or not isinstance(network.zones, int):
         return
     zones = zones_of_network(network, account, zones_of(platform.region))
     for index, zone in enumerate(pool.zones or ()):
         if zone not in zones:
             yield Problem(
                 field=f"{at}[{index}]",
-                value=shown(zone),
+                value=format_value(zone),
                 allowed=f"the zones of the network, which with zones: {network.zones} are {', '.join(zones)}",
                 fix="Write one of them, or name the zones of the network.",
             )
@@ -174,12 +174,12 @@ def _zones_of_pool(platform: AwsPlatform, pool: AwsPool, account: Account) -> fr
     """The zones in which a pool's machines may be; None where that is not known."""
     if pool.zones is not None:
         return frozenset(pool.zones)
-    if not isinstance(platform.network, MadeNetwork):
+    if not isinstance(platform.network, AwsNewNetwork):
         return None
     return frozenset(zones_of_network(platform.network, account, zones_of(platform.region)))
 
 
-def _no_machine_fits(need: Need, account: Account, region: str) -> Problem:
+def _no_machine_fits(need: QuotaDemand, account: Account, region: str) -> Problem:
     value = account.quotas[need.quota.code]
     return Problem(
         field=need.field,
@@ -191,8 +191,8 @@ def _no_machine_fits(need: Need, account: Account, region: str) -> Problem:
 
 
 def _quota_warnings(platform: AwsPlatform, account: Account) -> Iterator[str]:
-    by_quota: dict[Quota, list[Need]] = defaultdict(list)
-    for need in needs(platform):
+    by_quota: dict[Quota, list[QuotaDemand]] = defaultdict(list)
+    for need in quota_demands(platform):
         by_quota[need.quota].append(need)
     for quota, wanted in by_quota.items():
         total, value = sum(need.vcpus for need in wanted), account.quotas.get(quota.code)
@@ -217,7 +217,7 @@ def _how(pool: AwsPool) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Need:
+class QuotaDemand:
     """Machines of one place in the configuration that count against one quota.
 
     `smallest` and `largest` are the vCPUs of one machine, `count` how many machines there may be of them. With
@@ -237,7 +237,7 @@ class Need:
         return self.largest * self.count
 
 
-def needs(platform: AwsPlatform) -> Iterator[Need]:
+def quota_demands(platform: AwsPlatform) -> Iterator[QuotaDemand]:
     """Everything that a stack may run at once."""
     system = platform.cluster.system_nodes
     yield from _needs(
@@ -248,13 +248,15 @@ def needs(platform: AwsPlatform) -> Iterator[Need]:
         yield from _needs(machines, pool.capacity, pool.max_nodes, f"{PLATFORM}.pools[{index}]")
 
 
-def _needs(machines: tuple[Machine, ...], capacity: CapacityType, count: int, field: str) -> Iterator[Need]:
+def _needs(
+    machines: tuple[Machine, ...], capacity: CapacityType, count: int, field: str
+) -> Iterator[QuotaDemand]:
     by_quota: dict[Quota | None, list[int]] = {}
     for machine in machines:
         by_quota.setdefault(quota_of(machine.name, capacity), []).append(machine.vcpus)
     for quota, vcpus in by_quota.items():
         if quota is not None:
-            yield Need(
+            yield QuotaDemand(
                 field=field,
                 quota=quota,
                 smallest=min(vcpus),
@@ -324,7 +326,7 @@ def _group(letters: str) -> str:
     return "graphics" if letters in _GRAPHICS else letters
 
 
-def cli_problem(find: Callable[[str], str | None] = shutil.which) -> Problem | None:
+def credential_plugin_problem(find: Callable[[str], str | None] = shutil.which) -> Problem | None:
     """Why nobody here would get into the cluster; None where the AWS CLI is there.
 
     `find` tells the path of a command. Without it the cluster would be made, a quarter of an hour later nothing could be

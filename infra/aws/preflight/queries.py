@@ -10,9 +10,9 @@ from pulumi_aws.ec2 import get_instance_type_offerings, get_instance_types
 from pulumi_aws.iam import get_roles
 from pulumi_aws.servicequotas import get_service_quota
 
-from holdfast.components.spot_role.component import PATH
-from holdfast.infra.aws.preflight.checks import Account, needs
-from holdfast.infra.cloud_queries import Questions
+from holdfast.components.spot_service_linked_role import PATH
+from holdfast.infra.aws.preflight.checks import Account, quota_demands
+from holdfast.infra.cloud_queries import CloudQueries
 from holdfast.scheduling.labels import CapacityType
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _WITHOUT_EKS: Final = ("use1-az3", "usw1-az2", "cac1-az3")
 _LONGEST_FILTER: Final = 200
 
 
-class Lookups:
+class AccountQueries:
     """Questions to the account that a stack's credentials lead to.
 
     What is not answered, because the caller may not ask, stays out of the account and is kept in `unanswered`.
@@ -35,7 +35,7 @@ class Lookups:
 
     def __init__(self, platform: AwsPlatform) -> None:
         self._platform = platform
-        self._questions = Questions(
+        self._questions = CloudQueries(
             credentials="AWS credentials",
             fix="Log in, or name a profile: `pulumi config set aws:profile …`; "
             "`aws sts get-caller-identity` shows who you are.",
@@ -111,7 +111,7 @@ class Lookups:
     def _quotas(self) -> Mapping[str, float]:
         values: dict[str, float] = {}
         silent: dict[str, Exception] = {}
-        for code in sorted({need.quota.code for need in needs(self._platform)}):
+        for code in sorted({need.quota.code for need in quota_demands(self._platform)}):
             try:
                 values[code] = get_service_quota(service_code="ec2", quota_code=code).value
             except Exception as error:  # noqa: BLE001 - the SDK raises nothing narrower

@@ -26,9 +26,8 @@ from holdfast.infra.config.fields import (
     Day,
     TimeOfDay,
     Weekday,
-    refusal,
+    error_with_fix,
 )
-
 
 #: A Saturday on which there was no stack yet: AKS wants a day from which on a window holds, and one that moved would be a
 #: difference at every update.
@@ -56,7 +55,7 @@ class NodeOsChannel(StrEnum):
 
 def _cluster_channel(value: object) -> object:
     if value in _OTHER_CHANNELS:
-        raise refusal(
+        raise error_with_fix(
             "Write patch, and another `cluster.version` when you want it: where a channel had gone on to the next minor version, "
             "the next `pulumi up` would go back, which AKS refuses. The nodes' images are nodeOs."
         )
@@ -274,5 +273,3 @@ class AzureCluster(Section):
             "/subscriptions/…/resourceGroups/keys/providers/Microsoft.Compute/diskEncryptionSets/holdfast"
         ],
     )
-
-

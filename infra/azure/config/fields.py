@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 from pydantic import AfterValidator, BeforeValidator, PlainValidator
 
 from holdfast.infra.config import validation
-from holdfast.infra.config.errors import shown
-from holdfast.infra.config.fields import refusal
+from holdfast.infra.config.errors import format_value
+from holdfast.infra.config.fields import error_with_fix
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.machines import regions, zones_of
 
@@ -47,7 +47,7 @@ def is_guid(text: str) -> bool:
 
 def _object_id(text: str) -> str:
     if not is_guid(text):
-        raise refusal(
+        raise error_with_fix(
             "Write what `az ad group show --group NAME --query id`, `az ad user show --id NAME --query id` or "
             "`az ad sp show --id APPLICATION --query id` prints."
         )
@@ -58,9 +58,9 @@ def _zone(value: object) -> str:
     text = str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
     of_label = re.fullmatch(r"[a-z0-9]+-([1-3])", text, re.ASCII)
     if of_label:
-        raise refusal(f"Write {of_label[1]}: a stack has one location.")
+        raise error_with_fix(f"Write {of_label[1]}: a stack has one location.")
     if text not in _ZONES:
-        raise refusal("Write the number of one of the location's zones, such as 1.")
+        raise error_with_fix("Write the number of one of the location's zones, such as 1.")
     return text
 
 
@@ -69,8 +69,8 @@ def _vm_size(value: object) -> object:
         return value
     sizes = cast("Sequence[object]", value)
     if len(sizes) == 1 and isinstance(sizes[0], str):
-        raise refusal(f'Write "{sizes[0]}", without the brackets.')
-    raise refusal(
+        raise error_with_fix(f'Write "{sizes[0]}", without the brackets.')
+    raise error_with_fix(
         "Write one of them: a scale set has one VM size. Where it is often sold out, add a pool for each size and a "
         "tier for each pool; or write `scaling: nap` under cluster, whose pools take any of a list."
     )
@@ -78,7 +78,7 @@ def _vm_size(value: object) -> object:
 
 def _subnet_id(text: str) -> str:
     if not _SUBNET.fullmatch(text):
-        raise refusal(
+        raise error_with_fix(
             "Write what `az network vnet subnet show --resource-group GROUP --vnet-name NETWORK --name SUBNET "
             "--query id` prints."
         )
@@ -87,7 +87,7 @@ def _subnet_id(text: str) -> str:
 
 def _disk_encryption_set(text: str) -> str:
     if not _DISK_ENCRYPTION_SET.fullmatch(text):
-        raise refusal(
+        raise error_with_fix(
             "Write what `az disk-encryption-set show --resource-group GROUP --name NAME --query id` prints."
         )
     return text
@@ -121,7 +121,7 @@ def location_problem(location: str | None) -> Problem | None:
     close = get_close_matches(re.sub(r"[^a-z0-9]", "", location.lower()), known, n=1)
     return Problem(
         field=LOCATION,
-        value=shown(location),
+        value=format_value(location),
         allowed="a location of Azure's, as `az account list-locations --query [].name` spells them",
         fix=f'Write "{close[0]}".' if close else _EXAMPLE,
     )
@@ -142,7 +142,7 @@ def _id_problem(key: str, given: str | None, what: str, command: str) -> Problem
         return None
     return Problem(
         field=key,
-        value=shown(given),
+        value=format_value(given),
         allowed=f"the id of {what}, a GUID, or nothing for that of the credentials",
         fix=f"Write the id, and not the name, that `{command}` prints; or leave it out.",
     )

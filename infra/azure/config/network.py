@@ -8,7 +8,7 @@ from pydantic import Field, Tag
 
 from holdfast.components.cluster.aks.access import PODS_CIDR, SERVICES_CIDR
 from holdfast.infra.azure.config.fields import SUBNET_ALLOWED, SubnetId
-from holdfast.infra.config.base import Section, told_by
+from holdfast.infra.config.base import Section, discriminated_by
 from holdfast.infra.config.fields import CIDR_ALLOWED, Cidr
 
 _OF_A_BROUGHT_NETWORK = ("subnetId", "outbound", "egressCidrs")
@@ -28,7 +28,7 @@ class AzureNetworkSection(Section):
     services_cidr: Cidr = Field(default=SERVICES_CIDR, description=CIDR_ALLOWED, examples=[SERVICES_CIDR])
 
 
-class MadeAzureNetwork(AzureNetworkSection):
+class AzureNewNetwork(AzureNetworkSection):
     """A virtual network of the stack's own, with one subnet behind a NAT gateway."""
 
     fixes: ClassVar[Mapping[str, str]] = {
@@ -42,7 +42,7 @@ class MadeAzureNetwork(AzureNetworkSection):
     cidr: Cidr = Field(default="10.40.0.0/16", description=CIDR_ALLOWED, examples=["10.40.0.0/16"])
 
 
-class BroughtAzureNetwork(AzureNetworkSection):
+class AzureExistingNetwork(AzureNetworkSection):
     """A subnet that is there already. Nothing of it is changed."""
 
     fixes: ClassVar[Mapping[str, str]] = {
@@ -69,14 +69,14 @@ class BroughtAzureNetwork(AzureNetworkSection):
     )
 
 
-def variant_of(value: object) -> type[MadeAzureNetwork] | type[BroughtAzureNetwork]:
+def network_variant(value: object) -> type[AzureNewNetwork] | type[AzureExistingNetwork]:
     """The model that a value is meant for: whoever names a subnet, or how it leads out, brings it."""
     brought = isinstance(value, Mapping) and any(name in value for name in _OF_A_BROUGHT_NETWORK)
-    return BroughtAzureNetwork if brought else MadeAzureNetwork
+    return AzureExistingNetwork if brought else AzureNewNetwork
 
 
-AzureNetwork: TypeAlias = Annotated[
-    Annotated[MadeAzureNetwork, Tag(MadeAzureNetwork.__name__)]
-    | Annotated[BroughtAzureNetwork, Tag(BroughtAzureNetwork.__name__)],
-    told_by(variant_of),
+AzureNetworkConfig: TypeAlias = Annotated[
+    Annotated[AzureNewNetwork, Tag(AzureNewNetwork.__name__)]
+    | Annotated[AzureExistingNetwork, Tag(AzureExistingNetwork.__name__)],
+    discriminated_by(network_variant),
 ]

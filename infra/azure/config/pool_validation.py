@@ -9,8 +9,12 @@ from holdfast.components.azure_names import agent_pool_name
 from holdfast.infra.azure.config.fields import LOCATION, zone_problems
 from holdfast.infra.azure.config.pool import NO_CAP
 from holdfast.infra.config import machine_validation
-from holdfast.infra.config.errors import shown
-from holdfast.infra.config.machine_validation import mixed_machines, nearest_name, one_way_problems
+from holdfast.infra.config.errors import format_value
+from holdfast.infra.config.machine_validation import (
+    machine_selection_problems,
+    mixed_gpu_problems,
+    nearest_name,
+)
 from holdfast.infra.config.validation import POOLS
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.labels import CapacityType
@@ -59,9 +63,9 @@ def scale_set_names(names: Mapping[int, str]) -> Iterator[Problem]:
         if names[other] != name:
             yield Problem(
                 field=f"{POOLS}[{index}].name",
-                value=f"{shown(name)}, which AKS would call {agent_pool_name(name)}, as it does {names[other]}",
+                value=f"{format_value(name)}, which AKS would call {agent_pool_name(name)}, as it does {names[other]}",
                 allowed="names that differ in their letters and digits: AKS takes no hyphens in a node pool's",
-                fix=f"Rename one of the two, such as {shown(f'{name}-2')}.",
+                fix=f"Rename one of the two, such as {format_value(f'{name}-2')}.",
             )
 
 
@@ -99,7 +103,7 @@ def nap_machine_problems(pool: NapPool, location: str | None, at: str) -> Iterat
     """Everything that is wrong with how a pool of node auto-provisioning names its machines."""
     fields = {"vmSizes": pool.vm_sizes, "families": pool.families, "vcpus": pool.vcpus}
     wrong = list(
-        one_way_problems(
+        machine_selection_problems(
             ("vmSizes", "[Standard_D4ds_v5, Standard_D4ads_v5]"),
             {"families": "[Dds_v5, Dads_v5]", "vcpus": "[4]"},
             frozenset(field for field, given in fields.items() if given is not None),
@@ -137,16 +141,16 @@ def fixed_machine_problems(pool: FixedPool, location: str | None, at: str) -> It
 def _named(names: Sequence[str], location: str | None, at: str) -> Iterator[Problem]:
     # Azure takes a name without its first word, and in any case; a node's label and a NodePool do not.
     if location is None:
-        yield from machine_validation.known_machines(names, _AZURE, at)
+        yield from machine_validation.known_machine_problems(names, _AZURE, at)
     else:
-        yield from machine_validation.named_machines(names, location, _AZURE, at)
+        yield from machine_validation.regional_machine_problems(names, location, _AZURE, at)
 
 
 def _sold(capacity: CapacityType, machine: Machine, field: str) -> Iterator[Problem]:
     if capacity is CapacityType.SPOT and not machine.on_spot:
         yield Problem(
             field=field,
-            value=f"{shown(machine.name)} on a spot pool",
+            value=f"{format_value(machine.name)} on a spot pool",
             allowed="machines that Azure sells on spot, and this one it never does",
             fix="Write another, or capacity: on-demand.",
         )
@@ -161,7 +165,7 @@ def _families_and_vcpus(pool: NapPool, location: str, at: str) -> Iterator[Probl
         close = nearest_name(name, there)
         yield Problem(
             field=f"{at}.families[{families.index(name)}]",
-            value=f"{shown(name)}, of which {location} has no VM size{how}",
+            value=f"{format_value(name)}, of which {location} has no VM size{how}",
             allowed="a family: the name of a VM size without its number, such as Dds_v5 for Standard_D4ds_v5",
             fix=f'Write "{close}".' if close else "Remove it.",
         )
@@ -181,11 +185,11 @@ def _families_and_vcpus(pool: NapPool, location: str, at: str) -> Iterator[Probl
         if known & set(numbers) and there[name].isdisjoint(numbers):
             yield Problem(
                 field=f"{at}.families[{index}]",
-                value=f"{shown(name)}, of which no VM size has {' or '.join(map(str, numbers))} vCPUs{how}",
+                value=f"{format_value(name)}, of which no VM size has {' or '.join(map(str, numbers))} vCPUs{how}",
                 allowed=f"families with one of the pool's vcpus; this one has {', '.join(map(str, sorted(there[name])))}",
                 fix="Remove it, or add one of its numbers to vcpus.",
             )
-    yield from mixed_machines(pool.machines(location), f"{at}.families")
+    yield from mixed_gpu_problems(pool.machines(location), f"{at}.families")
 
 
 def _numbers_by_family(capacity: CapacityType, location: str) -> Mapping[str, frozenset[int]]:
@@ -220,14 +224,14 @@ def _unfit(machine: Machine, field: str) -> Iterator[Problem]:
     if machine.gpus:
         yield Problem(
             field=field,
-            value=f"{shown(machine.name)}, which has {machine.gpus} GPUs",
+            value=f"{format_value(machine.name)}, which has {machine.gpus} GPUs",
             allowed="a machine without GPUs, since only AKS's services and operators run here",
             fix=_EXAMPLE,
         )
     elif machine.vcpus < _FEWEST_VCPUS or machine.memory_mib < _LEAST_MIB:
         yield Problem(
             field=field,
-            value=f"{shown(machine.name)}, which has {machine.vcpus} vCPUs and {machine.memory_mib} MiB",
+            value=f"{format_value(machine.name)}, which has {machine.vcpus} vCPUs and {machine.memory_mib} MiB",
             allowed=f"a machine of {_FEWEST_VCPUS} vCPUs and {_LEAST_MIB} MiB or more, as AKS wants for a system pool",
             fix=_EXAMPLE,
         )

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, TypeAlias
 from pydantic import Field
 
 from holdfast.infra.azure.config.cluster import AzureCluster
-from holdfast.infra.azure.config.network import AzureNetwork, MadeAzureNetwork
+from holdfast.infra.azure.config.network import AzureNetworkConfig, AzureNewNetwork
 from holdfast.infra.azure.config.pool import FixedPool, NapPool
 from holdfast.infra.config.base import Section
 from holdfast.infra.config.stack import CloudDocument
@@ -63,8 +63,8 @@ class AzureDocument(CloudDocument):
         description="a mapping of access, and of version, scaling, systemNodes and what else there is",
         examples=["{access: {public: {cidrs: [203.0.113.0/24]}}}"],
     )
-    network: AzureNetwork = Field(
-        default_factory=MadeAzureNetwork,
+    network: AzureNetworkConfig = Field(
+        default_factory=AzureNewNetwork,
         description="a mapping of cidr, podsCidr and servicesCidr, or of subnetId and how it leads out",
         examples=["{cidr: 10.40.0.0/16}"],
     )

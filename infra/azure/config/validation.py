@@ -19,7 +19,7 @@ from holdfast.infra.azure.config.fields import (
     tenant_problem,
     zones_here,
 )
-from holdfast.infra.azure.config.network import MadeAzureNetwork, variant_of
+from holdfast.infra.azure.config.network import AzureNewNetwork, network_variant
 from holdfast.infra.azure.config.pool import AzurePoolSection, FixedPool, NapPool
 from holdfast.infra.azure.config.pool_validation import (
     fixed_pool_problems,
@@ -35,19 +35,19 @@ from holdfast.infra.azure.config.stack import (
     NapPlatform,
 )
 from holdfast.infra.config import validation
-from holdfast.infra.config.errors import shown
+from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.loader import PLATFORM, read_part, read_parts, read_section
 from holdfast.infra.config.namespace import NamespaceSection
 from holdfast.infra.config.network_validation import (
     ADDRESS_BITS,
     Range,
+    covers_internet,
     fewest_bits,
-    is_everywhere,
-    not_on_the_internet,
-    overlapping_ranges,
-    public_ranges,
-    room,
-    services_size,
+    overlapping_range_problems,
+    private_block_problems,
+    public_range_problems,
+    range_size_problems,
+    service_range_problems,
 )
 from holdfast.infra.config.validation import NAMESPACES, pool_and_ladder_problems
 from holdfast.scheduling.errors import Problem
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from holdfast.infra.azure.config.cluster import AzureAccess, AzureMaintenance, AzureMaintenanceExclusion
-    from holdfast.infra.azure.config.network import BroughtAzureNetwork
+    from holdfast.infra.azure.config.network import AzureExistingNetwork
     from holdfast.infra.azure.config.stack import AzurePlatform
     from holdfast.scheduling.json import Json
 
@@ -133,7 +133,7 @@ def azure_problems(
 
 
 def _network(document: Json, cluster: AzureCluster | None) -> Iterator[Problem]:
-    network = read_part(variant_of(document.get("network")), document, "network")
+    network = read_part(network_variant(document.get("network")), document, "network")
     if network is None:
         return
     model: type[AzurePoolSection] = FixedPool if is_fixed(document) else NapPool
@@ -220,7 +220,7 @@ def access_problems(access: AzureAccess, at: str) -> Iterator[Problem]:
 
 
 def _public(cidrs: tuple[str, ...], at: str) -> Iterator[Problem]:
-    if is_everywhere(cidrs):
+    if covers_internet(cidrs):
         yield Problem(
             field=at,
             value="the whole internet",
@@ -228,7 +228,7 @@ def _public(cidrs: tuple[str, ...], at: str) -> Iterator[Problem]:
             fix="Write your own addresses, such as 203.0.113.0/24; or `private: true` instead of public.",
         )
     yield from validation.repeated(cidrs, at, "block")
-    yield from not_on_the_internet(
+    yield from private_block_problems(
         cidrs,
         at,
         fix="Write the public address behind which it is, such as your NAT gateway's; or `private: true` instead of "
@@ -293,7 +293,7 @@ _NETWORK_OF_AKS: Final = tuple(IPv4Network(cidr) for cidr in ("172.30.0.0/16", "
 
 
 def network_problems(
-    network: MadeAzureNetwork | BroughtAzureNetwork, *, access: AzureAccess | None, most_nodes: int, at: str
+    network: AzureNewNetwork | AzureExistingNetwork, *, access: AzureAccess | None, most_nodes: int, at: str
 ) -> Iterator[Problem]:
     """Everything that is wrong with a network.
 
@@ -303,17 +303,17 @@ def network_problems(
     pods = Range(field=f"{at}.podsCidr", block=IPv4Network(network.pods_cidr))
     services = Range(field=f"{at}.servicesCidr", block=IPv4Network(network.services_cidr))
     ranges = [pods, services]
-    if isinstance(network, MadeAzureNetwork):
+    if isinstance(network, AzureNewNetwork):
         nodes = Range(field=f"{at}.cidr", block=IPv4Network(network.cidr))
         ranges.insert(0, nodes)
-        yield from room(nodes, fewest_bits(most_nodes + _RESERVED_ADDRESSES), most_nodes)
+        yield from range_size_problems(nodes, fewest_bits(most_nodes + _RESERVED_ADDRESSES), most_nodes)
     else:
         yield from _egress(network, access, f"{at}.egressCidrs")
-    yield from public_ranges(ranges)
+    yield from public_range_problems(ranges)
     yield from _ranges_of_aks(ranges)
-    yield from overlapping_ranges(ranges)
-    yield from room(pods, fewest_bits(most_nodes) + ADDRESS_BITS - _PODS_OF_A_NODE, most_nodes)
-    yield from services_size(services, widest=_WIDEST_SERVICES, narrowest=_NARROWEST_SERVICES)
+    yield from overlapping_range_problems(ranges)
+    yield from range_size_problems(pods, fewest_bits(most_nodes) + ADDRESS_BITS - _PODS_OF_A_NODE, most_nodes)
+    yield from service_range_problems(services, widest=_WIDEST_SERVICES, narrowest=_NARROWEST_SERVICES)
 
 
 def _ranges_of_aks(ranges: Sequence[Range]) -> Iterator[Problem]:
@@ -322,7 +322,7 @@ def _ranges_of_aks(ranges: Sequence[Range]) -> Iterator[Problem]:
         if kept is not None:
             yield Problem(
                 field=one.field,
-                value=f"{shown(str(one.block))}, which overlaps {kept}",
+                value=f"{format_value(str(one.block))}, which overlaps {kept}",
                 allowed="a block apart from "
                 + " and ".join(str(block) for block in _NETWORK_OF_AKS)
                 + ", which AKS keeps",
@@ -330,7 +330,7 @@ def _ranges_of_aks(ranges: Sequence[Range]) -> Iterator[Problem]:
             )
 
 
-def _egress(network: BroughtAzureNetwork, access: AzureAccess | None, field: str) -> Iterator[Problem]:
+def _egress(network: AzureExistingNetwork, access: AzureAccess | None, field: str) -> Iterator[Problem]:
     if access is not None and access.public is not None and not network.egress_cidrs:
         yield Problem(
             field=field,
@@ -341,7 +341,7 @@ def _egress(network: BroughtAzureNetwork, access: AzureAccess | None, field: str
             "firewall's, such as `egressCidrs: [198.51.100.7/32]`; or write `private: true` as the cluster's access.",
         )
     yield from validation.repeated(network.egress_cidrs, field, "block")
-    yield from not_on_the_internet(
+    yield from private_block_problems(
         network.egress_cidrs,
         field,
         fix="Write the public address of the NAT gateway or the firewall.",
@@ -367,7 +367,7 @@ def container_problems(namespaces: Mapping[int, str]) -> Iterator[Problem]:
             shorter = re.sub(r"-+", "-", name)[:most].strip("-")
             yield Problem(
                 field=f"{NAMESPACES}[{index}].name",
-                value=shown(name),
+                value=format_value(name),
                 allowed=f"{fewest} to {most} characters without two hyphens side by side: its checkpoints are in a "
                 "container of this name",
                 fix=f'Write another, such as "{shorter if len(shorter) >= fewest else f"{shorter}-training"}".',

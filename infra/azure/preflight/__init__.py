@@ -1,8 +1,26 @@
-"""What only a subscription knows: who asks, and where the stack is going to be. Asked before anything is made."""
+"""Checks the Azure subscription before a stack registers anything: its identity, its tenant, who deploys."""
 
-from holdfast.infra.azure.preflight.checks import Subscription, kubelogin_problem
-from holdfast.infra.azure.preflight.queries import reach_problem
-from holdfast.infra.azure.preflight.survey import survey
-from holdfast.infra.naming import aks_cluster_name
+from __future__ import annotations
 
-__all__ = ["Subscription", "cluster_name_of", "kubelogin_problem", "reach_problem", "survey"]
+from typing import TYPE_CHECKING
+
+from holdfast.infra.azure.preflight.checks import Subscription, preflight_problems
+from holdfast.infra.azure.preflight.queries import query_subscription
+from holdfast.scheduling.errors import ConfigError
+
+if TYPE_CHECKING:
+    from holdfast.infra.azure.config.stack import AzurePlatform
+
+__all__ = ["Subscription", "check_subscription"]
+
+
+def check_subscription(platform: AzurePlatform) -> Subscription:
+    """Query the subscription of a stack, and check that it can hold the stack.
+
+    Raises ConfigError with every problem.
+    """
+    subscription = query_subscription(platform)
+    problems = list(preflight_problems(subscription))
+    if problems:
+        raise ConfigError(problems)
+    return subscription

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from holdfast.components.cluster.aks.access import KUBELOGIN
-from holdfast.infra.config.errors import shown
+from holdfast.infra.config.errors import format_value
 from holdfast.scheduling.errors import Problem
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _SUBSCRIPTION: Final = "azure-native:subscriptionId"
 _TENANT: Final = "azure-native:tenantId"
 
 
-def refusals(subscription: Subscription) -> Iterator[Problem]:
+def preflight_problems(subscription: Subscription) -> Iterator[Problem]:
     """What cannot work: nothing should be made before it is mended."""
     if not subscription.subscription_id:
         yield Problem(
@@ -44,7 +44,7 @@ def refusals(subscription: Subscription) -> Iterator[Problem]:
     if subscription.tenant_id != subscription.signed_in_to:
         yield Problem(
             field=_TENANT,
-            value=f"{shown(subscription.tenant_id)}, while the credentials are of {subscription.signed_in_to}",
+            value=f"{format_value(subscription.tenant_id)}, while the credentials are of {subscription.signed_in_to}",
             allowed="the tenant in which whoever runs pulumi is, which is the one that AKS lets in",
             fix=f"Log in there with `az login --tenant {subscription.tenant_id}`, or leave {_TENANT} out.",
         )
@@ -57,7 +57,7 @@ def refusals(subscription: Subscription) -> Iterator[Problem]:
         )
 
 
-def kubelogin_problem(find: Callable[[str], str | None] = shutil.which) -> Problem | None:
+def credential_plugin_problem(find: Callable[[str], str | None] = shutil.which) -> Problem | None:
     """Why nobody here would get into the cluster; None where kubelogin is there.
 
     `find` tells the path of a command. A cluster without local accounts lets in nobody without a token of Entra ID's: it

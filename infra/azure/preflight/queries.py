@@ -9,7 +9,7 @@ from pulumi_azure_native.authorization import get_client_config
 from pulumi_azure_native.containerservice import get_managed_cluster
 
 from holdfast.infra.azure.preflight.checks import Subscription
-from holdfast.infra.cloud_queries import Questions
+from holdfast.infra.cloud_queries import CloudQueries
 from holdfast.infra.config.loader import PLATFORM
 from holdfast.infra.naming import aks_cluster_name
 from holdfast.scheduling.errors import Problem
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from holdfast.infra.azure.config.stack import AzurePlatform
 
 
-def ask(platform: AzurePlatform) -> Subscription:
+def query_subscription(platform: AzurePlatform) -> Subscription:
     """The subscription of a stack: what is written beside it, else what its credentials lead to.
 
     Raises ConfigError where nobody answers. Azure is asked for no more: what a location offers (versions of Kubernetes, VM
     sizes, vCPUs of a quota) no function of the provider tells.
     """
-    questions = Questions(
+    questions = CloudQueries(
         credentials="Azure credentials",
         fix="Log in with `az login`, or set ARM_CLIENT_ID and what belongs to it; `az account show` shows who you are.",
     )
@@ -49,13 +49,13 @@ def api_server_of(cluster_name: str, *, by_public_name: bool) -> str | None:
 
 
 #: Tells why nobody answers at a host, None where somebody does.
-Knock: TypeAlias = "Callable[[str], str | None]"
+ConnectionCheck: TypeAlias = "Callable[[str], str | None]"
 
 _PORT: Final = 443
 _SECONDS: Final = 5.0
 
 
-def knock(host: str) -> str | None:
+def connection_error(host: str) -> str | None:
     """Why nobody answers at a host; None where somebody does."""
     try:
         socket.create_connection((host, _PORT), timeout=_SECONDS).close()
@@ -64,7 +64,9 @@ def knock(host: str) -> str | None:
     return None
 
 
-def reach_problem(platform: AzurePlatform, stack: str, try_it: Knock = knock) -> Problem | None:
+def unreachable_api_server(
+    platform: AzurePlatform, stack: str, try_it: ConnectionCheck = connection_error
+) -> Problem | None:
     """Why this run could put nothing into the stack's cluster; None where it can, or where there is none yet.
 
     A private API server answers in its network alone: from elsewhere each object in the cluster would be waited for in

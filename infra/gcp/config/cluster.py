@@ -27,7 +27,6 @@ from holdfast.infra.gcp.config.fields import (
     Zone,
 )
 
-
 _A_MONDAY: Final = datetime(2026, 1, 5, tzinfo=UTC)
 
 

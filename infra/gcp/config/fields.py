@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 
 from pydantic import AfterValidator, BeforeValidator
 
-from holdfast.infra.config.fields import refusal
+from holdfast.infra.config.fields import error_with_fix
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 from difflib import get_close_matches
 
-from holdfast.infra.config.errors import shown
+from holdfast.infra.config.errors import format_value
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.machines import regions, zones_of
 
@@ -41,8 +41,8 @@ def _machine_type(value: object) -> object:
         return value
     types = cast("Sequence[object]", value)
     if len(types) == 1 and isinstance(types[0], str):
-        raise refusal(f'Write "{types[0]}", without the brackets.')
-    raise refusal(
+        raise error_with_fix(f'Write "{types[0]}", without the brackets.')
+    raise error_with_fix(
         "Write one of them: a node pool of GKE has one machine type. Where it is often sold out, list more zones, "
         "or add a pool for each type and a tier for each pool."
     )
@@ -50,16 +50,18 @@ def _machine_type(value: object) -> object:
 
 def _zone(text: str) -> str:
     if not _ZONE.fullmatch(text):
-        raise refusal("Write a region, a hyphen and the letter of one of its zones, such as us-central1-a.")
+        raise error_with_fix(
+            "Write a region, a hyphen and the letter of one of its zones, such as us-central1-a."
+        )
     return text
 
 
 def _key(text: str) -> str:
     without_version = re.sub(r"/cryptoKeyVersions/[0-9]+$", "", text)
     if without_version != text and _KEY.fullmatch(without_version):
-        raise refusal(f'Write the key without its version, which changes: "{without_version}".')
+        raise error_with_fix(f'Write the key without its version, which changes: "{without_version}".')
     if not _KEY.fullmatch(text):
-        raise refusal(
+        raise error_with_fix(
             "Write what `gcloud kms keys list --keyring RING --location REGION` prints as its name."
         )
     return text
@@ -76,15 +78,15 @@ def _subnetwork(text: str) -> str:
 def _linked(text: str, shape: re.Pattern[str], command: str) -> str:
     path = _LINK.sub("", text)
     if path != text and shape.fullmatch(path):
-        raise refusal(f'Write "{path}".')
+        raise error_with_fix(f'Write "{path}".')
     if not shape.fullmatch(text):
-        raise refusal(f"Write one of those which `{command}` prints.")
+        raise error_with_fix(f"Write one of those which `{command}` prints.")
     return text
 
 
 def _range(text: str) -> str:
     if not re.fullmatch(_NAME, text, re.ASCII):
-        raise refusal("Write one of those which `gcloud compute networks subnets describe` prints.")
+        raise error_with_fix("Write one of those which `gcloud compute networks subnets describe` prints.")
     return text
 
 
@@ -119,7 +121,7 @@ def project_problem(project: str | None) -> Problem | None:
     number = re.fullmatch(r"[0-9]+", project, re.ASCII)
     return Problem(
         field=PROJECT,
-        value=shown(project),
+        value=format_value(project),
         allowed=_PROJECT_ALLOWED,
         fix=f"Write the id that belongs to this number: `gcloud projects describe {project}` shows it."
         if number
@@ -139,7 +141,7 @@ def region_problem(region: str | None) -> Problem | None:
     close = get_close_matches(re.sub(r"-[a-z]$", "", region), known, n=1)
     return Problem(
         field=REGION,
-        value=shown(region),
+        value=format_value(region),
         allowed=", ".join(sorted(known)),
         fix=f'Write "{close[0]}".' if close else _EXAMPLE,
     )
@@ -159,7 +161,7 @@ def zone_problem(zone: str, region: str, field: str) -> Problem | None:
     same_letter = f"{region}-{zone[-1]}"
     return Problem(
         field=field,
-        value=shown(zone),
+        value=format_value(zone),
         allowed=f"zones of {region}, the stack's region: {', '.join(there)}",
         fix=f'Write "{same_letter if same_letter in there else there[0]}", or change {REGION}.',
     )

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, TypeAlias
 
 from pydantic import Field, Tag
 
-from holdfast.infra.config.base import Section, told_by
+from holdfast.infra.config.base import Section, discriminated_by
 from holdfast.infra.config.fields import CIDR_ALLOWED, Cidr
 from holdfast.infra.gcp.config.fields import (
     NETWORK_ALLOWED,
@@ -20,7 +20,7 @@ _OF_A_BROUGHT_NETWORK = ("network", "subnetwork", "podsRange", "servicesRange")
 _OF_A_MADE_NETWORK = ("nodesCidr", "podsCidr", "servicesCidr")
 
 
-class MadeGcpNetwork(Section):
+class GcpNewNetwork(Section):
     """A network of the stack's own: one subnetwork, with ranges for pods and Services."""
 
     fixes: ClassVar[Mapping[str, str]] = {
@@ -34,7 +34,7 @@ class MadeGcpNetwork(Section):
     services_cidr: Cidr = Field(default="10.40.16.0/20", description=CIDR_ALLOWED, examples=["10.40.16.0/20"])
 
 
-class BroughtGcpNetwork(Section):
+class GcpExistingNetwork(Section):
     """A subnetwork that is there already. Nothing in it is changed."""
 
     fixes: ClassVar[Mapping[str, str]] = dict.fromkeys(
@@ -48,14 +48,14 @@ class BroughtGcpNetwork(Section):
     services_range: RangeName = Field(description=RANGE_ALLOWED, examples=["services"])
 
 
-def variant_of(value: object) -> type[MadeGcpNetwork] | type[BroughtGcpNetwork]:
+def network_variant(value: object) -> type[GcpNewNetwork] | type[GcpExistingNetwork]:
     """The model that a value is meant for: whoever names a network, or anything in it, brings it."""
     brought = isinstance(value, Mapping) and any(name in value for name in _OF_A_BROUGHT_NETWORK)
-    return BroughtGcpNetwork if brought else MadeGcpNetwork
+    return GcpExistingNetwork if brought else GcpNewNetwork
 
 
-GcpNetworkSection: TypeAlias = Annotated[
-    Annotated[MadeGcpNetwork, Tag(MadeGcpNetwork.__name__)]
-    | Annotated[BroughtGcpNetwork, Tag(BroughtGcpNetwork.__name__)],
-    told_by(variant_of),
+GcpNetworkConfig: TypeAlias = Annotated[
+    Annotated[GcpNewNetwork, Tag(GcpNewNetwork.__name__)]
+    | Annotated[GcpExistingNetwork, Tag(GcpExistingNetwork.__name__)],
+    discriminated_by(network_variant),
 ]

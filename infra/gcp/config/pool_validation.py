@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
-from holdfast.infra.config.errors import shown
+from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.validation import NAMESPACES, POOLS
 from holdfast.infra.gcp.config.validation import zones_outside
 from holdfast.scheduling.errors import Problem
@@ -44,7 +44,7 @@ def _name(name: str, field: str) -> Iterator[Problem]:
         shorter = re.sub(r"^[^a-z]+", "", name)[:_LONGEST_NAME].strip("-")
         yield Problem(
             field=field,
-            value=shown(name),
+            value=format_value(name),
             allowed=f"a name of up to {_LONGEST_NAME} characters that starts with a letter, as a node pool's",
             fix=f'Write "{shorter}".' if shorter else "Write a name such as a100-spot.",
         )
@@ -80,14 +80,14 @@ def _compute_class(pool: GcpPool, at: str) -> Iterator[Problem]:
     if name.startswith(_CLASSES_OF_GKE):
         yield Problem(
             field=f"{at}.computeClass",
-            value=shown(name),
+            value=format_value(name),
             allowed=f"any name that does not start with {' or '.join(_CLASSES_OF_GKE)}: GKE's own do",
             fix=f'Write another, such as "training-{name}".',
         )
     if pool.default:
         yield Problem(
             field=f"{at}.computeClass",
-            value=f"{shown(name)} on the pool with default: true",
+            value=f"{format_value(name)} on the pool with default: true",
             allowed="a class on pools that jobs name: a pod that asks for nothing selects none",
             fix="Leave it out here.",
         )
@@ -121,7 +121,7 @@ def named_machine(name: str, field: str) -> Iterator[Problem]:
         close = get_close_matches(name, known, n=1)
         yield Problem(
             field=field,
-            value=shown(name),
+            value=format_value(name),
             allowed=f"one of the {len(known)} machine types that are known",
             fix=f'Write "{close[0]}".'
             if close
@@ -135,7 +135,7 @@ def no_gpus(name: str, field: str) -> Iterator[Problem]:
     if machine is not None and machine.gpus:
         yield Problem(
             field=field,
-            value=f"{shown(name)}, which has {machine.gpus} GPUs",
+            value=f"{format_value(name)}, which has {machine.gpus} GPUs",
             allowed="a machine without GPUs: GKE taints those of GPU machines only where others are there before",
             fix="Write, for example, e2-standard-4.",
         )
@@ -163,7 +163,7 @@ def _attached(accelerator: GcpAccelerator, machine: Machine, at: str) -> Iterato
         close = get_close_matches(accelerator.type, taken, n=1)
         yield Problem(
             field=f"{at}.type",
-            value=shown(accelerator.type),
+            value=format_value(accelerator.type),
             allowed=f"what {machine.name} takes: {', '.join(sorted(taken))}",
             fix=f'Write "{close[0]}".' if close else "Write one of them.",
         )
@@ -182,7 +182,7 @@ def _sold(capacity: CapacityType, machine: Machine, field: str) -> Iterator[Prob
     if not (machine.on_spot if on_spot else machine.on_demand):
         yield Problem(
             field=field,
-            value=f"{shown(machine.name)} {'on spot' if on_spot else 'on demand'}",
+            value=f"{format_value(machine.name)} {'on spot' if on_spot else 'on demand'}",
             allowed=f"a machine that Compute Engine sells so, and this one only {'on demand' if on_spot else 'on spot'}"
             if machine.on_spot or machine.on_demand
             else "a machine that Compute Engine sells so, and this one only by reservation",
@@ -194,7 +194,7 @@ def _architecture(machine: Machine, field: str) -> Iterator[Problem]:
     if machine.arch != "amd64":
         yield Problem(
             field=field,
-            value=f"{shown(machine.name)}, a machine of {machine.arch}",
+            value=f"{format_value(machine.name)}, a machine of {machine.arch}",
             allowed="machines of amd64: GKE taints the nodes of others with kubernetes.io/arch, and no job's pods "
             "tolerate that of their own accord",
             fix="Write, for example, n2-standard-4.",
@@ -224,7 +224,7 @@ def _mixed_capacity(pools: Mapping[int, GcpPool]) -> Iterator[Problem]:
         if other.capacity is not pool.capacity:
             yield Problem(
                 field=f"{POOLS}[{index}].computeClass",
-                value=f"{shown(pool.compute_class)} on a pool that is {pool.capacity.value}, while {other.name} of the "
+                value=f"{format_value(pool.compute_class)} on a pool that is {pool.capacity.value}, while {other.name} of the "
                 f"same class is {other.capacity.value}",
                 allowed="pools of one capacity type in a class: GKE goes on to the next at once and for each node by "
                 "itself, and a job's pods would be on both",
@@ -254,7 +254,7 @@ def _repeated_class(tiers: list[GcpPool], field: str) -> Iterator[Problem]:
         if len(set(members)) > 1:
             yield Problem(
                 field=field,
-                value=f"{', '.join(members)}, which are all of the class {shown(name)}",
+                value=f"{', '.join(members)}, which are all of the class {format_value(name)}",
                 allowed="one pool of a class: whoever selects the class gets any of them, and no tier is left",
                 fix="Keep the first of them, or give each a class of its own.",
             )

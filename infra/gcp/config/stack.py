@@ -10,13 +10,13 @@ from holdfast.infra.config.base import Section
 from holdfast.infra.config.stack import CloudDocument
 from holdfast.infra.gcp.config.cluster import GcpCluster
 from holdfast.infra.gcp.config.fields import KEY_ALLOWED, KeyName
-from holdfast.infra.gcp.config.network import GcpNetworkSection, MadeGcpNetwork
+from holdfast.infra.gcp.config.network import GcpNetworkConfig, GcpNewNetwork
 from holdfast.infra.gcp.config.pool import GcpPool
 from holdfast.scheduling.machines import Machine, machine_catalogue
 from holdfast.scheduling.pools import Pool
 
 
-class WayBack(StrEnum):
+class Recovery(StrEnum):
     """What keeps a checkpoint that was overwritten or deleted."""
 
     SOFT_DELETE = "soft-delete"
@@ -42,8 +42,8 @@ class GcpCheckpoints(Section):
         description="a whole number of days, 1 to 3650, for which what was overwritten or deleted is kept",
         examples=["30"],
     )
-    way_back: WayBack = Field(
-        default=WayBack.SOFT_DELETE,
+    way_back: Recovery = Field(
+        default=Recovery.SOFT_DELETE,
         description="soft-delete or versioning, one of the two",
         examples=["soft-delete"],
     )
@@ -76,8 +76,8 @@ class GcpDocument(CloudDocument):
         description="a mapping of access, and of version, channel, systemNodes and what else there is",
         examples=["{access: {authorizedNetworks: [203.0.113.0/24]}}"],
     )
-    network: GcpNetworkSection = Field(
-        default_factory=MadeGcpNetwork,
+    network: GcpNetworkConfig = Field(
+        default_factory=GcpNewNetwork,
         description="a mapping of nodesCidr, podsCidr and servicesCidr, or of network, subnetwork and their ranges",
         examples=["{nodesCidr: 10.40.0.0/20, podsCidr: 10.44.0.0/14}"],
     )

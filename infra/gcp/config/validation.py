@@ -9,26 +9,26 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.components.admission.rules import version_problem
 from holdfast.infra.config import validation
-from holdfast.infra.config.errors import shown
+from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.loader import PLATFORM, Parts, read_part, read_parts, read_section
 from holdfast.infra.config.namespace import NamespaceSection
 from holdfast.infra.config.network_validation import (
     ADDRESS_BITS,
     Range,
+    covers_internet,
     fewest_bits,
-    is_everywhere,
-    overlapping_ranges,
-    public_ranges,
-    room,
-    services_size,
+    overlapping_range_problems,
+    public_range_problems,
+    range_size_problems,
+    service_range_problems,
 )
 from holdfast.infra.config.validation import NAMESPACES, pool_and_ladder_problems
 from holdfast.infra.gcp.config.cluster import GcpCluster
 from holdfast.infra.gcp.config.fields import REGION, is_zone_of, project_problem, region_problem, zone_problem
-from holdfast.infra.gcp.config.network import MadeGcpNetwork, variant_of
+from holdfast.infra.gcp.config.network import GcpNewNetwork, network_variant
 from holdfast.infra.gcp.config.pool import GcpPool, Upgrades
 from holdfast.infra.gcp.config.pool_validation import class_problems, named_machine, no_gpus, pool_problems
-from holdfast.infra.gcp.config.stack import GcpCheckpoints, GcpDocument, GcpPlatform, WayBack
+from holdfast.infra.gcp.config.stack import GcpCheckpoints, GcpDocument, GcpPlatform, Recovery
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.taints import GKE_SPOT_TAINT, GPU
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         MaintenanceExclusion,
         MaintenanceWindow,
     )
-    from holdfast.infra.gcp.config.network import BroughtGcpNetwork
+    from holdfast.infra.gcp.config.network import GcpExistingNetwork
     from holdfast.scheduling.json import Json
 
 
@@ -76,7 +76,7 @@ def gcp_problems(document: Json, *, project: str | None, region: str | None) -> 
     cluster = read_part(GcpCluster, document, "cluster")
     if cluster is not None:
         yield from cluster_problems(cluster, here, f"{PLATFORM}.cluster")
-    network = read_part(variant_of(document.get("network")), document, "network")
+    network = read_part(network_variant(document.get("network")), document, "network")
     if network is not None:
         yield from network_problems(
             network, region=here, most_nodes=_most_nodes(cluster, pools), at=f"{PLATFORM}.network"
@@ -145,7 +145,7 @@ def access_problems(access: GcpAccess, at: str) -> Iterator[Problem]:
         yield Problem(field=at, value="both", allowed=_ONE_WAY_IN, fix="Leave out the one or the other.")
     if named is not None:
         yield from _dns_endpoint(named, f"{at}.dnsEndpoint")
-    if is_everywhere(blocks or ()):
+    if covers_internet(blocks or ()):
         yield Problem(
             field=f"{at}.authorizedNetworks",
             value="the whole internet",
@@ -179,7 +179,7 @@ def _location(location: str | None, region: str, field: str) -> Iterator[Problem
     if location is not None and location != region and not is_zone_of(location, region):
         yield Problem(
             field=field,
-            value=shown(location),
+            value=format_value(location),
             allowed=f"{region}, the stack's region, or one of its zones",
             fix=f"Leave it out for {region}, or change {REGION}.",
         )
@@ -233,7 +233,7 @@ def _window(window: MaintenanceWindow, at: str) -> Iterator[Problem]:
         if day in days[:index]:
             yield Problem(
                 field=f"{at}.days[{index}]",
-                value=f"{shown(day.value)} a second time",
+                value=f"{format_value(day.value)} a second time",
                 allowed="each day once",
                 fix="Remove one of the two.",
             )
@@ -269,31 +269,31 @@ _NARROWEST_SERVICES: Final = 27
 
 
 def network_problems(
-    network: MadeGcpNetwork | BroughtGcpNetwork, *, region: str | None, most_nodes: int, at: str
+    network: GcpNewNetwork | GcpExistingNetwork, *, region: str | None, most_nodes: int, at: str
 ) -> Iterator[Problem]:
     """Everything that is wrong with a network.
 
     `most_nodes` is how many nodes there may be at once, as far as that is known; `region` is None where it is not.
     """
-    if isinstance(network, MadeGcpNetwork):
+    if isinstance(network, GcpNewNetwork):
         yield from _made(network, most_nodes, at)
     else:
         yield from _brought(network, region, at)
 
 
-def _made(network: MadeGcpNetwork, most_nodes: int, at: str) -> Iterator[Problem]:
+def _made(network: GcpNewNetwork, most_nodes: int, at: str) -> Iterator[Problem]:
     nodes = Range(field=f"{at}.nodesCidr", block=IPv4Network(network.nodes_cidr))
     pods = Range(field=f"{at}.podsCidr", block=IPv4Network(network.pods_cidr))
     services = Range(field=f"{at}.servicesCidr", block=IPv4Network(network.services_cidr))
     ranges = (nodes, pods, services)
-    yield from public_ranges(ranges)
-    yield from overlapping_ranges(ranges)
-    yield from room(nodes, fewest_bits(most_nodes + _RESERVED_ADDRESSES), most_nodes)
-    yield from room(pods, fewest_bits(most_nodes) + ADDRESS_BITS - _PODS_OF_A_NODE, most_nodes)
-    yield from services_size(services, widest=_WIDEST_SERVICES, narrowest=_NARROWEST_SERVICES)
+    yield from public_range_problems(ranges)
+    yield from overlapping_range_problems(ranges)
+    yield from range_size_problems(nodes, fewest_bits(most_nodes + _RESERVED_ADDRESSES), most_nodes)
+    yield from range_size_problems(pods, fewest_bits(most_nodes) + ADDRESS_BITS - _PODS_OF_A_NODE, most_nodes)
+    yield from service_range_problems(services, widest=_WIDEST_SERVICES, narrowest=_NARROWEST_SERVICES)
 
 
-def _brought(network: BroughtGcpNetwork, region: str | None, at: str) -> Iterator[Problem]:
+def _brought(network: GcpExistingNetwork, region: str | None, at: str) -> Iterator[Problem]:
     parts = network.subnetwork.split("/")
     if region is not None and len(parts) > 1 and parts[3] != region:
         yield Problem(
@@ -305,7 +305,7 @@ def _brought(network: BroughtGcpNetwork, region: str | None, at: str) -> Iterato
     if network.pods_range == network.services_range:
         yield Problem(
             field=f"{at}.servicesRange",
-            value=f"{shown(network.services_range)}, which is the pods' too",
+            value=f"{format_value(network.services_range)}, which is the pods' too",
             allowed="a secondary range of its own",
             fix="Write another one of the subnetwork's.",
         )
@@ -319,14 +319,14 @@ _MOST_DAYS: Final = 90
 def checkpoint_problems(checkpoints: GcpCheckpoints, region: str | None, at: str) -> Iterator[Problem]:
     """Everything that is wrong with a bucket; `region` is None where it is not known."""
     days = checkpoints.retain_days
-    if checkpoints.way_back is WayBack.SOFT_DELETE and not _FEWEST_DAYS <= days <= _MOST_DAYS:
+    if checkpoints.way_back is Recovery.SOFT_DELETE and not _FEWEST_DAYS <= days <= _MOST_DAYS:
         yield Problem(
             field=f"{at}.retainDays",
             value=f"{days} with soft delete",
             allowed=f"{_FEWEST_DAYS} to {_MOST_DAYS}, for which Cloud Storage can keep what was soft-deleted",
             fix=f"Write `retainDays: {min(max(days, _FEWEST_DAYS), _MOST_DAYS)}`, or `wayBack: versioning` beside it.",
         )
-    if checkpoints.hierarchical and checkpoints.way_back is WayBack.VERSIONING:
+    if checkpoints.hierarchical and checkpoints.way_back is Recovery.VERSIONING:
         yield Problem(
             field=f"{at}.wayBack",
             value="versioning with hierarchical: true",

@@ -1,7 +1,30 @@
-"""What only a project knows: its number, its zones, what is sold there. Asked before anything is made."""
+"""Checks the Google Cloud project before a stack registers anything: its number, its zones, its machine types."""
 
-from holdfast.infra.gcp.preflight.checks import Project, plugin_problem
-from holdfast.infra.gcp.preflight.survey import survey
-from holdfast.infra.naming import gke_cluster_name, gke_environment
+from __future__ import annotations
 
-__all__ = ["Project", "cluster_name_of", "environment_of", "plugin_problem", "survey"]
+from typing import TYPE_CHECKING
+
+import pulumi
+
+from holdfast.infra.gcp.preflight.checks import Project, preflight_problems, preflight_warnings
+from holdfast.infra.gcp.preflight.queries import ProjectQueries
+from holdfast.scheduling.errors import ConfigError
+
+if TYPE_CHECKING:
+    from holdfast.infra.gcp.config.stack import GcpPlatform
+
+__all__ = ["Project", "check_project"]
+
+
+def check_project(platform: GcpPlatform) -> Project:
+    """Query the project of a stack, and check that it can hold the stack.
+
+    Logs warnings to the engine; raises ConfigError with every problem. A query that fails causes no problem.
+    """
+    project = ProjectQueries(platform).project()
+    problems = list(preflight_problems(platform, project))
+    if problems:
+        raise ConfigError(problems)
+    for warning in preflight_warnings(project):
+        pulumi.log.warn(warning)
+    return project

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from holdfast.components.cluster.gke.access import AUTH_PLUGIN
-from holdfast.infra.config.errors import shown
+from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.loader import PLATFORM
 from holdfast.scheduling.errors import Problem
 
@@ -39,7 +39,7 @@ class Project:
     unanswered: tuple[str, ...] = ()
 
 
-def refusals(platform: GcpPlatform, project: Project) -> Iterator[Problem]:
+def preflight_problems(platform: GcpPlatform, project: Project) -> Iterator[Problem]:
     """What cannot work in this project: nothing should be made before it is mended."""
     cluster = f"{PLATFORM}.cluster"
     yield from _version(platform, project)
@@ -65,7 +65,7 @@ def refusals(platform: GcpPlatform, project: Project) -> Iterator[Problem]:
         )
 
 
-def warnings(project: Project) -> Iterator[str]:
+def preflight_warnings(project: Project) -> Iterator[str]:
     """What was not checked: a line."""
     if project.unanswered:
         yield f"the project did not say, so it was not checked: {'; '.join(project.unanswered)}."
@@ -101,7 +101,7 @@ def _zone(zone: str, project: Project, field: str) -> Iterator[Problem]:
     if project.zones is not None and zone not in project.zones:
         yield Problem(
             field=field,
-            value=shown(zone),
+            value=format_value(zone),
             allowed=f"the zones that this project has there: {', '.join(project.zones)}",
             fix="Write another of them.",
         )
@@ -118,7 +118,7 @@ def _unsold(
     elsewhere = sorted(zone for zone, sold in project.sold.items() if machine_type in sold)
     yield Problem(
         field=zones_at if there else machine_at,
-        value=f"{shown(machine_type)}, which there is not in {', '.join(without)}",
+        value=f"{format_value(machine_type)}, which there is not in {', '.join(without)}",
         allowed=f"zones that have it: {', '.join(elsewhere) or 'none of those that were asked'}",
         fix=f"Write `zones: [{', '.join(there or elsewhere)}]` beside it."
         if there or elsewhere
@@ -126,7 +126,7 @@ def _unsold(
     )
 
 
-def plugin_problem(find: Callable[[str], str | None] = shutil.which) -> Problem | None:
+def credential_plugin_problem(find: Callable[[str], str | None] = shutil.which) -> Problem | None:
     """Why nobody here would get into the cluster; None where the plugin is there.
 
     `find` tells the path of a command. Without the plugin the cluster would be made, half an hour later nothing could be

@@ -9,7 +9,7 @@ from pulumi_gcp.container import get_engine_versions
 from pulumi_gcp.organizations import get_project
 from pulumi_gcp.storage import get_project_service_account
 
-from holdfast.infra.cloud_queries import Questions
+from holdfast.infra.cloud_queries import CloudQueries
 from holdfast.infra.gcp.config.cluster import Channel
 from holdfast.infra.gcp.preflight.checks import Project
 from holdfast.scheduling.machines import zones_of
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from holdfast.infra.gcp.config.stack import GcpPlatform
 
 
-class Lookups:
+class ProjectQueries:
     """Questions to the project of a stack.
 
     What is not answered, because the caller may not ask or the API is off, stays out of the facts and is kept in
@@ -29,7 +29,7 @@ class Lookups:
 
     def __init__(self, platform: GcpPlatform) -> None:
         self._platform = platform
-        self._questions = Questions(
+        self._questions = CloudQueries(
             credentials="Google Cloud credentials",
             fix="Log in with `gcloud auth application-default login`, and enable the API that is named, if one is: "
             f"`gcloud services enable API --project {platform.project}`.",

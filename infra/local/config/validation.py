@@ -33,12 +33,12 @@ def local_problems(document: Json) -> Iterator[Problem]:
 
 def _pool_problems(pool: LocalPool, at: str) -> Iterator[Problem]:
     catalogue = machine_catalogue("local")
-    sold = machine_validation.Sold(
+    sold = machine_validation.MachineOffer(
         catalogue=catalogue,
         allowed=f"the instance types in {CATALOGUE}: {', '.join(catalogue)}",
         fix=f"Choose one of them, or describe it in {CATALOGUE}.",
     )
-    yield from machine_validation.instance_types(pool.instance_types, sold, f"{at}.instanceTypes")
+    yield from machine_validation.machine_type_problems(pool.instance_types, sold, f"{at}.instanceTypes")
 
 
 def read_local_platform(document: Json) -> LocalPlatform:

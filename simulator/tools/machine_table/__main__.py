@@ -5,10 +5,8 @@ from pathlib import Path
 
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.paths import Workspace
-from holdfast.simulator.tools.machine_table.azure_sources import read_azure_sources
-from holdfast.simulator.tools.machine_table.azure_table import azure_machine_table
-from holdfast.simulator.tools.machine_table.sources import read_sources
-from holdfast.simulator.tools.machine_table.table import machine_table
+from holdfast.simulator.tools.machine_table.aws import machine_table, read_sources
+from holdfast.simulator.tools.machine_table.azure import azure_machine_table, read_azure_sources
 
 
 def main() -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.tools.pins import pinned_text
+from holdfast.simulator.tools.catalog import pinned_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,8 +9,8 @@ import pytest
 from holdfast.rehearsal.scenarios.aks import NodeAutoProvisioning
 from holdfast.simulator.control_plane.processes import processes_in
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
-from holdfast.simulator.operator_runner.layout import HostLayout
 from holdfast.simulator.operator_runner.managed_karpenter import TOOL
+from holdfast.simulator.operator_runner.operator_runner import RunnerLayout
 from tests.support.aks_objects import aks_cluster
 from tests.support.aks_provisioning import AksProvisioning, aks_provisioning
 from tests.support.autoscaled_cluster import a_pod, labels_of, phase
@@ -35,7 +35,7 @@ def aks(tmp_path_factory: pytest.TempPathFactory) -> Generator[AksProvisioning]:
 
 def running(aks: AksProvisioning) -> list[object]:
     """The processes of Karpenter."""
-    layout = HostLayout.of(STACK, aks.charts.workspace)
+    layout = RunnerLayout.of(STACK, aks.charts.workspace)
     return list(processes_in(layout.folder, [TOOL]))
 
 

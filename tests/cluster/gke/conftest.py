@@ -5,7 +5,7 @@ from collections.abc import Generator
 import pytest
 
 from holdfast.simulator.paths import Workspace
-from holdfast.simulator.stacks.cloud_likeness import likeness_of
+from holdfast.simulator.stacks.cloud_likeness import api_server_profile
 from tests.support.control_plane import running_control_plane
 from tests.support.gke_cluster import PLACE, GkeInUse
 
@@ -13,7 +13,7 @@ from tests.support.gke_cluster import PLACE, GkeInUse
 @pytest.fixture(scope="package")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Generator[Workspace]:
     """A workspace in which a control plane runs as that of a stack on GKE."""
-    likeness = likeness_of("gcp")
+    likeness = api_server_profile("gcp")
     folder = tmp_path_factory.mktemp("gke")
     with running_control_plane(folder, PLACE, admission_plugins=likeness.admission_plugins) as workspace:
         likeness.put_into(workspace.kubeconfig(PLACE))

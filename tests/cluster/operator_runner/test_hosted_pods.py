@@ -13,9 +13,9 @@ from holdfast.scheduling.json import Json
 from holdfast.simulator.control_plane.processes import python_modules_in
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
-from holdfast.simulator.operator_runner import OperatorHost
-from holdfast.simulator.operator_runner.containers import restarts_of
-from holdfast.simulator.operator_runner.layout import HostLayout
+from holdfast.simulator.operator_runner import OperatorRunner
+from holdfast.simulator.operator_runner.operator_runner import RunnerLayout
+from holdfast.simulator.operator_runner.pod_spec import restarts_of
 from tests.support.control_plane import running_control_plane
 from tests.support.fake_controller import running_host
 from tests.support.pod_waits import wait_for_pod
@@ -30,7 +30,7 @@ class Hosting:
     """A control plane and a host."""
 
     client: KubeClient
-    layout: HostLayout
+    layout: RunnerLayout
 
     def apply(self, *objects: Json) -> None:
         for obj in objects:
@@ -51,7 +51,7 @@ class Hosting:
 @pytest.fixture(scope="module")
 def hosting(tmp_path_factory: pytest.TempPathFactory) -> Generator[Hosting]:
     with running_control_plane(tmp_path_factory.mktemp("hosting")) as workspace:
-        layout = HostLayout.of("local", workspace)
+        layout = RunnerLayout.of("local", workspace)
         client = KubeClient.from_kubeconfig(layout.kubeconfig)
         found = Hosting(client=client, layout=layout)
         found.apply(
@@ -185,7 +185,7 @@ def test_a_deleted_pods_process_and_files_go(hosting: Hosting) -> None:
 
 def test_a_host_starts_once_comes_back_after_a_kill_and_stops_for_good(tmp_path: Path) -> None:
     with running_control_plane(tmp_path / "killed") as workspace:
-        host = OperatorHost(workspace, "local", report=lambda _: None)
+        host = OperatorRunner(workspace, "local", report=lambda _: None)
         host.stop()
         assert not host.running(), "stopping what never ran is harmless"
         host.start()

@@ -27,8 +27,8 @@ from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, POOL
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
-from holdfast.simulator.operator_runner import OperatorHost
-from holdfast.simulator.operator_runner.record import read_record
+from holdfast.simulator.operator_runner import OperatorRunner
+from holdfast.simulator.operator_runner.operator_runner import read_record
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.stacks import Stack
 from tests.support.control_plane import CHECKOUT
@@ -183,7 +183,7 @@ def test_a_scene_leaves_nothing_behind_and_can_be_played_again(platform: Platfor
 
 
 def test_operators_come_back_when_their_host_was_killed(stack: Stack, platform: Platform) -> None:
-    host = OperatorHost(stack.workspace, stack.name, report=lambda _: None)
+    host = OperatorRunner(stack.workspace, stack.name, report=lambda _: None)
     record = read_record(host.layout.record)
     assert record is not None, "the host is known"
     controllers = psutil.Process(record.pid).children()

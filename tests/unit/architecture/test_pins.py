@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from holdfast.simulator.tools.catalogue import tool_named
+from holdfast.simulator.tools.catalog import tool_named
 
 PROJECT = Path(__file__).parents[3]
 

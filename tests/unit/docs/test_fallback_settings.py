@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.fallback.policy.policy import Policy
-from holdfast.infra.config.ladder import ConductSection, ControllerSection
+from holdfast.infra.config.ladder import ControllerSection, FallbackSection
 from holdfast.scheduling.quantities import format_duration
 from tests.support.doc_pages import DocPage
 
@@ -17,7 +17,7 @@ def documented(chapter: str) -> dict[str, str]:
 
 
 def test_every_setting_is_there_and_no_other() -> None:
-    assert documented("### How jobs walk their ladder").keys() == {*ConductSection.field_names()}, (
+    assert documented("### How jobs walk their ladder").keys() == {*FallbackSection.field_names()}, (
         "what nobody finds nobody uses"
     )
     assert documented("## `fallback`").keys() == {*ControllerSection.field_names()}, "nor this"

@@ -12,7 +12,7 @@ from holdfast.components.network.aws import ISOLATED_SERVICES
 from holdfast.components.operators.charted_operator import UPSTREAM
 from holdfast.infra import versions
 from holdfast.infra.aws.config.stack import AwsPlatform
-from holdfast.infra.aws.preflight.checks import needs
+from holdfast.infra.aws.preflight.checks import quota_demands
 from holdfast.infra.program import load_platform
 from tests.support.doc_pages import ROOT, DocPage
 from tests.support.iam_linter import lint
@@ -62,7 +62,7 @@ def test_the_quotas_are_those_that_a_stack_can_use_up(stack: str) -> None:
     platform = load_platform(ROOT / "stacks" / f"Pulumi.{stack}.yaml")
     assert isinstance(platform, AwsPlatform), "it is a stack on AWS"
     wanted = Counter[str]()
-    for need in needs(platform):
+    for need in quota_demands(platform):
         wanted[need.quota.code] += need.vcpus
     owner, told = "", dict[str, int]()
     for row in [row for row in PAGE.rows("**Quotas.**") if re.fullmatch(r"L-[0-9A-F]{8}", row[2])]:

@@ -17,7 +17,7 @@ from holdfast.components.operators.charted_operator import UPSTREAM
 from holdfast.infra import versions
 from holdfast.infra.azure.config.cluster import Login, Scaling
 from holdfast.infra.azure.config.stack import FixedPlatform, NapPlatform
-from holdfast.infra.azure.preflight import cluster_name_of
+from holdfast.infra.naming import aks_cluster_name
 from holdfast.infra.program import load_platform
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import family_of
@@ -126,9 +126,9 @@ def test_the_condition_of_the_deployer_holds_the_roles_that_the_program_gives_an
     ("name", "where"),
     [
         (KUBELOGIN, "## Before"),
-        (cluster_name_of("azure-dev"), "## Up"),
-        (cluster_name_of("azure-prod"), "## Where"),
-        (f"{cluster_name_of('azure-dev')}-nodes", "## Submit"),
+        (aks_cluster_name("azure-dev"), "## Up"),
+        (aks_cluster_name("azure-prod"), "## Where"),
+        (f"{aks_cluster_name('azure-dev')}-nodes", "## Submit"),
         *((f"`{login.value}`", "## Before") for login in Login),
     ],
 )

@@ -16,8 +16,8 @@ from holdfast.components.training_namespace import service_account_of
 from holdfast.infra import versions
 from holdfast.infra.gcp.config.pool import Upgrades
 from holdfast.infra.gcp.config.stack import GcpPlatform
-from holdfast.infra.gcp.preflight import cluster_name_of, environment_of
 from holdfast.infra.gcp.preflight.queries import zones_of_cluster
+from holdfast.infra.naming import gke_cluster_name, gke_environment
 from holdfast.infra.program import load_platform
 from holdfast.scheduling.labels import GKE_SPOT, CapacityType
 from holdfast.scheduling.machines import boot_disk_of
@@ -111,10 +111,10 @@ def test_the_same_apis_are_turned_on_wherever_they_are_told_of() -> None:
     ("name", "where"),
     [
         (AUTH_PLUGIN, "## Before"),
-        (account_id(cluster_name_of("gcp-dev")), "## Mirror"),
-        (cluster_name_of("gcp-dev"), "## Up"),
-        (cluster_name_of("gcp-prod"), "## Where"),
-        (service_account_of(environment_of("gcp-dev")), "## Submit"),
+        (account_id(gke_cluster_name("gcp-dev")), "## Mirror"),
+        (gke_cluster_name("gcp-dev"), "## Up"),
+        (gke_cluster_name("gcp-prod"), "## Where"),
+        (service_account_of(gke_environment("gcp-dev")), "## Submit"),
         (GKE_SPOT, "## Submit"),
         (f"{grace_of_user_pods(30)} seconds", "## Submit"),
     ],

@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING, cast
 import pulumi
 import pytest
 
-from holdfast.infra.aws.config.network import MadeNetwork
-from holdfast.infra.aws.preflight import Account, survey, zones_of_network
-from holdfast.infra.aws.preflight.checks import needs, quota_of, refusals, warnings
-from holdfast.infra.aws.preflight.queries import Lookups
+from holdfast.infra.aws.config.network import AwsNewNetwork
+from holdfast.infra.aws.preflight import Account, check_account
+from holdfast.infra.aws.preflight.checks import (
+    preflight_problems,
+    preflight_warnings,
+    quota_demands,
+    quota_of,
+    zones_of_network,
+)
+from holdfast.infra.aws.preflight.queries import AccountQueries
 from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import machine_catalogue
@@ -44,7 +50,7 @@ P4_SPOT = "L-7212CCBC"
 
 
 def refused(platform: AwsPlatform, found: Account) -> list[str]:
-    return [problem.field.removeprefix(PLATFORM) for problem in refusals(platform, found)]
+    return [problem.field.removeprefix(PLATFORM) for problem in preflight_problems(platform, found)]
 
 
 # --- what cannot work -----------------------------------------------------------------------------
@@ -52,12 +58,12 @@ def refused(platform: AwsPlatform, found: Account) -> list[str]:
 
 def test_a_generous_account_refuses_and_warns_of_nothing() -> None:
     assert not refused(aws_platform(), account()), "there is nothing to refuse"
-    assert not list(warnings(aws_platform(), account())), "nor to say"
+    assert not list(preflight_warnings(aws_platform(), account())), "nor to say"
 
 
 def test_another_account_is_refused_and_nothing_else_is_said_of_it() -> None:
     found = account(number="210987654321", zones=())
-    (problem,) = refusals(aws_platform(), found)
+    (problem,) = preflight_problems(aws_platform(), found)
     assert problem.field == f"{PLATFORM}.account", "the one thing that was promised of it"
     assert "210987654321" in problem.value, "which one it is"
     assert "Log in to 123456789012" in problem.fix, "and which one was meant"
@@ -87,7 +93,7 @@ def test_a_pool_in_a_zone_that_the_network_turns_out_not_to_be_in_is_refused() -
             entry(d, "pools", 2).update(zones=["us-west-2c"]),
         )
     )
-    (problem,) = refusals(platform, account())
+    (problem,) = preflight_problems(platform, account())
     assert problem.field == f"{PLATFORM}.pools[2].zones[0]", "its machines would have no subnet"
     assert "us-west-2a, us-west-2b" in problem.allowed, "where the network is is said"
 
@@ -99,7 +105,7 @@ def test_machines_that_no_zone_of_the_pool_sells_are_refused() -> None:
         "p4d.24xlarge": frozenset({"us-west-2d"}),
         "p4de.24xlarge": frozenset({"us-west-2d"}),
     }
-    problems = list(refusals(aws_platform(), account(offered=offered)))
+    problems = list(preflight_problems(aws_platform(), account(offered=offered)))
     assert [problem.field for problem in problems] == [f"{PLATFORM}.pools[2]", f"{PLATFORM}.pools[3]"], (
         "both pools of these machines would wait for ever"
     )
@@ -124,7 +130,7 @@ def test_a_pool_whose_machines_are_not_sold_on_spot_is_refused() -> None:
 
 
 def test_a_quota_that_holds_no_machine_is_refused_before_it_looks_like_a_stock_out() -> None:
-    (problem,) = refusals(aws_platform(), account(quotas={P4_SPOT: 0}))
+    (problem,) = preflight_problems(aws_platform(), account(quotas={P4_SPOT: 0}))
     assert problem.field == f"{PLATFORM}.pools[2]", "the spot pool of A100 machines"
     assert "All P4, P3 and P2 Spot Instance Requests" in problem.value, "the console's own name for it"
     assert (
@@ -153,21 +159,21 @@ def test_a_new_accounts_quotas_hold_a_development_stack() -> None:
 
 def test_a_quota_that_holds_some_machines_is_said_and_refuses_nothing() -> None:
     found = account(quotas={STANDARD_SPOT: 8})
-    (warning,) = warnings(aws_platform(), found)
+    (warning,) = preflight_warnings(aws_platform(), found)
     assert not refused(aws_platform(), found), "two machines are machines"
     assert "is 8 vCPUs in us-west-2; pools[1] at their largest need 32" in warning, "the numbers are shown"
     assert "--desired-value 32" in warning, "and how to get there"
 
 
 def test_system_nodes_count_against_the_quota_of_the_pools() -> None:
-    (warning,) = warnings(aws_platform(), account(quotas={STANDARD: 80}))
+    (warning,) = preflight_warnings(aws_platform(), account(quotas={STANDARD: 80}))
     assert "cluster.systemNodes, pools[0] at their largest need 84" in warning, "2 × 2 and 20 × 4 vCPUs"
 
 
 def test_a_machine_that_cannot_be_bought_is_said_while_another_can() -> None:
     everything = frozenset(machine_catalogue("aws"))
     bought = dict.fromkeys(CapacityType, everything - {"p4de.24xlarge"})
-    (warning,) = warnings(aws_platform(), account(bought=bought))
+    (warning,) = preflight_warnings(aws_platform(), account(bought=bought))
     assert "pool a100-spot" in warning, "the pool is named"
     assert "p4de.24xlarge on spot" in warning, "and what it does without"
 
@@ -182,7 +188,7 @@ def test_a_machine_that_cannot_be_bought_is_said_while_another_can() -> None:
 )
 def test_a_deployer_among_the_administrators_is_said(admin: str, caller: str) -> None:
     platform = aws_platform(lambda d: section(d, "cluster").update(admins=[admin]))
-    (warning,) = warnings(platform, account(caller=caller))
+    (warning,) = preflight_warnings(platform, account(caller=caller))
     assert admin in warning, "which of them it is"
     assert "EKS refuses a second access entry" in warning, "it would fail half an hour into the first `up`"
 
@@ -196,12 +202,14 @@ def test_a_deployer_among_the_administrators_is_said(admin: str, caller: str) ->
     ],
 )
 def test_a_deployer_who_is_none_of_the_administrators_hears_nothing(caller: str) -> None:
-    assert not list(warnings(aws_platform(), account(caller=caller))), "the administrator is another"
+    assert not list(preflight_warnings(aws_platform(), account(caller=caller))), (
+        "the administrator is another"
+    )
 
 
 def test_what_the_account_did_not_answer_is_said_in_one_line() -> None:
     found = account(unanswered=("servicequotas:GetServiceQuota (L-1): denied", "iam:X: denied"))
-    (warning,) = warnings(aws_platform(), found)
+    (warning,) = preflight_warnings(aws_platform(), found)
     assert "L-1" in warning, "what was asked"
     assert "\n" not in warning, "on one line"
 
@@ -210,14 +218,14 @@ def test_what_the_account_did_not_answer_is_said_in_one_line() -> None:
 
 
 def test_a_number_of_zones_takes_the_first_that_the_account_has() -> None:
-    network = MadeNetwork(zones=2)
+    network = AwsNewNetwork(zones=2)
     assert zones_of_network(network, account(), ("us-west-2x",)) == ("us-west-2a", "us-west-2b"), (
         "always the same ones, or the plan would change"
     )
 
 
 def test_an_account_that_does_not_say_its_zones_has_those_of_the_region() -> None:
-    assert zones_of_network(MadeNetwork(zones=2), account(zones=None), ZONES[1:]) == ZONES[1:3], (
+    assert zones_of_network(AwsNewNetwork(zones=2), account(zones=None), ZONES[1:]) == ZONES[1:3], (
         "which most accounts see"
     )
 
@@ -264,9 +272,10 @@ def test_a_pool_of_two_quotas_is_not_refused_for_one_of_them() -> None:
     platform = aws_platform(
         lambda d: entry(d, "pools", 2).update(instanceTypes=["p4d.24xlarge", "p5.48xlarge"])
     )
-    assert [need.is_all for need in needs(platform) if need.field.endswith("pools[2]")] == [False, False], (
-        "the other machines may be had"
-    )
+    assert [need.is_all for need in quota_demands(platform) if need.field.endswith("pools[2]")] == [
+        False,
+        False,
+    ], "the other machines may be had"
     assert not refused(platform, account(quotas={P4_SPOT: 0})), "and so the pool"
 
 
@@ -275,7 +284,7 @@ def test_a_pool_of_two_quotas_is_not_refused_for_one_of_them() -> None:
 
 def lookups(answer: Callable[[str, Json], Json] = answers) -> Account:
     found: list[Account] = []
-    asked(lambda: found.append(Lookups(aws_platform()).account()), answer)
+    asked(lambda: found.append(AccountQueries(aws_platform()).account()), answer)
     return found[0]
 
 
@@ -310,7 +319,7 @@ def test_only_quotas_that_the_stack_counts_against_are_asked() -> None:
 def test_a_question_that_is_not_answered_refuses_nothing(token: str) -> None:
     found = lookups(silent_about(token))
     assert not refused(aws_platform(), found), "the caller may not ask, and may still deploy"
-    (warning,) = warnings(aws_platform(), found)
+    (warning,) = preflight_warnings(aws_platform(), found)
     assert "you may not ask" in warning, "why is said, once"
 
 
@@ -354,7 +363,7 @@ def test_many_types_are_asked_for_in_parts() -> None:
         )
     )
     assert len(platform.pools[1].machines(platform.region)) > 200, "else this shows nothing"
-    asked(lambda: Lookups(platform).account(), answer)
+    asked(lambda: AccountQueries(platform).account(), answer)
     assert max(sizes) <= 200, "EC2 takes no more values in a filter"
 
 
@@ -366,7 +375,7 @@ def test_a_survey_raises_what_cannot_work(monkeypatch: pytest.MonkeyPatch) -> No
         return {"value": 8.0} if token == QUOTA else answers(token, arguments)
 
     with pytest.raises(ConfigError) as error:
-        asked(lambda: survey(aws_platform()), answer)
+        asked(lambda: check_account(aws_platform()), answer)
     assert {problem.field for problem in error.value.problems} == {
         f"{PLATFORM}.pools[2]",
         f"{PLATFORM}.pools[3]",
@@ -381,7 +390,7 @@ def test_a_survey_says_what_may_not(monkeypatch: pytest.MonkeyPatch) -> None:
     def answer(token: str, arguments: Json) -> Json:
         return {"value": 100.0} if token == QUOTA else answers(token, arguments)
 
-    asked(lambda: survey(aws_platform()), answer)
+    asked(lambda: check_account(aws_platform()), answer)
     assert len(said) == 2, f"the two quotas of A100 machines, not {said}"
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.components.network.cidrs import MOST_ZONES, plan_subnets
-from holdfast.infra.aws.config.network import BroughtNetwork, MadeNetwork
+from holdfast.infra.aws.config.network import AwsExistingNetwork, AwsNewNetwork
 from holdfast.infra.program import load_platform
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import is_sold_in, machine_catalogue, regions
@@ -52,7 +52,7 @@ def test_a_bare_pool_and_a_way_in_are_enough() -> None:
     platform = read_aws(bare)
     assert platform.protected, "what is forgotten must not be what can be destroyed"
     assert platform.cluster.public_access_cidrs == (), "nor what anybody can reach"
-    assert platform.network == MadeNetwork(), "a network is made"
+    assert platform.network == AwsNewNetwork(), "a network is made"
 
 
 def test_the_region_is_what_stands_beside_the_document() -> None:
@@ -109,7 +109,7 @@ def test_a_pool_knows_its_gpus_however_its_machines_are_named() -> None:
 
 def test_two_ids_bring_a_network() -> None:
     platform = aws_platform(lambda d: d.update(network=BROUGHT))
-    assert isinstance(platform.network, BroughtNetwork), "nothing else says so"
+    assert isinstance(platform.network, AwsExistingNetwork), "nothing else says so"
 
 
 def test_a_pool_of_a_brought_network_may_name_any_zone_of_the_region() -> None:
@@ -151,7 +151,7 @@ def test_the_development_stack_has_machines_that_a_new_accounts_quota_holds() ->
 
 def test_the_production_stack_is_closed_redundant_and_protected() -> None:
     platform = tracked("aws-prod")
-    assert isinstance(platform.network, MadeNetwork), "its network is its own"
+    assert isinstance(platform.network, AwsNewNetwork), "its network is its own"
     assert platform.network.nat == "per-zone", "a zone that fails takes no other zone's way out"
     assert not platform.cluster.public_access_cidrs, "its endpoint is private"
     assert platform.cluster.private_access_cidrs, "and lets in who deploys"

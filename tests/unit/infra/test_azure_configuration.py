@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from holdfast.components.cluster.aks.control_plane import Maintenance, Upgrades
 from holdfast.infra.azure.config.cluster import AzureMaintenanceWindow, AzureUpgrades, Login, Scaling
-from holdfast.infra.azure.config.network import BroughtAzureNetwork, MadeAzureNetwork, Outbound
+from holdfast.infra.azure.config.network import AzureExistingNetwork, AzureNewNetwork, Outbound
 from holdfast.infra.azure.config.pool import NO_CAP
 from holdfast.infra.azure.config.stack import FixedDocument, FixedPlatform, NapDocument, NapPlatform
 from holdfast.infra.config.base import Section
@@ -72,7 +72,7 @@ def test_a_bare_pool_and_a_way_in_are_enough() -> None:
     platform = read_azure(bare, subscription=None)
     assert isinstance(platform, NapPlatform), "node auto-provisioning is what a stack has that says nothing"
     assert platform.protected, "what is forgotten must not be what can be destroyed"
-    assert platform.network == MadeAzureNetwork(), "a network is made"
+    assert platform.network == AzureNewNetwork(), "a network is made"
     assert platform.cluster.system_nodes.count == 2, "the operators outlive one of their nodes"
     assert platform.cluster.login is Login.AZURE_CLI, "kubelogin takes whoever `az login` let in"
     assert (platform.subscription_id, platform.tenant_id) == (None, None), "and Azure is asked whose they are"
@@ -155,7 +155,7 @@ def test_zones_are_numbers_however_they_are_written(zones: list[int | str]) -> N
 
 def test_one_id_brings_a_network() -> None:
     network = nap_platform(lambda d: d.update(network=BROUGHT)).network
-    assert isinstance(network, BroughtAzureNetwork), "nothing else says so"
+    assert isinstance(network, AzureExistingNetwork), "nothing else says so"
     assert (network.subnet_id, network.outbound) == (SUBNET, Outbound.NAT_GATEWAY), "with a NAT gateway on it"
 
 

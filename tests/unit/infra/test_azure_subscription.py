@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.infra.azure.preflight import (
-    Subscription,
-    cluster_name_of,
-    kubelogin_problem,
-    reach_problem,
-    survey,
+from holdfast.infra.azure.preflight import Subscription, check_subscription
+from holdfast.infra.azure.preflight.checks import credential_plugin_problem, preflight_problems
+from holdfast.infra.azure.preflight.queries import (
+    api_server_of,
+    connection_error,
+    query_subscription,
+    unreachable_api_server,
 )
-from holdfast.infra.azure.preflight.checks import refusals
-from holdfast.infra.azure.preflight.queries import api_server_of, ask, knock
+from holdfast.infra.naming import aks_cluster_name
 from holdfast.scheduling.errors import ConfigError
 from tests.support.asking import asked_of
 from tests.support.aws_documents import section
@@ -72,20 +72,20 @@ def private(*, public_name: bool = False) -> AzurePlatform:
 
 def test_what_is_written_beside_the_stack_goes_before_what_the_credentials_lead_to() -> None:
     found: list[Subscription] = []
-    asking(lambda: found.append(ask(nap_platform())))
+    asking(lambda: found.append(query_subscription(nap_platform())))
     assert found == [FOUND], "the stack's own subscription; the tenant and the deployer are the credentials'"
 
 
 def test_what_is_not_written_is_asked() -> None:
     platform = read_azure(nap_document(), subscription=None)
     found: list[Subscription] = []
-    asking(lambda: found.append(ask(platform)))
+    asking(lambda: found.append(query_subscription(platform)))
     assert found == [replace(FOUND, subscription_id="another-subscription")], "az account set chooses it"
 
 
 def test_without_an_answer_there_is_one_clear_message() -> None:
     with pytest.raises(ConfigError) as error:
-        asking(lambda: survey(nap_platform()), refused_to_answer)
+        asking(lambda: check_subscription(nap_platform()), refused_to_answer)
     (problem,) = error.value.problems
     assert problem.field == "Azure credentials", "what has to be mended"
     assert "The refresh token has expired" in problem.value, "the reason Azure gives"
@@ -96,7 +96,7 @@ def test_without_an_answer_there_is_one_clear_message() -> None:
 
 
 def test_a_subscription_that_fits_refuses_nothing() -> None:
-    assert not list(refusals(FOUND)), "there is nothing to refuse"
+    assert not list(preflight_problems(FOUND)), "there is nothing to refuse"
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_subscription_that_fits_refuses_nothing() -> None:
     ],
 )
 def test_whoever_could_not_make_the_stack_learns_why(found: Subscription, field: str, fix: str) -> None:
-    (problem,) = refusals(found)
+    (problem,) = preflight_problems(found)
     assert problem.field == field, "the one thing that is wrong"
     assert fix in problem.fix, "what to do"
 
@@ -116,7 +116,7 @@ def test_whoever_could_not_make_the_stack_learns_why(found: Subscription, field:
 def test_a_survey_raises_what_cannot_work() -> None:
     platform = read_azure(nap_document(), tenant="00000000-0000-0000-0000-0000000000ff")
     with pytest.raises(ConfigError) as error:
-        asking(lambda: survey(platform))
+        asking(lambda: check_subscription(platform))
     assert [one.field for one in error.value.problems] == ["azure-native:tenantId"], "before anything is made"
 
 
@@ -124,7 +124,7 @@ def test_a_survey_raises_what_cannot_work() -> None:
 
 
 def test_a_missing_kubelogin_is_refused_with_how_to_get_it() -> None:
-    problem = kubelogin_problem(lambda _: None)
+    problem = credential_plugin_problem(lambda _: None)
     assert problem is not None, "nobody would get into the cluster, ten minutes after it was made"
     assert problem.field == "kubelogin", "the command that is missing"
     assert "az aks install-cli" in problem.fix, "one way to get it"
@@ -137,7 +137,7 @@ def test_a_kubelogin_that_is_there_is_enough() -> None:
         looked_for.append(command)
         return f"/usr/bin/{command}"
 
-    assert kubelogin_problem(find) is None, "there is nothing to say"
+    assert credential_plugin_problem(find) is None, "there is nothing to say"
     assert looked_for == ["kubelogin"], "no other command is needed"
 
 
@@ -157,7 +157,7 @@ def reached(
         knocked.append(host)
         return why_not
 
-    asking(lambda: found.append(reach_problem(platform, "azure-dev", at)), answer)
+    asking(lambda: found.append(unreachable_api_server(platform, "azure-dev", at)), answer)
     return found[0], knocked
 
 
@@ -210,10 +210,10 @@ def test_a_door_that_opens_is_told_from_one_that_does_not(monkeypatch: pytest.Mo
         return Door()
 
     monkeypatch.setattr(socket, "create_connection", connect)
-    assert knock("here") is None, "somebody answers"
+    assert connection_error("here") is None, "somebody answers"
     assert opened == [(("here", 443), 5.0), "closed again"], "for seconds, and nothing is left open"
-    assert knock("nowhere") == "Name or service not known", "the name is not known"
-    assert knock("slow") == "TimeoutError", "nobody answers; there is always a reason to show"
+    assert connection_error("nowhere") == "Name or service not known", "the name is not known"
+    assert connection_error("slow") == "TimeoutError", "nobody answers; there is always a reason to show"
 
 
 # --- names ----------------------------------------------------------------------------------------
@@ -221,7 +221,7 @@ def test_a_door_that_opens_is_told_from_one_that_does_not(monkeypatch: pytest.Mo
 
 @given(STACKS)
 def test_every_stack_has_a_cluster_that_azure_takes(stack: str) -> None:
-    name = cluster_name_of(stack)
+    name = aks_cluster_name(stack)
     assert re.fullmatch(r"holdfast-[a-z0-9]([-a-z0-9]*[a-z0-9])?", name), (
         "a cluster, a group, and a part of a host's"
     )
@@ -231,8 +231,8 @@ def test_every_stack_has_a_cluster_that_azure_takes(stack: str) -> None:
 
 @given(st.lists(STACKS, min_size=2, unique=True))
 def test_no_two_stacks_have_clusters_of_one_name(stacks: list[str]) -> None:
-    assert len({cluster_name_of(stack) for stack in stacks}) == len(stacks), "the second could not be made"
+    assert len({aks_cluster_name(stack) for stack in stacks}) == len(stacks), "the second could not be made"
 
 
 def test_a_stack_whose_name_azure_takes_keeps_it() -> None:
-    assert cluster_name_of("azure-dev") == "holdfast-azure-dev", "`az aks list` shows it"
+    assert aks_cluster_name("azure-dev") == "holdfast-azure-dev", "`az aks list` shows it"

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from holdfast.infra.config.base import Section
 from holdfast.infra.config.fields import Weekday
 from holdfast.infra.gcp.config.cluster import Channel, MaintenanceWindow
-from holdfast.infra.gcp.config.network import BroughtGcpNetwork, MadeGcpNetwork
+from holdfast.infra.gcp.config.network import GcpExistingNetwork, GcpNewNetwork
 from holdfast.infra.gcp.config.pool import Upgrades
-from holdfast.infra.gcp.config.stack import GcpDocument, WayBack
+from holdfast.infra.gcp.config.stack import GcpDocument, Recovery
 from holdfast.infra.program import load_platform
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import attachable_to, machine_catalogue, zones_of
@@ -68,10 +68,10 @@ def test_a_bare_pool_and_a_way_in_are_enough() -> None:
     }
     platform = read_gcp(bare)
     assert platform.protected, "what is forgotten must not be what can be destroyed"
-    assert platform.network == MadeGcpNetwork(), "a network is made"
+    assert platform.network == GcpNewNetwork(), "a network is made"
     assert platform.location == REGION, "with a control plane in three zones"
     assert platform.cluster.channel is Channel.REGULAR, "on a channel that Google has qualified"
-    assert platform.checkpoints.way_back is WayBack.SOFT_DELETE, "which works whatever reads the bucket"
+    assert platform.checkpoints.way_back is Recovery.SOFT_DELETE, "which works whatever reads the bucket"
 
 
 def test_project_and_region_are_what_stands_beside_the_document() -> None:
@@ -127,7 +127,7 @@ def test_upgrades_replace_scarce_machines_in_place_unless_something_else_is_said
 
 def test_one_name_brings_a_network() -> None:
     platform = gcp_platform(lambda d: d.update(network=BROUGHT))
-    assert isinstance(platform.network, BroughtGcpNetwork), "nothing else says so"
+    assert isinstance(platform.network, GcpExistingNetwork), "nothing else says so"
 
 
 def test_pools_of_a_class_stay_in_their_order() -> None:

@@ -14,10 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.components.training_namespace import service_account_of
-from holdfast.infra.gcp.preflight import Project, cluster_name_of, environment_of, plugin_problem, survey
-from holdfast.infra.gcp.preflight.checks import refusals, warnings
-from holdfast.infra.gcp.preflight.queries import Lookups, zones_of_cluster
-from holdfast.infra.naming import is_dns_label
+from holdfast.infra.gcp.preflight import Project, check_project
+from holdfast.infra.gcp.preflight.checks import (
+    credential_plugin_problem,
+    preflight_problems,
+    preflight_warnings,
+)
+from holdfast.infra.gcp.preflight.queries import ProjectQueries, zones_of_cluster
+from holdfast.infra.naming import gke_cluster_name, gke_environment, is_dns_label
 from holdfast.infra.program import run
 from holdfast.scheduling.errors import ConfigError
 from tests.support.aws_documents import section
@@ -53,7 +57,7 @@ WITH_A100 = CPUS | {"a2-highgpu-8g"}
 
 
 def refused(platform: GcpPlatform, found: Project) -> list[str]:
-    return [problem.field.removeprefix(PLATFORM) for problem in refusals(platform, found)]
+    return [problem.field.removeprefix(PLATFORM) for problem in preflight_problems(platform, found)]
 
 
 # --- what cannot work -----------------------------------------------------------------------------
@@ -61,12 +65,12 @@ def refused(platform: GcpPlatform, found: Project) -> list[str]:
 
 def test_a_generous_project_refuses_and_warns_of_nothing() -> None:
     assert not refused(gcp_platform(), project()), "there is nothing to refuse"
-    assert not list(warnings(project())), "nor to say"
+    assert not list(preflight_warnings(project())), "nor to say"
 
 
 def test_a_channel_that_has_no_such_version_yet_is_refused_with_those_that_have() -> None:
     platform = gcp_platform(lambda d: section(d, "cluster").update(channel="stable"))
-    (problem,) = refusals(platform, project())
+    (problem,) = preflight_problems(platform, project())
     assert problem.field == f"{PLATFORM}.cluster.channel", "the version is what admission needs"
     assert "1.35.8-gke.1225000" in problem.value, "what the channel has is said"
     assert "rapid, regular, extended" in problem.allowed, "and which have more"
@@ -74,7 +78,7 @@ def test_a_channel_that_has_no_such_version_yet_is_refused_with_those_that_have(
 
 def test_a_version_that_no_channel_has_is_refused_without_a_wrong_hint() -> None:
     platform = gcp_platform(lambda d: section(d, "cluster").update(version="1.99"))
-    (problem,) = refusals(platform, project())
+    (problem,) = preflight_problems(platform, project())
     assert "none has it yet" in problem.allowed, "another channel would not help"
 
 
@@ -96,7 +100,7 @@ def test_a_control_plane_in_a_zone_that_the_project_does_not_have_is_refused() -
 
 def test_a_pool_over_zones_of_which_one_lacks_the_machine_is_refused_with_the_others() -> None:
     sold = dict.fromkeys(ZONES, WITH_A100) | {"us-central1-b": CPUS}
-    (problem,) = refusals(gcp_platform(), project(sold=sold))
+    (problem,) = preflight_problems(gcp_platform(), project(sold=sold))
     assert problem.field == f"{PLATFORM}.pools[3].zones", "a100 names no zones, and so has the cluster's"
     assert "us-central1-b" in problem.value, "the zone that lacks it"
     assert "`zones: [us-central1-a, us-central1-c]`" in problem.fix, "and what to write"
@@ -104,7 +108,7 @@ def test_a_pool_over_zones_of_which_one_lacks_the_machine_is_refused_with_the_ot
 
 def test_a_machine_that_none_of_the_zones_has_is_refused_with_those_that_have() -> None:
     sold = dict.fromkeys(ZONES, CPUS) | {"us-central1-f": WITH_A100}
-    problems = list(refusals(gcp_platform(), project(sold=sold)))
+    problems = list(preflight_problems(gcp_platform(), project(sold=sold)))
     assert [problem.field for problem in problems] == [
         f"{PLATFORM}.pools[2].machineType",
         f"{PLATFORM}.pools[3].machineType",
@@ -113,7 +117,7 @@ def test_a_machine_that_none_of_the_zones_has_is_refused_with_those_that_have() 
 
 
 def test_a_machine_that_the_region_lacks_is_refused() -> None:
-    (problem, _) = refusals(gcp_platform(), project(sold=dict.fromkeys(ZONES, CPUS)))
+    (problem, _) = preflight_problems(gcp_platform(), project(sold=dict.fromkeys(ZONES, CPUS)))
     assert "gcloud compute machine-types list" in problem.fix, "no zone of the region would help"
 
 
@@ -127,7 +131,7 @@ def test_system_nodes_that_a_zone_lacks_are_refused() -> None:
 def test_what_the_project_did_not_answer_refuses_nothing_and_is_said_in_one_line() -> None:
     found = project(zones=None, sold={}, newest={}, unanswered=("compute.zones.list: denied", "x: denied"))
     assert not refused(gcp_platform(), found), "the caller may not ask, and may still deploy"
-    (warning,) = warnings(found)
+    (warning,) = preflight_warnings(found)
     assert "compute.zones.list: denied; x: denied" in warning, "what was asked"
     assert "\n" not in warning, "on one line"
 
@@ -160,7 +164,7 @@ def test_a_control_plane_in_a_region_has_its_nodes_in_the_first_three_zones() ->
 
 
 def test_two_environments_in_one_project_share_no_identity() -> None:
-    dev, prod = (service_account_of(environment_of(stack)) for stack in ("gcp-dev", "gcp-prod"))
+    dev, prod = (service_account_of(gke_environment(stack)) for stack in ("gcp-dev", "gcp-prod"))
     assert dev != prod, "GKE tells the pods of two clusters of one project apart by nothing else"
     assert (dev, prod) == ("trainer-gcp-dev", "trainer-gcp-prod"), (
         "and a job's author can tell which is which"
@@ -178,32 +182,32 @@ def test_two_environments_in_one_project_share_no_identity() -> None:
     ],
 )
 def test_stacks_whose_names_become_alike_share_no_identity(one: str, other: str) -> None:
-    assert environment_of(one) != environment_of(other), "the one could read the other's checkpoints"
+    assert gke_environment(one) != gke_environment(other), "the one could read the other's checkpoints"
 
 
 @given(STACKS)
 def test_every_stack_has_an_identity_that_kubernetes_takes(stack: str) -> None:
-    name = environment_of(stack)
+    name = gke_environment(stack)
     assert is_dns_label(name), "it is part of a service account's name"
     assert len(name) <= 40, "and of others that may not be long"
 
 
 @given(STACKS, st.integers(14, 63))
 def test_an_identity_is_as_short_as_it_has_to_be(stack: str, longest: int) -> None:
-    name = environment_of(stack, longest)
+    name = gke_environment(stack, longest)
     assert is_dns_label(name), f"{name!r} would be refused"
     assert len(name) <= longest, f"{name!r} is longer than {longest}"
 
 
 @given(STACKS)
 def test_every_stack_has_a_cluster_that_gke_takes(stack: str) -> None:
-    name = cluster_name_of(stack)
+    name = gke_cluster_name(stack)
     assert re.fullmatch(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?", name), f"{name!r} would be refused by GKE"
 
 
 @given(st.lists(STACKS, min_size=2, max_size=2, unique=True))
 def test_no_two_stacks_have_clusters_of_one_name(stacks: list[str]) -> None:
-    one, other = map(cluster_name_of, stacks)
+    one, other = map(gke_cluster_name, stacks)
     assert one != other, "the second could not be made in the same project and place"
 
 
@@ -212,19 +216,19 @@ def test_no_two_stacks_have_clusters_of_one_name(stacks: list[str]) -> None:
     [("gcp-dev", "holdfast-gcp-dev"), ("a" * 31, f"holdfast-{'a' * 31}")],
 )
 def test_a_stack_whose_name_gke_takes_keeps_it(stack: str, name: str) -> None:
-    assert cluster_name_of(stack) == name, "it is what `gcloud container clusters list` shows"
+    assert gke_cluster_name(stack) == name, "it is what `gcloud container clusters list` shows"
 
 
 @pytest.mark.parametrize(("one", "other"), [("gcp.dev", "gcp-dev"), ("a" * 32, "a" * 33), ("-a", "a")])
 def test_stacks_whose_clusters_would_be_called_alike_are_told_apart(one: str, other: str) -> None:
-    assert cluster_name_of(one) != cluster_name_of(other), "one would find the other's in its place"
+    assert gke_cluster_name(one) != gke_cluster_name(other), "one would find the other's in its place"
 
 
 # --- the plugin -----------------------------------------------------------------------------------
 
 
 def test_a_missing_plugin_is_refused_with_how_to_get_it() -> None:
-    problem = plugin_problem(lambda _: None)
+    problem = credential_plugin_problem(lambda _: None)
     assert problem is not None, "nobody would get into the cluster, half an hour after it was made"
     assert problem.field == "gke-gcloud-auth-plugin", "the command that is missing"
     assert "gcloud components install gke-gcloud-auth-plugin" in problem.fix, "one way to get it"
@@ -237,7 +241,7 @@ def test_a_plugin_that_is_there_is_enough() -> None:
         looked_for.append(command)
         return f"/usr/bin/{command}"
 
-    assert plugin_problem(find) is None, "there is nothing to say"
+    assert credential_plugin_problem(find) is None, "there is nothing to say"
     assert looked_for == ["gke-gcloud-auth-plugin"], "no other command is needed"
 
 
@@ -305,7 +309,7 @@ def test_pulumi_runs_the_program_with_its_commands(monkeypatch: pytest.MonkeyPat
 
 def lookups(answer: Callable[[str, Json], Json] = answers, platform: GcpPlatform | None = None) -> Project:
     found: list[Project] = []
-    asked(lambda: found.append(Lookups(platform or gcp_platform()).project()), answer)
+    asked(lambda: found.append(ProjectQueries(platform or gcp_platform()).project()), answer)
     return found[0]
 
 
@@ -363,7 +367,7 @@ def test_cloud_storage_is_asked_who_it_is_where_it_is_to_use_a_key() -> None:
 def test_a_question_that_is_not_answered_refuses_nothing(token: str) -> None:
     found = lookups(silent_about(token))
     assert not refused(gcp_platform(), found), "the caller may not ask, and may still deploy"
-    (warning,) = warnings(found)
+    (warning,) = preflight_warnings(found)
     assert warning.count("you may not ask") == 1, "why is said, once"
 
 
@@ -383,7 +387,7 @@ def test_a_survey_raises_what_cannot_work(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(pulumi.log, "warn", said.append)
     platform = gcp_platform(lambda d: section(d, "cluster").update(channel="stable"))
     with pytest.raises(ConfigError) as error:
-        asked(lambda: survey(platform), silent_about(ZONE_NAMES))
+        asked(lambda: check_project(platform), silent_about(ZONE_NAMES))
     assert [problem.field for problem in error.value.problems] == [f"{PLATFORM}.cluster.channel"], "all of it"
     assert not said, "nothing else is said of a stack that cannot be"
 
@@ -391,7 +395,7 @@ def test_a_survey_raises_what_cannot_work(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_survey_says_what_was_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     monkeypatch.setattr(pulumi.log, "warn", said.append)
-    asked(lambda: survey(gcp_platform()), silent_about(ZONE_NAMES, VERSIONS))
+    asked(lambda: check_project(gcp_platform()), silent_about(ZONE_NAMES, VERSIONS))
     (warning,) = said
     assert "compute.zones.list" in warning, "one"
     assert "getServerConfig" in warning, "and the other"

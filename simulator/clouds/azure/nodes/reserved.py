@@ -9,7 +9,7 @@ from fractions import Fraction
 from math import ceil
 from typing import Final
 
-from holdfast.simulator.operator_runner.quantities import parse_quantity
+from holdfast.simulator.operator_runner.pod_spec import parse_quantity
 
 # Up to so many cores, so much of each is kept, in thousandths of a core: 60 of one, 100 of two, 140 of four, 180 of eight,
 # 260 of sixteen.

@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 from pulumi import ComponentResource, ResourceOptions
 
-from holdfast.components.spot_role.component import PATH, SpotServiceLinkedRole, SpotServiceLinkedRoleArgs
+from holdfast.components.spot_service_linked_role import (
+    PATH,
+    SpotServiceLinkedRole,
+    SpotServiceLinkedRoleArgs,
+)
 from tests.support.inputs import text
 from tests.support.recorder import Recorded, Recording, record
 

@@ -24,7 +24,7 @@ from holdfast.simulator.control_plane.configuration import (
 )
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
-from holdfast.simulator.operator_runner.adaptation import CONTROLLERS
+from holdfast.simulator.operator_runner.controllers import CONTROLLERS
 from holdfast.simulator.paths import Workspace
 
 PROGRAMS = {tool: Path("/tools") / tool for tool in TOOLS}

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from holdfast.scheduling.json import Json
-from holdfast.simulator.operator_runner.adaptation import CONTROLLERS, JOBSET_CERTIFICATES, controller_of
+from holdfast.simulator.operator_runner.controllers import CONTROLLERS, JOBSET_CERTIFICATES, controller_of
 from tests.support.hosted_pods import pod, to_adapt
 
 

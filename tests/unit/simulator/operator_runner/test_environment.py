@@ -8,9 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.operator_runner.containers import CannotRunError
-from holdfast.simulator.operator_runner.environment import expand, resolve_environment
-from holdfast.simulator.operator_runner.quantities import in_units_of, parse_quantity
+from holdfast.simulator.operator_runner.pod_spec import (
+    CannotRunError,
+    expand,
+    in_units_of,
+    parse_quantity,
+    resolve_environment,
+)
 from tests.support.hosted_pods import container, pod
 
 OBJECTS = {("ConfigMap", "settings"): {"level": "debug"}, ("Secret", "keys"): {"token": "s3cret"}}

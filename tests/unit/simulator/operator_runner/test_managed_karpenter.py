@@ -9,8 +9,8 @@ import pytest
 
 from holdfast.simulator.clouds.azure.node_provisioning import provisioned_cluster
 from holdfast.simulator.clouds.state import CloudObject, CloudState
-from holdfast.simulator.operator_runner.layout import HostLayout
 from holdfast.simulator.operator_runner.managed_karpenter import ManagedKarpenter
+from holdfast.simulator.operator_runner.operator_runner import RunnerLayout
 from holdfast.simulator.paths import Workspace
 from tests.support.aks_objects import aks_cluster
 
@@ -29,7 +29,7 @@ def karpenter(folder: Path, cloud: CloudState) -> ManagedKarpenter:
     def find_nothing(tool: str) -> Path:
         raise AssertionError(f"{tool} is looked for")
 
-    layout = HostLayout.of("test", Workspace(project_root=folder))
+    layout = RunnerLayout.of("test", Workspace(project_root=folder))
     return ManagedKarpenter(cloud=cloud, layout=layout, find_program=find_nothing, crds=folder / "none")
 
 

@@ -11,9 +11,8 @@ from holdfast.scheduling.json import Json
 from holdfast.scheduling.machines import Machine, is_sold_in, machine_catalogue
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
-from holdfast.simulator.operator_runner.containers import CannotRunError
-from holdfast.simulator.operator_runner.ec2 import Ec2Market
-from holdfast.simulator.operator_runner.market import instance_types, machine_labels
+from holdfast.simulator.operator_runner.instance_types import Ec2Market, instance_types, machine_labels
+from holdfast.simulator.operator_runner.pod_spec import CannotRunError
 
 ZONES = ("us-east-1a", "us-east-1b")
 

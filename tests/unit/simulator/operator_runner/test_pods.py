@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from holdfast.scheduling.json import Json
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
-from holdfast.simulator.operator_runner.backoff import LONGEST_DELAY_SECONDS, delay_seconds, failures_after
-from holdfast.simulator.operator_runner.containers import (
+from holdfast.simulator.operator_runner.operator_pod import ProcessState, pod_status
+from holdfast.simulator.operator_runner.pod_spec import (
     Probe,
     container_ports,
     grace_seconds_of,
@@ -16,7 +16,7 @@ from holdfast.simulator.operator_runner.containers import (
     service_account_of,
     should_run,
 )
-from holdfast.simulator.operator_runner.status import ProcessState, pod_status
+from holdfast.simulator.operator_runner.process import LONGEST_DELAY_SECONDS, delay_seconds, failures_after
 from tests.support.hosted_pods import container, pod
 
 NOW = "2026-01-01T00:00:00Z"

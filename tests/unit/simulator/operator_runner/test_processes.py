@@ -13,10 +13,9 @@ from pathlib import Path
 import psutil
 
 from holdfast.simulator.operator_runner import launch
-from holdfast.simulator.operator_runner.connect_proxy import ConnectProxy
-from holdfast.simulator.operator_runner.record import HostRecord, read_record
-from holdfast.simulator.operator_runner.routes import Route
-from holdfast.simulator.operator_runner.supervised_process import (
+from holdfast.simulator.operator_runner.connect_proxy import ConnectProxy, Route
+from holdfast.simulator.operator_runner.operator_runner import RunnerRecord, read_record
+from holdfast.simulator.operator_runner.process import (
     LARGEST_LOG_BYTES,
     Command,
     SupervisedProcess,
@@ -37,7 +36,7 @@ def python(code: str, folder: Path) -> Command:
 
 
 def test_a_record_proves_that_the_process_is_the_one_recorded(tmp_path: Path) -> None:
-    record = HostRecord.of(psutil.Process(), "https://127.0.0.1:1", ready=True)
+    record = RunnerRecord.of(psutil.Process(), "https://127.0.0.1:1", ready=True)
     record.write(tmp_path / "host.json")
     assert read_record(tmp_path / "host.json") == record, "what is written is read"
     assert record.process() == psutil.Process(), "this process still runs"

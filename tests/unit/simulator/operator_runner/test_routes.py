@@ -2,8 +2,7 @@
 
 import pytest
 
-from holdfast.simulator.operator_runner.http_head import Head, parse_head
-from holdfast.simulator.operator_runner.routes import Backend, route
+from holdfast.simulator.operator_runner.connect_proxy import Backend, Head, parse_head, route
 from tests.support.hosted_pods import backend, pod, service
 
 

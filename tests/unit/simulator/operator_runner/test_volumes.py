@@ -6,10 +6,14 @@ from pathlib import Path
 import pytest
 
 from holdfast.scheduling.json import Json
-from holdfast.simulator.operator_runner.containers import CannotRunError
-from holdfast.simulator.operator_runner.mounted_files import write_volume
-from holdfast.simulator.operator_runner.pod_files import PodFiles, object_data, shown_files
-from holdfast.simulator.operator_runner.volumes import Volume, mounts_of, on_this_machine, volumes_of
+from holdfast.simulator.operator_runner.pod_files import PodFiles, object_data, shown_files, write_volume
+from holdfast.simulator.operator_runner.pod_spec import (
+    CannotRunError,
+    Volume,
+    mounts_of,
+    on_this_machine,
+    volumes_of,
+)
 from tests.support.hosted_pods import container, pod
 
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from holdfast.simulator.tools.catalogue import TOOLS, Tool, tool_named
-from holdfast.simulator.tools.versions import Version
+from holdfast.simulator.tools.catalog import TOOLS, Tool, Version, tool_named
 
 PIN = Version(major=1, minor=36, patch=3)
 

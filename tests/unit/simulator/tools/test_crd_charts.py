@@ -13,7 +13,7 @@ import yaml
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.paths import Workspace
-from holdfast.simulator.tools.crd_charts import CRD_CHARTS, CrdChart, crd_chart_files, write_crd_charts
+from holdfast.simulator.tools.charts import CRD_CHARTS, CrdChart, crd_chart_files, write_crd_charts
 from holdfast.simulator.tools.locate import find_tool
 from tests.support.tool_workspace import PROJECT, checkout
 

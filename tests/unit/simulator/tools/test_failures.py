@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.simulator.tools.failures import diagnose, tail
+from holdfast.simulator.tools.toolchain import diagnose, tail
 
 
 def told(*lines: str) -> str:

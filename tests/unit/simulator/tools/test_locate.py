@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.paths import Workspace
-from holdfast.simulator.tools.catalogue import tool_named
+from holdfast.simulator.tools.catalog import tool_named
 from holdfast.simulator.tools.locate import find_tool
 from holdfast.simulator.tools.stamps import binary_fingerprint, write_stamp
 from tests.support.tool_workspace import checkout, executable, says

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.simulator.tools.lock import exclusive
+from holdfast.simulator.tools.stamps import exclusive
 
 
 def test_the_second_build_waits_and_learns_whom_for(tmp_path: Path) -> None:

@@ -16,11 +16,9 @@ from holdfast.infra import versions
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.tools.__main__ import build, main
-from holdfast.simulator.tools.catalogue import TOOLS, tool_named
-from holdfast.simulator.tools.locate import find_tool
-from holdfast.simulator.tools.process import GoRunner, Stopped
-from holdfast.simulator.tools.survey import look
-from holdfast.simulator.tools.toolchain import find_go
+from holdfast.simulator.tools.catalog import TOOLS, tool_named
+from holdfast.simulator.tools.locate import find_tool, look
+from holdfast.simulator.tools.toolchain import GoRunner, Stopped, find_go
 from tests.support.tool_workspace import PROJECT, PretendedGo, checkout, says
 
 

@@ -7,9 +7,8 @@ import yaml
 
 from holdfast.infra import versions
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.tools.catalogue import CHAINS, TOOLS, Tool, tool_named
+from holdfast.simulator.tools.catalog import CHAINS, TOOLS, Tool, parse_go_mod, read_go_module, tool_named
 from holdfast.simulator.tools.charts import CHARTS
-from holdfast.simulator.tools.pins import parse_go_mod, read_go_module
 from tests.support.tool_workspace import PROJECT
 
 FOLDER = Path("tools/example")

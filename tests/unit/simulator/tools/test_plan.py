@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.simulator.tools.catalogue import CHAINS, TOOLS
+from holdfast.simulator.tools.catalog import CHAINS, TOOLS
 from holdfast.simulator.tools.charts import CHARTS
-from holdfast.simulator.tools.plan import State, Survey, chains
+from holdfast.simulator.tools.locate import State, Survey, chains
 
 states = st.sampled_from(list(State))
 surveys = st.builds(

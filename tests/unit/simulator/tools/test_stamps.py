@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.simulator.paths import Workspace
-from holdfast.simulator.tools.catalogue import tool_named
+from holdfast.simulator.tools.catalog import tool_named
 from holdfast.simulator.tools.charts import CHARTS, chart_fingerprint
 from holdfast.simulator.tools.stamps import binary_fingerprint, fingerprint
 from tests.support.tool_workspace import checkout

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.tools.pins import parse_go_mod
+from holdfast.simulator.tools.catalog import parse_go_mod
 from holdfast.simulator.tools.toolchain import find_go, go_environment, parse_go_version, require_go
 from tests.support.tool_workspace import PretendedGo, executable
 

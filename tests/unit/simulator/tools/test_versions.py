@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.simulator.tools.versions import Accepts, Version, parse_version
+from holdfast.simulator.tools.catalog import Accepts, Version, parse_version
 
 numbers = st.integers(min_value=0, max_value=10_000)
 versions = st.builds(Version, major=numbers, minor=numbers, patch=numbers)

@@ -10,9 +10,15 @@ import pytest
 
 from holdfast.scheduling.machines.catalogue import AzureTable, azure_table
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.tools.machine_table.azure_sizes import shape_of
-from holdfast.simulator.tools.machine_table.azure_sources import prices, sizes_with_drivers, zones_of
-from holdfast.simulator.tools.machine_table.azure_table import COLUMNS, AzureMarket, azure_machine_table
+from holdfast.simulator.tools.machine_table.azure import (
+    COLUMNS,
+    AzureMarket,
+    azure_machine_table,
+    prices,
+    shape_of,
+    sizes_with_drivers,
+    zones_of,
+)
 
 MARKET = AzureMarket(
     prices={

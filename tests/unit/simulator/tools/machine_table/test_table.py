@@ -9,8 +9,7 @@ import pytest
 
 from holdfast.scheduling.machines.catalogue import AwsTable, aws_table
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.tools.machine_table.sources import prices
-from holdfast.simulator.tools.machine_table.table import COLUMNS, Market, machine_table
+from holdfast.simulator.tools.machine_table.aws import COLUMNS, Market, machine_table, prices
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json, JsonValue

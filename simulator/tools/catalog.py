@@ -1,11 +1,128 @@
 """The tools by name: what each is built from, how it tells its version, which versions are good."""
 
+import re
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.tools.pins import pinned_version
-from holdfast.simulator.tools.versions import Accepts, Version
+
+_REQUIRE = re.compile(r"^(?:require )?\s*(?P<path>[\w.\-/~]+\.[\w.\-/~]+) (?P<version>v\S+)", re.MULTILINE)
+_TOOL = re.compile(r"^(?:tool |\t)(?P<path>[\w.\-/~]+)$", re.MULTILINE)
+_GO = re.compile(r"^go (\d+)\.(\d+)(?:\.(\d+))?$", re.MULTILINE)
+_REPLACE = re.compile(r"^replace \(.*?^\)|^replace [^\n]*$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GoModule:
+    """What one go.mod pins: module path → version (`v1.36.3`), the packages built from it, the Go it needs."""
+
+    folder: Path
+    requires: dict[str, str]
+    tools: frozenset[str]
+    go: Version
+
+    def providing(self, package: str) -> tuple[str, str]:
+        """Return path and version of the required module that `package` is in: the longest matching path.
+
+        Raises RehearsalError where go.mod requires none.
+        """
+        candidates = [path for path in self.requires if package == path or package.startswith(f"{path}/")]
+        if not candidates:
+            raise RehearsalError(
+                f"{self.folder / 'go.mod'} requires no module for {package}: add it with "
+                f"`go get -tool {package}@VERSION` in {self.folder}"
+            )
+        path = max(candidates, key=len)
+        return path, self.requires[path]
+
+
+def parse_go_mod(folder: Path, text: str) -> GoModule:
+    """Read the text of a go.mod. Raises RehearsalError where it lacks the `go` line."""
+    go = _GO.search(text)
+    if go is None:
+        raise RehearsalError(f"{folder / 'go.mod'} has no line `go 1.x.y`: restore the file")
+    pinned = _REPLACE.sub("", text)
+    return GoModule(
+        folder=folder,
+        requires={match["path"]: match["version"] for match in _REQUIRE.finditer(pinned)},
+        tools=frozenset(match["path"] for match in _TOOL.finditer(pinned)),
+        go=Version(major=int(go[1]), minor=int(go[2]), patch=int(go[3] or 0)),
+    )
+
+
+def read_go_module(folder: Path) -> GoModule:
+    """Read `folder`/go.mod. Raises RehearsalError where the file is missing."""
+    try:
+        text = (folder / "go.mod").read_text(encoding="utf-8")
+    except OSError as error:
+        raise RehearsalError(
+            f"{folder / 'go.mod'} cannot be read ({error.strerror}): restore the folder"
+        ) from error
+    return parse_go_mod(folder, text)
+
+
+def pinned_text(project_root: Path, module: str, package: str) -> str:
+    """Return the version, as it is written, at which tools/`module`/go.mod pins what `package` is in.
+
+    Of a module without releases it is the one Go makes of a commit. Raises RehearsalError.
+    """
+    return read_go_module(project_root / "tools" / module).providing(package)[1]
+
+
+def pinned_version(project_root: Path, module: str, package: str) -> Version:
+    """Return the release at which tools/`module`/go.mod pins what `package` is in. Raises RehearsalError."""
+    version = pinned_text(project_root, module, package)
+    parsed = parse_version(version)
+    if parsed is None:
+        raise RehearsalError(
+            f"tools/{module}/go.mod pins {package} at {version}, which is no release: choose one like v1.2.3"
+        )
+    return parsed
+
+
+_VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)(-[0-9A-Za-z.-]+)?")
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class Version:
+    """A released version: three numbers. A pre-release is no version here."""
+
+    major: int
+    minor: int
+    patch: int
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}.{self.patch}"
+
+
+class Accepts(Enum):
+    """Which versions beside the pinned one do the same work."""
+
+    EXACT = "exactly {pin}"
+    SAME_MAJOR = "{pin} or newer, below {next_major}"
+    NEIGHBOUR_MINOR = "{pin} or at most one minor version away"
+
+    def good(self, found: Version, pin: Version) -> bool:
+        """Whether `found` may stand in for `pin`."""
+        if self is Accepts.EXACT:
+            return found == pin
+        if self is Accepts.SAME_MAJOR:
+            return found.major == pin.major and found >= pin
+        return found.major == pin.major and abs(found.minor - pin.minor) <= 1
+
+    def wanted(self, pin: Version) -> str:
+        """The good versions in words: `3.245.0 or newer, below 4`."""
+        return self.value.format(pin=pin, next_major=pin.major + 1)
+
+
+def parse_version(text: str) -> Version | None:
+    """Return the first version in a program's answer, or None where there is no released one."""
+    match = _VERSION.search(text)
+    if match is None or match[4]:
+        return None
+    return Version(major=int(match[1]), minor=int(match[2]), patch=int(match[3]))
+
 
 #: What every program is compiled with. No cgo: one set of standard packages serves all, and no C compiler is
 #: needed. No DWARF and no symbols: nobody debugs these here, and linking them costs seconds per program.

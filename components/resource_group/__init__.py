@@ -1,1 +1,0 @@
-"""The resource group that a stack on Azure is in."""

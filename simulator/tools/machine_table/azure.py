@@ -1,0 +1,232 @@
+"""What the name of a VM size says of it, and what it does not. Pure.
+
+No registry carries Azure's own answers; its documentation says how names are made, and what each size has.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from holdfast.scheduling.machines import Architecture
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, cast
+
+import yaml
+
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.tools.machine_table.modules import pinned_module
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from holdfast.scheduling.json import Json
+from __future__ import annotations
+
+from string import ascii_letters, digits
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    pass
+
+
+_MIB_IN_GIB: Final = 1024
+
+#: AKS takes none smaller.
+_FEWEST_VCPUS: Final = 2
+
+# D4ads_v5: a family, vCPUs, what it adds, a version. `a` AMD, `d` local disk, `l` less and `m` more memory, `n` more
+# network, `p` Arm, `s` premium disks, without which a node's own disk is a slow one. Sizes whose vCPUs are constrained
+# (E16-4ds_v5) and whole hosts (`i`) are other names.
+_NAME: Final = re.compile(r"Standard_(?P<family>[DEF])(?P<vcpus>\d+)(?P<adds>[adlmnps]*)_v(?P<version>\d+)")
+
+#: F had no second ratio yet, and the least memory of all.
+_FIRST_F: Final = 2
+
+# E's larger sizes have less than the 8 GiB to a vCPU of the others, each another amount: they are left out.
+_MOST_VCPUS_OF_E: Final = 48
+_MOST_VCPUS_OF_E_ON_ARM: Final = 20
+
+# vCPUs, GiB, GPUs, kind. AKS has drivers for all of them. Shares of a GPU are left out, since Kubernetes counts whole ones,
+# and what Azure has retired.
+_ACCELERATED: Final[Mapping[str, tuple[int, int, int, str]]] = {
+    "Standard_NC4as_T4_v3": (4, 28, 1, "t4"),
+    "Standard_NC8as_T4_v3": (8, 56, 1, "t4"),
+    "Standard_NC16as_T4_v3": (16, 110, 1, "t4"),
+    "Standard_NC64as_T4_v3": (64, 440, 4, "t4"),
+    "Standard_NV36ads_A10_v5": (36, 440, 1, "a10"),
+    "Standard_NV36adms_A10_v5": (36, 880, 1, "a10"),
+    "Standard_NV72ads_A10_v5": (72, 880, 2, "a10"),
+    "Standard_NC24ads_A100_v4": (24, 220, 1, "a100"),
+    "Standard_NC48ads_A100_v4": (48, 440, 2, "a100"),
+    "Standard_NC96ads_A100_v4": (96, 880, 4, "a100"),
+    "Standard_ND96asr_v4": (96, 900, 8, "a100"),
+    "Standard_ND96amsr_A100_v4": (96, 1900, 8, "a100"),
+    "Standard_NC40ads_H100_v5": (40, 320, 1, "h100"),
+    "Standard_NC80adis_H100_v5": (80, 640, 2, "h100"),
+    "Standard_ND96isr_H100_v5": (96, 1900, 8, "h100"),
+    "Standard_ND96isr_H200_v5": (96, 1850, 8, "h200"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """What a VM size has. Memory in MiB."""
+
+    arch: Architecture
+    vcpus: int
+    memory_mib: int
+    gpus: int = 0
+    accelerator: str | None = None
+
+
+def shape_of(name: str) -> Shape | None:
+    """What a VM size of this name has; None for one that is no node here."""
+    if name in _ACCELERATED:
+        vcpus, gib, gpus, accelerator = _ACCELERATED[name]
+        return Shape(
+            arch="amd64", vcpus=vcpus, memory_mib=gib * _MIB_IN_GIB, gpus=gpus, accelerator=accelerator
+        )
+    found = _NAME.fullmatch(name)
+    if found is None or "s" not in found["adds"]:
+        return None
+    vcpus, on_arm = int(found["vcpus"]), "p" in found["adds"]
+    most = _MOST_VCPUS_OF_E_ON_ARM if on_arm else _MOST_VCPUS_OF_E
+    if vcpus < _FEWEST_VCPUS or (found["family"] == "E" and vcpus > most):
+        return None
+    gib = _gib_per_vcpu(found["family"], found["adds"], int(found["version"]))
+    return Shape(
+        arch="arm64" if on_arm else "amd64",
+        vcpus=vcpus,
+        memory_mib=vcpus * gib * _MIB_IN_GIB,
+    )
+
+
+def _gib_per_vcpu(family: str, adds: str, version: int) -> int:
+    if family == "E" or "m" in adds:
+        return 8
+    return 2 if "l" in adds or (family == "F" and version == _FIRST_F) else 4
+
+
+KARPENTER: Final = "github.com/Azure/karpenter-provider-azure"
+
+_REGION: Final = re.compile(
+    r'^\tinitialOnDemandPrices\["(?P<region>[a-z0-9]+)"\] = map\[string\]float64\{(?P<body>.*?)^\t\}',
+    re.MULTILINE | re.DOTALL,
+)
+_PRICE: Final = re.compile(r'"(?P<name>\w[\w-]*)":\s+(?P<price>[0-9.]+)')
+
+
+def read_azure_sources(project_root: Path) -> AzureMarket:
+    """What Azure sells. Raises RehearsalError where Karpenter's module cannot be had or has no such data any more."""
+    packages = pinned_module(project_root, KARPENTER) / "pkg"
+    try:
+        priced = prices((packages / "providers" / "pricing" / "zz_generated.pricing.go").read_text())
+        zones = zones_of((packages / "fake" / "locations.json").read_text())
+        drivers = sizes_with_drivers((packages / "utils" / "supported-gpus.yaml").read_text())
+    except OSError as error:
+        raise RehearsalError(f"{KARPENTER} has no {error.filename}: look where its data went") from error
+    if not priced.get(PRICED):
+        raise RehearsalError(f"{KARPENTER} has no prices of {PRICED}: look where its price list went")
+    return AzureMarket(prices=priced, zones=zones, drivers=drivers)
+
+
+def prices(source: str) -> Mapping[str, Mapping[str, float]]:
+    """The prices by region and VM size in Karpenter's price list, which is Go."""
+    return {
+        region["region"]: {found["name"]: float(found["price"]) for found in _PRICE.finditer(region["body"])}
+        for region in _REGION.finditer(source)
+    }
+
+
+def zones_of(source: str) -> Mapping[str, str]:
+    """The zones of each region, one character for each, in the answer of Azure to a subscription's locations."""
+    locations = cast("Sequence[Json]", json.loads(source))
+    return {str(location["name"]): _zones(location) for location in locations}
+
+
+def sizes_with_drivers(source: str) -> frozenset[str]:
+    """The VM sizes, in small letters, for whose GPUs AKS has drivers: NVIDIA's."""
+    listed = cast("Mapping[str, Json]", yaml.safe_load(source))
+    return frozenset(name for name, known in listed.items() if known["gpu"] == "nvidia")
+
+
+def _zones(location: Json) -> str:
+    mappings = cast("Sequence[Json]", location.get("availabilityZoneMappings") or ())
+    return "".join(sorted(str(mapping["logicalZone"]) for mapping in mappings))
+
+
+COLUMNS: Final = ("name", "arch", "vcpus", "memoryMiB", "gpus", "accelerator", "hourlyPrice", "regions")
+
+#: The region whose prices a machine stands with; one that is not sold there has its lowest price elsewhere.
+PRICED: Final = "eastus"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AzureMarket:
+    """What is sold where: on-demand prices in USD an hour by region and VM size, and the zones of regions.
+
+    `drivers` are the VM sizes, in small letters, for whose GPUs AKS has drivers.
+    """
+
+    prices: Mapping[str, Mapping[str, float]]
+    zones: Mapping[str, str]
+    drivers: frozenset[str]
+
+
+def azure_machine_table(market: AzureMarket) -> str:
+    """The table's text: one line for a machine that can be a node here. Each region stands as one character.
+
+    Raises RehearsalError where there are more regions than characters.
+    """
+    regions = sorted(market.prices)
+    characters = ascii_letters + digits
+    if len(regions) > len(characters):
+        raise RehearsalError(
+            f"{len(regions)} regions have no character each: let azure_table.py spell them with two"
+        )
+    letters = dict(zip(characters, regions, strict=False))
+    sold = sorted({name for prices in market.prices.values() for name in prices})
+    shapes = {name: shape for name in sold if (shape := shape_of(name)) and _has_drivers(name, shape, market)}
+    lines = [_row(name, shape, market, letters) for name, shape in shapes.items()]
+    return "\n".join(
+        [
+            "{",
+            f'"columns": {json.dumps(COLUMNS)},',
+            f'"regions": {json.dumps(letters)},',
+            f'"zones": {json.dumps({region: market.zones.get(region, "") for region in regions})},',
+            '"machines": [',
+            ",\n".join(lines),
+            "]",
+            "}",
+            "",
+        ]
+    )
+
+
+def _row(name: str, shape: Shape, market: AzureMarket, letters: Mapping[str, str]) -> str:
+    prices = {region: known[name] for region, known in market.prices.items() if name in known}
+    cells = [
+        name,
+        shape.arch,
+        shape.vcpus,
+        shape.memory_mib,
+        shape.gpus,
+        shape.accelerator,
+        prices.get(PRICED, min(prices.values())),
+        "".join(letter for letter, region in letters.items() if region in prices),
+    ]
+    return json.dumps(cells, separators=(",", ":"))
+
+
+def _has_drivers(name: str, shape: Shape, market: AzureMarket) -> bool:
+    return not shape.gpus or name.lower() in market.drivers
