@@ -17,14 +17,14 @@ def documented(chapter: str) -> dict[str, str]:
 
 
 def test_every_setting_is_there_and_no_other() -> None:
-    assert documented("### How jobs walk their ladder").keys() == {*FallbackSection.field_names()}, (
+    assert documented("### How jobs move along their ladder").keys() == {*FallbackSection.field_names()}, (
         "what nobody finds nobody uses"
     )
     assert documented("## `fallback`").keys() == {*ControllerSection.field_names()}, "nor this"
 
 
 def test_defaults_are_those_of_the_controller() -> None:
-    told, policy = documented("### How jobs walk their ladder"), Policy(tiers=())
+    told, policy = documented("### How jobs move along their ladder"), Policy(tiers=())
     assert told["failures"] == policy.failures.value, "the one that the source has"
     assert told["outageWindow"] == format_duration(policy.outage_window), "notice and restart"
     assert told["applicationFailures"] == str(policy.application_failures), "as many as a bad day has"
