@@ -50,7 +50,7 @@ def pool_and_ladder_problems(
     into what the rules know of it. `a_default_pool` is how one that may be the default is written.
     """
     namespaces = read_parts(NamespaceSection, document.get("namespaces"))
-    yield from repeated_names(pools.names, "pool", POOLS)
+    yield from duplicate_name_problems(pools.names, "pool", POOLS)
     unclear: set[int] = set()
     for index, pool in pools.items.items():
         wrong = list(problems_of(pool, f"{POOLS}[{index}]"))
@@ -59,15 +59,15 @@ def pool_and_ladder_problems(
         unclear |= {index} if wrong else set()
     clear = pools.without(unclear)
     known = {index: as_pool(pool) for index, pool in clear.items.items()}
-    yield from default_pool(known, all_were_read=clear.complete, example=a_default_pool, at=POOLS)
-    yield from repeated_names(namespaces.names, "training namespace", NAMESPACES)
-    yield from reserved_names(namespaces.names, NAMESPACES)
+    yield from default_pool_problems(known, all_were_read=clear.complete, example=a_default_pool, at=POOLS)
+    yield from duplicate_name_problems(namespaces.names, "training namespace", NAMESPACES)
+    yield from reserved_name_problems(namespaces.names, NAMESPACES)
     first_of_name: dict[str, Pool] = {}
     for pool in known.values():
         first_of_name.setdefault(pool.name, pool)
     for index, namespace in namespaces.items.items():
         yield from _namespace_problems(namespace, first_of_name, f"{NAMESPACES}[{index}]")
-    yield from ladders(document.get("namespaces"), first_of_name, clear.may_hold, NAMESPACES)
+    yield from ladder_problems(document.get("namespaces"), first_of_name, clear.may_hold, NAMESPACES)
 
 
 def _namespace_problems(namespace: NamespaceSection, pools: Mapping[str, Pool], at: str) -> Iterator[Problem]:
@@ -75,14 +75,14 @@ def _namespace_problems(namespace: NamespaceSection, pools: Mapping[str, Pool], 
     shapes = namespace.as_shapes()
     on_gpus = any(pools[tier.pool].has_gpus for tier in namespace.ladder if tier.pool in pools)
     yield from timing_problems(namespace.as_ladder(), f"{at}.fallback")
-    yield from repeated_names(
+    yield from duplicate_name_problems(
         {place: shape.name for place, shape in enumerate(shapes)}, "shape of the namespace", f"{at}.shapes"
     )
     yield from shape_problems(shapes, f"{at}.shapes")
     yield from quota_problems(namespace.quota.as_asked(), shapes, f"{at}.quota", on_gpus=on_gpus)
 
 
-def repeated_names(names: Mapping[int, str], what: str, at: str) -> Iterator[Problem]:
+def duplicate_name_problems(names: Mapping[int, str], what: str, at: str) -> Iterator[Problem]:
     """Two of one name: neither a job's selector nor a ladder could tell them apart."""
     first: dict[str, int] = {}
     for index, name in names.items():
@@ -95,7 +95,7 @@ def repeated_names(names: Mapping[int, str], what: str, at: str) -> Iterator[Pro
             )
 
 
-def repeated(names: Sequence[str], at: str, what: str) -> Iterator[Problem]:
+def duplicate_problems(names: Sequence[str], at: str, what: str) -> Iterator[Problem]:
     """What stands in a list twice."""
     for index, name in enumerate(names):
         if name in names[:index]:
@@ -107,7 +107,7 @@ def repeated(names: Sequence[str], at: str, what: str) -> Iterator[Problem]:
             )
 
 
-def reserved_names(names: Mapping[int, str], at: str) -> Iterator[Problem]:
+def reserved_name_problems(names: Mapping[int, str], at: str) -> Iterator[Problem]:
     """Training namespaces that would be made in a place of Kubernetes' or an operator's."""
     for index, name in names.items():
         if name in RESERVED_NAMESPACES or name.startswith("kube-"):
@@ -119,7 +119,7 @@ def reserved_names(names: Mapping[int, str], at: str) -> Iterator[Problem]:
             )
 
 
-def names_of_a_cloud(
+def cloud_prefix_problems(
     names: Mapping[int, str], prefixes: tuple[str, ...], cloud: str, at: str
 ) -> Iterator[Problem]:
     """Training namespaces that are called as a cloud calls its own."""
@@ -133,7 +133,7 @@ def names_of_a_cloud(
             )
 
 
-def default_pool(
+def default_pool_problems(
     pools: Mapping[int, Pool], *, all_were_read: bool, example: str, at: str
 ) -> Iterator[Problem]:
     """Exactly one pool takes the pods that ask for nothing, and it must be one on which they may run.
@@ -171,7 +171,7 @@ def _may_be_default(pool: Pool) -> bool:
     return pool.capacity is CapacityType.ON_DEMAND and not pool.has_gpus
 
 
-def ladders(
+def ladder_problems(
     namespaces: JsonValue, pools: Mapping[str, Pool], may_exist: Callable[[str], bool], at: str
 ) -> Iterator[Problem]:
     """Ladders that cannot be walked to their end."""
@@ -188,7 +188,7 @@ def ladders(
             )
 
 
-def kubernetes_version(cluster: JsonValue, supported: str, at: str) -> Iterator[Problem]:
+def kubernetes_version_problems(cluster: JsonValue, supported: str, at: str) -> Iterator[Problem]:
     """A version whose admission cannot add tolerations, or another than the one this cloud can give."""
     version = cluster.get("version") if isinstance(cluster, Mapping) else None
     if not isinstance(version, str) or version == supported:
@@ -202,7 +202,7 @@ def kubernetes_version(cluster: JsonValue, supported: str, at: str) -> Iterator[
     )
 
 
-def minor_version(version: str, field: str) -> Iterator[Problem]:
+def minor_version_problems(version: str, field: str) -> Iterator[Problem]:
     """A version with a patch, where patches come by a channel: it would have to be one that the channel still has."""
     minor = ".".join(version.split(".")[:2])
     if version != minor:

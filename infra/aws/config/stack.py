@@ -43,7 +43,7 @@ class AwsDocument(CloudDocument):
     fixes: ClassVar[Mapping[str, str]] = {
         "region": "Write it as aws:region, beside holdfast:platform: the AWS provider reads it there.",
         "zones": "Write it under network.",
-        "resourcePools": "Write pools; `python -m holdfast.infra.determined FILE` turns Determined's list into it.",
+        "resourcePools": "Write pools; `holdfast determined FILE` turns Determined's list into it.",
     }
 
     cloud: Literal["aws"] = Field(description="aws", examples=["aws"])

@@ -210,14 +210,16 @@ def network_problems(
     if isinstance(network, AwsNewNetwork):
         yield from _made(network, region, service_cidr, at)
     else:
-        yield from validation.repeated(network.private_subnet_ids, f"{at}.privateSubnetIds", "subnet")
+        yield from validation.duplicate_problems(
+            network.private_subnet_ids, f"{at}.privateSubnetIds", "subnet"
+        )
 
 
 def _made(network: AwsNewNetwork, region: str | None, service_cidr: str | None, at: str) -> Iterator[Problem]:
     taken = {"the cluster's Services": service_cidr} if service_cidr else {}
     yield from cidr_problems(network.cidr, f"{at}.cidr", taken=taken)
     if not isinstance(network.zones, int) and region is not None:
-        yield from zones_outside(network.zones, region, f"{at}.zones")
+        yield from zone_problems(network.zones, region, f"{at}.zones")
     if network.isolated and network.nat is not None:
         yield Problem(
             field=f"{at}.nat",
@@ -227,7 +229,7 @@ def _made(network: AwsNewNetwork, region: str | None, service_cidr: str | None, 
         )
 
 
-def zones_outside(zones: Sequence[str], region: str, at: str) -> Iterator[Problem]:
+def zone_problems(zones: Sequence[str], region: str, at: str) -> Iterator[Problem]:
     """Zones of other regions, and such as hold no EKS cluster."""
     for index, zone in enumerate(zones):
         if not is_zone_of(zone, region):
@@ -312,7 +314,7 @@ def _hardware(pool: AwsPool, machines: Sequence[Machine], at: str) -> Iterator[P
 
 def _zones(pool: AwsPool, region: str, network_zones: Sequence[str], at: str) -> Iterator[Problem]:
     zones = pool.zones or ()
-    outside = list(zones_outside(zones, region, f"{at}.zones"))
+    outside = list(zone_problems(zones, region, f"{at}.zones"))
     yield from outside
     if network_zones and not outside:
         for index, zone in enumerate(zones):

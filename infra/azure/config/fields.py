@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 
 from pydantic import AfterValidator, BeforeValidator, PlainValidator
 
-from holdfast.infra.config import validation
 from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.fields import error_with_fix
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.machines import regions, zones_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 
 OBJECT_ID_ALLOWED: Final = "the object id of a group, a user or a service principal in Entra ID, a GUID"
@@ -151,23 +150,3 @@ def _id_problem(key: str, given: str | None, what: str, command: str) -> Problem
 def zones_here(location: str) -> tuple[str, ...]:
     """The zones of a location by number; none where it has none."""
     return tuple(zone.rpartition("-")[2] for zone in zones_of(location))
-
-
-def zone_problems(zones: Sequence[str], location: str | None, at: str) -> Iterator[Problem]:
-    """Zones that a location does not have, and such as stand there twice; `location` is None where it is not known."""
-    yield from validation.repeated(zones, at, "zone")
-    if location is None or not zones:
-        return
-    there = zones_here(location)
-    for index, zone in enumerate(zones):
-        if zone not in there:
-            yield Problem(
-                field=f"{at}[{index}]" if there else at,
-                value=f"{zone} in {location}"
-                if there
-                else f"{', '.join(zones)} in {location}, which has no zones",
-                allowed=f"the zones that it has: {', '.join(there)}" if there else "none there",
-                fix=f"Write {there[0]}." if there else f"Leave it out, or change {LOCATION}.",
-            )
-            if not there:
-                return

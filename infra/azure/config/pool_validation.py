@@ -6,9 +6,9 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from holdfast.components.azure_names import agent_pool_name
-from holdfast.infra.azure.config.fields import LOCATION, zone_problems
+from holdfast.infra.azure.config.fields import LOCATION, zones_here
 from holdfast.infra.azure.config.pool import NO_CAP
-from holdfast.infra.config import machine_validation
+from holdfast.infra.config import machine_validation, validation
 from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.machine_validation import (
     machine_selection_problems,
@@ -235,3 +235,23 @@ def _unfit(machine: Machine, field: str) -> Iterator[Problem]:
             allowed=f"a machine of {_FEWEST_VCPUS} vCPUs and {_LEAST_MIB} MiB or more, as AKS wants for a system pool",
             fix=_EXAMPLE,
         )
+
+
+def zone_problems(zones: Sequence[str], location: str | None, at: str) -> Iterator[Problem]:
+    """Zones that a location does not have, and such as stand there twice; `location` is None where it is not known."""
+    yield from validation.duplicate_problems(zones, at, "zone")
+    if location is None or not zones:
+        return
+    there = zones_here(location)
+    for index, zone in enumerate(zones):
+        if zone not in there:
+            yield Problem(
+                field=f"{at}[{index}]" if there else at,
+                value=f"{zone} in {location}"
+                if there
+                else f"{', '.join(zones)} in {location}, which has no zones",
+                allowed=f"the zones that it has: {', '.join(there)}" if there else "none there",
+                fix=f"Write {there[0]}." if there else f"Leave it out, or change {LOCATION}.",
+            )
+            if not there:
+                return

@@ -129,7 +129,7 @@ def azure_problems(
     yield from _pools(document, here)
     namespaces = read_parts(NamespaceSection, document.get("namespaces")).names
     yield from container_problems(namespaces)
-    yield from validation.names_of_a_cloud(namespaces, _OF_AKS, "AKS", NAMESPACES)
+    yield from validation.cloud_prefix_problems(namespaces, _OF_AKS, "AKS", NAMESPACES)
 
 
 def _network(document: Json, cluster: AzureCluster | None) -> Iterator[Problem]:
@@ -181,10 +181,12 @@ def cluster_problems(
     """Everything that is wrong with a cluster; `location` and `subscription` are None where they are not known."""
     wrong_version = version_problem(f"{at}.version", cluster.version, (*_SPOT_TAINTS[cluster.scaling], GPU))
     yield from (
-        (wrong_version,) if wrong_version else validation.minor_version(cluster.version, f"{at}.version")
+        (wrong_version,)
+        if wrong_version
+        else validation.minor_version_problems(cluster.version, f"{at}.version")
     )
     yield from access_problems(cluster.access, f"{at}.access")
-    yield from validation.repeated(cluster.admins, f"{at}.admins", "administrator")
+    yield from validation.duplicate_problems(cluster.admins, f"{at}.admins", "administrator")
     yield from maintenance_problems(cluster.maintenance, f"{at}.maintenance")
     yield from system_node_problems(cluster.system_nodes, location, f"{at}.systemNodes")
     if subscription is not None and cluster.disk_encryption_set is not None:
@@ -227,7 +229,7 @@ def _public(cidrs: tuple[str, ...], at: str) -> Iterator[Problem]:
             allowed="the blocks from which you work",
             fix="Write your own addresses, such as 203.0.113.0/24; or `private: true` instead of public.",
         )
-    yield from validation.repeated(cidrs, at, "block")
+    yield from validation.duplicate_problems(cidrs, at, "block")
     yield from private_block_problems(
         cidrs,
         at,
@@ -340,7 +342,7 @@ def _egress(network: AzureExistingNetwork, access: AzureAccess | None, field: st
             fix="Add what `az network public-ip show --ids ID --query ipAddress` prints for the NAT gateway's or the "
             "firewall's, such as `egressCidrs: [198.51.100.7/32]`; or write `private: true` as the cluster's access.",
         )
-    yield from validation.repeated(network.egress_cidrs, field, "block")
+    yield from validation.duplicate_problems(network.egress_cidrs, field, "block")
     yield from private_block_problems(
         network.egress_cidrs,
         field,

@@ -200,5 +200,3 @@ class GcpCluster(Section):
         description=KEY_ALLOWED,
         examples=["projects/my-project/locations/us-central1/keyRings/holdfast/cryptoKeys/gke"],
     )
-
-

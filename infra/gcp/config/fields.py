@@ -1,19 +1,19 @@
 """Types of single GCP values: a machine type, a zone, a key, a network."""
 
 import re
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Final, cast
 
 from pydantic import AfterValidator, BeforeValidator
 
+from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.fields import error_with_fix
+from holdfast.scheduling.errors import Problem
+from holdfast.scheduling.machines import regions, zones_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-from difflib import get_close_matches
 
-from holdfast.infra.config.errors import format_value
-from holdfast.scheduling.errors import Problem
-from holdfast.scheduling.machines import regions, zones_of
 
 ZONE_ALLOWED: Final = "a zone, such as us-central1-a"
 MACHINE_ALLOWED: Final = "one machine type of Compute Engine"
@@ -151,17 +151,3 @@ def is_zone_of(zone: str, region: str) -> bool:
     """Whether a zone is one of a region's; any letter is, where the region's zones are not known."""
     known = zones_of(region)
     return zone in known if known else zone[:-2] == region
-
-
-def zone_problem(zone: str, region: str, field: str) -> Problem | None:
-    """What is wrong with a zone for a stack in a region."""
-    if is_zone_of(zone, region):
-        return None
-    there = zones_of(region)
-    same_letter = f"{region}-{zone[-1]}"
-    return Problem(
-        field=field,
-        value=format_value(zone),
-        allowed=f"zones of {region}, the stack's region: {', '.join(there)}",
-        fix=f'Write "{same_letter if same_letter in there else there[0]}", or change {REGION}.',
-    )

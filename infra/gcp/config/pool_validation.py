@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
+from holdfast.infra.config import validation
 from holdfast.infra.config.errors import format_value
 from holdfast.infra.config.validation import NAMESPACES, POOLS
-from holdfast.infra.gcp.config.validation import zones_outside
+from holdfast.infra.gcp.config.fields import REGION, is_zone_of
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.machines import attachable_to, can_be_placed_compactly, machine_catalogue
+from holdfast.scheduling.machines import attachable_to, can_be_placed_compactly, machine_catalogue, zones_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +34,7 @@ def pool_problems(pool: GcpPool, region: str | None, at: str) -> Iterator[Proble
     yield from _name(pool.name, f"{at}.name")
     yield from machine_problems(pool, at)
     if region is not None:
-        yield from zones_outside(pool.zones or (), region, f"{at}.zones")
+        yield from zone_problems(pool.zones or (), region, f"{at}.zones")
     yield from _compact(pool, region, at)
     yield from _shutdown(pool, at)
     yield from _compute_class(pool, at)
@@ -266,3 +267,25 @@ def _pools_of(namespace: JsonValue) -> Iterator[str]:
         name = tier.get("pool") if isinstance(tier, Mapping) else None
         if isinstance(name, str):
             yield name
+
+
+def zone_problem(zone: str, region: str, field: str) -> Problem | None:
+    """What is wrong with a zone for a stack in a region."""
+    if is_zone_of(zone, region):
+        return None
+    there = zones_of(region)
+    same_letter = f"{region}-{zone[-1]}"
+    return Problem(
+        field=field,
+        value=format_value(zone),
+        allowed=f"zones of {region}, the stack's region: {', '.join(there)}",
+        fix=f'Write "{same_letter if same_letter in there else there[0]}", or change {REGION}.',
+    )
+
+
+def zone_problems(zones: tuple[str, ...], region: str, at: str) -> Iterator[Problem]:
+    """Zones of other regions, and such as stand there twice."""
+    for index, zone in enumerate(zones):
+        wrong = zone_problem(zone, region, f"{at}[{index}]")
+        yield from (wrong,) if wrong else ()
+    yield from validation.duplicate_problems(zones, at, "zone")

@@ -24,10 +24,16 @@ from holdfast.infra.config.network_validation import (
 )
 from holdfast.infra.config.validation import NAMESPACES, pool_and_ladder_problems
 from holdfast.infra.gcp.config.cluster import GcpCluster
-from holdfast.infra.gcp.config.fields import REGION, is_zone_of, project_problem, region_problem, zone_problem
+from holdfast.infra.gcp.config.fields import REGION, is_zone_of, project_problem, region_problem
 from holdfast.infra.gcp.config.network import GcpNewNetwork, network_variant
 from holdfast.infra.gcp.config.pool import GcpPool, Upgrades
-from holdfast.infra.gcp.config.pool_validation import class_problems, named_machine, no_gpus, pool_problems
+from holdfast.infra.gcp.config.pool_validation import (
+    class_problems,
+    named_machine,
+    no_gpus,
+    pool_problems,
+    zone_problems,
+)
 from holdfast.infra.gcp.config.stack import GcpCheckpoints, GcpDocument, GcpPlatform, Recovery
 from holdfast.scheduling.errors import Problem
 from holdfast.scheduling.taints import GKE_SPOT_TAINT, GPU
@@ -93,7 +99,7 @@ def gcp_problems(document: Json, *, project: str | None, region: str | None) -> 
     )
     yield from class_problems(document, pools.items)
     namespaces = read_parts(NamespaceSection, document.get("namespaces")).names
-    yield from validation.names_of_a_cloud(namespaces, _OF_GKE, "GKE", NAMESPACES)
+    yield from validation.cloud_prefix_problems(namespaces, _OF_GKE, "GKE", NAMESPACES)
 
 
 def _most_nodes(cluster: GcpCluster | None, pools: Parts[GcpPool]) -> int:
@@ -116,13 +122,15 @@ def cluster_problems(cluster: GcpCluster, region: str | None, at: str) -> Iterat
     """Everything that is wrong with a cluster; `region` is None where it is not known."""
     wrong_version = version_problem(f"{at}.version", cluster.version, (GKE_SPOT_TAINT, GPU))
     yield from (
-        (wrong_version,) if wrong_version else validation.minor_version(cluster.version, f"{at}.version")
+        (wrong_version,)
+        if wrong_version
+        else validation.minor_version_problems(cluster.version, f"{at}.version")
     )
     yield from access_problems(cluster.access, f"{at}.access")
     yield from maintenance_problems(cluster.maintenance, f"{at}.maintenance")
     if region is not None:
         yield from _location(cluster.location, region, f"{at}.location")
-        yield from zones_outside(cluster.zones or (), region, f"{at}.zones")
+        yield from zone_problems(cluster.zones or (), region, f"{at}.zones")
         yield from _zone_of_control_plane(cluster, region, f"{at}.zones")
         yield from _of_region(cluster.database_key, region, f"{at}.databaseKey")
     machine, field = cluster.system_nodes.machine_type, f"{at}.systemNodes.machineType"
@@ -153,15 +161,7 @@ def access_problems(access: GcpAccess, at: str) -> Iterator[Problem]:
             fix="Write your own addresses, such as 203.0.113.0/24; or, for an endpoint that is open to the internet "
             "and guarded by IAM, dnsEndpoint: {allowExternal: true}.",
         )
-    yield from validation.repeated(blocks or (), f"{at}.authorizedNetworks", "block")
-
-
-def zones_outside(zones: tuple[str, ...], region: str, at: str) -> Iterator[Problem]:
-    """Zones of other regions, and such as stand there twice."""
-    for index, zone in enumerate(zones):
-        wrong = zone_problem(zone, region, f"{at}[{index}]")
-        yield from (wrong,) if wrong else ()
-    yield from validation.repeated(zones, at, "zone")
+    yield from validation.duplicate_problems(blocks or (), f"{at}.authorizedNetworks", "block")
 
 
 def _dns_endpoint(endpoint: DnsEndpoint, at: str) -> Iterator[Problem]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def local_problems(document: Json) -> Iterator[Problem]:
     """Everything that is wrong across the fields of a local stack's document."""
-    yield from validation.kubernetes_version(
+    yield from validation.kubernetes_version_problems(
         document.get("cluster"), versions.KUBERNETES, f"{PLATFORM}.cluster"
     )
     yield from pool_and_ladder_problems(

@@ -9,7 +9,7 @@ import yaml
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from holdfast.infra.determined.__main__ import main
+from holdfast.__main__ import main
 from holdfast.infra.determined.conversion import as_yaml, convert
 from holdfast.infra.determined.parser import MasterFile, read_master_file
 from holdfast.infra.naming import as_dns_label
@@ -185,7 +185,7 @@ def test_a_file_without_pools_is_refused_in_one_line(
 ) -> None:
     file = tmp_path / "master.yaml"
     file.write_text(content)
-    assert main([str(file)]) == 1, "a script notices"
+    assert main(["determined", str(file)]) == 1, "a script notices"
     shown = capsys.readouterr()
     assert shown.err.startswith(f"error: {file}"), "the file is named"
     assert shown.err.count("\n") == 1, "one line, no traceback"
@@ -197,7 +197,7 @@ def test_the_command_prints_pools_and_nothing_else_that_yaml_would_read(
 ) -> None:
     file = tmp_path / "master.yaml"
     file.write_text(yaml.safe_dump({"resource_pools": [SPOT_G4DN, CPU]}))
-    assert main([str(file)]) == 0, "everything in it has an equivalent"
+    assert main(["determined", str(file)]) == 0, "everything in it has an equivalent"
     assert list(yaml.safe_load(capsys.readouterr().out)) == ["pools"], "notes are comments"
 
 
