@@ -12,8 +12,13 @@ ROUNDS ?=
 BIN    := .venv/bin
 RUN    := $(BIN)/python -m holdfast.rehearsal
 UV     := $(BIN)/uv
-# Two at a time, by file: one after the other they would take CI's hour and a half.
-PYTEST := $(BIN)/pytest -n 2 --dist loadfile
+# Three on two cores: tests wait for control planes longer than they compute. Four starve the waits with short limits.
+WORKERS ?= 3
+PYTEST := $(BIN)/pytest
+# What needs `make tools`: the engine, control planes, and the tests that ask the package registry.
+SLOW   := -m "(engine or cluster or registry) and not soak" tests/engine tests/cluster tests/unit/simulator/tools tests/unit/fallback/test_image.py
+# One seed for what is drawn, so that no change is blamed for the draw of another; SEED=… draws others.
+SEEDED := HOLDFAST_SEED=$(or $(SEED),6)
 
 # The engine is pinned: it need not look for a newer one.
 export PULUMI_SKIP_UPDATE_CHECK := true
@@ -97,12 +102,27 @@ workflows: tools ## lint the GitHub workflows
 
 .PHONY: unit
 unit: venv ## tests that need no tool: pure logic and components under mocks
-	@$(PYTEST) -m "not engine and not cluster and not registry"
+	@$(PYTEST) -n 2 -m "not registry and not soak" tests/unit
+
+.PHONY: slow
+slow: tools ## tests on the real engine and on real control planes; FOLDER=tests/cluster/gke takes one folder
+	@$(SEEDED) $(PYTEST) -n $(WORKERS) $(if $(FOLDER),$(FOLDER),$(SLOW))
 
 .PHONY: test
-test: lint unit workflows ## everything: lint, types, unit, component, engine, cluster and registry tests
-	@# One seed for what is drawn, or a change is blamed for the draw of another; SEED=… draws anew.
-	@HOLDFAST_SEED=$(or $(SEED),6) $(PYTEST) -m "engine or cluster or registry"
+test: tools ## everything on a pull request: lint, types, unit, engine, cluster and registry tests
+	@# The slow tests wait more than they compute: lint and unit tests run beside them, with lower priority.
+	@mkdir -p .tools/logs; log=.tools/logs/test-beside.log; \
+	nice -n 10 $(MAKE) --no-print-directory lint unit workflows > $$log 2>&1 & beside=$$!; \
+	trap 'kill $$beside 2>/dev/null || true' EXIT; \
+	failed=0; $(SEEDED) $(PYTEST) -n $(WORKERS) $(SLOW) || failed=$$?; \
+	wait $$beside || failed=$$?; \
+	cat $$log; \
+	exit $$failed
+
+.PHONY: soak
+soak: tools ## what is exhaustive or drawn at length: all lifecycles, kills, fault runs, long properties; hours
+	@HOLDFAST_SOAK=1 $(if $(SEED),HOLDFAST_SEED=$(SEED)) $(PYTEST) -n $(WORKERS) -m "soak or seeded or hypothesis" tests \
+		$(if $(SEED),--hypothesis-seed=$(SEED))
 
 .PHONY: frameworks
 frameworks: venv ## run the examples' training with Ray and TensorFlow, 2 GB of packages; minutes

@@ -1,4 +1,4 @@
-"""A command line that prints one answer."""
+"""Prints the answer of a command of `holdfast economics` or `holdfast replay`."""
 
 from __future__ import annotations
 
@@ -6,17 +6,14 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
-    from collections.abc import Callable, Mapping
+    from argparse import Namespace
+    from collections.abc import Callable
 
 
-def answered(
-    parser: ArgumentParser, answers: Mapping[str, Callable[[Namespace], str]], arguments: list[str] | None
-) -> int:
-    """Print the answer to the command that is asked for; returns 0, or 1 and a sentence where there is none."""
-    asked = parser.parse_args(arguments)
+def print_answer(answer: Callable[[Namespace], str], parsed: Namespace) -> int:
+    """Print an answer and return 0; print an error and return 1 if there is none for these arguments."""
     try:
-        print(answers[asked.command](asked))
+        print(answer(parsed))
     except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -1,13 +1,15 @@
-"""The commands that run the engine on a stack."""
+"""The commands of `holdfast` that run a stack on this machine, through the real Pulumi engine."""
 
+import argparse
+import os
 import shutil
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from typing import Final
 
-from holdfast.rehearsal.lifecycle import Course
-from holdfast.rehearsal.lifecycle.run import Programme
-from holdfast.rehearsal.output import color, say
-from holdfast.scheduling.json import Json
+from holdfast.rehearsal.lifecycle.run import LifecycleRun, StepReport
+from holdfast.rehearsal.output import color, say, silence_libraries
+from holdfast.rehearsal.scenarios.demo import demo
 from holdfast.simulator.control_plane.processes import exclusive_lock
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.paths import Workspace
@@ -15,11 +17,85 @@ from holdfast.simulator.pulumi import Audience, EngineFailure, Outcome, Verdict
 from holdfast.simulator.pulumi.folder import EngineFolder
 from holdfast.simulator.stacks import Stack, Surroundings
 
+# The engine's operations: what a run did, and what a preview would do.
+_OPERATIONS: Final[Mapping[str, tuple[str, str]]] = {
+    "create": ("created", "to create"),
+    "update": ("updated", "to update"),
+    "delete": ("deleted", "to delete"),
+    "replace": ("replaced", "to replace"),
+    "import": ("imported", "to import"),
+    "read": ("read", "to read"),
+    "same": ("unchanged", "unchanged"),
+}
+
+
+# --- entry points of the command line -------------------------------------------------------------
+
+
+def preview_stack(parsed: argparse.Namespace) -> int:
+    """`holdfast preview STACK`."""
+    return _on_a_stack(parsed, preview)
+
+
+def up_stack(parsed: argparse.Namespace) -> int:
+    """`holdfast up STACK`."""
+    return _on_a_stack(parsed, up)
+
+
+def refresh_stack(parsed: argparse.Namespace) -> int:
+    """`holdfast refresh STACK`."""
+    return _on_a_stack(parsed, refresh)
+
+
+def destroy_stack(parsed: argparse.Namespace) -> int:
+    """`holdfast destroy STACK`."""
+    return _on_a_stack(parsed, destroy)
+
+
+def down_stack(parsed: argparse.Namespace) -> int:
+    """`holdfast down STACK [--force]`."""
+    if not parsed.force:
+        return _on_a_stack(parsed, down)
+    drop(parsed.stack, enter_workspace())
+    return 0
+
+
+def demo_stack(parsed: argparse.Namespace) -> int:
+    """`holdfast demo STACK`."""
+    demo(enter_workspace(), parsed.stack, say=say)
+    return 0
+
+
+def rehearse_stack(parsed: argparse.Namespace) -> int:
+    """`holdfast rehearse STACK`."""
+    rehearse(parsed.stack, enter_workspace())
+    return 0
+
+
+def enter_workspace() -> Workspace:
+    """Return the checkout around the current directory, and make its root the current directory.
+
+    The program's paths are relative to the project, wherever the command runs. Raises RehearsalError outside a checkout.
+    """
+    silence_libraries()
+    workspace = Workspace.find()
+    os.chdir(workspace.project_root)
+    return workspace
+
+
+def _on_a_stack(parsed: argparse.Namespace, command: Callable[[Stack], None]) -> int:
+    audience = Audience(show=say, color=color())
+    command(Stack.named(parsed.stack, enter_workspace(), report=say, audience=audience))
+    return 0
+
+
+# --- commands -------------------------------------------------------------------------------------
+
 
 def preview(stack: Stack) -> None:
-    """Show the engine's plan, then the policies' verdicts, then a summary."""
-    say(f"The plan of {stack.name}, by the real engine; every cloud is a stand-in.")
-    with stack.surroundings.lent(), stack.session() as rehearsal:
+    """Print the engine's plan, then the policies' verdicts, then a summary."""
+    say(f"The plan of {stack.name}, from the real engine and simulated clouds.")
+    with stack.environment.lent(), stack.session() as rehearsal:
         try:
             outcome = rehearsal.preview()
         except EngineFailure as failure:
@@ -30,34 +106,117 @@ def preview(stack: Stack) -> None:
 
 
 def up(stack: Stack) -> None:
-    """Bring up the stack, and what it needs around it first."""
-    stack.surroundings.start()
+    """Bring up the stack, and first the control plane and simulators it needs."""
+    stack.environment.start()
     with stack.session() as rehearsal:
-        _run(rehearsal.up)
+        _say_summary(rehearsal.up())
     kubeconfig = stack.kubeconfig.relative_to(stack.workspace.project_root)
-    say(f"Its API server: export KUBECONFIG={kubeconfig}")
+    say(f"To reach its API server: export KUBECONFIG={kubeconfig}")
 
 
 def refresh(stack: Stack) -> None:
-    """Read what there is into the stack's state."""
-    stack.surroundings.start()
+    """Read the actual resources into the stack's state."""
+    stack.environment.start()
     with stack.session() as rehearsal:
-        _run(rehearsal.refresh)
+        _say_summary(rehearsal.refresh())
 
 
 def destroy(stack: Stack) -> None:
-    """Remove the stack's resources; what is around them stays."""
-    stack.surroundings.start()
+    """Delete the stack's resources; its control plane and simulators keep running."""
+    stack.environment.start()
     with stack.session() as rehearsal:
-        _run(rehearsal.destroy)
+        _say_summary(rehearsal.destroy())
 
 
-def _run(command: Callable[[], Outcome]) -> None:
-    _say_summary(command())
+def down(stack: Stack) -> None:
+    """Destroy the stack through the engine, then end every process.
+
+    If the API server is dead, its objects cannot be deleted one by one: they and the engine's record of them are
+    removed as a whole. Does nothing if the stack is not up. If the destroy fails, the processes keep running for
+    inspection, and EngineFailure is raised.
+    """
+    if not stack.holds_resources():
+        say(f"{stack.name} holds no resources.")
+    elif stack.environment.answers():
+        try:
+            destroy(stack)
+        except RehearsalError:
+            say(f"{stack.name} is still up. Run `holdfast down {stack.name} --force` to remove it as it is.")
+            raise
+    else:
+        say(f"The API server of {stack.name} is dead: its objects are removed with it.")
+        forget(stack.place, stack.workspace)
+    stack.environment.remove()
+    say(f"{stack.name} is down: no process of it is left.")
+
+
+def drop(name: str, workspace: Workspace) -> None:
+    """End every process of a stack and remove its state, whatever condition it is in."""
+    Surroundings(stack=name, workspace=workspace, report=say).remove()
+    forget(name, workspace)
+    say(f"{name} is removed: no process of it is left, and none of its state.")
+
+
+def forget(name: str, workspace: Workspace) -> None:
+    """Remove the engine's state of a stack, and its simulated clouds."""
+    shutil.rmtree(EngineFolder.of(name, workspace).root, ignore_errors=True)
+
+
+def rehearse(name: str, workspace: Workspace) -> None:
+    """Run the lifecycle of a stack: preview, up, a second up, a job that loses its node, refresh, destroy.
+
+    Runs apart from a stack of that name that is up. Raises RehearsalError if a step does not show what it must.
+    At the end, also after a failure, every process is ended and everything is removed; the logs of a failed run stay.
+    """
+    audience = Audience(show=say, color=color())
+    stack = Stack.named(name, workspace, report=say, run_as=f"{name}-rehearsal", audience=audience)
+    lifecycle = LifecycleRun(
+        stack=stack,
+        report=StepReport(announce=lambda step: say(f"\n=== {step}")),
+        show_plan=say_verdicts,
+        say=say,
+    )
+    with own_place(stack, doing=f"rehearse {name}"):
+        say(f"Rehearsing {name}: the real engine, simulated clouds, an API server of its own.")
+        try:
+            stack.environment.start()
+            lifecycle.run()
+        finally:
+            say(f"\nRehearsal of {name}")
+            say(lifecycle.report.table())
+            for remark in lifecycle.remarks:
+                say(f"Not simulated: {remark}.")
+
+
+@contextmanager
+def own_place(stack: Stack, *, doing: str) -> Generator[None]:
+    """Hold the lock of a stack's folder and ports while the body runs; remove everything of it before and after.
+
+    The logs of a body that fails stay. Raises RehearsalError if another process holds the lock.
+    """
+    with exclusive_lock(stack.workspace.state_dir / f"{stack.place}.lock", doing=doing):
+        _remove(stack)
+        try:
+            yield
+        except BaseException:
+            _remove(stack, keep_logs=True)
+            say(f"The logs of its operators are in {stack.workspace.logs_dir(stack.place)}.")
+            raise
+        _remove(stack)
+
+
+def _remove(stack: Stack, *, keep_logs: bool = False) -> None:
+    stack.environment.remove()
+    shutil.rmtree(stack.folder.root, ignore_errors=True)
+    if not keep_logs:
+        shutil.rmtree(stack.workspace.stack_dir(stack.place), ignore_errors=True)
+
+
+# --- what a command prints at its end -------------------------------------------------------------
 
 
 def say_verdicts(outcome: Outcome) -> None:
-    """Show what the policies say of a plan."""
+    """Print the policies' verdicts on a plan."""
     say()
     say("Policies")
     for line in verdict_lines(outcome):
@@ -70,39 +229,27 @@ def _say_summary(outcome: Outcome) -> None:
         say(line)
 
 
-# The engine's operations, as one says them of the past and of a plan.
-_WORDS: Mapping[str, tuple[str, str]] = {
-    "create": ("created", "to create"),
-    "update": ("updated", "to update"),
-    "delete": ("deleted", "to delete"),
-    "replace": ("replaced", "to replace"),
-    "import": ("imported", "to import"),
-    "read": ("read", "to read"),
-    "same": ("unchanged", "unchanged"),
-}
-
-
 def summary(outcome: Outcome) -> list[str]:
     """Return the lines that end a command: changes, policies, time."""
     title = f"{outcome.command} of {outcome.stack}"
     indent = " " * (len(title) + 2)
-    judged = [f"{indent}{policies(outcome)}"] if outcome.packs else []
-    return [f"{title}: {changes(outcome)}", *judged, f"{indent}{outcome.seconds:.0f} s"]
+    verdicts = [f"{indent}{policies(outcome)}"] if outcome.packs else []
+    return [f"{title}: {changes(outcome)}", *verdicts, f"{indent}{outcome.seconds:.0f} s"]
 
 
 def changes(outcome: Outcome) -> str:
-    """Return what was changed, or would be: `3 created, 12 unchanged`."""
+    """Return what changed, or would change: `3 created, 12 unchanged`."""
     tense = 1 if outcome.command == "preview" else 0
-    counted = {word: count for word, count in outcome.changes.items() if count}
-    # A replacement counts as one: its two halves are steps of it.
-    told = [f"{counted[word]} {says[tense]}" for word, says in _WORDS.items() if word in counted]
-    return ", ".join(told) or "nothing to do"
+    counted = {operation: count for operation, count in outcome.changes.items() if count}
+    # A replacement counts once: its two halves are steps of it.
+    parts = [f"{counted[each]} {words[tense]}" for each, words in _OPERATIONS.items() if each in counted]
+    return ", ".join(parts) or "nothing to do"
 
 
 def policies(outcome: Outcome) -> str:
-    """Return who judged, and how many violations there are."""
+    """Return which policy packs ran, and the number of violations."""
     if not outcome.packs:
-        return "no policy pack judged it"
+        return "no policy pack ran"
     packs = ", ".join(f"{name} {version}" for name, version in outcome.packs.items())
     stopping = sum(verdict.stops for verdict in outcome.verdicts)
     advice = len(outcome.verdicts) - stopping
@@ -110,116 +257,14 @@ def policies(outcome: Outcome) -> str:
 
 
 def verdict_lines(outcome: Outcome) -> list[str]:
-    """Return the policies' verdicts, the ones that stop the run first."""
+    """Return the policies' verdicts, mandatory ones first."""
     if not outcome.verdicts:
         return [f"  {policies(outcome)}"]
     ordered = sorted(outcome.verdicts, key=lambda verdict: not verdict.stops)
-    return [line for verdict in ordered for line in _told(verdict)]
+    return [line for verdict in ordered for line in _lines(verdict)]
 
 
-def output_lines(outputs: Json) -> list[str]:
-    """Return a line for each output of the stack; secrets are hidden already."""
-    return [f"  {name}: {value}" for name, value in sorted(outputs.items())]
-
-
-def _told(verdict: Verdict) -> list[str]:
-    where = verdict.urn.rsplit("::", 1)[-1] if verdict.urn else "the stack"
-    head = f"  {verdict.level.upper()}  {verdict.policy}  ({where})"
+def _lines(verdict: Verdict) -> list[str]:
+    resource = verdict.urn.rsplit("::", 1)[-1] if verdict.urn else "the stack"
+    head = f"  {verdict.level.upper()}  {verdict.policy}  ({resource})"
     return [head, *(f"      {line}" for line in verdict.message.splitlines() if line.strip())]
-
-
-def down(stack: Stack) -> None:
-    """Destroy through the engine, in the program's own order, then end every process.
-
-    Where the API server is dead its objects cannot be removed one by one: they, and the engine's record of
-    them, are dropped as a whole. Harmless when nothing is there. Where destroying fails the processes stay, so
-    that one can look, and EngineFailure is raised.
-    """
-    if not stack.holds_resources():
-        say(f"{stack.name} holds no resources.")
-    elif stack.surroundings.answers():
-        _destroy(stack)
-    else:
-        say(f"The API server of {stack.name} is dead: what it held goes with it.")
-        forget(stack.place, stack.workspace)
-    stack.surroundings.remove()
-    say(f"{stack.name} is down: no process of it is left.")
-
-
-def drop(name: str, workspace: Workspace) -> None:
-    """End every process of a stack and forget what it held, whatever state it is in."""
-    Surroundings(stack=name, workspace=workspace, report=say).remove()
-    forget(name, workspace)
-    say(f"{name} is dropped: no process of it is left, and nothing of what it held.")
-
-
-def forget(name: str, workspace: Workspace) -> None:
-    """Drop the engine's state of a stack, and its stand-in clouds."""
-    shutil.rmtree(EngineFolder.of(name, workspace).root, ignore_errors=True)
-
-
-def _destroy(stack: Stack) -> None:
-    try:
-        destroy(stack)
-    except RehearsalError:
-        say(
-            f"{stack.name} is still up. `python -m holdfast.rehearsal down {stack.name} --force` drops it as it is."
-        )
-        raise
-
-
-@contextmanager
-def own_place(stack: Stack, *, doing: str) -> Generator[None]:
-    """Hold the stack's place while the body runs; nobody else runs in it.
-
-    What an interrupted run left there is dropped first. In whatever way the body ends, every process is ended and all
-    that was made is dropped; of one that failed the logs are kept. Raises RehearsalError where the place is held.
-    """
-    with exclusive_lock(stack.workspace.state_dir / f"{stack.place}.lock", doing=doing):
-        _drop(stack)
-        try:
-            yield
-        except BaseException:
-            _drop(stack, keeping_logs=True)
-            say(f"What its operators said is in {stack.workspace.logs_dir(stack.place)}.")
-            raise
-        _drop(stack)
-
-
-def _drop(stack: Stack, *, keeping_logs: bool = False) -> None:
-    """End every process and drop what was made, in whatever state it is."""
-    stack.surroundings.remove()
-    shutil.rmtree(stack.folder.root, ignore_errors=True)
-    if not keeping_logs:
-        shutil.rmtree(stack.workspace.stack_dir(stack.place), ignore_errors=True)
-
-
-def rehearse(name: str, workspace: Workspace) -> None:
-    """Rehearse a stack: preview, up, a second up, a job that loses its node, refresh, destroy.
-
-    Runs apart from a stack of that name that is up, which is left alone. Raises RehearsalError where an act shows
-    what it should not. In whatever way it ends, every process is ended and all that was made is dropped; of one
-    that failed the logs are kept.
-    """
-    place = f"{name}-rehearsal"
-    audience = Audience(show=say, color=color())
-    stack = Stack.named(name, workspace, report=say, run_as=place, audience=audience)
-    course = Course(stack=stack, programme=Programme(announce=_announce), judge=say_verdicts, say=say)
-    with own_place(stack, doing=f"rehearse {name}"):
-        say(f"Rehearsing {name}: the real engine, stand-in clouds, an API server of its own.")
-        try:
-            stack.surroundings.start()
-            course.play()
-        finally:
-            _say_end(course)
-
-
-def _announce(act: str) -> None:
-    say(f"\n=== {act}")
-
-
-def _say_end(course: Course) -> None:
-    say(f"\nRehearsal of {course.stack.name}")
-    say(course.programme.table())
-    for remark in course.remarks:
-        say(f"Not shown here: {remark}.")

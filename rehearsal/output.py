@@ -1,4 +1,4 @@
-"""Where commands print."""
+"""What the commands print, and how."""
 
 import logging
 import os
@@ -8,27 +8,27 @@ from collections.abc import Sequence
 
 
 def say(line: str = "") -> None:
-    """Print a line at once, also where the output is a pipe."""
+    """Print a line at once, also to a pipe."""
     print(line, flush=True)
 
 
-def hush_libraries() -> None:
-    """Keep to themselves what the Automation API and gRPC tell of an engine that was ended in the middle.
+def silence_libraries() -> None:
+    """Suppress the tracebacks that the Automation API and gRPC print when an engine is interrupted.
 
-    The stream of events is broken off then, and the program fails at a log line the engine would take. Both are
-    told with a traceback, and neither is news: the command says how it ended.
+    The event stream breaks off, and the program fails at its next log line to the engine. The command itself reports
+    how it ended.
     """
     warnings.filterwarnings("ignore", message="Error in event stream")
     logging.getLogger("grpc").setLevel(logging.CRITICAL)
 
 
 def color() -> str:
-    """Return whether the engine shall colour its lines: `always` on a terminal that wants it, else `never`."""
+    """Return the engine's color mode: `always` on a terminal without NO_COLOR, otherwise `never`."""
     return "always" if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else "never"
 
 
 def render_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Lines with each column as wide as its widest cell, under their heads."""
+    """Return a text table: each column is as wide as its widest cell."""
     widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
     lines = [heads, ["-" * width for width in widths], *rows]
     return "\n".join(

@@ -73,7 +73,7 @@ class PoolSummary:
     machine: MachineSize
     largest: MachineSize
     max_nodes: int
-    rooms: tuple[MachineCapacity, ...] = ()
+    machine_capacities: tuple[MachineCapacity, ...] = ()
 
 
 def summarize_pool(
@@ -87,7 +87,7 @@ def summarize_pool(
 
     `provisioner` is who makes its nodes: without it what pods get of them is not known.
     """
-    rooms = (
+    capacities = (
         () if provisioner is None else tuple(machine_capacity(machine, provisioner) for machine in machines)
     )
     return PoolSummary(
@@ -97,7 +97,7 @@ def summarize_pool(
         machine=smallest(machines),
         largest=largest(machines),
         max_nodes=pool.max_nodes,
-        rooms=non_dominated(rooms),
+        machine_capacities=non_dominated(capacities),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from typing import TYPE_CHECKING
 
@@ -9,13 +10,16 @@ import pytest
 from hypothesis import settings
 
 from tests.support.scheduling import FolderScheduling, longest_first
+from tests.support.soak import VARIABLE
 
 if TYPE_CHECKING:
     from xdist.remote import Producer
 
-# A limit per example is a limit on the machine: beside a build it fails for no fault of the code.
-settings.register_profile("holdfast", deadline=None)
-settings.load_profile("holdfast")
+# No deadline per example: beside a build it would fail through no fault of the code. `make test` draws the same few
+# examples on every run, so that no change is blamed for the draw of another; `make soak` draws many others.
+settings.register_profile("holdfast", deadline=None, derandomize=True, max_examples=50)
+settings.register_profile("soak", deadline=None, max_examples=1000)
+settings.load_profile("soak" if os.environ.get(VARIABLE) else "holdfast")
 
 # A run in the background of a script starts with SIGINT ignored, and so would every engine that a test interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,4 +1,4 @@
-"""`python -m holdfast.analysis.economics COMMAND` answers what spot saves and what a ladder's numbers should be."""
+"""`holdfast economics`: what spot saves, and what the numbers of a ladder should be."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.analysis.command_line import answered
+from holdfast.analysis.command_line import print_answer
 from holdfast.analysis.economics import reports
 from holdfast.analysis.economics.checkpoint_interval import Checkpointing
 from holdfast.analysis.economics.cost_model import SOURCE_SPOT_PRICE, MixedJob
@@ -21,14 +21,13 @@ if TYPE_CHECKING:
 _RUNG = "POOL:PRICE[:EVICTIONS_PER_HOUR:HOURS_PER_EVICTION]"
 
 
-def parser() -> argparse.ArgumentParser:
-    """The parser. Every command but `source` and `curves` needs numbers of one's own; prices are relative to on-demand."""
-    top = argparse.ArgumentParser(
-        prog="python -m holdfast.analysis.economics",
-        description="What training on spot saves, and the numbers of a ladder that follow from it. "
-        "Prices are relative: on-demand is 1.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the subcommands. Each but `source` and `curves` needs your own numbers; prices are relative to on-demand."""
+    parser.description = (
+        "Calculate what training on spot saves, and the numbers of a ladder that follow from it. "
+        "Prices are relative: on-demand is 1."
     )
-    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("source", help="the source's table and worked example, and where the table is wrong")
     _add_job(commands.add_parser("cost", help="cost of a job that runs partly on spot, as a range"))
     ladder = commands.add_parser(
@@ -54,7 +53,6 @@ def parser() -> argparse.ArgumentParser:
     curves = commands.add_parser("curves", help="draw savings and tolerated delay over the share on spot")
     _add_job(curves, hours=5.0, failures=5.0, hours_per_failure=0.2)
     curves.add_argument("--png", type=Path, metavar="FILE", help="also as a picture")
-    return top
 
 
 def rung(text: str) -> Rung:
@@ -101,64 +99,61 @@ def _number(
     )
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Print one answer; 1 and a sentence where a number cannot be."""
-    return answered(parser(), ANSWERS, arguments)
+def run(parsed: Namespace) -> int:
+    """Print the answer and return 0; print an error and return 1 if a number is not valid."""
+    return print_answer(ANSWERS[parsed.command], parsed)
 
 
-def _cost(asked: Namespace) -> str:
-    return reports.cost_report(_job(asked, asked.spot_share))
+def _cost(parsed: Namespace) -> str:
+    return reports.cost_report(_job(parsed, parsed.spot_share))
 
 
-def _max_failures(asked: Namespace) -> str:
+def _max_failures(parsed: Namespace) -> str:
     market = Market(
-        price=asked.spot_price,
-        evictions_per_hour=asked.evictions_per_hour,
-        hours_per_eviction=asked.hours_per_eviction,
+        price=parsed.spot_price,
+        evictions_per_hour=parsed.evictions_per_hour,
+        hours_per_eviction=parsed.hours_per_eviction,
     )
-    return reports.advice_report(advise(market, hours=asked.hours, slack_hours=asked.slack_hours))
+    return reports.advice_report(advise(market, hours=parsed.hours, slack_hours=parsed.slack_hours))
 
 
-def _checkpoints(asked: Namespace) -> str:
+def _checkpoints(parsed: Namespace) -> str:
     return reports.checkpoint_report(
         Checkpointing(
-            size_gib=asked.size_gib,
-            gib_per_second=asked.gib_per_second,
-            notice_seconds=asked.notice_seconds,
-            evictions_per_hour=asked.evictions_per_hour,
-            losses_without_notice_per_hour=asked.losses_without_notice_per_hour,
+            size_gib=parsed.size_gib,
+            gib_per_second=parsed.gib_per_second,
+            notice_seconds=parsed.notice_seconds,
+            evictions_per_hour=parsed.evictions_per_hour,
+            losses_without_notice_per_hour=parsed.losses_without_notice_per_hour,
         )
     )
 
 
-def _curves(asked: Namespace) -> str:
-    curves = (saving_curve(_job(asked, 0.0)), tolerance_curve(asked.spot_price))
+def _curves(parsed: Namespace) -> str:
+    curves = (saving_curve(_job(parsed, 0.0)), tolerance_curve(parsed.spot_price))
     drawn = "\n\n".join(as_text(curve) for curve in curves)
-    if asked.png is None:
+    if parsed.png is None:
         return drawn
-    as_picture(curves, asked.png)
-    return f"{drawn}\n\nwritten: {asked.png}"
+    as_picture(curves, parsed.png)
+    return f"{drawn}\n\nwritten: {parsed.png}"
 
 
-def _job(asked: Namespace, spot_share: float) -> MixedJob:
+def _job(parsed: Namespace, spot_share: float) -> MixedJob:
     return MixedJob(
-        hours=asked.hours,
+        hours=parsed.hours,
         spot_share=spot_share,
-        failures=asked.failures,
-        hours_per_failure=asked.hours_per_failure,
-        spot_price=asked.spot_price,
+        failures=parsed.failures,
+        hours_per_failure=parsed.hours_per_failure,
+        spot_price=parsed.spot_price,
     )
 
 
 ANSWERS: Mapping[str, Callable[[Namespace], str]] = {
     "source": lambda _: reports.source_report(),
     "cost": _cost,
-    "ladder": lambda asked: reports.ladder_report(judge(asked.rungs)),
+    "ladder": lambda parsed: reports.ladder_report(judge(parsed.rungs)),
     "max-failures": _max_failures,
     "checkpoints": _checkpoints,
     "curves": _curves,
 }
 
-
-if __name__ == "__main__":
-    sys.exit(main())

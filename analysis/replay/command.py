@@ -1,4 +1,4 @@
-"""`python -m holdfast.analysis.replay COMMAND` answers what a ladder would have cost on recorded availability."""
+"""`holdfast replay`: what a ladder would have cost on recorded availability."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from holdfast.analysis.command_line import answered
+from holdfast.analysis.command_line import print_answer
 from holdfast.analysis.replay.comparison import compare
 from holdfast.analysis.replay.ladders import NamedPolicy, Numbers, ladders, read_ladder
 from holdfast.analysis.replay.market import Market, PoolMarket, Workload
@@ -34,20 +34,18 @@ class PoolArgument:
     trace: Path | None
 
 
-def parser() -> argparse.ArgumentParser:
-    """The parser: `run`, `rates` and `synthetic`."""
-    top = argparse.ArgumentParser(
-        prog="python -m holdfast.analysis.replay",
-        description="What a ladder would have cost on recorded availability, by the controller's own decisions. "
-        'A trace is one file per pool: {"metadata": {"gap_seconds": 300}, "data": [instances available per tick]}.',
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the subcommands `run`, `rates` and `synthetic`."""
+    parser.description = (
+        "Calculate what a ladder would have cost on recorded availability, with the controller's own decisions. "
+        'A trace is one file per pool: {"metadata": {"gap_seconds": 300}, "data": [instances available per tick]}.'
     )
-    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_run(commands.add_parser("run", help="ladders beside on-demand, staying on spot, and hindsight"))
     rates = commands.add_parser("rates", help="evictions per hour and waits in a trace")
     rates.add_argument("traces", nargs="+", type=Path, metavar="TRACE")
     rates.add_argument("--nodes", type=int, default=1, metavar="N", help="instances at once (default: 1)")
     _add_synthetic(commands.add_parser("synthetic", help="make a trace from a seed, to try this out"))
-    return top
 
 
 def pool(text: str) -> PoolArgument:
@@ -171,53 +169,53 @@ def _named(name: str) -> str:
     return name
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Print one answer; 1 and a sentence where there is none."""
-    return answered(parser(), ANSWERS, arguments)
+def run(parsed: Namespace) -> int:
+    """Print the answer and return 0; print an error and return 1 if a value is not valid."""
+    return print_answer(ANSWERS[parsed.command], parsed)
 
 
-def _run(asked: Namespace) -> str:
+def _run(parsed: Namespace) -> str:
     job = Workload(
-        work=asked.work,
-        nodes=asked.nodes,
-        restart=asked.restart,
-        boot=asked.boot,
-        grace=asked.grace,
-        checkpoint_every=asked.checkpoint_every,
+        work=parsed.work,
+        nodes=parsed.nodes,
+        restart=parsed.restart,
+        boot=parsed.boot,
+        grace=parsed.grace,
+        checkpoint_every=parsed.checkpoint_every,
     )
     market = Market(
         pools=tuple(
             PoolMarket(pool=each.pool, price=each.price, trace=read_trace(each.trace) if each.trace else None)
-            for each in asked.pools
+            for each in parsed.pools
         )
     )
-    comparison = compare(job, market, _policies(asked, market), starts=asked.starts, within=asked.within)
-    return comparison_document(comparison) if asked.json else comparison_report(comparison)
+    comparison = compare(job, market, _policies(parsed, market), starts=parsed.starts, within=parsed.within)
+    return comparison_document(comparison) if parsed.json else comparison_report(comparison)
 
 
-def _policies(asked: Namespace, market: Market) -> tuple[NamedPolicy, ...]:
-    given = [name for name in LADDER if getattr(asked, name) is not None]
-    if asked.policy is None:
-        return ladders(market, Numbers(**{name: getattr(asked, name) for name in given}))
+def _policies(parsed: Namespace, market: Market) -> tuple[NamedPolicy, ...]:
+    given = [name for name in LADDER if getattr(parsed, name) is not None]
+    if parsed.policy is None:
+        return ladders(market, Numbers(**{name: getattr(parsed, name) for name in given}))
     if given:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
-        raise ValueError(f"--policy: {asked.policy} has numbers of its own; leave out {options}")
-    return (read_ladder(asked.policy, market),)
+        raise ValueError(f"--policy: {parsed.policy} has numbers of its own; leave out {options}")
+    return (read_ladder(parsed.policy, market),)
 
 
-def _rates(asked: Namespace) -> str:
-    if asked.nodes < 1:
-        raise ValueError(f"nodes: got {asked.nodes}; allowed: 1 or more")
-    return rates_report([(path, rates(read_trace(path), asked.nodes)) for path in asked.traces], asked.nodes)
+def _rates(parsed: Namespace) -> str:
+    if parsed.nodes < 1:
+        raise ValueError(f"nodes: got {parsed.nodes}; allowed: 1 or more")
+    return rates_report([(path, rates(read_trace(path), parsed.nodes)) for path in parsed.traces], parsed.nodes)
 
 
-def _synthetic(asked: Namespace) -> str:
+def _synthetic(parsed: Namespace) -> str:
     weather = Weather(
-        instances=asked.instances, there=asked.there, gone=asked.gone, gap=asked.gap, length=asked.length
+        instances=parsed.instances, there=parsed.there, gone=parsed.gone, gap=parsed.gap, length=parsed.length
     )
-    trace = synthetic_trace(weather, asked.seed)
-    write_trace(trace, asked.file)
-    return f"written: {asked.file}, {len(trace.data)} ticks"
+    trace = synthetic_trace(weather, parsed.seed)
+    write_trace(trace, parsed.file)
+    return f"written: {parsed.file}, {len(trace.data)} ticks"
 
 
 #: The numbers of a ladder that can be given, by their names in `Numbers`.
@@ -225,6 +223,3 @@ LADDER = tuple(field.name for field in fields(Numbers))
 
 ANSWERS: Mapping[str, Callable[[Namespace], str]] = {"run": _run, "rates": _rates, "synthetic": _synthetic}
 
-
-if __name__ == "__main__":
-    sys.exit(main())

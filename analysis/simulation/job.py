@@ -8,14 +8,14 @@ from datetime import datetime, timedelta
 from holdfast.fallback.reservations.pod_shapes import PodShape
 from holdfast.fallback.state_machine.actions import (
     Action,
-    DropPlaceholders,
-    Hold,
-    Record,
+    CreatePlaceholders,
+    DeletePlaceholders,
     Recreate,
-    Release,
+    ReleaseReservation,
     Resume,
     Suspend,
-    TaintHeld,
+    TaintReservedNodes,
+    WriteState,
 )
 from holdfast.fallback.state_machine.observation import Cause, Loss, Outcome
 from holdfast.fallback.state_machine.state import JobState, UnreadableState, read_state, write_state
@@ -168,7 +168,7 @@ def carry_out(job: SimulatedJob, action: Action, now: datetime) -> None:
     Simulated jobs do not listen for requests, have no child Jobs, and their pods end in time, so the actions about
     those have nothing to do.
     """
-    if isinstance(action, Record | Suspend | Resume | Recreate):
+    if isinstance(action, WriteState | Suspend | Resume | Recreate):
         # By way of the text, as a real job's would be.
         job.state = read_state(write_state(action.state))
     match action:
@@ -176,14 +176,14 @@ def carry_out(job: SimulatedJob, action: Action, now: datetime) -> None:
             _suspend(job, action.pool, now)
         case Resume():
             _resume(job, action)
-        case Hold():
+        case CreatePlaceholders():
             job.held = job.held or Nodes(pool=action.pool)
             job.placeholders = job.plan.pods
-        case TaintHeld():
+        case TaintReservedNodes():
             job.is_tainted = True
-        case DropPlaceholders():
+        case DeletePlaceholders():
             job.placeholders = 0
-        case Release():
+        case ReleaseReservation():
             job.held, job.placeholders, job.is_tainted = None, 0, False
         case _:
             pass
@@ -199,5 +199,5 @@ def _suspend(job: SimulatedJob, pool: str, now: datetime) -> None:
 
 def _resume(job: SimulatedJob, action: Resume) -> None:
     job.suspended = False
-    if action.tolerate_hold and job.held is not None and job.held.pool == action.pool:
+    if action.tolerate_reservation and job.held is not None and job.held.pool == action.pool:
         job.nodes, job.held = job.held, Nodes(pool=action.pool)

@@ -18,13 +18,13 @@ from holdfast.analysis.simulation.job import (
     work,
 )
 from holdfast.fallback.state_machine.decision import decide
-from holdfast.fallback.state_machine.observation import HeldCapacity, Observation, Rival
+from holdfast.fallback.state_machine.observation import ContendingGang, Observation, Reservation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from holdfast.fallback.policy.policy import NoPolicy, Policy
-    from holdfast.fallback.state_machine.events import Report
+    from holdfast.fallback.state_machine.events import JobEvent
 
 # More than any job asks for: a pool that never says no.
 ENDLESS: Final = 1_000_000
@@ -78,7 +78,7 @@ def observed(job: SimulatedJob, jobs: Sequence[SimulatedJob], now: datetime) -> 
         created=job.plan.created,
         now=now,
         suspended=job.suspended,
-        at_rest=job.suspended and not is_terminating,
+        is_suspension_complete=job.suspended and not is_terminating,
         outcome=job.outcome,
         pool=job.nodes.pool,
         restarts=job.restarts,
@@ -86,12 +86,12 @@ def observed(job: SimulatedJob, jobs: Sequence[SimulatedJob], now: datetime) -> 
         pods_expected=job.plan.pods,
         pods_placed=placed,
         pods_started=placed,
-        pods_left=job.plan.pods if is_terminating or not job.suspended else 0,
+        pods_remaining=job.plan.pods if is_terminating or not job.suspended else 0,
         shapes=job.shapes,
-        held=_held(job),
-        rival=max(
+        reservation=_reservation(job),
+        contending_gang=max(
             (
-                Rival(uid=other.plan.uid, created=other.plan.created)
+                ContendingGang(uid=other.plan.uid, created=other.plan.created)
                 for other in jobs
                 if other is not job and _is_rival(other, job)
             ),
@@ -100,11 +100,11 @@ def observed(job: SimulatedJob, jobs: Sequence[SimulatedJob], now: datetime) -> 
     )
 
 
-def _held(job: SimulatedJob) -> HeldCapacity | None:
+def _reservation(job: SimulatedJob) -> Reservation | None:
     if job.held is None:
         return None
     placed = min(job.held.there, job.placeholders)
-    return HeldCapacity(
+    return Reservation(
         pool=job.held.pool, pods=job.placeholders, placed=placed, tainted=placed if job.is_tainted else 0
     )
 
@@ -135,7 +135,7 @@ class Said:
 
     at: datetime
     uid: str
-    report: Report
+    report: JobEvent
 
 
 @dataclass(kw_only=True)
@@ -214,8 +214,8 @@ class Simulation:
         """Look at a job once and do what is decided; return whether that was anything."""
         seen = observed(job, self.jobs, self.now)
         decision = decide(job.state, seen, self.policy)
-        self.wakes[job.plan.uid] = decision.wake_at
-        said = [report for report in decision.reports if not report.is_standing]
+        self.wakes[job.plan.uid] = decision.requeue_at
+        said = [report for report in decision.events if not report.is_standing]
         self.said += [Said(at=self.now, uid=job.plan.uid, report=report) for report in said]
         for action in decision.actions:
             carry_out(job, action, self.now)

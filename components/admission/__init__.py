@@ -1,1 +1,1 @@
-"""Admission in training namespaces: pods get the tolerations of what they ask for, and nothing else."""
+"""Admission policies of training namespaces: for pods (tolerations) and for jobs (fallback ladders)."""

@@ -1,6 +1,7 @@
-"""CEL, as text, over the pod that is being created, or over the template of one.
+"""CEL expressions over a pod that is created, or over a pod template, as Python strings.
 
-Optional field selection (`.?`) everywhere: an expression that fails on a pod refuses that pod (`failurePolicy: Fail`).
+All expressions use optional field selection (`.?`): an expression that fails on a pod rejects that pod
+(`failurePolicy: Fail`).
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ if TYPE_CHECKING:
 
 _Marks: TypeAlias = Literal["labels", "annotations"]
 
-#: The specification of the pod itself.
+#: The pod's own specification.
 POD = "object.spec"
-#: The policy's variable that holds `asks`.
+#: The policy variable that holds the result of `asks`.
 ASKS_VARIABLE = "asks"
 ASKS = f"variables.{ASKS_VARIABLE}"
 TOLERATIONS = "object.spec.?tolerations.orValue([])"
@@ -35,7 +36,7 @@ def texts(values: Iterable[str]) -> str:
 
 
 def asks(rule: TolerationRule) -> str:
-    """Return whether the pod asks for the nodes of the rule, in any of the ways it knows."""
+    """Return whether the pod selects or needs the nodes of the rule, by any selection or resource."""
     ways = [
         *(selects(selection) for selection in rule.selections),
         *(names_in_affinity(selection) for selection in rule.selections),
@@ -45,24 +46,24 @@ def asks(rule: TolerationRule) -> str:
 
 
 def affinity_terms(spec: str) -> str:
-    """Return the terms of the required node affinity of a pod's specification."""
+    """Return the terms of the required node affinity of a pod specification."""
     required = f"{spec}.?affinity.?nodeAffinity.?requiredDuringSchedulingIgnoredDuringExecution"
     return f"{required}.?nodeSelectorTerms.orValue([])"
 
 
 def selects(selection: NodeSelection, spec: str = POD) -> str:
-    """Return whether the node selector of a pod's specification names a value of the selection."""
+    """Return whether the node selector of a pod specification names a value of the selection."""
     return f'{spec}.?nodeSelector[?{text(selection.key)}].orValue("") in {texts(selection.values)}'
 
 
 def names_in_affinity(selection: NodeSelection, spec: str = POD) -> str:
-    """Return whether a required node affinity names a value of the selection, among others or alone."""
+    """Return whether a required node affinity names a value of the selection."""
     named = names(selection, "e")
     return f"{affinity_terms(spec)}.exists(t, t.?matchExpressions.orValue([]).exists(e, {named}))"
 
 
 def names(selection: NodeSelection, expression: str) -> str:
-    """Return whether one expression of a node affinity names a value of the selection."""
+    """Return whether one match expression of a node affinity names a value of the selection."""
     return (
         f'{expression}.key == {text(selection.key)} && {expression}.operator == "In" && '
         f"{expression}.?values.orValue([]).exists(v, v in {texts(selection.values)})"
@@ -70,19 +71,19 @@ def names(selection: NodeSelection, expression: str) -> str:
 
 
 def limits(resource: str, spec: str = POD) -> str:
-    """Return whether a container of a pod's specification has some of the resource; `0` is none.
+    """Return whether a container of a pod specification has a limit above zero for the resource.
 
-    Limits tell all: the API refuses an extended resource that is requested without an equal limit. In a template an amount
-    may still be a number, as its author wrote it.
+    Limits are enough: the API rejects an extended resource whose request differs from its limit. In a
+    template the quantity may be a number instead of a string.
     """
     containers = f"({spec}.?containers.orValue([]) + {spec}.?initContainers.orValue([]))"
-    # `dyn`: or the type checker takes every amount for a text, as the default is one.
+    # Without `dyn` the type checker infers a string for every quantity, because the default is a string.
     amount = f'quantity(string(c.?resources.?limits[?{text(resource)}].orValue(dyn("0"))))'
     return f'{containers}.exists(c, {amount}.isGreaterThan(quantity("0")))'
 
 
 def tolerates(taint: Taint) -> str:
-    """Return whether the pod tolerates the taint already, by the scheduler's own reading of tolerations."""
+    """Return whether the pod already tolerates the taint, by the scheduler's rules."""
     effect = f't.?effect.orValue("") in ["", {text(taint.effect)}]'
     key = f't.?key.orValue("") in ["", {text(taint.key)}]'
     value = f't.?operator.orValue("") == "Exists" || t.?value.orValue("") == {text(taint.value)}'
@@ -90,10 +91,10 @@ def tolerates(taint: Taint) -> str:
 
 
 def toleration_patch(taint: Taint) -> str:
-    """Return the patch that adds the toleration to a pod that asks and has none that matches.
+    """Return the patch that adds the toleration to a pod that needs it and does not have it.
 
-    It looks first, since a reinvoked policy meets its own work. An apply configuration would not do: tolerations are
-    an atomic list, which it may not touch.
+    The condition matters because a reinvoked policy sees its own earlier patch. An apply configuration is not
+    possible: tolerations are an atomic list, which apply configurations cannot change.
     """
     toleration = (
         f'Object.spec.tolerations{{key: {text(taint.key)}, operator: "Equal", '
@@ -105,18 +106,18 @@ def toleration_patch(taint: Taint) -> str:
 
 
 def annotation_patch(annotation: str, value: str) -> str:
-    """Return the patch that adds an annotation to a pod without it."""
+    """Return the patch that adds an annotation to a pod that does not have it."""
     return f"{_has('annotations', annotation)} ? [] : {_addition('annotations', annotation, value)}"
 
 
 def label_patch(label: str, value: str, *, service_account: str) -> str:
-    """Return the patch that adds a label to a pod of a service account without it."""
+    """Return the patch that adds a label to a pod of a service account that does not have it."""
     others = f'object.spec.?serviceAccountName.orValue("") != {text(service_account)}'
     return f"{others} || {_has('labels', label)} ? [] : {_addition('labels', label, value)}"
 
 
 def removal_patch(annotation: str) -> str:
-    """Return the patch that removes an annotation from a pod that asks."""
+    """Return the patch that removes an annotation from a pod that matches the rule."""
     path = _path("annotations", annotation)
     return f'{ASKS} && {_has("annotations", annotation)} ? [JSONPatch{{op: "remove", path: {path}}}] : []'
 

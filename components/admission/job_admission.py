@@ -1,4 +1,4 @@
-"""The component that makes jobs able to follow the ladder of their namespace."""
+"""Admission of jobs: policies that adjust JobSets and RayJobs so that the controller can move them."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _PATCHES: Final = "patches"
 
 @dataclass(frozen=True, kw_only=True)
 class JobPolicy:
-    """What is done to a kind of job.
+    """The patches for one kind of job.
 
-    When it is created, by `patches`, which see the ladder of its namespace; and when its manifest is applied again over
-    it, by `repairs`. Both are told by what pods ask for spot.
+    `patches` apply on creation, with the namespace's ladder as `params`. `repairs` apply when a manifest is
+    applied again over the adjusted job. The argument of both are the labels with which pods select spot.
     """
 
     kind: JobKind
@@ -52,7 +52,7 @@ JOB_POLICIES: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """A policy's name, which its binding has too, and both specifications."""
+    """A policy and its binding: their common name and both specifications."""
 
     name: str
     policy: Json
@@ -60,7 +60,7 @@ class Manifest:
 
 
 def job_manifests(capacity: Sequence[NodeSelection]) -> Sequence[Manifest]:
-    """Return every policy for jobs with its binding; `capacity` is by what pods ask for spot."""
+    """Return all policies for jobs; `capacity` are the labels with which pods select spot."""
     return [
         manifest
         for each in JOB_POLICIES
@@ -69,7 +69,7 @@ def job_manifests(capacity: Sequence[NodeSelection]) -> Sequence[Manifest]:
 
 
 def _on_creation(policy: JobPolicy, capacity: Sequence[NodeSelection]) -> Manifest:
-    """A job that comes before its ladder is refused: let in as it is, it could never follow one."""
+    """Rejects a job that is created before its ladder: an unadjusted job could never follow one."""
     name = f"training-{policy.kind.resource}"
     spec = _spec(policy.kind, "CREATE", variables(policy.kind, capacity), policy.patches(capacity))
     return Manifest(
@@ -80,17 +80,17 @@ def _on_creation(policy: JobPolicy, capacity: Sequence[NodeSelection]) -> Manife
 
 
 def _on_reapplication(policy: JobPolicy, capacity: Sequence[NodeSelection]) -> Manifest:
-    """It sees no ladder, and never refuses: a job must be able to go, finalizers and all, when its ladder has gone."""
+    """Needs no ladder and never rejects: removing finalizers must work after the ladder is deleted."""
     name = f"training-{policy.kind.resource}-reapplied"
     spec = _spec(policy.kind, "UPDATE", reapplication_variables(policy.kind), policy.repairs(capacity))
     return Manifest(name=name, policy={"failurePolicy": "Ignore", **spec}, binding={"policyName": name})
 
 
 def _spec(kind: JobKind, operation: str, named: Mapping[str, str], patches: str) -> Json:
-    """Return what both policies have.
+    """Return the fields that both policies share.
 
-    One mutation, since its patches speak of places in the object as it came. It runs again when something after it
-    changes the job, and finds its own work done.
+    There is one mutation because its patches use positions in the original object. A reinvocation finds the
+    patches already applied and returns none.
     """
     return {
         "reinvocationPolicy": "IfNeeded",
@@ -105,8 +105,8 @@ def _spec(kind: JobKind, operation: str, named: Mapping[str, str], patches: str)
                 }
             ],
         },
-        # The patches are a variable too: the API server repeats a mutation's own expression, all of it, to whoever created
-        # an object on which it fails.
+        # The patches are a variable because the API server includes a mutation's whole expression in the
+        # error that it returns when the mutation fails.
         "variables": [
             {"name": name, "expression": expression}
             for name, expression in {**named, _PATCHES: patches}.items()
@@ -118,7 +118,7 @@ def _spec(kind: JobKind, operation: str, named: Mapping[str, str], patches: str)
 
 
 def capacity_selections(rules: Iterable[AdmissionRule]) -> tuple[NodeSelection, ...]:
-    """By what pods ask for spot under these rules, other than by a pool's name."""
+    """Return the labels, other than a pool's name, with which pods select spot under these rules."""
     found = [
         selection
         for rule in rules
@@ -131,18 +131,19 @@ def capacity_selections(rules: Iterable[AdmissionRule]) -> tuple[NodeSelection, 
 
 @dataclass(frozen=True, kw_only=True)
 class JobAdmissionArgs:
-    """What admission of jobs is told: the selections by which pods ask for spot, one or more."""
+    """The labels with which pods select spot, one or more."""
 
     capacity: tuple[NodeSelection, ...]
 
 
 class JobAdmission(ComponentResource):
-    """Admission of JobSets and RayJobs in the training namespaces of one cluster.
+    """Admission of JobSets and RayJobs in training namespaces (`holdfast:index:JobAdmission`).
 
-    Creates a MutatingAdmissionPolicy and its binding for jobs of each of the two kinds that are created, `training-jobsets`
-    and `training-rayjobs`, and for such whose manifest is applied again (`…-reapplied`). A job that asks for spot, or has
-    the label `holdfast.dev/fallback: "true"`, is made one that the fallback controller can move; what it said before is kept
-    in an annotation. It needs the cluster's FallbackPolicyDefinition, whose objects the policies read: depend on it.
+    Creates a MutatingAdmissionPolicy and its binding for each kind of job on creation (`training-jobsets`,
+    `training-rayjobs`) and on reapplication of a manifest (`training-…-reapplied`). A job that selects spot
+    or has the label `holdfast.dev/fallback: "true"` is adjusted so that the fallback controller can move it;
+    its original values are kept in an annotation. The policies read FallbackPolicies: depend on the
+    FallbackPolicyDefinition.
     """
 
     def __init__(self, name: str, args: JobAdmissionArgs, opts: ResourceOptions | None = None) -> None:

@@ -1,7 +1,7 @@
-"""CEL, as text, over a JobSet or RayJob that is being created, with its namespace's ladder as `params`.
+"""CEL variables over a JobSet or RayJob, with the ladder of its namespace as `params`.
 
-Which of its pod templates follow the ladder, and from which tier. The same for both kinds: they differ in where their
-templates are, which `JobKind` says.
+They determine which pod templates of the job follow the ladder and on which tier they start. They are the
+same for both kinds; `JobKind` holds the difference, which is where the templates are.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from holdfast.components.admission.rules import NodeSelection
 
-#: By which a job is Kueue's, who gives its templates the selectors of the flavour they were admitted to.
+#: The label of jobs that Kueue manages. Kueue sets the node selectors of their templates.
 QUEUE_NAME: Final = "kueue.x-k8s.io/queue-name"
 
 
@@ -26,9 +26,10 @@ QUEUE_NAME: Final = "kueue.x-k8s.io/queue-name"
 class JobKind:
     """Where a kind of job keeps its pod templates.
 
-    `templates` is the list of what has one, below `object`; `name` the field that names an item; `pod_template` the way
-    from an item to its template. `controller` is the value of `managedBy` of jobs that are its own operator's; `also` is
-    what else must hold for the job to be able to follow.
+    `templates` is the path below `object.spec` to the list of items that have a template, `name` the field
+    that names an item, `pod_template` the path from an item to its template. `controller` is the value of
+    `managedBy` for jobs of the kind's own operator. `also` is a further condition for a job to follow a
+    ladder.
     """
 
     group: str
@@ -41,30 +42,30 @@ class JobKind:
     also: str = "true"
 
     def items_of(self, job: str) -> str:
-        """The list of what has a template."""
+        """The list of items that have a pod template."""
         return f"{job}.spec{''.join(f'.?{step}' for step in self.templates)}.orValue([])"
 
     def template_of(self, item: str) -> str:
-        """The pod template of an item, optional."""
+        """The pod template of an item, as an optional."""
         return f"{item}{''.join(f'.?{step}' for step in self.pod_template)}"
 
     def path_of(self, index: str) -> str:
-        """The JSON pointer, as text, to the item at an index."""
+        """The JSON pointer to the item at an index, as an expression."""
         return f'"/spec/{"/".join(self.templates)}/" + string({index})'
 
     @property
     def template_path(self) -> str:
-        """What follows the pointer to an item in the one to its template."""
+        """The JSON pointer from an item to its template."""
         return "".join(f"/{step}" for step in self.pod_template)
 
 
 def variables(kind: JobKind, capacity: Sequence[NodeSelection]) -> Mapping[str, str]:
-    """Return what the patches refer to, by name and in the order in which one needs the other.
+    """Return the policy variables by name, each after those that it uses.
 
-    `capacity` are the selections by which pods of this cloud ask for spot, other than by a pool's name.
+    `capacity` are the labels, other than a pool's name, with which pods select spot on this cloud.
     """
     tier = "variables.tiers[i]"
-    # Without facts a ladder's last tier is on-demand: it is spot only where it says that nothing ends it.
+    # Without facts the last tier counts as on-demand, unless `maxFailures: -1` says that jobs stay on it.
     unsaid = f"i < size(variables.tiers) - 1 || {tier}.?maxFailures.orValue(0) == {UNLIMITED}"
     is_spot = f"{tier}.?facts.?capacity.orValue({unsaid} ? {text(SPOT)} : {text(ON_DEMAND)}) == {text(SPOT)}"
     keys = texts([selection.key for selection in capacity])
@@ -77,7 +78,7 @@ def variables(kind: JobKind, capacity: Sequence[NodeSelection]) -> Mapping[str, 
         "spots": f"variables.specs.map(s, {asks_for_spot(capacity)})",
         "suited": suited(),
         "label": f'object.metadata.?labels[?{text(FOLLOWS)}].orValue("")',
-        "mended": f"object.metadata.?annotations[?{text(ORIGINAL)}].hasValue()",
+        "adjusted": f"object.metadata.?annotations[?{text(ORIGINAL)}].hasValue()",
         "queued": f'object.metadata.?labels[?{text(QUEUE_NAME)}].orValue("") != ""',
         "own": f"object.spec.?managedBy.orValue({text(kind.controller)}) == {text(kind.controller)} && {kind.also}",
         "wished": (
@@ -89,7 +90,7 @@ def variables(kind: JobKind, capacity: Sequence[NodeSelection]) -> Mapping[str, 
 
 
 def asks_for_spot(capacity: Sequence[NodeSelection]) -> str:
-    """Return whether the pod specification `s` asks for spot, in any of the ways there are."""
+    """Return whether the pod specification `s` selects spot in any way."""
     ways = [
         *(selects(selection, "s") for selection in capacity),
         *(names_in_affinity(selection, "s") for selection in capacity),
@@ -99,10 +100,10 @@ def asks_for_spot(capacity: Sequence[NodeSelection]) -> str:
 
 
 def suited() -> str:
-    """Return whether the job, by what it asks of spot, is one for the machines of the ladder, as far as these are known.
+    """Return whether the job fits the machines of the ladder, as far as the tiers' facts are known.
 
-    A job without GPUs would buy GPU machines on a ladder of those, and one with GPUs find none on another: both were meant
-    for other pools than their namespace's ladder has, and stay where they are sent.
+    A job without GPUs does not follow a ladder of GPU pools, and a job with GPUs does not follow a ladder
+    without them. Such a job was meant for pools outside the ladder and keeps its own selectors.
     """
     gpus = "t.?facts.?machine.?gpus"
     has_gpus = f"variables.tiers.exists(t, {gpus}.orValue(0) > 0)"
@@ -114,10 +115,12 @@ def suited() -> str:
 
 
 def following(kind: JobKind, capacity_keys: str) -> str:
-    """Return the indexes of the templates that follow.
+    """Return the indexes of the templates that follow the ladder.
 
-    Those that ask for spot; what stands beside them was meant for other machines, as a driver that asks for nothing. In a
-    job that only has the label: all that leave open where they run, or name a tier. Once mended, those that were marked.
+    If any template selects spot, these are the templates that select spot; the others (such as a driver
+    without a selector) are meant for other machines. If the job only has the label, these are the templates
+    that select nothing or a pool of the ladder. Once admission has adjusted the job, these are the templates
+    that it labeled.
     """
     template = kind.template_of("variables.items[i]")
     marked = f'{template}.?metadata.?labels[?{text(FOLLOWS)}].orValue("") == {text(FOLLOWS_VALUE)}'
@@ -129,5 +132,5 @@ def following(kind: JobKind, capacity_keys: str) -> str:
     chosen = f"variables.spots.exists(s, s) ? variables.spots[i] : {left_open}"
     return (
         "lists.range(size(variables.items)).filter(i, "
-        f"{template}.?spec.hasValue() && (variables.mended ? {marked} : ({chosen})))"
+        f"{template}.?spec.hasValue() && (variables.adjusted ? {marked} : ({chosen})))"
     )

@@ -1,4 +1,4 @@
-"""CEL, as text: what keeps a job from following a ladder whatever that has: each expression is a list of sentences."""
+"""CEL expressions for faults of a job that no ladder can make up for: each is a list of sentences."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ if TYPE_CHECKING:
 _POOLS: Final = f"variables.pools.join({text(', ')})"
 _SPEC: Final = "variables.specs[i]"
 _CREATION: Final = 'request.operation == "CREATE"'
-#: The reason that a Job has for its failure when a pod of it was evicted, and what its message then holds.
+#: The failure reason of a Job whose pod was evicted, and the text that its message then contains.
 _EVICTED: Final = "PodFailurePolicy"
 _DISRUPTED: Final = "DisruptionTarget"
 
 
 def chosen() -> str:
-    """Return the pools that the templates which follow select, each once."""
+    """Return the distinct pools that the following templates select."""
     return f"variables.following.map(i, {_pool('i')}).distinct()"
 
 
 def nothing_follows() -> str:
-    """A job that is labelled, and none of whose templates admission could mark."""
+    """The job has the label, but admission found no template that can follow the ladder."""
     why = sentence(messages.NOTHING_FOLLOWS, pools=_POOLS)
     return f"{_CREATION} && size(variables.following) == 0 ? [{why}] : []"
 
 
 def off_the_ladder(kind: JobKind) -> str:
-    """Templates that select a pool which no tier has."""
+    """Templates that select a pool outside the ladder."""
     pool = f"({_pool('i')} == {text('')} ? {text('(none)')} : {_pool('i')})"
     why = sentence(messages.NOT_ON_LADDER, name=_name(kind), pool=pool, pools=_POOLS)
     return f"variables.following.filter(i, !({_pool('i')} in variables.pools)).map(i, {why})"
 
 
 def apart() -> str:
-    """Templates that begin on different tiers: the job is on none of them."""
+    """Templates that start on different tiers."""
     why = sentence(messages.APART, pools=f"variables.chosen.join({text(', ')})")
     return f"size(variables.chosen) > 1 ? [{why}] : []"
 
 
 def mixed(kind: JobKind, capacity: Sequence[NodeSelection]) -> str:
-    """Templates beside those on spot that select other capacity by its name."""
+    """Templates beside workers on spot that select another capacity by a label."""
     at = f"{_SPEC}.?nodeSelector"
     found: list[str] = []
     for selection in capacity:
@@ -64,7 +64,7 @@ def mixed(kind: JobKind, capacity: Sequence[NodeSelection]) -> str:
 
 
 def pinned(kind: JobKind) -> str:
-    """Templates with a required affinity on what a move would have to change."""
+    """Templates with a required node affinity on a label that a move would have to change."""
     keys = (
         f"{affinity_terms(_SPEC)}.map(a, a.?matchExpressions.orValue([]).map(e, string(e.key))).flatten()"
         f".filter(k, k in {texts([POOL, *sorted(CAPACITY_KEYS)])}).distinct().sort()"
@@ -74,14 +74,14 @@ def pinned(kind: JobKind) -> str:
 
 
 def allowed_claims(claims: Sequence[str]) -> str:
-    """Return the volume claims that may be mounted: those of the stack, and those that the namespace lists."""
+    """Return the volume claims that jobs may mount: those of the stack and those that the namespace lists."""
     listed = f"namespaceObject.metadata.?annotations[?{text(VOLUME_CLAIMS)}].orValue({text('')})"
-    # Nothing has no name, so that an empty list has a type.
+    # The empty name gives an empty list a type.
     return f"{texts(['', *claims])} + {listed}.split({text(',')}).map(c, c.trim())"
 
 
 def claims(kind: JobKind) -> str:
-    """Templates that mount a volume claim which may be tied to a zone."""
+    """Templates that mount a volume claim that may be bound to a zone."""
     claim = "v.?persistentVolumeClaim.?claimName"
     why = sentence(messages.CLAIM, name=_name(kind), claim=f"string({claim}.orValue({text('')}))")
     mounted = f"{_SPEC}.?volumes.orValue([]).filter(v, !({claim}.orValue({text('')}) in variables.claims))"
@@ -89,7 +89,7 @@ def claims(kind: JobKind) -> str:
 
 
 def own_claims() -> str:
-    """Claims that a JobSet makes for itself."""
+    """Claims that a JobSet creates from its own templates."""
     name = f"string(t.?metadata.?name.orValue({text('?')}))"
     why = sentence(messages.CLAIM, name=text("the job"), claim=name)
     return (
@@ -99,9 +99,10 @@ def own_claims() -> str:
 
 
 def ends_at_once() -> str:
-    """A JobSet that fails for good when its first pod is evicted, for all that admission has done.
+    """A JobSet that fails permanently when its first pod is evicted, despite the rule that admission adds.
 
-    Rules go from the first on. One for some of the jobs, or for messages of another kind, says nothing of an eviction.
+    The first matching rule applies. A rule for only some of the jobs, or for other messages, does not match
+    an eviction.
     """
     policy = "object.spec.?failurePolicy"
     patterns = "r.?onJobFailureMessagePatterns.orValue([])"
@@ -120,9 +121,9 @@ def ends_at_once() -> str:
 
 
 def ends_on_failure(recreate: str) -> str:
-    """A RayJob without retries, unless the annotation `recreate` says that it may be made anew.
+    """A RayJob without retries, unless the annotation `recreate` allows to create it again.
 
-    One that is driven by hand cannot have any.
+    Interactive RayJobs cannot have retries.
     """
     none = "object.spec.?backoffLimit.orValue(0) == 0"
     by_hand = f"object.spec.?submissionMode.orValue({text('')}) == {text('InteractiveMode')}"

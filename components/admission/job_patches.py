@@ -1,4 +1,10 @@
-"""CEL, as text: the patches that let a job follow its ladder, of both kinds of job."""
+"""CEL expressions for the JSON patches of both kinds of job.
+
+The second half restores an adjusted job when its manifest is applied again. The manifest has the original
+values and would undo both the adjustment and the tier that the job has reached. KubeRay accepts such an
+update, and the next attempt would run on spot again. JobSet accepts it for a suspended JobSet, for example
+during a move, and rejects it for a running one, so that no manifest could be applied twice.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +22,10 @@ if TYPE_CHECKING:
 
 
 def json_object(fields: Mapping[str, str]) -> str:
-    """Return an object whose values are expressions for optional JSON; those without a value are left out."""
+    """Return a JSON object from expressions for optional JSON values; absent values are left out.
+
+    CEL has no function that writes JSON.
+    """
     pairs = ", ".join(
         f"[{value}].filter(v, v.hasValue()).map(v, {text(f'{text(name)}:')} + v.value())"
         for name, value in fields.items()
@@ -25,38 +34,38 @@ def json_object(fields: Mapping[str, str]) -> str:
 
 
 def json_texts(mapping: str) -> str:
-    """Return an optional map of texts as optional JSON, its keys in order."""
+    """Return an optional map of strings as optional JSON with sorted keys."""
     pair = 'strings.quote(string(k)) + ":" + strings.quote(string(m[k]))'
     return f'{mapping}.optMap(m, "{{" + m.map(k, string(k)).sort().map(k, {pair}).join(",") + "}}")'
 
 
 def json_text(value: str) -> str:
-    """Return an optional text as optional JSON."""
+    """Return an optional string as optional JSON."""
     return f"{value}.optMap(t, strings.quote(string(t)))"
 
 
 def json_plain(value: str) -> str:
-    """Return an optional number or truth as optional JSON."""
+    """Return an optional number or boolean as optional JSON."""
     return f"{value}.optMap(n, string(n))"
 
 
 def json_of_each(indexes: str, key: str, value: str) -> str:
-    """Return an object with a value for each index `i`, under a key that is a text."""
+    """Return a JSON object with one value for each index `i`; `key` is an expression for a string."""
     return f'"{{" + {indexes}.map(i, strings.quote({key}) + ":" + {value}).join(",") + "}}"'
 
 
 def below(path: str, steps: str) -> str:
-    """Return the JSON pointer `steps` (`/spec`) below one that is an expression."""
+    """Return the JSON pointer `steps` (`/spec`) below a JSON pointer that is an expression."""
     return f"{path} + {text(steps)}"
 
 
 def step(key: str) -> str:
-    """Return a key as a step of a JSON pointer. `jsonpatch.escapeKey` is for mutations alone."""
+    """Escape a key for a JSON pointer. CEL's `jsonpatch.escapeKey` is available in mutations only."""
     return key.replace("~", "~0").replace("/", "~1")
 
 
 def put(path: str, value: str) -> str:
-    """Return the patch that gives a field this value, whether or not it has one."""
+    """Return the patch that sets a field, whether or not it exists."""
     return mapping({"op": text("add"), "path": path, "value": value})
 
 
@@ -66,23 +75,26 @@ def drop(path: str) -> str:
 
 
 def as_json_patches(patches: str) -> str:
-    """Return patches, which are maps, as the type that a mutation returns and that nothing else knows."""
+    """Convert patches from maps to `JSONPatch`, a type that only mutations know."""
     patch = "JSONPatch{op: string(p.op), path: string(p.path), ?value: p.?value}"
     return f"{patches}.map(p, {patch})"
 
 
 def only_if(condition: str, *patches: str) -> str:
-    """Return these patches, or none."""
+    """Return the patches if the condition holds, and an empty list otherwise."""
     return f"({condition} ? [{', '.join(patches)}] : [])"
 
 
 def mapping(fields: Mapping[str, str]) -> str:
-    """Return a map literal; its values, expressions, may be of different types."""
+    """Return a map literal; the values are expressions of any type."""
     return "{" + ", ".join(f"{text(key)}: dyn({value})" for key, value in fields.items()) + "}"
 
 
 def labelled(path: str, metadata: str) -> str:
-    """Return the patches that mark an object as following; `path` is that of what holds its `metadata`, optional."""
+    """Return the patches that label an object as following a ladder.
+
+    `path` points to the parent of `metadata`, which is an optional.
+    """
     pair = f"{{{text(FOLLOWS)}: {text(FOLLOWS_VALUE)}}}"
     one = put(below(path, f"/metadata/labels/{step(FOLLOWS)}"), text(FOLLOWS_VALUE))
     all_labels = put(below(path, "/metadata/labels"), pair)
@@ -91,22 +103,23 @@ def labelled(path: str, metadata: str) -> str:
 
 
 def annotated(original: str) -> str:
-    """Return the patches that keep what is about to be replaced; what was kept before is kept."""
+    """Return the patches that save the original values, unless they are already saved."""
     one = put(text(f"/metadata/annotations/{step(ORIGINAL)}"), original)
     whole = put('"/metadata/annotations"', f"{{{text(ORIGINAL)}: {original}}}")
-    return f"(variables.mended ? [] : has(object.metadata.annotations) ? [{one}] : [{whole}])"
+    return f"(variables.adjusted ? [] : has(object.metadata.annotations) ? [{one}] : [{whole}])"
 
 
 def first_tier() -> str:
-    """Return the pool on which the template at `i` starts: that of the tier which it names, or the first."""
+    """Return the pool on which the template at `i` starts: the tier that it selects, or the first tier."""
     own = f'variables.specs[i].?nodeSelector[?{text(POOL)}].orValue("")'
     return f"{own} in variables.pools ? {own} : variables.pools[0]"
 
 
 def selecting(kind: JobKind, capacity: Sequence[NodeSelection], pool: str) -> str:
-    """Return the patches that make the template at `i` select its tier by the pool's name, and by nothing else.
+    """Return the patches that make the template at `i` select its tier by the pool's name only.
 
-    `pool` is the name, an expression; where it is empty nothing is selected. Kueue's jobs get their selectors from Kueue.
+    `pool` is an expression for the name; an empty name adds no selector. Kueue sets the selectors of its own
+    jobs.
     """
     path = below(kind.path_of("i"), f"{kind.template_path}/spec")
     selector = "variables.specs[i].?nodeSelector.orValue({})"
@@ -122,9 +135,9 @@ def selecting(kind: JobKind, capacity: Sequence[NodeSelection], pool: str) -> st
 
 
 def stripped(spec: str, path: str, capacity: Sequence[NodeSelection], is_spot_pool: str) -> str:
-    """Return the patches that take a pod off spot: what asks for it goes, and the default pool is what remains.
+    """Return the patches that remove all selections of spot from a pod, so that it uses the default pool.
 
-    `is_spot_pool` says whether the pool that it selects by name, if it does, is one of spot.
+    `is_spot_pool` is whether the pool that the pod selects by name, if any, is a spot pool.
     """
     selector = f"{spec}.?nodeSelector"
     by_capacity = " || ".join(
@@ -140,9 +153,9 @@ def stripped(spec: str, path: str, capacity: Sequence[NodeSelection], is_spot_po
 
 
 def affinity(spec: str, path: str, capacity: Sequence[NodeSelection], *, unless: str = "false") -> str:
-    """Return the patches that take spot out of a required node affinity.
+    """Return the patches that remove selections of spot from a required node affinity.
 
-    Its terms are alternatives: where one of them asked for nothing but spot, nothing is required any more.
+    The terms are alternatives: if one of them selects only spot, the whole requirement is removed.
     """
     terms = affinity_terms(spec)
     named = " || ".join(f"({names(selection, 'e')})" for selection in capacity)
@@ -156,12 +169,12 @@ def affinity(spec: str, path: str, capacity: Sequence[NodeSelection], *, unless:
     return f"({unless} || !{is_named} ? [] : {empties} ? [{removed}] : [{without}])"
 
 
-#: The specification of the pods of the template at `i`, as it was.
+#: The pod specification of the template at `i` before the update.
 _BEFORE: Final = "variables.before[i]"
 
 
 def reapplication_variables(kind: JobKind) -> Mapping[str, str]:
-    """Return what the patches refer to; `following` are the templates that were marked before the update."""
+    """Return the policy variables; `following` are the templates that had the label before the update."""
     label = f"metadata.?labels[?{text(FOLLOWS)}]"
     item = "variables.items[i]"
     marked = f'{kind.template_of("o")}.?{label}.orValue("") == {text(FOLLOWS_VALUE)}'
@@ -171,24 +184,24 @@ def reapplication_variables(kind: JobKind) -> Mapping[str, str]:
         "items": kind.items_of("object"),
         "oldItems": kind.items_of("oldObject"),
         "specs": f"variables.items.map(r, {kind.template_of('r')}.?spec.orValue({{}}))",
-        # A list of one or none for each item: what it was made from.
+        # For each item a list with the previous pod specification, or an empty list.
         "origins": f"lists.range(size(variables.items)).map(i, {same}.map(o, {spec}))",
         "before": "variables.origins.map(o, size(o) == 0 ? {} : o[0])",
         "queued": f'object.metadata.?labels[?{text(QUEUE_NAME)}].orValue("") != ""',
-        "mended": (
+        "adjusted": (
             f'oldObject.{label}.orValue("") == {text(FOLLOWS_VALUE)} && '
             f"oldObject.metadata.?annotations[?{text(ORIGINAL)}].hasValue()"
         ),
         "kept": f'object.{label}.orValue("") in ["", {text(FOLLOWS_VALUE)}]',
         "following": (
-            "variables.mended && variables.kept ? lists.range(size(variables.items)).filter(i, "
+            "variables.adjusted && variables.kept ? lists.range(size(variables.items)).filter(i, "
             f"size(variables.origins[i]) > 0 && {kind.template_of(item)}.?spec.hasValue()) : []"
         ),
     }
 
 
 def restored(kind: JobKind, capacity: Sequence[NodeSelection]) -> str:
-    """Return the patches that give the template at `i` the tier back that it was on, unless it names one."""
+    """Return the patches that restore the tier of the template at `i`, unless it selects one itself."""
     template = below(kind.path_of("i"), kind.template_path)
     own = f'variables.specs[i].?nodeSelector[?{text(POOL)}].orValue("")'
     pool = f'{own} != "" ? {own} : {_BEFORE}.?nodeSelector[?{text(POOL)}].orValue("")'
@@ -197,14 +210,14 @@ def restored(kind: JobKind, capacity: Sequence[NodeSelection]) -> str:
         [
             labelled(template, metadata),
             selecting(kind, capacity, pool),
-            # What lets its pods onto capacity that is held for them.
+            # The toleration that lets its pods run on nodes reserved for them.
             _tolerating_hold(below(template, "/spec/tolerations")),
         ]
     )
 
 
 def restored_annotations() -> str:
-    """Return the patches that give back the annotations without which nobody knows where the job is."""
+    """Return the patches that restore the annotations that hold the job's original values and state."""
     each = (_annotation(ORIGINAL), _annotation(STATE))
     made = only_if("!has(object.metadata.annotations)", put(text("/metadata/annotations"), "{}"))
     return " + ".join([made, *each])

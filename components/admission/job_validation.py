@@ -1,4 +1,7 @@
-"""The component that keeps jobs out which cannot follow the ladder of their namespace."""
+"""Validation of jobs: policies that reject a job that cannot follow the ladder of its namespace.
+
+docs/adr/0024-reachability.md describes what is checked, when, and what is allowed.
+"""
 
 from __future__ import annotations
 
@@ -45,10 +48,10 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
 
 
-#: What the API server says where a message would be longer than it takes, or could not be made.
+#: The message if the detailed one is too long for the API server or cannot be evaluated.
 CANNOT: Final = "the job cannot follow the ladder of its namespace"
 
-#: The API server takes 5 KiB of a message. So many sentences, and so many characters of them, stay below that.
+#: The API server accepts messages of up to 5 KiB; this many sentences and characters stay below.
 MOST_SENTENCES: Final = 3
 LONGEST_MESSAGE: Final = 2500
 
@@ -57,7 +60,7 @@ _CONTROLLER: Final = f"system:serviceaccount:{CONTROLLER_NAMESPACE}:{CONTROLLER}
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
-    """What jobs of a kind are judged by: how many pods an item has, and its own faults, whose order is that of a message."""
+    """The checks of a kind of job: the number of pods of an item, and its own faults in message order."""
 
     kind: JobKind
     pods: Callable[[str], str]
@@ -65,7 +68,7 @@ class Judgement:
 
 
 def judgements() -> Sequence[Judgement]:
-    """Return what is judged of each kind, beside the links to the tiers' pools."""
+    """Return the checks of each kind of job, beside those of the tiers."""
     return (
         Judgement(
             kind=JOBSET,
@@ -91,10 +94,10 @@ def judgements() -> Sequence[Judgement]:
 def job_validations(
     rules: Sequence[AdmissionRule], capacity: Sequence[NodeSelection], claims: Sequence[str] = ()
 ) -> Sequence[Manifest]:
-    """Return the policy for each kind of job with its binding.
+    """Return the policy and binding for each kind of job.
 
-    `rules` are those of the pods, whose tolerations count; `capacity` is by what pods ask for spot; `claims` are the volume
-    claims of the stack that are tied to no zone.
+    `rules` are the admission rules of pods, whose tolerations count. `capacity` are the labels with which
+    pods select spot. `claims` are the stack's volume claims that are not bound to a zone.
     """
     return [_manifest(each, rules, capacity, claims) for each in judgements()]
 
@@ -105,9 +108,10 @@ def _manifest(
     capacity: Sequence[NodeSelection],
     claims: Sequence[str],
 ) -> Manifest:
-    """A policy and its binding. What cannot be judged passes, and so does a job whose ladder is not there.
+    """Return a policy and its binding. A job that cannot be checked, or has no ladder, is allowed.
 
-    `JobAdmission` refuses what comes before its ladder. A job that is there has to be able to go after it.
+    `JobAdmission` rejects jobs that are created before their ladder. An existing job must be deletable after
+    it.
     """
     kind = judged.kind
     name = f"training-{kind.resource}-can-fall-back"
@@ -150,14 +154,14 @@ def _manifest(
 
 
 def conditions(kind: JobKind) -> Mapping[str, str]:
-    """Return what must hold for a request to be looked at, each with its name."""
+    """Return the match conditions by name."""
     operator = f"object.spec.?managedBy.orValue({text(kind.controller)}) == {text(kind.controller)}"
     new, old = (
         f"{kind.items_of(job)}.map(r, {kind.template_of('r')}.orValue({{}}))"
         for job in ("object", "oldObject")
     )
     return {
-        # Finalizers are taken off by updates.
+        # Removing a finalizer is an update.
         "stays": "!has(object.metadata.deletionTimestamp)",
         "not-by-the-ladder": f"request.userInfo.username != {text(_CONTROLLER)}",
         "follows": f"object.metadata.?labels[?{text(FOLLOWS)}].orValue({text('')}) == {text(FOLLOWS_VALUE)}",
@@ -215,10 +219,10 @@ def _verdict(judged: Judgement, capacity: Sequence[NodeSelection]) -> Mapping[st
 
 @dataclass(frozen=True, kw_only=True)
 class JobValidationArgs:
-    """What is told of the cluster.
+    """What the validation needs to know about the cluster.
 
-    `rules` are those by which its pods are admitted, whose tolerations count; `capacity` the selections by which pods ask for
-    spot, one or more; `claims` the names of volume claims that are tied to no zone.
+    `rules` are the admission rules of its pods, whose tolerations count. `capacity` are the labels with which
+    pods select spot, one or more. `claims` are the names of volume claims that are not bound to a zone.
     """
 
     rules: tuple[AdmissionRule, ...]
@@ -227,13 +231,13 @@ class JobValidationArgs:
 
 
 class JobValidation(ComponentResource):
-    """Validation of JobSets and RayJobs that follow a ladder, in the training namespaces of one cluster.
+    """Validation of JobSets and RayJobs that follow a ladder (`holdfast:index:JobValidation`).
 
-    Creates a ValidatingAdmissionPolicy and its binding for each of the two kinds, `training-jobsets-can-fall-back` and
-    `training-rayjobs-can-fall-back`. A job that cannot come to its ladder's end is refused when it is created, and when its
-    pod templates are changed by anybody but the fallback controller, with the link that is broken and the fix. It judges
-    jobs as JobAdmission has made them, by the facts in their namespace's FallbackPolicy: depend on JobAdmission and on the
-    FallbackPolicyDefinition.
+    Creates a ValidatingAdmissionPolicy and its binding for each kind, `training-jobsets-can-fall-back` and
+    `training-rayjobs-can-fall-back`. They reject a job that cannot reach the end of its ladder, with the
+    failed check and the fix, on creation and when a user other than the fallback controller changes its pod
+    templates. They check jobs as JobAdmission has adjusted them, against the facts in the namespace's
+    FallbackPolicy: depend on JobAdmission and on the FallbackPolicyDefinition.
     """
 
     def __init__(self, name: str, args: JobValidationArgs, opts: ResourceOptions | None = None) -> None:

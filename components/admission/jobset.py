@@ -1,4 +1,4 @@
-"""How admission makes a JobSet able to follow its namespace's ladder."""
+"""Admission of JobSets: the patches that let a JobSet follow the ladder of its namespace."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ JOBSET: Final = JobKind(
     controller="jobset.sigs.k8s.io/jobset-controller",
 )
 
-#: Above what the longest ladder can count. Whether a job has failed often enough is the controller's to say: JobSet's own
-#: limit cannot be raised later, and a JobSet that has reached it is lost.
+#: More than the longest ladder can count. The controller decides when a job has failed too often: JobSet's
+#: own limit is immutable, and a JobSet that reaches it cannot be resumed.
 MOST_RESTARTS: Final = 1_000_000
 
-#: The name of the failure policy's first rule.
+#: The name of the rule that admission adds as the failure policy's first.
 EVICTIONS: Final = "EvictionsDoNotCount"
 
 _DISRUPTED: Final = "DisruptionTarget"
@@ -52,7 +52,7 @@ _MAX_RESTARTS: Final = "object.spec.?failurePolicy.?maxRestarts.orValue(0)"
 
 
 def jobset_patches(capacity: Sequence[NodeSelection]) -> str:
-    """Return everything that is done to a JobSet; `capacity` are the selections by which pods ask for spot."""
+    """Return the patches for a new JobSet; `capacity` are the labels with which pods select spot."""
     of_each = " + ".join(
         [
             labelled(_template_path(), _template_metadata()),
@@ -72,8 +72,8 @@ def jobset_patches(capacity: Sequence[NodeSelection]) -> str:
 
 
 def jobset_repairs(capacity: Sequence[NodeSelection]) -> str:
-    """Return everything that is done to a mended JobSet over which its manifest is applied again."""
-    # JobSet fills this in when a JobSet is created, and finds it missing when the manifest comes again.
+    """Return the patches for an adjusted JobSet over which its manifest is applied again."""
+    # JobSet defaults this field on creation only; the manifest does not have it.
     missing = "!variables.items[i].?template.?spec.?completionMode.hasValue()"
     completion = put(below(JOBSET.path_of("i"), "/template/spec/completionMode"), text("Indexed"))
     of_each = " + ".join([restored(JOBSET, capacity), *_failing_at_once(), only_if(missing, completion)])
@@ -81,7 +81,7 @@ def jobset_repairs(capacity: Sequence[NodeSelection]) -> str:
     has_rule = f"object.spec.?failurePolicy.?rules.orValue([]).exists(r, {ours})"
     before = "oldObject.spec.?failurePolicy.?maxRestarts.orValue(0)"
     lowered = f"{before} >= {MOST_RESTARTS} && {_MAX_RESTARTS} < {MOST_RESTARTS}"
-    # The field is immutable: whatever else is written there JobSet refuses by itself.
+    # The field is immutable: JobSet itself rejects any other change of it.
     undone = f"!{has_rule} || {lowered}"
     policy = only_if(undone, put(text("/spec/failurePolicy"), "oldObject.spec.failurePolicy"))
     done = " + ".join(
@@ -104,10 +104,10 @@ def _template_metadata() -> str:
 
 
 def _failing_at_once() -> Sequence[str]:
-    """A pod that is lost fails its Job, and that says whether the pod was evicted.
+    """Make a lost pod fail its Job at once, with a reason that distinguishes evictions.
 
-    Without a pod failure policy an eviction is one failure among others; with a retry inside the Job one pod would come
-    back alone to a gang that waits for it.
+    Without a pod failure policy an eviction counts as any other failure. With a retry inside the Job, one pod
+    would come back alone to a gang that waits for it.
     """
     job = below(JOBSET.path_of("i"), "/template/spec")
     spec = "variables.items[i].template.spec"
@@ -123,16 +123,16 @@ def _failing_at_once() -> Sequence[str]:
         put(below(job, "/backoffLimit"), "0"),
         put(below(job, "/podFailurePolicy"), rules),
     ]
-    # The API takes no other beside a pod failure policy.
+    # The API accepts no other value together with a pod failure policy.
     replacement = f'{spec}.?podReplacementPolicy.orValue("Failed") != "Failed"'
     failed = put(below(job, "/podReplacementPolicy"), text("Failed"))
     return [f"[{', '.join(at_once)}]", only_if(replacement, failed)]
 
 
 def _failure_policy() -> str:
-    """Evictions are not counted by JobSet; and, where any failure moves a job on, nothing is.
+    """Make JobSet ignore evictions, and all failures if any failure moves a job to the next tier.
 
-    JobSet's limit counts the pod that dies because its peer was evicted, and not the evicted one.
+    Otherwise JobSet's limit counts the pods that die because a peer was evicted.
     """
     rule = mapping(
         {

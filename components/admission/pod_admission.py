@@ -1,4 +1,4 @@
-"""The component that puts the admission rules into force on one cluster."""
+"""Admission of pods: one MutatingAdmissionPolicy and binding for each admission rule of a cluster."""
 
 from __future__ import annotations
 
@@ -41,9 +41,10 @@ def policy_name(rule: AdmissionRule) -> str:
 def policy_spec(rule: AdmissionRule) -> Json:
     """Return the specification of the rule's MutatingAdmissionPolicy.
 
-    Pods alone, on creation alone: the job objects they come from keep what their authors wrote, and a policy on those
-    can be added beside this one. It runs again when something after it gives a pod a selector, which the API server
-    does only for policies whose match conditions held the first time: so it has none, and its patches ask instead.
+    It matches pods on creation only; job objects have policies of their own. The API server reinvokes a
+    policy after another one changed the pod (for example, added a selector) only if the policy's match
+    conditions held the first time. So the policy has no match conditions; its patches contain the conditions
+    instead.
     """
     mutations: list[JsonValue] = [
         {"patchType": "JSONPatch", "jsonPatch": {"expression": patch}} for patch in patches(rule)
@@ -63,7 +64,7 @@ def policy_spec(rule: AdmissionRule) -> Json:
 
 
 def annotations_of(rule: AdmissionRule) -> Mapping[str, str]:
-    """Return what the rule's policy says of itself to whoever cannot read CEL: whom it lets tolerate what."""
+    """Return the annotation that describes the rule in JSON, for readers that cannot evaluate CEL."""
     if not isinstance(rule, TolerationRule):
         return {}
     selections: list[JsonValue] = [{"key": each.key, "values": [*each.values]} for each in rule.selections]
@@ -76,7 +77,7 @@ def annotations_of(rule: AdmissionRule) -> Mapping[str, str]:
 
 
 def patches(rule: AdmissionRule) -> Sequence[str]:
-    """Return what the rule does to a pod, one patch after the other."""
+    """Return the rule's JSON patches, in the order in which they are applied."""
     if isinstance(rule, AnnotationRule):
         return [annotation_patch(rule.annotation, rule.value)]
     if isinstance(rule, LabelRule):
@@ -85,32 +86,32 @@ def patches(rule: AdmissionRule) -> Sequence[str]:
 
 
 def variables(rule: AdmissionRule) -> Json:
-    """Return what the patches of a rule refer to by name."""
+    """Return the variables that the rule's patches use."""
     if isinstance(rule, AnnotationRule | LabelRule):
         return {}
     return {"variables": [{"name": ASKS_VARIABLE, "expression": asks(rule)}]}
 
 
 def binding_spec(rule: AdmissionRule) -> Json:
-    """Return the specification of the binding that puts the rule's policy into force."""
+    """Return the specification of the rule's MutatingAdmissionPolicyBinding."""
     return {"policyName": policy_name(rule)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingAdmissionArgs:
-    """What admission is told: the cluster's version, as `1.36`, and one rule for each taint its pods may meet."""
+    """The cluster's Kubernetes version (`1.36`) and its admission rules."""
 
     kubernetes_version: str
     rules: tuple[AdmissionRule, ...]
 
 
 class TrainingAdmission(ComponentResource):
-    """Admission of pods in the training namespaces of one cluster.
+    """Admission of pods in the training namespaces of one cluster (`holdfast:index:TrainingAdmission`).
 
-    Creates, for each rule, a MutatingAdmissionPolicy and its binding, named `training-<rule>-pods`. They act on pods
-    that are created in namespaces labelled `holdfast.dev/training: "true"`, and on nothing else.
+    Creates a MutatingAdmissionPolicy and its binding for each rule, named `training-<rule>-pods`. They apply
+    to pods that are created in namespaces with the label `holdfast.dev/training: "true"`.
 
-    Raises ConfigError on a cluster older than Kubernetes 1.36.
+    Raises ConfigError if the cluster is older than Kubernetes 1.36.
     """
 
     def __init__(self, name: str, args: TrainingAdmissionArgs, opts: ResourceOptions | None = None) -> None:

@@ -1,4 +1,4 @@
-"""How admission makes a RayJob able to follow its namespace's ladder."""
+"""Admission of RayJobs: the patches that let a RayJob follow the ladder of its namespace."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ RAYJOB: Final = JobKind(
     name="groupName",
     pod_template=("template",),
     controller="ray.io/kuberay-operator",
-    # A job on a cluster of somebody else's cannot be suspended, nor one that keeps its cluster by rules.
+    # KubeRay cannot suspend a job on an existing cluster, or a job with deletion rules.
     also=(
         "size(object.spec.?clusterSelector.orValue({})) == 0 && "
         "size(object.spec.?deletionStrategy.?deletionRules.orValue([])) == 0"
     ),
 )
 
-#: Above what the longest ladder can count; KubeRay adds one to it, in 32 bits.
+#: More than the longest ladder can count; KubeRay adds one to it in 32 bits.
 MOST_RETRIES: Final = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Pod:
-    """One that is no worker: its specification, optional, and the JSON pointer to it."""
+    """A pod other than a worker: its optional specification and the JSON pointer to it."""
 
     spec: str
     path: str
@@ -69,10 +69,10 @@ _BESIDE_WORKERS: Final = (_HEAD, _SUBMITTER)
 
 
 def rayjob_patches(capacity: Sequence[NodeSelection]) -> str:
-    """Return everything that is done to a RayJob; `capacity` are the selections by which pods ask for spot.
+    """Return the patches for a new RayJob; `capacity` are the labels with which pods select spot.
 
-    Its workers walk the ladder. The head is the whole job, and the submitter's end looks like the job's: both stay on
-    machines that are not taken back.
+    The workers follow the ladder. The head and the submitter stay off spot: without the head the job is lost,
+    and the end of the submitter looks like the end of the job.
     """
     template = below(RAYJOB.path_of("i"), RAYJOB.template_path)
     metadata = f"{RAYJOB.template_of('variables.items[i]')}.?metadata"
@@ -91,7 +91,7 @@ def rayjob_patches(capacity: Sequence[NodeSelection]) -> str:
 
 
 def _retries() -> str:
-    """Where any failure moves a job on, KubeRay's own limit must not end it before; it has no limit for an interactive one."""
+    """Raise KubeRay's retry limit if any failure moves the job. Interactive jobs cannot have one."""
     any_failure = f"params.spec.?failures.orValue({text(Failures.ANY)}) == {text(Failures.ANY)}"
     own = f"object.spec.?backoffLimit.orValue(0) < {MOST_RETRIES}"
     retried = 'object.spec.?submissionMode.orValue("") != "InteractiveMode"'
@@ -99,7 +99,7 @@ def _retries() -> str:
 
 
 def rayjob_repairs(capacity: Sequence[NodeSelection]) -> str:
-    """Return everything that is done to a mended RayJob over which its manifest is applied again."""
+    """Return the patches for an adjusted RayJob over which its manifest is applied again."""
     before = "oldObject.spec.?backoffLimit.orValue(0)"
     raised = f"{before} >= {MOST_RETRIES} && object.spec.?backoffLimit.orValue(0) < {MOST_RETRIES}"
     done = " + ".join(
@@ -116,12 +116,12 @@ def rayjob_repairs(capacity: Sequence[NodeSelection]) -> str:
 
 
 def _shut_down() -> str:
-    """Without it KubeRay refuses to suspend the job."""
+    """Without this field KubeRay rejects the suspension of the job."""
     return f"[{put(text('/spec/shutdownAfterJobFinishes'), 'true')}]"
 
 
 def _pools_that_went(pod: _Pod) -> str:
-    """The pool that a pod selects by name, if it did not before: admission took it out."""
+    """The pool that the pod selects by name and did not select before: admission had removed it."""
     selector = f"{pod.spec}.?nodeSelector[?{text(POOL)}]"
     had = selector.replace("object", "oldObject", 1)
     return f"({had}.hasValue() || !{selector}.hasValue() ? [] : [string({selector}.value())])"

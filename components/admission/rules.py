@@ -1,4 +1,7 @@
-"""What a pod in a training namespace may ask for, and what admission does for a pod that does."""
+"""The admission rules for pods in training namespaces, and the rules of each kind of cluster.
+
+A rule is plain data; `pod_admission` turns it into a MutatingAdmissionPolicy.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +35,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeSelection:
-    """A node label by which pods ask for tainted nodes, and the values of it that those nodes have.
+    """A node label that pods select to reach tainted nodes, and its values on those nodes.
 
-    A pod asks by naming a value: in its `nodeSelector`, or with `In` in a required node affinity. One that merely
-    prefers such nodes, or that excludes all others, names none.
+    A pod selects a value with `nodeSelector`, or with the operator `In` in a required node affinity. A
+    preferred affinity, or an affinity that only excludes other values, does not count.
     """
 
     key: str
@@ -50,11 +53,11 @@ class NodeSelection:
 
 @dataclass(frozen=True, kw_only=True)
 class TolerationRule:
-    """Pods that ask for tainted nodes tolerate the taint.
+    """Adds a toleration to pods that select or need the tainted nodes.
 
-    `name` is the rule's name within the cluster, a DNS label: `spot`, `gpu`. A pod asks for the nodes behind `taint` by
-    one of the `selections`, or by a container that requests more than zero of one of the extended
-    `resources`, as `nvidia.com/gpu`. `removed_annotations` are those that a pod on such nodes must not carry.
+    `name` is the rule's name in the cluster, a DNS label: `spot`, `gpu`. A pod gets the toleration of `taint`
+    if it matches one of the `selections`, or if one of its containers requests more than zero of one of the
+    extended `resources` (`nvidia.com/gpu`). `removed_annotations` are removed from these pods.
     """
 
     name: str
@@ -72,9 +75,9 @@ class TolerationRule:
 
 @dataclass(frozen=True, kw_only=True)
 class AnnotationRule:
-    """All pods carry an annotation; one that has it already keeps what its author wrote.
+    """Adds an annotation to all pods that do not have it.
 
-    `name` is the rule's name within the cluster, a DNS label.
+    `name` is the rule's name in the cluster, a DNS label.
     """
 
     name: str
@@ -84,9 +87,9 @@ class AnnotationRule:
 
 @dataclass(frozen=True, kw_only=True)
 class LabelRule:
-    """The pods of one service account carry a label; one that has it already keeps what its author wrote.
+    """Adds a label to the pods of one service account that do not have it.
 
-    `name` is the rule's name within the cluster, a DNS label.
+    `name` is the rule's name in the cluster, a DNS label.
     """
 
     name: str
@@ -99,64 +102,66 @@ AdmissionRule: TypeAlias = TolerationRule | AnnotationRule | LabelRule
 
 
 #: The first Kubernetes version that serves MutatingAdmissionPolicy as admissionregistration.k8s.io/v1.
-OLDEST = (1, 36)
+OLDEST_VERSION = (1, 36)
 
-ALLOWED = "1.36 or later, the first to serve MutatingAdmissionPolicy v1, which gives training pods their tolerations"
+ALLOWED_VERSIONS = "1.36 or later, the first to serve MutatingAdmissionPolicy v1, which gives training pods their tolerations"
 
 
 def version_problem(field: str, version: str, taints: Iterable[Taint]) -> Problem | None:
-    """Return why a cluster cannot run the admission policies, `None` when it can.
+    """Return why a cluster cannot run the admission policies, or None if it can.
 
-    `field` is the full path of the configuration field that holds the version (`1.36` or `1.36.3`); `taints` are those
-    that pods have to tolerate by hand on an older cluster.
+    `field` is the full path of the configuration field that holds the version (`1.36` or `1.36.3`). `taints`
+    are the taints that pods must tolerate explicitly on an older cluster.
     """
     match = re.fullmatch(r"v?(\d+)\.(\d+)(?:[.+-].*)?", version, re.ASCII)
     if match is None:
         return Problem(
-            field=field, value=f'"{version}"', allowed=ALLOWED, fix='Write a version such as "1.36".'
+            field=field, value=f'"{version}"', allowed=ALLOWED_VERSIONS, fix='Write a version such as "1.36".'
         )
-    if (int(match[1]), int(match[2])) >= OLDEST:
+    if (int(match[1]), int(match[2])) >= OLDEST_VERSION:
         return None
     return Problem(
         field=field,
         value=f'"{version}"',
-        allowed=ALLOWED,
+        allowed=ALLOWED_VERSIONS,
         fix='Write "1.36"; or, to stay on the older version, leave out the training namespaces and add to each job\'s '
-        f"pod template the tolerations it needs: {by_hand(taints)}.",
+        f"pod template the tolerations it needs: {explicit_tolerations(taints)}.",
     )
 
 
-def by_hand(taints: Iterable[Taint]) -> str:
-    """Return tolerations as their author would write them into a pod template."""
+def explicit_tolerations(taints: Iterable[Taint]) -> str:
+    """Return tolerations in the form in which a user writes them into a pod template."""
     return ", ".join(
         f'{{key: {taint.key}, operator: Equal, value: "{taint.value}", effect: {taint.effect}}}'
         for taint in taints
     )
 
 
-#: What AKS's webhook heeds a pod by: it gives no other the token, and tells no other whose identity it has.
-USES_IDENTITY: Final = "azure.workload.identity/use"
+#: The label that AKS's workload identity webhook requires: it injects a token only into pods that carry it.
+USE_WORKLOAD_IDENTITY: Final = "azure.workload.identity/use"
 
 
 def workload_identity_rule(service_account: str) -> LabelRule:
-    """Return the rule under which the pods of a service account need not be labelled by whoever writes them.
+    """Return the rule that adds the workload identity label to the pods of a service account.
 
-    The webhook looks at pods after the policies of the cluster, and so sees the label. A pod that has it as anything but
-    `"true"` says no, and gets none.
+    The webhook runs after the admission policies, so it sees the label. A pod that sets the label to another
+    value than `"true"` keeps that value and gets no identity.
     """
-    return LabelRule(name="identity", service_account=service_account, label=USES_IDENTITY, value="true")
+    return LabelRule(
+        name="identity", service_account=service_account, label=USE_WORKLOAD_IDENTITY, value="true"
+    )
 
 
-#: Karpenter leaves a pod that carries it out of the drain on a spot interruption notice: it would get neither SIGTERM
-#: nor the DisruptionTarget condition, and lose what it trained since its last checkpoint.
+#: Karpenter does not drain a pod with this annotation on a spot interruption notice: the pod gets neither
+#: SIGTERM nor the condition DisruptionTarget, and loses the progress since its last checkpoint.
 DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
 
 
 def karpenter_rules(pools: Iterable[Pool]) -> tuple[TolerationRule, ...]:
-    """Return the rules under which pods reach the spot pools and the GPU pools they ask for.
+    """Return the rules of clusters whose pools Karpenter manages: EKS, AKS with auto-provisioning, local.
 
-    A pod asks for spot by the capacity type or by the name of a spot pool; for GPUs by requesting some, or by the name of
-    a GPU pool, as a helper does that runs beside the workers of its job.
+    A pod reaches spot pools by the capacity type or by a pool's name, and GPU pools by a GPU request or by a
+    pool's name. The name is for helper pods that run beside the workers of their job without a GPU.
     """
     known = tuple(pools)
     spot_pools = tuple(pool.name for pool in known if pool.capacity is CapacityType.SPOT)
@@ -180,20 +185,20 @@ def karpenter_rules(pools: Iterable[Pool]) -> tuple[TolerationRule, ...]:
     )
 
 
-#: GKE's autoscaler moves what runs on a half-empty node elsewhere and takes the node away. A pod that says no keeps its
-#: node, but not from a preemption.
+#: GKE's autoscaler evicts pods from underused nodes to remove these nodes. The value `"false"` prevents that;
+#: it does not prevent a preemption.
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 
 
 def gke_rules(
     pools: Iterable[Pool], classes: Mapping[str, Sequence[Pool]] | None = None
 ) -> tuple[AdmissionRule, ...]:
-    """Return the rules under which pods reach the spot pools and the GPU pools they ask for, and keep their nodes.
+    """Return the rules of clusters whose pools are GKE node pools.
 
-    `pools` are those that belong to no ComputeClass; `classes` are the others, by their class. A pod asks for spot by either
-    of GKE's labels or by the name of a spot pool; for GPUs by the name of a GPU pool, as a helper does that runs beside the
-    workers of its job. Pods that request GPUs, and those that select a class, are let in by GKE itself; not so those that
-    name a pool of one, as the pods of a job do that follows a ladder.
+    `pools` are the pools without a ComputeClass; `classes` are the other pools by their class. A pod reaches
+    spot pools by one of GKE's labels or by a pool's name, and GPU pools by a pool's name. GKE itself adds the
+    tolerations for pods that request GPUs and for pods that select a ComputeClass, but not for pods that
+    select a pool of a class by its name, as the pods of a job on a ladder do.
     """
     known = tuple(pools)
     of_classes = classes or {}
@@ -221,7 +226,7 @@ def gke_rules(
 
 
 def spot_classes(classes: Mapping[str, Sequence[Pool]]) -> tuple[NodeSelection, ...]:
-    """By what pods ask for spot where ComputeClasses stand for pools: by the name of a class of spot pools."""
+    """Return how pods select spot by ComputeClass: the names of the classes that have spot pools."""
     names = tuple(
         name for name, pools in classes.items() if any(pool.capacity is CapacityType.SPOT for pool in pools)
     )
@@ -236,19 +241,19 @@ def _class_rule(name: str, pools: Sequence[Pool]) -> TolerationRule:
     )
 
 
-#: How AKS's own pages tell users to select spot.
+#: The labels with which the AKS documentation selects spot nodes.
 _AKS_SELECTIONS = tuple(
     NodeSelection(key=key, values=(AKS_SPOT_VALUE,)) for key in (AKS_SCALE_SET_PRIORITY, AKS_PRIORITY)
 )
 
 
 def aks_rules(pools: Iterable[Pool]) -> tuple[AdmissionRule, ...]:
-    """Return the rules under which pods reach the spot pools and the GPU pools they ask for, and keep their nodes.
+    """Return the rules of AKS clusters, with node auto-provisioning and with scale sets.
 
-    They are those of Karpenter's pools, with AKS's labels as further ways to ask for spot, and a second toleration for
-    it: the nodes of a scale set have AKS's taint beside ours. The cluster autoscaler of scale sets, like GKE's, would
-    move a job that trains to empty a node. In both ways of scaling all rules hold, so that neither jobs nor what they
-    rely on change with it.
+    They are the Karpenter rules with AKS's spot labels as further selections, and a second toleration for
+    spot because the nodes of a scale set carry AKS's own taint as well. The cluster autoscaler of scale sets
+    evicts pods to remove underused nodes, as GKE's does, so all pods get its annotation. The rules are the
+    same in both modes, so that jobs do not change when the mode does.
     """
     spot, gpu = karpenter_rules(pools)
     asked = replace(spot, selections=(*spot.selections, *_AKS_SELECTIONS))

@@ -1,4 +1,8 @@
-"""CEL, as text: what each template of a job that follows its ladder asks for, and how many pods of it there are at once."""
+"""CEL expressions for the shapes of a job and for its way down the ladder.
+
+A shape is a template that follows the ladder: its pods and their requests. The way is that of
+`scheduling.reachability.walk`, for all shapes at once.
+"""
 
 from __future__ import annotations
 
@@ -26,15 +30,17 @@ from holdfast.scheduling.ladder import UNLIMITED
 _CPU: Final = "cpu"
 _MEMORY: Final = "memory"
 _MIB: Final = 2**20
-# `dyn`: or the type checker takes every amount for a text.
+# Without `dyn` the type checker infers a string for every quantity.
 _NONE: Final = 'dyn("0")'
 
 
 def shapes(kind: JobKind, pods: Callable[[str], str]) -> str:
-    """Return a map for each template that follows.
+    """Return one map for each template that follows the ladder.
 
-    It holds `name`, `pods`, what each requests (`cpu` in thousandths, `memory` in MiB, `gpus`), the pods' specification as
-    `spec`, the taints that they do not tolerate as `untolerated`, and whether it runs `beside` the others. The argument `pods` gives the expression for how many pods there are of an item.
+    It has `name`, `pods` (their number), the requests of a pod (`cpu` in thousandths, `memory` in MiB,
+    `gpus`), the pod specification `spec`, the taints that it does not tolerate (`untolerated`), and `beside`,
+    whether it runs together with the other shapes. The argument `pods` returns the expression for the number
+    of pods of an item.
     """
     item, spec = "variables.items[i]", "variables.specs[i]"
     waits = f'{item}.?dependsOn.orValue([]).exists(d, d.?status.orValue("") == "Complete")'
@@ -42,7 +48,7 @@ def shapes(kind: JobKind, pods: Callable[[str], str]) -> str:
         "name": f"string({item}.{kind.name})",
         "pods": pods(item),
         "cpu": needed(spec, _CPU, _millis),
-        # Bytes, since amounts are added up exactly and then rounded up.
+        # In bytes: the amounts are added exactly and then rounded up.
         "memory": f"({needed(spec, _MEMORY, _whole)} + {_MIB - 1}) / {_MIB}",
         "gpus": needed(spec, GPU_RESOURCE, _whole),
         "spec": spec,
@@ -54,10 +60,11 @@ def shapes(kind: JobKind, pods: Callable[[str], str]) -> str:
 
 
 def needed(spec: str, resource: str, measure: Callable[[str], str]) -> str:
-    """Return how much of a resource a pod requests, by its specification.
+    """Return how much of a resource a pod requests.
 
-    Sidecars run beside the other containers; each other init container runs alone, or with sidecars, which is not looked at:
-    it may be more than this, and never less. What the pod requests as a whole stands for its containers.
+    Sidecars run together with the other containers, and each other init container runs before them. Init
+    containers that run together with sidecars are not added up, so the result may be too low, never too high.
+    A request on the pod level replaces those of the containers.
     """
     inits = f"{spec}.?initContainers.orValue([])"
     always = 'c.?restartPolicy.orValue("") == "Always"'
@@ -73,14 +80,14 @@ def needed(spec: str, resource: str, measure: Callable[[str], str]) -> str:
 
 
 def _requested(container: str, resource: str) -> str:
-    """A limit without a request is one."""
+    """A limit without a request counts as the request."""
     resources = f"{container}.?resources"
     limit = f"{resources}.?limits[?{text(resource)}].orValue({_NONE})"
     return f"{resources}.?requests[?{text(resource)}].orValue({limit})"
 
 
 def _millis(amount: str) -> str:
-    # Rounded up, as the scheduler does; the last thousandth is left for what a float makes of 0.57.
+    # Rounds up, as the scheduler does; 0.999 instead of 1 allows for the float error of values such as 0.57.
     return f"int(quantity(string({amount})).asApproximateFloat() * 1000.0 + 0.999)"
 
 
@@ -89,13 +96,13 @@ def _whole(amount: str) -> str:
 
 
 def title(shape: str) -> str:
-    """Return how a message names a shape."""
+    """Return a shape as messages name it."""
     gang = f"{shape}.pods == 1 ? {text(messages.ALONE)} : {said(messages.GANG, pods=number(f'{shape}.pods'))}"
     return said(messages.SHAPE, name=f"{shape}.name", gang=gang, requests=amounts(shape))
 
 
 def jobset_pods(item: str) -> str:
-    """Return how many pods there are at once of one of a JobSet's jobs."""
+    """Return how many pods of a JobSet's replicated job run at once."""
     spec = f"{item}.?template.?spec"
     parallelism = f"int({spec}.?parallelism.orValue(1))"
     completions = f"int({spec}.?completions.orValue({parallelism}))"
@@ -103,7 +110,7 @@ def jobset_pods(item: str) -> str:
 
 
 def rayjob_pods(item: str) -> str:
-    """Return how many pods a group of workers cannot do without: where Ray scales it, the fewest that it may have."""
+    """Return how many pods a worker group needs: with Ray autoscaling, the fewest that it may have."""
     least = f"int({item}.?minReplicas.orValue(0))"
     most = f"int({item}.?maxReplicas.orValue(2147483647))"
     asked = f"int({item}.?replicas.orValue(0))"
@@ -118,14 +125,14 @@ _TIER: Final = "variables.tiers[i]"
 
 
 def start() -> str:
-    """Return the tier at which the job begins, -1 where its templates name none of the ladder's or several."""
+    """Return the index of the first tier, or -1 if the templates select none or several."""
     return "size(variables.chosen) == 1 ? variables.pools.indexOf(variables.chosen[0]) : -1"
 
 
 def broken() -> str:
-    """Return for each tier why the job cannot be there: a sentence for each shape, and one for all together.
+    """Return for each tier the reasons why the job cannot run there, per shape and for all shapes together.
 
-    A tier above the first one is left out: the job does not come by it.
+    Tiers above the first tier have none: the job never gets there.
     """
     why = "w.join(" + text(" ") + f') + ({IS_LAST} ? "" : " " + {text(messages.NO_WAY_PAST)})'
     where = said(messages.TIER, number=number("i + 1"), pool=f"{_TIER}.pool")
@@ -141,9 +148,10 @@ def broken() -> str:
 
 
 def end() -> str:
-    """Return the tier on which the walk ends: a list of its index, or of nothing.
+    """Return the tier on which the job's way ends: a list of its index, or an empty list.
 
-    It ends where the job would be stuck or fall off, where it may be on on-demand nodes, or where it may stay for ever.
+    It ends where the job would be stuck, where the ladder has no further tier, where nodes may be on-demand,
+    or where the job may stay indefinitely.
     """
     has_timeout = f"{_TIER}.?procurementTimeout.hasValue()"
     is_spot = f"{_TIER}.?facts.?capacity.orValue({text(ON_DEMAND)}) == {text(SPOT)}"
@@ -156,5 +164,5 @@ def end() -> str:
 
 
 def ending() -> str:
-    """Return why the job does not come to its ladder's end: nothing where it does, or where that is not known."""
+    """Return why the job cannot reach the end of its ladder; empty if it can or if that is unknown."""
     return "size(variables.end) == 0 ? [] : variables.broken[variables.end[0]]"

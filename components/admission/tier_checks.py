@@ -1,6 +1,7 @@
-"""CEL, as text: the links of `scheduling.reachability.links` between a shape `s` and the tier at `i`, as its facts tell of it.
+"""CEL expressions for the reachability checks of one tier `i` and one shape `s`.
 
-What the facts do not say breaks nothing.
+They express `scheduling.reachability.links` over the facts in the FallbackPolicy. A missing fact never fails
+a check. Messages are the templates of the Python checks, filled by expressions.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
 
 
 def said(template: str, **values: str) -> str:
-    """Return the text of a template; `values` are expressions for texts, each in the place of its name.
+    """Return a message template as an expression; `values` are expressions for strings by their placeholder.
 
-    Raises KeyError for a name without an expression.
+    Raises KeyError for a placeholder without an expression.
     """
     parts: list[str] = []
     for literal, name, _, _ in Formatter().parse(template):
@@ -40,17 +41,17 @@ def said(template: str, **values: str) -> str:
 
 
 def sentence(words: MessageTemplate, **values: str) -> str:
-    """Return a reason with its fix."""
+    """Return a reason with its fix, filled."""
     return said(words.sentence, **values)
 
 
 def number(value: str) -> str:
-    """Return a whole number as text."""
+    """Return an integer as a string."""
     return f"string({value})"
 
 
 def amounts(resources: str) -> str:
-    """Return amounts as a message names them: of CPU thousandths, of memory MiB, and GPUs."""
+    """Return amounts as messages write them, from CPU in thousandths, memory in MiB and GPUs."""
     r = resources
     gpus = f'{r}.gpus == 0 ? "" : {r}.gpus == 1 ? "1 GPU, " : string({r}.gpus) + " GPUs, "'
     tenths = f"({r}.memory * 10 / 1024)"
@@ -63,12 +64,12 @@ def _decimal(parts: str, of: int) -> str:
 
 
 LABELS: Final = "variables.labels[i]"
-#: Nothing is known of the labels.
+#: The facts do not include the node labels.
 UNLABELLED: Final = "!variables.tiers[i].?facts.?labels.hasValue()"
 
 
 def affinity() -> str:
-    """One alternative of the required node affinity may be true of the nodes."""
+    """At least one term of the required node affinity may match the nodes."""
     terms = affinity_terms("s.spec")
     expressions = "a.?matchExpressions.orValue([])"
     empty = f"size({expressions}) == 0 && size(a.?matchFields.orValue([])) == 0"
@@ -81,7 +82,7 @@ def affinity() -> str:
 
 
 def is_false(expression: str) -> str:
-    """Return whether an expression of a node affinity is certainly not true of the nodes of the tier at `i`."""
+    """Return whether a match expression of a node affinity certainly does not match the nodes of tier `i`."""
     e, labels = expression, LABELS
     values = f"{e}.?values.orValue([])"
     there, whole = f"string({labels}[{e}.key])", text("^-?[0-9]{1,18}$")
@@ -102,7 +103,7 @@ def is_false(expression: str) -> str:
 
 
 def is_given(key: str) -> str:
-    """Return whether nodes may have a label of this key that nobody declares."""
+    """Return whether nodes may have this label although no pool declares it."""
     return f"{key}.matches({text(GIVEN_LABEL_PATTERN)})"
 
 
@@ -114,12 +115,12 @@ IS_LAST: Final = "i == size(variables.tiers) - 1"
 
 
 def labels() -> str:
-    """Return for each tier the labels of its nodes, as far as they are known."""
+    """Return the known node labels of each tier."""
     return "variables.tiers.map(t, t.?facts.?labels.orValue({}))"
 
 
 def rooms() -> str:
-    """Return for each tier what its machines have for pods: `name`, `cpu`, `memory`, `gpus` and `pods`."""
+    """Return the machines of each tier as maps of `name`, `cpu`, `memory`, `gpus` and `pods`."""
     cpu = "int(quantity(string(m.cpu)).asApproximateFloat() * 1000.0 + 0.5)"
     memory = "int(quantity(string(m.memory)).asApproximateFloat() / 1048576.0)"
     room = (
@@ -130,7 +131,7 @@ def rooms() -> str:
 
 
 def given(rules: Iterable[AdmissionRule]) -> str:
-    """Return the taints that admission lets pods tolerate, by the name of the pool that they select."""
+    """Return the taints for which admission adds tolerations, by the pool that the pods select."""
     pools: dict[str, list[str]] = {}
     for rule in rules:
         if isinstance(rule, TolerationRule):
@@ -138,12 +139,12 @@ def given(rules: Iterable[AdmissionRule]) -> str:
                 for pool in selection.values if selection.key == POOL else ():
                     pools.setdefault(pool, []).append(written(rule.taint))
     pairs = ", ".join(f"{text(pool)}: {texts(taints)}" for pool, taints in sorted(pools.items()))
-    # An empty map has no type of its own.
+    # The type of an empty map literal cannot be inferred.
     return f"{{{pairs}}}" if pairs else f"{{{text('')}: {texts([''])}}}"
 
 
 def given_to_gpus(rules: Iterable[AdmissionRule]) -> str:
-    """Return the taints that admission lets pods tolerate which request GPUs."""
+    """Return the taints for which admission adds tolerations to pods that request GPUs."""
     found = [
         written(rule.taint)
         for rule in rules
@@ -153,15 +154,15 @@ def given_to_gpus(rules: Iterable[AdmissionRule]) -> str:
 
 
 def written(taint: Taint) -> str:
-    """Return a taint as messages name it."""
+    """Return a taint as messages write it."""
     return f"{taint.key}={taint.value}:{taint.effect}"
 
 
 def links() -> Mapping[str, str]:
-    """Return the links in their order, each by the name of the variable that holds it.
+    """Return the checks in their order, by the name of the policy variable.
 
-    A variable is a list for each tier, in it a list for each shape, and in that the sentences. Each link is a variable of its
-    own: what one expression may cost is a tenth of what all of them may.
+    Each variable holds, for each tier and each shape, a list of sentences. Each check is its own variable
+    because the cost limit of one expression is a tenth of the limit of the policy.
     """
     found = {"selecting": selector(), "requiring": affinity(), "tolerating": taints(), "holding": machines()}
     return {
@@ -172,7 +173,7 @@ def links() -> Mapping[str, str]:
 
 
 def capacity() -> str:
-    """The last tier is on-demand, or says that it is not."""
+    """The last tier is on-demand, or has `maxFailures: -1`."""
     is_spot = f"{_FACTS}.?capacity.orValue({text('')}) == {text(SPOT)}"
     forever = f"{_TIER}.?maxFailures.orValue(0) == {UNLIMITED}"
     why = sentence(messages.CAPACITY, title=f"{text('pool ')} + {_TIER}.pool", kinds=text(SPOT))
@@ -180,7 +181,7 @@ def capacity() -> str:
 
 
 def selector() -> str:
-    """The nodes carry what the pods select beside the pool."""
+    """The nodes carry the labels that the pods select, beside the pool's name."""
     selected = "s.spec.?nodeSelector.orValue({})"
     other = said(messages.OTHER_LABEL, key="k", there=f"string({LABELS}[k])")
     has = f"k in {LABELS} ? {other} : {text(messages.NO_SUCH_LABEL)}"
@@ -191,13 +192,13 @@ def selector() -> str:
 
 
 def repelling() -> str:
-    """Return the taints of all tiers that keep pods away, each once."""
+    """Return the distinct taints of all tiers that keep pods away."""
     repels = f"t.effect in {texts(sorted(REPELLING))}"
     return f"variables.tiers.map(p, p.?facts.?taints.orValue([]).filter(t, {repels})).flatten().distinct()"
 
 
 def untolerated(spec: str) -> str:
-    """Return those of the taints that pods of a specification do not tolerate by themselves, as messages name them."""
+    """Return the taints that a pod specification itself does not tolerate, as messages write them."""
     effect = f"o.?effect.orValue({text('')}) in [{text('')}, string(t.effect)]"
     key = f"o.?key.orValue({text('')}) in [{text('')}, string(t.key)]"
     value = f"t.?value.orValue({text('')})"
@@ -207,7 +208,7 @@ def untolerated(spec: str) -> str:
 
 
 def taints() -> str:
-    """The pods tolerate every taint, with what admission adds to them."""
+    """The pods tolerate every taint, with the tolerations that admission adds."""
     by_admission = (
         f"x in variables.given[?string({_TIER}.pool)].orValue([]) || s.gpus > 0 && x in variables.givenToGpus"
     )
@@ -222,7 +223,7 @@ def _written(taint: str) -> str:
 
 
 def machines() -> str:
-    """One pod fits on a machine, and all of them on as many as there may be."""
+    """A pod fits on a machine, and all pods fit on `maxNodes` machines."""
     fitting = f"{_ROOMS}.map(m, {_pods_on('m')}).max()"
     largest = f"{_ROOMS}[0]"
     none = sentence(messages.MACHINE, requests=amounts("s"), machine=f"{largest}.name", room=amounts(largest))
@@ -238,7 +239,7 @@ def machines() -> str:
 
 
 def together() -> str:
-    """Return why the shapes that run at once have no room on all nodes of the tier at `i`: a list of one or none."""
+    """Return why the shapes that run together do not fit on tier `i`: a list of one sentence or none."""
     nodes = f"int({_NODES}.orValue(0))"
     most = ", ".join(
         f"{text(name)}: {_ROOMS}.map(m, int(m.{name})).max() * {nodes}" for name in ("cpu", "memory", "gpus")
@@ -250,7 +251,7 @@ def together() -> str:
 
 
 def total() -> str:
-    """Return what all pods of the shapes that run at once ask for together."""
+    """Return the sum of the requests of all pods of the shapes that run together."""
     sums = ", ".join(
         f"{text(name)}: variables.beside.map(s, int(s.pods) * int(s.{name})).sum()"
         for name in ("cpu", "memory", "gpus")

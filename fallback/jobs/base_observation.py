@@ -17,7 +17,7 @@ from holdfast.fallback.jobs.pods_and_nodes import (
     node_of,
     state_of_node,
 )
-from holdfast.fallback.state_machine.events import Report
+from holdfast.fallback.state_machine.events import JobEvent
 from holdfast.fallback.state_machine.observation import Observation
 from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _NAMED: Final = 3
 
 
-def ends_well_when_stopped(memory: JobMemory) -> tuple[Report, ...]:
+def ends_well_when_stopped(memory: JobMemory) -> tuple[JobEvent, ...]:
     """Say that pods exit 0 when they are told to stop, which their operator takes for the training's success."""
     names = sorted(
         record.name
@@ -51,9 +51,9 @@ def ends_well_when_stopped(memory: JobMemory) -> tuple[Report, ...]:
     )
 
 
-def standing(reason: str, message: str) -> Report:
+def standing(reason: str, message: str) -> JobEvent:
     """Return a warning that comes with every look for as long as it holds."""
-    return Report(reason=reason, message=message, is_warning=True, is_standing=True)
+    return JobEvent(reason=reason, message=message, is_warning=True, is_standing=True)
 
 
 def listed(names: Iterable[str]) -> str:
@@ -73,16 +73,16 @@ class Placement:
     starting_since: datetime | None
 
 
-def placement_of(pods: Iterable[Json], seen: Snapshot) -> Placement:
+def placement_of(pods: Iterable[Json], snapshot: Snapshot) -> Placement:
     """Return how far a gang's pods are; those that end or have ended are none of it any more."""
     made = [pod for pod in pods if not is_terminating(pod) and not has_ended(pod)]
-    placed = [pod for pod in made if _is_placed(pod, seen)]
+    placed = [pod for pod in made if _is_placed(pod, snapshot)]
     waiting = [pod for pod in placed if not has_started(pod)]
     return Placement(
         made=len(made),
         placed=len(placed),
         started=len(placed) - len(waiting),
-        starting_since=min((bound_at(pod) or seen.now for pod in waiting), default=None),
+        starting_since=min((bound_at(pod) or snapshot.now for pod in waiting), default=None),
     )
 
 
@@ -91,12 +91,12 @@ def left(pods: Iterable[Json]) -> int:
     return sum(not has_ended(pod) for pod in pods)
 
 
-def _is_placed(pod: Json, seen: Snapshot) -> bool:
+def _is_placed(pod: Json, snapshot: Snapshot) -> bool:
     """Whether a pod has a live node. One that is being emptied still runs it, and one not seen yet is just new."""
     node = node_of(pod)
     if not node:
         return False
-    return state_of_node(node, seen.nodes, seen.claims) in {NodeState.LIVE, NodeState.DRAINING}
+    return state_of_node(node, snapshot.nodes, snapshot.claims) in {NodeState.LIVE, NodeState.DRAINING}
 
 
 QUEUE: Final = "kueue.x-k8s.io/queue-name"
@@ -119,22 +119,22 @@ def _is_owned(workload: Json, uid: str) -> bool:
     return any(each.get("uid") == uid for each in owners)
 
 
-def first_sight(seen: Snapshot, memory: JobMemory) -> Observation:
+def first_sight(snapshot: Snapshot, memory: JobMemory) -> Observation:
     """Return what any job shows: who it is, what was lost of it, what is left of it, what it says of checkpoints."""
-    job = seen.job
+    job = snapshot.job
     return Observation(
         uid=uid_of(job),
-        created=moment(metadata_of(job).get("creationTimestamp")) or seen.now,
-        now=seen.now,
+        created=moment(metadata_of(job).get("creationTimestamp")) or snapshot.now,
+        now=snapshot.now,
         follows=_follows(job),
         suspended=mapping(job.get("spec")).get("suspend") is True,
-        queued=is_queued(job, seen.workloads),
+        is_managed_by_kueue=is_queued(job, snapshot.workloads),
         losses=losses_in(memory),
-        pods_left=left(seen.pods),
+        pods_remaining=left(snapshot.pods),
         dead_pods=dead_pods_in(memory),
-        listens=patches.listens(job),
-        checkpoint_asked_at=patches.asked_at(job),
-        checkpointed_at=patches.answered_at(seen.pods),
+        checkpoints_on_request=patches.checkpoints_on_request(job),
+        checkpoint_requested_at=patches.checkpoint_requested_at(job),
+        checkpointed_at=patches.checkpointed_at(snapshot.pods),
     )
 
 

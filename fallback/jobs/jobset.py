@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from holdfast.fallback.jobs.pod_history import JobMemory
     from holdfast.fallback.jobs.snapshot import Snapshot, Succession
     from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
-    from holdfast.fallback.state_machine.events import Report
+    from holdfast.fallback.state_machine.events import JobEvent
     from holdfast.fallback.state_machine.observation import Observation
     from holdfast.scheduling.json import Json, JsonValue
 
@@ -206,9 +206,9 @@ class JobSetKind:
             return None
         return JobKey(self.kind, namespace_of(child), text(owner.get("name")))
 
-    def observe(self, seen: Snapshot, memory: JobMemory) -> tuple[Observation, JobMemory]:
+    def observe(self, snapshot: Snapshot, memory: JobMemory) -> tuple[Observation, JobMemory]:
         """Return what the ladder decides by; see JobKind."""
-        own = _own(seen)
+        own = _own(snapshot)
         memory = settled(memory, own)
         job, status = own.job, mapping(own.job.get("status"))
         following = [each for each in replicated_jobs(job) if each.follows]
@@ -219,16 +219,16 @@ class JobSetKind:
         restarts = count(status.get("restarts"))
         sight = replace(
             first_sight(own, memory),
-            at_rest=_is_at_rest(own),
+            is_suspension_complete=_is_at_rest(own),
             can_be_suspended=outcome is None,
-            never_suspendable=pinned_by_affinity([each.pod_spec for each in following], "JobSet"),
+            not_suspendable_reason=pinned_by_affinity([each.pod_spec for each in following], "JobSet"),
             outcome=outcome,
-            outcome_cause=cause_of_end(memory, ended_at) if outcome is Outcome.FAILED else None,
+            failure_cause=cause_of_end(memory, ended_at) if outcome is Outcome.FAILED else None,
             pool=pool_of(each.pod_spec for each in following),
             restarts=restarts,
             disrupted_restarts=restarts - count(status.get("restartsCountTowardsMax")),
             pods_expected=expected,
-            pods_unmade=max(0, expected - gang.made),
+            pods_missing=max(0, expected - gang.made),
             pods_placed=gang.placed,
             pods_started=gang.started,
             starting_since=gang.starting_since,
@@ -240,24 +240,28 @@ class JobSetKind:
 
     def suspension(self, job: Json, action: Suspend, state: str) -> Json:
         """Return the patch of one update: the templates select the pool, the JobSet is suspended."""
-        return patches.update(
-            job, state, {"suspend": True, **selecting_pool(job, action.pool, hold=action.tolerate_hold)}
+        return patches.spec_patch(
+            job,
+            state,
+            {"suspend": True, **selecting_pool(job, action.pool, hold=action.tolerate_reservation)},
         )
 
     def resumption(self, job: Json, action: Resume, state: str) -> Json:
         """Return the patch of one update: the templates select the pool, the JobSet is resumed."""
-        return patches.update(
-            job, state, {"suspend": False, **selecting_pool(job, action.pool, hold=action.tolerate_hold)}
+        return patches.spec_patch(
+            job,
+            state,
+            {"suspend": False, **selecting_pool(job, action.pool, hold=action.tolerate_reservation)},
         )
 
-    def outdated_children(self, seen: Snapshot) -> tuple[Json, ...]:
+    def outdated_children(self, snapshot: Snapshot) -> tuple[Json, ...]:
         """Return the suspended Jobs that must not be resumed: made from another template, or bound to fail.
 
         On resumption JobSet merges its template into them: what the old one selected beside would stay. One that lost
         a pod before it was suspended would fail at once, and the job would start twice. Deleted ones JobSet makes anew
         at once, suspended too, from the template as it is.
         """
-        own = _own(seen)
+        own = _own(snapshot)
         if mapping(own.job.get("spec")).get("suspend") is not True:
             return ()
         wanted = {each.name: placement_in(each.pod_spec) for each in replicated_jobs(own.job)}
@@ -275,24 +279,24 @@ class JobSetKind:
         return None
 
 
-def _own(seen: Snapshot) -> Snapshot:
+def _own(snapshot: Snapshot) -> Snapshot:
     """Return the snapshot without what only bears the JobSet's name: an earlier one's pods may still terminate."""
-    uid = uid_of(seen.job)
+    uid = uid_of(snapshot.job)
     return replace(
-        seen,
+        snapshot,
         pods=tuple(
-            pod for pod in seen.pods if mapping(metadata_of(pod).get("labels")).get(_UID) in {uid, None}
+            pod for pod in snapshot.pods if mapping(metadata_of(pod).get("labels")).get(_UID) in {uid, None}
         ),
-        children=tuple(child for child in seen.children if owner_of(child).get("uid") == uid),
+        children=tuple(child for child in snapshot.children if owner_of(child).get("uid") == uid),
     )
 
 
-def _is_stalled(child: Json, seen: Snapshot) -> bool:
+def _is_stalled(child: Json, snapshot: Snapshot) -> bool:
     """Whether a Job is bound to fail and will not do so by itself: while a pod is left, the Job controller may yet."""
-    return will_fail(child) and not any(is_terminating(pod) for pod in seen.pods)
+    return will_fail(child) and not any(is_terminating(pod) for pod in snapshot.pods)
 
 
-def _is_at_rest(seen: Snapshot) -> bool:
+def _is_at_rest(snapshot: Snapshot) -> bool:
     """Whether JobSet has suspended the JobSet and every Job of it, and has nothing left to do for what went before.
 
     Its condition alone may be that of the suspension before: a resumption changes it last of all. A Job that has failed
@@ -300,13 +304,13 @@ def _is_at_rest(seen: Snapshot) -> bool:
     is not said yet that it will fail. Resumed before that, the job would be started twice, and the new tier charged
     for it.
     """
-    says_so = condition_of(seen.job, "Suspended").get("status") == "True"
-    children = [child for child in seen.children if not is_complete(child)]
+    says_so = condition_of(snapshot.job, "Suspended").get("status") == "True"
+    children = [child for child in snapshot.children if not is_complete(child)]
     return (
         says_so
         and all(mapping(child.get("spec")).get("suspend") is True for child in children)
         and not any(has_failed(child) for child in children)
-        and not any(is_terminating(pod) for pod in seen.pods)
+        and not any(is_terminating(pod) for pod in snapshot.pods)
     )
 
 
@@ -318,7 +322,7 @@ def _end_of(job: Json) -> tuple[Outcome | None, datetime | None]:
     return None, None
 
 
-def _notices(job: Json) -> tuple[Report, ...]:
+def _notices(job: Json) -> tuple[JobEvent, ...]:
     policy = mapping(mapping(job.get("spec")).get("failurePolicy"))
     restarts = any(text(rule.get("action")).startswith("Restart") for rule in objects(policy.get("rules")))
     if count(policy.get("maxRestarts")) > 0 or restarts:

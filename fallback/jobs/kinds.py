@@ -35,10 +35,10 @@ class JobKind(Protocol):
         """Return which job of this kind owns a Job or RayCluster; there may be no such job any more."""
         ...
 
-    def observe(self, seen: Snapshot, memory: JobMemory) -> tuple[Observation, JobMemory]:
+    def observe(self, snapshot: Snapshot, memory: JobMemory) -> tuple[Observation, JobMemory]:
         """Return what the ladder decides by, and what is to be remembered until the next look.
 
-        Whoever asks adds what no single job's objects tell: `clock_jump`, `rival`, `gave_way_at`, `pools` and `held`.
+        Whoever asks adds what no single job's objects tell: `clock_jump`, `contending_gang`, `last_yield_at`, `pools` and `reservation`.
         """
         ...
 
@@ -50,7 +50,7 @@ class JobKind(Protocol):
         """Return the merge patch of one update that resumes; `state` is the annotation's text."""
         ...
 
-    def outdated_children(self, seen: Snapshot) -> tuple[Json, ...]:
+    def outdated_children(self, snapshot: Snapshot) -> tuple[Json, ...]:
         """Return the suspended child Jobs to delete: made from another template than the job has now."""
         ...
 

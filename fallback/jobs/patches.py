@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
 
 # On a job: its program answers requests to checkpoint ("true").
-LISTENS: Final = "fallback.holdfast.dev/checkpoints-on-request"
+CHECKPOINTS_ON_REQUEST: Final = "fallback.holdfast.dev/checkpoints-on-request"
 # On a job and its pods: the request; on a pod, by its program: the answer. Times, the answer's not before the request's.
-ASKED: Final = "fallback.holdfast.dev/checkpoint-asked"
-ANSWERED: Final = "fallback.holdfast.dev/checkpointed"
+CHECKPOINT_REQUESTED: Final = "fallback.holdfast.dev/checkpoint-asked"
+CHECKPOINTED: Final = "fallback.holdfast.dev/checkpointed"
 
 _DISRUPTED: Final = "DisruptionTarget"
 
 
-def record(job: Json, state: str) -> Json:
+def state_patch(job: Json, state: str) -> Json:
     """Return the patch that writes the state and nothing else; `state` is the annotation's text."""
     return {"metadata": _fenced(job, {STATE: state})}
 
 
-def update(job: Json, state: str, spec: Json) -> Json:
+def spec_patch(job: Json, state: str, spec: Json) -> Json:
     """Return the patch that writes the state together with part of the job's spec."""
     return {"metadata": _fenced(job, {STATE: state}), "spec": spec}
 
@@ -37,10 +37,12 @@ def checkpoint_request(obj: Json, at: datetime) -> Json:
 
     Under its uid alone: what else has changed of it does not matter.
     """
-    return {"metadata": {"uid": metadata_of(obj).get("uid"), "annotations": {ASKED: stamp(at)}}}
+    return {
+        "metadata": {"uid": metadata_of(obj).get("uid"), "annotations": {CHECKPOINT_REQUESTED: stamp(at)}}
+    }
 
 
-def end_of_lost_pod(pod: Json, at: datetime) -> Json:
+def terminated_pod_status(pod: Json, at: datetime) -> Json:
     """Return the status patch that ends a pod whose machine is gone, as the pod garbage collector writes it.
 
     Deleting it is not enough: a Job with a pod failure policy keeps its hold on a pod until that has ended, and asks of
@@ -61,19 +63,19 @@ def end_of_lost_pod(pod: Json, at: datetime) -> Json:
     }
 
 
-def asked_at(job: Json) -> datetime | None:
+def checkpoint_requested_at(job: Json) -> datetime | None:
     """Return the request that a job has been sent last."""
-    return moment(_annotations(job).get(ASKED))
+    return moment(_annotations(job).get(CHECKPOINT_REQUESTED))
 
 
-def listens(job: Json) -> bool:
+def checkpoints_on_request(job: Json) -> bool:
     """Whether a job says that its program answers such requests."""
-    return _annotations(job).get(LISTENS) == "true"
+    return _annotations(job).get(CHECKPOINTS_ON_REQUEST) == "true"
 
 
-def answered_at(pods: Iterable[Json]) -> datetime | None:
+def checkpointed_at(pods: Iterable[Json]) -> datetime | None:
     """Return the last answer of a job's pods."""
-    answers = [moment(_annotations(pod).get(ANSWERED)) for pod in pods]
+    answers = [moment(_annotations(pod).get(CHECKPOINTED)) for pod in pods]
     return max((each for each in answers if each is not None), default=None)
 
 

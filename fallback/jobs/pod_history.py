@@ -76,7 +76,7 @@ class RayMemory:
     `failed`: its operator's counter as it was seen last, None before the first look.
     """
 
-    head_silent_since: datetime | None = None
+    head_unready_since: datetime | None = None
     failed: int | None = None
     attempts: tuple[FailedAttempt, ...] = ()
 
@@ -101,22 +101,22 @@ def note(memory: JobMemory, pod: Json, now: datetime, *, is_deleted: bool = Fals
     return replace(memory, pods={**memory.pods, uid_of(pod): replace(record, is_there=not is_deleted)})
 
 
-def settled(memory: JobMemory, seen: Snapshot) -> JobMemory:
+def settled(memory: JobMemory, snapshot: Snapshot) -> JobMemory:
     """Return the memory with a look at everything taken in: pods, their nodes, and what has become too old to keep."""
     pods = dict(memory.pods)
-    for pod in seen.pods:
-        pods[uid_of(pod)] = _updated(pods.get(uid_of(pod)), pod, seen.now)
-    there = {uid_of(pod) for pod in seen.pods}
+    for pod in snapshot.pods:
+        pods[uid_of(pod)] = _updated(pods.get(uid_of(pod)), pod, snapshot.now)
+    there = {uid_of(pod) for pod in snapshot.pods}
     looked_at = {
-        uid: _beside_its_node(_dismissed(replace(record, is_there=uid in there), seen), seen)
+        uid: _beside_its_node(_dismissed(replace(record, is_there=uid in there), snapshot), snapshot)
         for uid, record in pods.items()
     }
     # A job of the same name may have been here before this one, and its pods are none of this one's losses.
-    begun = moment(metadata_of(seen.job).get("creationTimestamp"))
+    begun = moment(metadata_of(snapshot.job).get("creationTimestamp"))
     kept = {
         uid: record
         for uid, record in looked_at.items()
-        if _is_worth_keeping(record, seen.now) and (begun is None or record.created >= begun)
+        if _is_worth_keeping(record, snapshot.now) and (begun is None or record.created >= begun)
     }
     return replace(memory, pods=kept)
 
@@ -153,16 +153,16 @@ def _updated(before: PodRecord | None, pod: Json, now: datetime) -> PodRecord:
     )
 
 
-def _dismissed(record: PodRecord, seen: Snapshot) -> PodRecord:
-    suspended = mapping(seen.job.get("spec")).get("suspend") is True
+def _dismissed(record: PodRecord, snapshot: Snapshot) -> PodRecord:
+    suspended = mapping(snapshot.job.get("spec")).get("suspend") is True
     on_its_way = record.ending.deleted_at is not None and record.node_lost_at is None
     return replace(record, is_dismissed=True) if suspended and on_its_way else record
 
 
-def _beside_its_node(record: PodRecord, seen: Snapshot) -> PodRecord:
-    if not record.node or (record.ending.is_over and not _may_yet_be_explained(record, seen.now)):
+def _beside_its_node(record: PodRecord, snapshot: Snapshot) -> PodRecord:
+    if not record.node or (record.ending.is_over and not _may_yet_be_explained(record, snapshot.now)):
         return record
-    state = state_of_node(record.node, seen.nodes, seen.claims)
+    state = state_of_node(record.node, snapshot.nodes, snapshot.claims)
     if state is NodeState.LIVE:
         return replace(record, node_was_seen=True, node_lost_at=None, node_drained_at=None)
     if state is NodeState.DRAINING:
@@ -170,13 +170,13 @@ def _beside_its_node(record: PodRecord, seen: Snapshot) -> PodRecord:
             record,
             node_was_seen=True,
             node_lost_at=None,
-            node_drained_at=record.node_drained_at or seen.now,
+            node_drained_at=record.node_drained_at or snapshot.now,
         )
     if not record.is_there and not record.ending.is_over and record.node_lost_at is None:
         return record  # it left in good order, and its node after it
     return replace(
         record,
-        node_lost_at=record.node_lost_at or seen.now,
+        node_lost_at=record.node_lost_at or snapshot.now,
         node_is_gone=state is NodeState.GONE or (state is NodeState.UNKNOWN and record.node_was_seen),
     )
 

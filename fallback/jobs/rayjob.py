@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from holdfast.fallback.jobs.pod_history import JobMemory
     from holdfast.fallback.jobs.snapshot import Snapshot
     from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
-    from holdfast.fallback.state_machine.events import Report
+    from holdfast.fallback.state_machine.events import JobEvent
     from holdfast.fallback.state_machine.observation import Observation
     from holdfast.scheduling.json import Json
 
@@ -149,19 +149,19 @@ def rayjob_of_child(child: Json) -> JobKey | None:
     return JobKey(_KIND, namespace_of(child), found["rayjob"]) if found else None
 
 
-def own_pods(seen: Snapshot) -> tuple[Json, ...]:
+def own_pods(snapshot: Snapshot) -> tuple[Json, ...]:
     """Return the pods that are the RayJob's indeed.
 
     A pod whose owner is still there and is not the RayJob's is none of it. One whose owner has gone already is taken
     for its own: it is better to wait for a stranger's pod than to run two gangs on one checkpoint.
     """
-    submits_by_job = text(mapping(seen.job.get("spec")).get("submissionMode")) in {"", "K8sJobMode"}
+    submits_by_job = text(mapping(snapshot.job.get("spec")).get("submissionMode")) in {"", "K8sJobMode"}
     strangers = {
         (text(child.get("kind")), name_of(child))
-        for child in seen.children
-        if owner_of(child).get("uid") != uid_of(seen.job)
+        for child in snapshot.children
+        if owner_of(child).get("uid") != uid_of(snapshot.job)
     }
-    return tuple(pod for pod in seen.pods if _is_own(pod, strangers, submits_by_job=submits_by_job))
+    return tuple(pod for pod in snapshot.pods if _is_own(pod, strangers, submits_by_job=submits_by_job))
 
 
 def _is_own(pod: Json, strangers: set[tuple[str, str]], *, submits_by_job: bool) -> bool:
@@ -255,12 +255,12 @@ class RayJobKind:
         """Return which RayJob owns a RayCluster or a Job."""
         return rayjob_of_child(child)
 
-    def observe(self, seen: Snapshot, memory: JobMemory) -> tuple[Observation, JobMemory]:
+    def observe(self, snapshot: Snapshot, memory: JobMemory) -> tuple[Observation, JobMemory]:
         """Return what the ladder decides by; see JobKind."""
-        own = replace(seen, pods=own_pods(seen))
+        own = replace(snapshot, pods=own_pods(snapshot))
         job = own.job
         memory = settled(memory, own)
-        ray = recorded(replace(memory.ray, head_silent_since=head_silent_since(memory.ray, own)), own)
+        ray = recorded(replace(memory.ray, head_unready_since=head_silent_since(memory.ray, own)), own)
         memory = replace(memory, ray=ray)
         following = [each for each in worker_groups(job) if each.follows]
         names = {each.name for each in following}
@@ -271,19 +271,19 @@ class RayJobKind:
         sight = first_sight(own, memory)
         sight = replace(
             sight,
-            at_rest=deployment_status(job) == SUSPENDED,
+            is_suspension_complete=deployment_status(job) == SUSPENDED,
             can_be_suspended=honours_suspension(job),
-            never_suspendable=never_suspendable(job)
+            not_suspendable_reason=never_suspendable(job)
             or pinned_by_affinity([each.pod_spec for each in following], self.kind),
             outcome=outcome,
-            outcome_cause=cause_of_end(memory, ended_at(job)) if outcome is Outcome.FAILED else None,
+            failure_cause=cause_of_end(memory, ended_at(job)) if outcome is Outcome.FAILED else None,
             can_be_recreated=can_have_successor(job),
             pool=pool,
             restarts=failed_attempts(job),
             losses=(*sight.losses, *failed_attempts_as_losses(ray, job, pool)),
-            head_silent_since=ray.head_silent_since,
+            head_unready_since=ray.head_unready_since,
             pods_expected=expected,
-            pods_unmade=max(0, expected - gang.made),
+            pods_missing=max(0, expected - gang.made),
             pods_placed=gang.placed,
             pods_started=gang.started,
             starting_since=gang.starting_since,
@@ -297,19 +297,19 @@ class RayJobKind:
 
         A cluster that lives takes no notice of its RayJob's template; the next one is made from it.
         """
-        return patches.update(
-            job, state, {"suspend": True, **_selecting(job, action.pool, hold=action.tolerate_hold)}
+        return patches.spec_patch(
+            job, state, {"suspend": True, **_selecting(job, action.pool, hold=action.tolerate_reservation)}
         )
 
     def resumption(self, job: Json, action: Resume, state: str) -> Json:
         """Return the patch of one update: the worker groups select the pool, the RayJob is resumed."""
-        return patches.update(
-            job, state, {"suspend": False, **_selecting(job, action.pool, hold=action.tolerate_hold)}
+        return patches.spec_patch(
+            job, state, {"suspend": False, **_selecting(job, action.pool, hold=action.tolerate_reservation)}
         )
 
-    def outdated_children(self, seen: Snapshot) -> tuple[Json, ...]:
+    def outdated_children(self, snapshot: Snapshot) -> tuple[Json, ...]:
         """Return none: KubeRay deletes a suspended RayJob's cluster and submitter itself."""
-        del seen
+        del snapshot
         return ()
 
     def succession(self, job: Json, action: Recreate, state: str) -> Succession | None:
@@ -336,7 +336,7 @@ def _selecting(job: Json, pool: str, *, hold: bool) -> Json:
     return {"rayClusterSpec": {"workerGroupSpecs": groups}}
 
 
-def _notices(job: Json) -> tuple[Report, ...]:
+def _notices(job: Json) -> tuple[JobEvent, ...]:
     capacity = sorted(selector_of(head_pod_spec(job)).keys() & CAPACITY_KEYS)
     if not capacity or not cluster_spec(job):
         return ()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from holdfast.fallback.jobs.pod_history import RayMemory
     from holdfast.fallback.jobs.snapshot import Snapshot
-    from holdfast.fallback.state_machine.events import Report
+    from holdfast.fallback.state_machine.events import JobEvent
     from holdfast.scheduling.json import Json
 
 
@@ -93,26 +93,26 @@ _NOT_BEGUN: Final = "PreRunningDeadlineExceeded"
 _LONGEST: Final = 300
 
 
-def recorded(memory: RayMemory, seen: Snapshot) -> RayMemory:
+def recorded(memory: RayMemory, snapshot: Snapshot) -> RayMemory:
     """Return the memory with the failures taken in that have been counted since the last look.
 
     Those from before the first look are nobody's any more: the job's state says up to where they are accounted for.
     """
-    failed = failed_attempts(seen.job)
+    failed = failed_attempts(snapshot.job)
     if memory.failed is None or failed < memory.failed:
         # A counter that has gone back is another job's, of the same name.
         return replace(memory, failed=failed, attempts=())
-    status = mapping(seen.job.get("status"))
+    status = mapping(snapshot.job.get("status"))
     new = tuple(
         FailedAttempt(
             number=number,
-            at=seen.now,
+            at=snapshot.now,
             reason=text(status.get("reason")) or "unknown",
             message=text(status.get("message"))[:_LONGEST],
         )
         for number in range(memory.failed + 1, failed + 1)
     )
-    kept = tuple(each for each in memory.attempts if seen.now - each.at <= KEPT)
+    kept = tuple(each for each in memory.attempts if snapshot.now - each.at <= KEPT)
     return replace(memory, failed=failed, attempts=(*kept, *new))
 
 
@@ -131,7 +131,7 @@ def failed_attempts_as_losses(memory: RayMemory, job: Json, pool: str | None) ->
     )
 
 
-def attempt_notice(memory: RayMemory) -> tuple[Report, ...]:
+def attempt_notice(memory: RayMemory) -> tuple[JobEvent, ...]:
     """Say what the last attempt failed of."""
     if not memory.attempts:
         return ()
@@ -140,19 +140,22 @@ def attempt_notice(memory: RayMemory) -> tuple[Report, ...]:
     return (standing("AttemptFailed", f"Attempt {last.number} of the RayJob failed ({last.reason}){said}"),)
 
 
-def head_silent_since(memory: RayMemory, seen: Snapshot) -> datetime | None:
+def head_silent_since(memory: RayMemory, snapshot: Snapshot) -> datetime | None:
     """Return since when we see that a running job's head is not there, not ready, or on a node that is lost.
 
     Only while the job runs: before that its head is starting, and a slow start is nobody's loss. A head that answers
     again ends it: its operator then submits the job anew by itself.
     """
-    if deployment_status(seen.job) != RUNNING or any(_answers(pod, seen) for pod in seen.pods):
+    if deployment_status(snapshot.job) != RUNNING or any(_answers(pod, snapshot) for pod in snapshot.pods):
         return None
-    return memory.head_silent_since or seen.now
+    return memory.head_unready_since or snapshot.now
 
 
-def _answers(pod: Json, seen: Snapshot) -> bool:
+def _answers(pod: Json, snapshot: Snapshot) -> bool:
     if part_of(pod) is not Part.HEAD or has_ended(pod) or is_terminating(pod) or not is_ready(pod):
         return False
     # A head's node that is lost leaves it "ready" for as long as the node controller waits.
-    return state_of_node(node_of(pod), seen.nodes, seen.claims) in {NodeState.LIVE, NodeState.DRAINING}
+    return state_of_node(node_of(pod), snapshot.nodes, snapshot.claims) in {
+        NodeState.LIVE,
+        NodeState.DRAINING,
+    }

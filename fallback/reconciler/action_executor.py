@@ -16,17 +16,17 @@ from holdfast.fallback.reservations.placeholders import HoldRequest, hold_change
 from holdfast.fallback.reservations.reserved_capacity import hold_patch, holder_of, orphans, release_patch
 from holdfast.fallback.state_machine.actions import (
     Action,
-    AskCheckpoint,
+    CreatePlaceholders,
     DeleteChildren,
-    DropPlaceholders,
+    DeletePlaceholders,
     ForceDelete,
-    Hold,
-    Record,
     Recreate,
-    Release,
+    ReleaseReservation,
+    RequestCheckpoint,
     Resume,
     Suspend,
-    TaintHeld,
+    TaintReservedNodes,
+    WriteState,
 )
 from holdfast.fallback.state_machine.state import write_state
 from holdfast.scheduling.json import Json
@@ -42,18 +42,22 @@ class Holder:
         self._caches = caches
         self._image = image
 
-    async def do(self, look: Look, action: Hold | TaintHeld | DropPlaceholders | Release) -> None:
+    async def do(
+        self,
+        look: Look,
+        action: CreatePlaceholders | TaintReservedNodes | DeletePlaceholders | ReleaseReservation,
+    ) -> None:
         """Carry out one action for one job."""
         uid = look.seen.uid
         match action:
-            case Hold():
+            case CreatePlaceholders():
                 await self._hold(look, action)
-            case TaintHeld():
+            case TaintReservedNodes():
                 nodes = {name for pod in self._placeholders(uid) if (name := node_of(pod))}
                 await self._taint(nodes, uid)
-            case DropPlaceholders():
+            case DeletePlaceholders():
                 await self._drop(uid)
-            case Release():
+            case ReleaseReservation():
                 await self.release(uid)
 
     async def release(self, uid: str) -> None:
@@ -70,7 +74,7 @@ class Holder:
         for name in found.nodes:
             await self._untaint(name, lambda holder: not caches.has_uid(holder))
 
-    async def _hold(self, look: Look, action: Hold) -> None:
+    async def _hold(self, look: Look, action: CreatePlaceholders) -> None:
         request = HoldRequest(
             uid=look.seen.uid,
             job=f"{look.key.kind} {look.key.namespace}/{look.key.name}",
@@ -166,8 +170,8 @@ class Actor:
     async def _do(self, look: Look, action: Action) -> Json:
         """Carry out one action and return the job as it is then."""
         match action:
-            case Record():
-                return await self._patch(look, patches.record(look.job, write_state(action.state)))
+            case WriteState():
+                return await self._patch(look, patches.state_patch(look.job, write_state(action.state)))
             case Suspend():
                 state = write_state(action.state)
                 return await self._patch(look, look.kind.suspension(look.job, action, state))
@@ -175,7 +179,7 @@ class Actor:
                 await self._make_sure_none_is_left(look)
                 state = write_state(action.state)
                 return await self._patch(look, look.kind.resumption(look.job, action, state))
-            case AskCheckpoint():
+            case RequestCheckpoint():
                 return await self._ask(look, action)
             case Recreate():
                 return await self._recreate(look, action)
@@ -183,7 +187,7 @@ class Actor:
                 await self._delete_children(look)
             case ForceDelete():
                 await self._end_lost(look, action)
-            case Hold() | TaintHeld() | DropPlaceholders() | Release():
+            case CreatePlaceholders() | TaintReservedNodes() | DeletePlaceholders() | ReleaseReservation():
                 await self._holder.do(look, action)
         return look.job
 
@@ -233,11 +237,11 @@ class Actor:
             if name_of(pod) not in action.pods:
                 continue
             if not has_ended(pod):
-                patch = patches.end_of_lost_pod(pod, look.seen.now)
+                patch = patches.terminated_pod_status(pod, look.seen.now)
                 await self._client.patch(POD, look.key.namespace, name_of(pod), patch, subresource="status")
             await self._client.delete(POD, look.key.namespace, name_of(pod), uid=uid_of(pod), grace_seconds=0)
 
-    async def _ask(self, look: Look, action: AskCheckpoint) -> Json:
+    async def _ask(self, look: Look, action: RequestCheckpoint) -> Json:
         """Ask each pod, and write that they were asked in the job: in that order, or a pod might never hear of it."""
         for pod in await self._pods_now(look):
             if not has_ended(pod):

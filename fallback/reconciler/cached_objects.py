@@ -12,7 +12,7 @@ from typing import Final, TypeAlias, cast
 from holdfast.fallback.api.client import Kind
 from holdfast.fallback.api.objects import mapping, metadata_of, sequence, text
 from holdfast.fallback.jobs.kinds import job_of_child
-from holdfast.fallback.jobs.patches import ANSWERED
+from holdfast.fallback.jobs.patches import CHECKPOINTED
 from holdfast.fallback.policy.parser import parse_policy
 from holdfast.fallback.policy.policy import NoPolicy, Policy
 from holdfast.scheduling.json import Json, JsonValue
@@ -56,7 +56,7 @@ _CONDITIONS: Final[Fields] = {
 _TEMPLATE: Final[Fields] = {"spec": {"nodeSelector": None, "tolerations": None}}
 
 POD_FIELDS: Final[Fields] = {
-    "metadata": {**_METADATA, "labels": _POD_LABELS, "annotations": {ANSWERED: None}},
+    "metadata": {**_METADATA, "labels": _POD_LABELS, "annotations": {CHECKPOINTED: None}},
     "spec": {"nodeName": None, "nodeSelector": {POOL: None}},
     "status": {
         "phase": None,

@@ -17,7 +17,7 @@ from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
 from holdfast.fallback.policy.policy import NoPolicy, Policy
 from holdfast.fallback.reconciler.caches import BY_UID, HELD, IN_POOL, ON_NODE, Caches, pool_made_by
 from holdfast.fallback.reservations.reserved_capacity import held_capacity
-from holdfast.fallback.state_machine.observation import HeldCapacity, Observation, PoolSeen, Rival
+from holdfast.fallback.state_machine.observation import ContendingGang, Observation, PoolStatus, Reservation
 from holdfast.fallback.state_machine.state import JobState, UnreadableState, read_state
 from holdfast.scheduling.labels import LADDER, POOL, STATE
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class _Gang:
-    rival: Rival
+    contending_gang: ContendingGang
     pool: str
     key: JobKey
 
@@ -47,18 +47,20 @@ class Gangs:
         self._by_age: defaultdict[str, list[_Gang]] = defaultdict(list)
         self._gave_way: dict[str, datetime] = {}
 
-    def see(self, key: JobKey, seen: Observation) -> Rival | None:
+    def see(self, key: JobKey, observation: Observation) -> ContendingGang | None:
         """Take in how a job stands, and return the youngest of the gangs that it may block and be blocked by."""
-        before, gang = self._half_placed.get(key), _half_placed(key, seen)
-        if before is not None and seen.suspended:
-            self._gave_way[before.pool] = seen.now
+        before, gang = self._half_placed.get(key), _half_placed(key, observation)
+        if before is not None and observation.suspended:
+            self._gave_way[before.pool] = observation.now
         if before != gang:
             self._replace(key, before, gang)
         if gang is None:
             return None
-        return next((each.rival for each in reversed(self._by_age[gang.pool]) if each.key != key), None)
+        return next(
+            (each.contending_gang for each in reversed(self._by_age[gang.pool]) if each.key != key), None
+        )
 
-    def gave_way_at(self, pool: str | None) -> datetime | None:
+    def last_yield_at(self, pool: str | None) -> datetime | None:
         """When a gang was last seen to have let go of its nodes in a pool; None where none was."""
         return None if pool is None else self._gave_way.get(pool)
 
@@ -85,11 +87,20 @@ class Gangs:
                 self._wake(pool[-1].key)
 
 
-def _half_placed(key: JobKey, seen: Observation) -> _Gang | None:
-    waits = seen.follows and not seen.suspended and seen.outcome is None and seen.is_half_placed
-    if not waits or seen.pool is None:
+def _half_placed(key: JobKey, observation: Observation) -> _Gang | None:
+    waits = (
+        observation.follows
+        and not observation.suspended
+        and observation.outcome is None
+        and observation.is_half_placed
+    )
+    if not waits or observation.pool is None:
         return None
-    return _Gang(key=key, pool=seen.pool, rival=Rival(uid=seen.uid, created=seen.created))
+    return _Gang(
+        key=key,
+        pool=observation.pool,
+        contending_gang=ContendingGang(uid=observation.uid, created=observation.created),
+    )
 
 
 K = TypeVar("K")
@@ -120,7 +131,7 @@ class Clocks(Generic[K]):
         self._settled.pop(key, None)
 
 
-def pools_seen(policy: Policy, caches: Caches, used: UsedNodes) -> Mapping[str, PoolSeen]:
+def pools_seen(policy: Policy, caches: Caches, used: UsedNodes) -> Mapping[str, PoolStatus]:
     """Return what is known of each tier's pool.
 
     Whether a pool is there can be told where Karpenter makes the nodes, by its NodePools: a pool of a cloud's own
@@ -130,12 +141,12 @@ def pools_seen(policy: Policy, caches: Caches, used: UsedNodes) -> Mapping[str, 
     return {tier.pool: _seen(tier.pool, caches, used, is_told=karpenter_makes) for tier in policy.tiers}
 
 
-def _seen(pool: str, caches: Caches, used: UsedNodes, *, is_told: bool) -> PoolSeen:
+def _seen(pool: str, caches: Caches, used: UsedNodes, *, is_told: bool) -> PoolStatus:
     node_pool = next(iter(caches.node_pools.find(IN_POOL, pool)), None)
     # A quantity, which is a text or a number as its author wrote it.
     limit = str(mapping(mapping((node_pool or {}).get("spec")).get("limits")).get("nodes"))
-    return PoolSeen(
-        is_there=caches.nodes.has(IN_POOL, pool) or node_pool is not None or not is_told,
+    return PoolStatus(
+        exists=caches.nodes.has(IN_POOL, pool) or node_pool is not None or not is_told,
         nodes_in_use=used.count(pool),
         max_nodes=int(limit) if limit.isdecimal() else None,
     )
@@ -269,10 +280,10 @@ class Observer:
         seen = replace(
             seen,
             clock_jump=self.clocks.jump(key, snapshot.now, self._going()),
-            rival=self._gangs.see(key, seen),
-            gave_way_at=self._gangs.gave_way_at(seen.pool),
+            contending_gang=self._gangs.see(key, seen),
+            last_yield_at=self._gangs.last_yield_at(seen.pool),
             pools=pools_seen(policy, self._caches, self._used) if isinstance(policy, Policy) else {},
-            held=self._held(seen.uid),
+            reservation=self._held(seen.uid),
         )
         annotations = mapping(metadata_of(snapshot.job).get("annotations"))
         state = read_state(text(annotations[STATE]) if STATE in annotations else None)
@@ -313,7 +324,7 @@ class Observer:
             return None
         return {name: claim for name in names for claim in self._caches.claims.find(ON_NODE, name)}
 
-    def _held(self, uid: str) -> HeldCapacity | None:
+    def _held(self, uid: str) -> Reservation | None:
         caches = self._caches
         placeholders = caches.placeholders.find(HELD, uid)
         names = {name for pod in placeholders if (name := node_of(pod))}

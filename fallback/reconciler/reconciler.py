@@ -14,7 +14,7 @@ from holdfast.fallback.reconciler.observer import Look, Observer
 from holdfast.fallback.reconciler.policy_status import Roster
 from holdfast.fallback.reconciler.work_queue import WorkQueue
 from holdfast.fallback.state_machine.decision import Decision, decide
-from holdfast.fallback.state_machine.events import Report
+from holdfast.fallback.state_machine.events import JobEvent
 from holdfast.fallback.state_machine.observation import Observation
 from holdfast.fallback.state_machine.state import JobState, Phase, UnreadableState
 
@@ -29,7 +29,7 @@ class Reporter:
         self._metrics = metrics
         self._standing: dict[JobKey, dict[str, str]] = {}
 
-    def say(self, key: JobKey, uid: str, reports: Iterable[Report]) -> None:
+    def say(self, key: JobKey, uid: str, reports: Iterable[JobEvent]) -> None:
         """Say what a decision reports, once its actions are done."""
         known = self._standing.get(key, {})
         standing: dict[str, str] = {}
@@ -49,7 +49,7 @@ class Reporter:
         key: JobKey,
         before: JobState | UnreadableState | None,
         after: JobState | None,
-        seen: Observation,
+        observation: Observation,
     ) -> None:
         """Count what has become of a job between two states."""
         if not isinstance(before, JobState) or after is None:
@@ -67,17 +67,17 @@ class Reporter:
                     self._metrics.outages.labels(*where, cause).inc(more)
         if before.phase is Phase.WAITING and after.phase is Phase.RUNNING:
             if before.waiting_since is not None:
-                waited = before.waited + (seen.now - before.waiting_since)
+                waited = before.waited + (observation.now - before.waiting_since)
                 self._metrics.waits.labels(*where).observe(max(0.0, waited.total_seconds()))
             if before.suspended_at is not None:
-                took = (seen.now - before.suspended_at).total_seconds()
+                took = (observation.now - before.suspended_at).total_seconds()
                 self._metrics.move_seconds.labels(*where).observe(max(0.0, took))
 
     def forget(self, key: JobKey) -> None:
         """Forget a job that is gone."""
         self._standing.pop(key, None)
 
-    def complain(self, key: JobKey, uid: str, report: Report) -> None:
+    def complain(self, key: JobKey, uid: str, report: JobEvent) -> None:
         """Say one thing, whatever stands."""
         subject = Subject(kind=KIND_OF[key.kind], namespace=key.namespace, name=key.name, uid=uid)
         self._recorder.say(
@@ -158,8 +158,8 @@ class Reconciler:
         self._refused_versions.pop(key, None)
         self._observer.settle(look)
         self._queue.succeed(key)
-        self._queue.add_at(key, decision.wake_at)
-        self._reporter.say(key, look.seen.uid, decision.reports)
+        self._queue.add_at(key, decision.requeue_at)
+        self._reporter.say(key, look.seen.uid, decision.events)
         self._reporter.count(key, look.state, decision.state, look.seen)
         self._roster.set(key, decision.state)
 
@@ -195,7 +195,7 @@ class Reconciler:
         if error.is_conflict or error.is_missing or error.is_overload:
             _log.info("%s", error, extra={"job": "/".join(key), "status": error.status})
             return
-        report = Report(
+        report = JobEvent(
             reason="Refused",
             message=f"The API server refuses what the ladder wants to do, which is tried again: {error}",
             is_warning=True,

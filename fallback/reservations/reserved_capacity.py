@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from holdfast.fallback.api.objects import mapping, metadata_of, name_of, objects, text
 from holdfast.fallback.jobs.pods_and_nodes import NodeState, state_of_node
 from holdfast.fallback.reservations.placeholders import has_ended, is_going
-from holdfast.fallback.state_machine.observation import HeldCapacity
+from holdfast.fallback.state_machine.observation import Reservation
 from holdfast.scheduling.labels import HELD_FOR, POOL
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Orphans:
 
 def held_capacity(
     uid: str, placeholders: Iterable[Json], nodes: Mapping[str, Json], claims: Mapping[str, Json] | None
-) -> HeldCapacity | None:
+) -> Reservation | None:
     """What is held for a job: `placeholders` are all of the holding namespace or its own, `nodes` all or its own.
 
     `claims`: NodeClaims by their node's name, None where the cluster has none.
@@ -79,7 +79,7 @@ def held_capacity(
         return None
     standing = [pod for pod in own if not is_going(pod) and not has_ended(pod)]
     places = [place for pod in standing if (place := _node_of(pod)) and _is_live(place, nodes, claims)]
-    return HeldCapacity(
+    return Reservation(
         pool=_pool(own, [nodes[name] for name in tainted]),
         pods=len(standing),
         placed=len(places),

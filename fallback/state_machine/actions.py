@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from holdfast.fallback.reservations.pod_shapes import PodShape
-    from holdfast.fallback.state_machine.events import Report
+    from holdfast.fallback.state_machine.events import JobEvent
     from holdfast.fallback.state_machine.state import JobState
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record:
+class WriteState:
     """Write the annotation and nothing else."""
 
     state: JobState
@@ -31,12 +31,12 @@ class Suspend:
 
     Also given for a job that is suspended already, when its template has to select another pool than it does. The
     template is set here, not on resumption: an operator that recreates a suspended child Job then makes it from the
-    new one. `tolerate_hold`: the pods also tolerate the taint of the capacity held for this job.
+    new one. `tolerate_reservation`: the pods also tolerate the taint of the capacity held for this job.
     """
 
     state: JobState
     pool: str
-    tolerate_hold: bool = False
+    tolerate_reservation: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,11 +54,11 @@ class Resume:
 
     state: JobState
     pool: str
-    tolerate_hold: bool = False
+    tolerate_reservation: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hold:
+class CreatePlaceholders:
     """Make the placeholder pods of the gang's shape in `pool` that are not there yet."""
 
     pool: str
@@ -66,22 +66,22 @@ class Hold:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TaintHeld:
+class TaintReservedNodes:
     """Taint the nodes of this job's placeholders, so that only this job's pods get them."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class DropPlaceholders:
+class DeletePlaceholders:
     """Delete this job's placeholders; their nodes stay tainted, so that its own pods find the room."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Release:
+class ReleaseReservation:
     """Delete this job's placeholders, then take its taint off every node that bears it."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskCheckpoint:
+class RequestCheckpoint:
     """Ask the job to write a checkpoint now; `at` names the request, and is the same when it is repeated."""
 
     at: datetime
@@ -107,15 +107,15 @@ class Recreate:
 
 
 Action: TypeAlias = (
-    Record
+    WriteState
     | Suspend
     | DeleteChildren
     | Resume
-    | Hold
-    | TaintHeld
-    | DropPlaceholders
-    | Release
-    | AskCheckpoint
+    | CreatePlaceholders
+    | TaintReservedNodes
+    | DeletePlaceholders
+    | ReleaseReservation
+    | RequestCheckpoint
     | ForceDelete
     | Recreate
 )
@@ -127,4 +127,4 @@ class Step:
 
     state: JobState | None
     actions: tuple[Action, ...] = ()
-    reports: tuple[Report, ...] = ()
+    events: tuple[JobEvent, ...] = ()

@@ -7,10 +7,10 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from holdfast.fallback.state_machine.events import Report
-from holdfast.fallback.state_machine.observation import Rival
+from holdfast.fallback.state_machine.events import JobEvent
+from holdfast.fallback.state_machine.observation import ContendingGang
 from holdfast.fallback.state_machine.state import Phase
-from holdfast.fallback.state_machine.tier_visit import NOTHING_WAITED
+from holdfast.fallback.state_machine.tier_visit import NO_WAIT
 from holdfast.scheduling.quantities import format_duration
 
 if TYPE_CHECKING:
@@ -27,21 +27,21 @@ YIELD_WITHOUT_LIMIT: Final = timedelta(minutes=5)
 
 # In which pods end and the scheduler gives their nodes to another gang: what one lets go may be enough, and without it all
 # gangs but the eldest let go one right after the other.
-YIELDS_APART: Final = timedelta(seconds=15)
+YIELD_INTERVAL: Final = timedelta(seconds=15)
 
 # What the other gang needs to take the nodes that were given up.
 SHORTEST_PAUSE: Final = timedelta(minutes=1)
-_MOST_DOUBLINGS: Final = 3
+_MAX_DOUBLINGS: Final = 3
 
 # Operators make pods within a second or two, and a thousand jobs' at once within a minute on two cores.
-MADE_WITHIN: Final = timedelta(minutes=1)
+PODS_CREATED_WITHIN: Final = timedelta(minutes=1)
 
 
-def waited(state: JobState, now: datetime) -> timedelta:
+def time_waited(state: JobState, now: datetime) -> timedelta:
     """How long the job has waited for nodes in this wait, pauses left out."""
     if state.waiting_since is None:
         return state.waited
-    return state.waited + max(NOTHING_WAITED, now - state.waiting_since)
+    return state.waited + max(NO_WAIT, now - state.waiting_since)
 
 
 def wait_ends(state: JobState, limit: timedelta | None) -> datetime | None:
@@ -51,40 +51,43 @@ def wait_ends(state: JobState, limit: timedelta | None) -> datetime | None:
     return state.waiting_since + limit - state.waited
 
 
-def is_over(ends: datetime | None, now: datetime) -> bool:
+def is_reached(ends: datetime | None, now: datetime) -> bool:
     """Whether a time that may be none is reached."""
     return ends is not None and now >= ends
 
 
-def tracked(state: JobState, seen: Observation) -> tuple[JobState, tuple[Report, ...]]:
+def track_wait(state: JobState, observation: Observation) -> tuple[JobState, tuple[JobEvent, ...]]:
     """Return the state with its wait begun or ended, and what is to be said of it."""
-    if not seen.is_placed:
+    if not observation.is_placed:
         if state.phase is Phase.WAITING:
             return state, ()
-        return replace(state, phase=Phase.WAITING, waiting_since=seen.now), ()
+        return replace(state, phase=Phase.WAITING, waiting_since=observation.now), ()
     if state.phase is Phase.RUNNING:
         return state, ()
     placed = replace(
         state,
         phase=Phase.RUNNING,
         waiting_since=None,
-        waited=NOTHING_WAITED,
+        waited=NO_WAIT,
         yields=0,
         suspended_at=None,
     )
-    return placed, (_placed_report(state, seen),)
+    return placed, (_placed_event(state, observation),)
 
 
-def slow_start(seen: Observation, policy: Policy) -> tuple[Report, ...]:
+def slow_start_events(observation: Observation, policy: Policy) -> tuple[JobEvent, ...]:
     """Say that pods which have nodes do not start; it moves nothing, since other nodes would not start them either."""
-    if seen.starting_since is None or seen.now < seen.starting_since + policy.start_timeout:
+    if (
+        observation.starting_since is None
+        or observation.now < observation.starting_since + policy.start_timeout
+    ):
         return ()
-    missing = seen.pods_placed - seen.pods_started
+    missing = observation.pods_placed - observation.pods_started
     return (
-        Report(
+        JobEvent(
             reason="SlowStart",
             message=(
-                f"{missing} of {seen.pods_placed} pods have had a node for more than "
+                f"{missing} of {observation.pods_placed} pods have had a node for more than "
                 f"{format_duration(policy.start_timeout)} and have not started: look at their events for an image "
                 "that cannot be pulled or a volume that cannot be mounted. The job stays on its tier."
             ),
@@ -94,23 +97,23 @@ def slow_start(seen: Observation, policy: Policy) -> tuple[Report, ...]:
     )
 
 
-def unmade_from(state: JobState, seen: Observation) -> datetime | None:
+def pods_missing_deadline(state: JobState, observation: Observation) -> datetime | None:
     """When pods that do not exist are said to be refused; None where all do or nothing waits."""
-    if state.waiting_since is None or not seen.pods_unmade:
+    if state.waiting_since is None or not observation.pods_missing:
         return None
-    return state.waiting_since + MADE_WITHIN
+    return state.waiting_since + PODS_CREATED_WITHIN
 
 
-def unmade(state: JobState, seen: Observation) -> tuple[Report, ...]:
+def pods_missing_events(state: JobState, observation: Observation) -> tuple[JobEvent, ...]:
     """Say that pods are refused; the wait counts as any, since the next tier's quota may have room for them."""
-    if not is_over(unmade_from(state, seen), seen.now):
+    if not is_reached(pods_missing_deadline(state, observation), observation.now):
         return ()
     return (
-        Report(
+        JobEvent(
             reason="PodsNotMade",
             message=(
-                f"{seen.pods_unmade} of {seen.pods_expected} pods have not been made for more than "
-                f"{format_duration(MADE_WITHIN)}, so that no machine can come for them: look at the events of the job's "
+                f"{observation.pods_missing} of {observation.pods_expected} pods have not been made for more than "
+                f"{format_duration(PODS_CREATED_WITHIN)}, so that no machine can come for them: look at the events of the job's "
                 "child Jobs, or of its RayCluster, for a ResourceQuota or an admission webhook that refuses them."
             ),
             is_warning=True,
@@ -119,38 +122,42 @@ def unmade(state: JobState, seen: Observation) -> tuple[Report, ...]:
     )
 
 
-def yields_at(state: JobState, seen: Observation, tier: PolicyTier | None) -> datetime | None:
+def yield_deadline(state: JobState, observation: Observation, tier: PolicyTier | None) -> datetime | None:
     """When a gang that blocks another may be told to let go; None while it blocks none."""
-    if state.waiting_since is None or seen.rival is None:
+    if state.waiting_since is None or observation.contending_gang is None:
         return None
     limit = tier.procurement_timeout if tier else None
     own = state.waiting_since + (limit / YIELD_SHARE if limit else YIELD_WITHOUT_LIMIT)
-    if seen.gave_way_at is None or seen.gave_way_at > seen.now:
+    if observation.last_yield_at is None or observation.last_yield_at > observation.now:
         return own
-    return max(own, seen.gave_way_at + YIELDS_APART)
+    return max(own, observation.last_yield_at + YIELD_INTERVAL)
 
 
-def must_yield(state: JobState, seen: Observation, tier: PolicyTier | None) -> bool:
+def must_yield(state: JobState, observation: Observation, tier: PolicyTier | None) -> bool:
     """Whether this gang is the one that lets go of its nodes: the youngest of those that wait half placed.
 
     Each gang decides for itself, by an order that is the same for all of them; the oldest never yields.
     """
-    if not seen.is_half_placed or seen.rival is None or not is_over(yields_at(state, seen, tier), seen.now):
+    if (
+        not observation.is_half_placed
+        or observation.contending_gang is None
+        or not is_reached(yield_deadline(state, observation, tier), observation.now)
+    ):
         return False
-    return Rival(created=seen.created, uid=seen.uid) > seen.rival
+    return ContendingGang(created=observation.created, uid=observation.uid) > observation.contending_gang
 
 
-def pause(state: JobState) -> timedelta:
+def pause_length(state: JobState) -> timedelta:
     """How long a gang that yielded stays away: twice as long each time, spread by the job's uid as a seed."""
     digest = hashlib.sha256(f"{state.uid}/{state.yields}".encode()).digest()
     spread = int.from_bytes(digest[:4], "big") / 2**32
-    return SHORTEST_PAUSE * 2 ** min(state.yields, _MOST_DOUBLINGS) * (1 + spread)
+    return SHORTEST_PAUSE * 2 ** min(state.yields, _MAX_DOUBLINGS) * (1 + spread)
 
 
-def _placed_report(state: JobState, seen: Observation) -> Report:
+def _placed_event(state: JobState, observation: Observation) -> JobEvent:
     # Whole seconds, and never none: a duration of 0 s has no text.
-    seconds = max(timedelta(seconds=1), waited(state, seen.now))
-    return Report(
+    seconds = max(timedelta(seconds=1), time_waited(state, observation.now))
+    return JobEvent(
         reason="Placed",
-        message=f"All {seen.pods_expected} pods have nodes in {state.pool} after {format_duration(seconds)}.",
+        message=f"All {observation.pods_expected} pods have nodes in {state.pool} after {format_duration(seconds)}.",
     )

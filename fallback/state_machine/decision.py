@@ -9,27 +9,32 @@ from typing import TYPE_CHECKING, Final
 from holdfast.fallback.policy.policy import NoPolicy, Policy
 from holdfast.fallback.state_machine.actions import (
     ForceDelete,
-    Record,
     Recreate,
-    Release,
+    ReleaseReservation,
     Resume,
     Step,
     Suspend,
+    WriteState,
 )
-from holdfast.fallback.state_machine.capacity_wait import unmade_from, yields_at
-from holdfast.fallback.state_machine.events import Report
-from holdfast.fallback.state_machine.failback import return_times
-from holdfast.fallback.state_machine.failover import leave_times
+from holdfast.fallback.state_machine.capacity_wait import pods_missing_deadline, yield_deadline
+from holdfast.fallback.state_machine.events import JobEvent
+from holdfast.fallback.state_machine.failback import failback_deadlines
+from holdfast.fallback.state_machine.failover import failover_deadlines
 from holdfast.fallback.state_machine.observation import NO_JUMP
-from holdfast.fallback.state_machine.outages import unreachable_until
-from holdfast.fallback.state_machine.phases import SLOW_SUSPENSION, ended, moved, ran
+from holdfast.fallback.state_machine.outages import unreachable_deadline
+from holdfast.fallback.state_machine.phases import (
+    SLOW_SUSPENSION_AFTER,
+    step_finished,
+    step_running,
+    step_suspended,
+)
 from holdfast.fallback.state_machine.state import JobState, Phase, UnreadableState
 from holdfast.fallback.state_machine.tier_visit import (
-    NOTHING_WAITED,
+    NO_WAIT,
     current_tier,
-    first_stay,
-    new_stay,
-    same_stay,
+    first_tier_visit,
+    new_tier_visit,
+    resume_tier_visit,
 )
 from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, LADDER, POOL, STAYS_VALUE
 
@@ -40,57 +45,64 @@ if TYPE_CHECKING:
     from holdfast.fallback.state_machine.observation import Observation
 
 
-def next_wake(state: JobState, seen: Observation, policy: Policy | NoPolicy) -> datetime | None:
+def next_requeue(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> datetime | None:
     """The first time ahead at which the decision may be another one; None where no time changes anything."""
-    ahead = [time for time in _times(state, seen, policy) if time is not None and time > seen.now]
+    ahead = [
+        time for time in _times(state, observation, policy) if time is not None and time > observation.now
+    ]
     return min(ahead, default=None)
 
 
-def _times(state: JobState, seen: Observation, policy: Policy | NoPolicy) -> tuple[datetime | None, ...]:
+def _times(
+    state: JobState, observation: Observation, policy: Policy | NoPolicy
+) -> tuple[datetime | None, ...]:
     match state.phase:
         case Phase.SUSPENDING:
-            return (None if state.suspended_at is None else state.suspended_at + SLOW_SUSPENSION,)
+            return (None if state.suspended_at is None else state.suspended_at + SLOW_SUSPENSION_AFTER,)
         case Phase.PAUSED:
             return (state.resume_at,)
         case Phase.WAITING | Phase.RUNNING if isinstance(policy, Policy):
-            return _running_times(state, seen, policy)
+            return _running_times(state, observation, policy)
         case _:
             return ()
 
 
-def _running_times(state: JobState, seen: Observation, policy: Policy) -> tuple[datetime | None, ...]:
-    starts_late = None if seen.starting_since is None else seen.starting_since + policy.start_timeout
-    yields = yields_at(state, seen, current_tier(state, policy))
+def _running_times(state: JobState, observation: Observation, policy: Policy) -> tuple[datetime | None, ...]:
+    starts_late = (
+        None if observation.starting_since is None else observation.starting_since + policy.start_timeout
+    )
+    yields = yield_deadline(state, observation, current_tier(state, policy))
     return (
-        unreachable_until(state, seen),
+        unreachable_deadline(state, observation),
         starts_late,
-        unmade_from(state, seen),
+        pods_missing_deadline(state, observation),
         yields,
-        *leave_times(state, seen, policy),
-        *return_times(state, policy),
+        *failover_deadlines(state, observation, policy),
+        *failback_deadlines(state, policy),
     )
 
 
-def obstacle(seen: Observation, policy: Policy | NoPolicy) -> Report | None:
+def blocking_event(observation: Observation, policy: Policy | NoPolicy) -> JobEvent | None:
     """What keeps the ladder from touching a job that follows it, and the fix; None where nothing does."""
-    if seen.queued:
+    if observation.is_managed_by_kueue:
         return _standing(
             "ManagedByKueue",
             "Kueue manages the job and would undo what the ladder does, so it is left alone. Take the label "
             "kueue.x-k8s.io/queue-name off a job that is to follow the ladder, or order Kueue's flavors instead.",
         )
-    if seen.never_suspendable is not None:
+    if observation.not_suspendable_reason is not None:
         return _standing(
-            "CannotFollow", f"The job cannot be suspended, so it stays where it is: {seen.never_suspendable}"
+            "CannotFollow",
+            f"The job cannot be suspended, so it stays where it is: {observation.not_suspendable_reason}",
         )
     if isinstance(policy, NoPolicy):
         return _without_policy(policy)
     return None
 
 
-def not_on_ladder(seen: Observation, policy: Policy) -> Report:
+def not_on_ladder_event(observation: Observation, policy: Policy) -> JobEvent:
     """What is said of a job whose pods select none of the ladder's pools."""
-    selected = f"the pool {seen.pool}" if seen.pool else "no pool, or several"
+    selected = f"the pool {observation.pool}" if observation.pool else "no pool, or several"
     pools = ", ".join(tier.pool for tier in policy.tiers)
     return _standing(
         "NotOnLadder",
@@ -99,7 +111,7 @@ def not_on_ladder(seen: Observation, policy: Policy) -> Report:
     )
 
 
-def _without_policy(policy: NoPolicy) -> Report:
+def _without_policy(policy: NoPolicy) -> JobEvent:
     if policy.problems:
         return _standing(
             "PolicyUnusable",
@@ -112,8 +124,8 @@ def _without_policy(policy: NoPolicy) -> Report:
     )
 
 
-def _standing(reason: str, message: str) -> Report:
-    return Report(reason=reason, message=message, is_warning=True, is_standing=True)
+def _standing(reason: str, message: str) -> JobEvent:
+    return JobEvent(reason=reason, message=message, is_warning=True, is_standing=True)
 
 
 # Less than this is a clock that is being steered; every wait here is longer.
@@ -123,51 +135,53 @@ TOLERANCE: Final = timedelta(seconds=5)
 LONGEST_PAUSE: Final = timedelta(minutes=20)
 
 
-def on_this_clock(state: JobState, seen: Observation) -> JobState:
+def shift_times(state: JobState, observation: Observation) -> JobState:
     """Return the state with all times of our own clock shifted by its jump, and none of them in the future.
 
     A jump forward would else end every wait at once, and a jump back would make them last for ever. Times that came
     with a loss are by another clock and stay as they are, or a loss would be counted a second time.
     """
-    jump = seen.clock_jump if abs(seen.clock_jump) >= TOLERANCE else NO_JUMP
-    if jump == NO_JUMP and not _is_ahead(state, seen.now):
+    jump = observation.clock_jump if abs(observation.clock_jump) >= TOLERANCE else NO_JUMP
+    if jump == NO_JUMP and not _is_ahead(state, observation.now):
         return state
-    latest = seen.now + TOLERANCE
+    latest = observation.now + TOLERANCE
 
     def brought(time: datetime, ahead: timedelta = NO_JUMP) -> datetime:
         shifted = time + jump
-        return shifted if shifted <= latest + ahead else seen.now + ahead
+        return shifted if shifted <= latest + ahead else observation.now + ahead
 
     def brought_if_any(time: datetime | None, ahead: timedelta = NO_JUMP) -> datetime | None:
         return None if time is None else brought(time, ahead)
 
-    returning = state.returning
+    returning = state.failback
     return replace(
         state,
         since=brought(state.since),
         waiting_since=brought_if_any(state.waiting_since),
-        outage_seen_at=brought_if_any(state.outage_seen_at),
+        outage_counted_at=brought_if_any(state.outage_counted_at),
         resumed_at=brought_if_any(state.resumed_at),
         suspended_at=brought_if_any(state.suspended_at),
         resume_at=brought_if_any(state.resume_at, LONGEST_PAUSE),
-        tried_return_at=brought_if_any(state.tried_return_at),
-        returning=returning
-        and replace(returning, since=brought(returning.since), asked_at=brought_if_any(returning.asked_at)),
+        last_failback_at=brought_if_any(state.last_failback_at),
+        failback=returning
+        and replace(
+            returning, since=brought(returning.since), requested_at=brought_if_any(returning.requested_at)
+        ),
     )
 
 
 def _is_ahead(state: JobState, now: datetime) -> bool:
     """Whether any time of the state lies further ahead than it may."""
-    attempt = state.returning
+    attempt = state.failback
     times = (
         state.since,
         state.waiting_since,
-        state.outage_seen_at,
+        state.outage_counted_at,
         state.resumed_at,
         state.suspended_at,
-        state.tried_return_at,
+        state.last_failback_at,
         attempt and attempt.since,
-        attempt and attempt.asked_at,
+        attempt and attempt.requested_at,
         state.resume_at and state.resume_at - LONGEST_PAUSE,
     )
     latest = now + TOLERANCE
@@ -179,63 +193,67 @@ class Decision:
     """What follows from one look at a job.
 
     `state` is what holds once the actions are done (None: the job is none of ours, and nothing is kept for it).
-    `wake_at` is when the job must be looked at again although nothing has changed; None for never.
+    `requeue_at` is when the job must be looked at again although nothing has changed; None for never.
     """
 
     state: JobState | None
     actions: tuple[Action, ...] = ()
-    reports: tuple[Report, ...] = ()
-    wake_at: datetime | None = None
+    events: tuple[JobEvent, ...] = ()
+    requeue_at: datetime | None = None
 
 
 def decide(
-    state: JobState | UnreadableState | None, seen: Observation, policy: Policy | NoPolicy
+    state: JobState | UnreadableState | None, observation: Observation, policy: Policy | NoPolicy
 ) -> Decision:
     """Return what is to be done now. Total and pure: every state and observation has one answer."""
-    own = _own(state, seen)
-    step = _first_look(seen, policy) if own is None else _known(on_this_clock(own, seen), seen, policy)
+    own = _own(state, observation)
+    step = (
+        _first_reconcile(observation, policy)
+        if own is None
+        else _known(shift_times(own, observation), observation, policy)
+    )
     if isinstance(state, UnreadableState) and step.state is not None:
-        step = replace(step, reports=(_unreadable_report(state, seen), *step.reports))
-    return _complete(state, step, seen, policy)
+        step = replace(step, events=(_unreadable_event(state, observation), *step.events))
+    return _complete(state, step, observation, policy)
 
 
-def _own(state: JobState | UnreadableState | None, seen: Observation) -> JobState | None:
+def _own(state: JobState | UnreadableState | None, observation: Observation) -> JobState | None:
     """The state, if it is this job's: a copied manifest brings another's, and a job made anew has one without a uid."""
-    if not isinstance(state, JobState) or state.uid not in {"", seen.uid}:
+    if not isinstance(state, JobState) or state.uid not in {"", observation.uid}:
         return None
-    return state if state.uid else replace(state, uid=seen.uid)
+    return state if state.uid else replace(state, uid=observation.uid)
 
 
-def _first_look(seen: Observation, policy: Policy | NoPolicy) -> Step:
-    if not seen.follows or seen.outcome is not None:
+def _first_reconcile(observation: Observation, policy: Policy | NoPolicy) -> Step:
+    if not observation.follows or observation.outcome is not None:
         return Step(state=None)
-    in_the_way = obstacle(seen, policy)
+    in_the_way = blocking_event(observation, policy)
     if in_the_way is not None or not isinstance(policy, Policy):
-        return Step(state=None, reports=(in_the_way,) if in_the_way else ())
-    rank = None if seen.pool is None else policy.rank_of(seen.pool)
-    if seen.pool is None or rank is None:
-        return Step(state=None, reports=(not_on_ladder(seen, policy),))
-    first = first_stay(seen, seen.pool, rank)
-    return _stopped(first) if seen.suspended else ran(first, seen, policy)
+        return Step(state=None, events=(in_the_way,) if in_the_way else ())
+    rank = None if observation.pool is None else policy.rank_of(observation.pool)
+    if observation.pool is None or rank is None:
+        return Step(state=None, events=(not_on_ladder_event(observation, policy),))
+    first = first_tier_visit(observation, observation.pool, rank)
+    return _stopped(first) if observation.suspended else step_running(first, observation, policy)
 
 
-def _known(state: JobState, seen: Observation, policy: Policy | NoPolicy) -> Step:
-    if seen.outcome is not None:
-        return ended(state, seen, policy)
+def _known(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> Step:
+    if observation.outcome is not None:
+        return step_finished(state, observation, policy)
     if state.suspended_by_us:
-        return moved(state, seen, policy)
-    in_the_way = obstacle(seen, policy) if seen.follows else None
-    if in_the_way is not None or not seen.follows or not isinstance(policy, Policy):
-        left = replace(state, returning=None)
-        return Step(state=left, reports=(in_the_way,) if in_the_way else ())
-    if seen.suspended:
+        return step_suspended(state, observation, policy)
+    in_the_way = blocking_event(observation, policy) if observation.follows else None
+    if in_the_way is not None or not observation.follows or not isinstance(policy, Policy):
+        left = replace(state, failback=None)
+        return Step(state=left, events=(in_the_way,) if in_the_way else ())
+    if observation.suspended:
         return Step(state=state) if state.phase is Phase.STOPPED else _stopped(state)
     if state.phase in {Phase.STOPPED, Phase.FINISHED}:
         # Whoever stopped it may have done so for hours: the stay's clock starts again, its counts go on.
-        state = replace(same_stay(state, seen), since=seen.now)
-    if seen.pool != state.pool:
-        return _put_elsewhere(state, seen, policy)
-    return ran(state, seen, policy)
+        state = replace(resume_tier_visit(state, observation), since=observation.now)
+    if observation.pool != state.pool:
+        return _put_elsewhere(state, observation, policy)
+    return step_running(state, observation, policy)
 
 
 def _stopped(state: JobState) -> Step:
@@ -243,15 +261,15 @@ def _stopped(state: JobState) -> Step:
         state,
         phase=Phase.STOPPED,
         waiting_since=None,
-        waited=NOTHING_WAITED,
+        waited=NO_WAIT,
         purpose=None,
         suspended_at=None,
-        returning=None,
+        failback=None,
     )
     return Step(
         state=stopped,
-        reports=(
-            Report(
+        events=(
+            JobEvent(
                 reason="StoppedByOther",
                 message=(
                     "The job is suspended, and not by its ladder: it stays so until whoever suspended it sets "
@@ -262,17 +280,23 @@ def _stopped(state: JobState) -> Step:
     )
 
 
-def _put_elsewhere(state: JobState, seen: Observation, policy: Policy) -> Step:
+def _put_elsewhere(state: JobState, observation: Observation, policy: Policy) -> Step:
     """Somebody has changed what the job's pods select while it was suspended: that is where it is now."""
-    rank = None if seen.pool is None else policy.rank_of(seen.pool)
-    if seen.pool is None or rank is None:
-        return Step(state=replace(state, returning=None), reports=(not_on_ladder(seen, policy),))
-    return ran(new_stay(replace(state, returning=None), seen, pool=seen.pool, rank=rank), seen, policy)
+    rank = None if observation.pool is None else policy.rank_of(observation.pool)
+    if observation.pool is None or rank is None:
+        return Step(state=replace(state, failback=None), events=(not_on_ladder_event(observation, policy),))
+    return step_running(
+        new_tier_visit(replace(state, failback=None), observation, pool=observation.pool, rank=rank),
+        observation,
+        policy,
+    )
 
 
-def _unreadable_report(state: UnreadableState, seen: Observation) -> Report:
-    suspended = " It is suspended, and is left so: `suspend: false` resumes it." if seen.suspended else ""
-    return Report(
+def _unreadable_event(state: UnreadableState, observation: Observation) -> JobEvent:
+    suspended = (
+        " It is suspended, and is left so: `suspend: false` resumes it." if observation.suspended else ""
+    )
+    return JobEvent(
         reason="StateUnreadable",
         message=f"What was kept of the job cannot be read ({state.problem}): counting begins anew.{suspended}",
         is_warning=True,
@@ -280,22 +304,22 @@ def _unreadable_report(state: UnreadableState, seen: Observation) -> Report:
 
 
 def _complete(
-    before: JobState | UnreadableState | None, step: Step, seen: Observation, policy: Policy | NoPolicy
+    before: JobState | UnreadableState | None, step: Step, observation: Observation, policy: Policy | NoPolicy
 ) -> Decision:
     """Return the step with what goes along with any of them: the record, and what nobody needs any more."""
     actions = step.actions
     is_carried = any(isinstance(action, Suspend | Resume | Recreate) for action in actions)
     if step.state is not None and step.state != before and not is_carried:
-        actions = (Record(state=step.state), *actions)
-    is_returning = step.state is not None and step.state.returning is not None
-    if seen.held is not None and not is_returning:
-        actions = (*actions, Release())
-    is_ours = step.state is not None and (seen.follows or step.state.suspended_by_us)
-    if is_ours and seen.dead_pods:
-        actions = (*actions, ForceDelete(pods=seen.dead_pods))
+        actions = (WriteState(state=step.state), *actions)
+    is_returning = step.state is not None and step.state.failback is not None
+    if observation.reservation is not None and not is_returning:
+        actions = (*actions, ReleaseReservation())
+    is_ours = step.state is not None and (observation.follows or step.state.suspended_by_us)
+    if is_ours and observation.dead_pods:
+        actions = (*actions, ForceDelete(pods=observation.dead_pods))
     return Decision(
         state=step.state,
         actions=actions,
-        reports=(*step.reports, *(seen.notices if step.state is not None else ())),
-        wake_at=None if step.state is None else next_wake(step.state, seen, policy),
+        events=(*step.events, *(observation.notices if step.state is not None else ())),
+        requeue_at=None if step.state is None else next_requeue(step.state, observation, policy),
     )

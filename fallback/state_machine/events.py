@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class JobEvent:
     """One thing to say. `reason` is CamelCase, as an Event has it; `message` says what is and what to do.
 
     A report that is not standing belongs to the decision's actions and is said once they are done. A standing one

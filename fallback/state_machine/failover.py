@@ -7,11 +7,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from holdfast.fallback.state_machine.actions import Step, Suspend
-from holdfast.fallback.state_machine.capacity_wait import NOTHING_WAITED, is_over, wait_ends, waited
-from holdfast.fallback.state_machine.events import Report
-from holdfast.fallback.state_machine.outages import failures
-from holdfast.fallback.state_machine.state import Phase, Purpose, ReturnStage
-from holdfast.fallback.state_machine.tier_visit import current_tier, is_there, rung_below
+from holdfast.fallback.state_machine.capacity_wait import is_reached, time_waited, wait_ends
+from holdfast.fallback.state_machine.events import JobEvent
+from holdfast.fallback.state_machine.outages import counted_failures
+from holdfast.fallback.state_machine.state import FailbackStage, Phase, Purpose
+from holdfast.fallback.state_machine.tier_visit import NO_WAIT, current_tier, pool_exists, tier_below
 from holdfast.scheduling.ladder import UNLIMITED, Failures
 from holdfast.scheduling.quantities import format_duration
 
@@ -21,113 +21,117 @@ if TYPE_CHECKING:
     from holdfast.fallback.policy.policy import Policy, PolicyTier
     from holdfast.fallback.state_machine.observation import Observation
     from holdfast.fallback.state_machine.state import JobState
-    from holdfast.fallback.state_machine.tier_visit import Rung
+    from holdfast.fallback.state_machine.tier_visit import RankedTier
 
 
 # A pool that is replaced is gone for some seconds; a job that waits for it is not sent down the ladder for that.
 MISSING_POOL_GRACE: Final = timedelta(minutes=1)
 
 # A head that comes back by itself does so within this time; after it the operator waits for it for ever.
-HEAD_PATIENCE: Final = timedelta(minutes=2)
+HEAD_TIMEOUT: Final = timedelta(minutes=2)
 
 # A head that is lost so often on one tier is not to be had there.
-MOST_HEAD_RESTARTS: Final = 5
+MAX_HEAD_RESTARTS: Final = 5
 
 
-def reason_to_leave(state: JobState, seen: Observation, policy: Policy) -> Report | None:
+def failover_event(state: JobState, observation: Observation, policy: Policy) -> JobEvent | None:
     """Why the job must go on to the next tier, if it must."""
     tier = current_tier(state, policy)
     if tier is None:
-        return _reason_without_tier(state, seen)
-    if not is_there(state.pool, seen) and is_over(missing_pool_ends(state), seen.now):
-        return Report(
+        return _tier_removed_event(state, observation)
+    if not pool_exists(state.pool, observation) and is_reached(missing_pool_deadline(state), observation.now):
+        return JobEvent(
             reason="PoolMissing",
             message=f"The pool {state.pool} does not exist, so its capacity is not waited for.",
             is_warning=True,
         )
-    spent = failures(state, policy.failures)
+    spent = counted_failures(state, policy.failures)
     if tier.is_spent(spent):
-        return Report(
+        return JobEvent(
             reason="FailuresSpent",
             message=f"{state.pool} has cost {spent} of maxFailures {tier.max_failures}.",
         )
-    if tier.procurement_timeout and is_over(wait_ends(state, tier.procurement_timeout), seen.now):
-        return Report(
+    if tier.procurement_timeout and is_reached(wait_ends(state, tier.procurement_timeout), observation.now):
+        return JobEvent(
             reason="NoCapacity",
             message=(
-                f"{seen.pods_placed} of {seen.pods_expected} pods have nodes in {state.pool} after "
+                f"{observation.pods_placed} of {observation.pods_expected} pods have nodes in {state.pool} after "
                 f"procurementTimeout {format_duration(tier.procurement_timeout)}."
             ),
         )
-    if _is_head_hopeless(state, seen):
-        return Report(
+    if _head_restarts_are_spent(state, observation):
+        return JobEvent(
             reason="HeadLost",
-            message=f"The Ray head has been lost or silent on {state.pool} again, after {MOST_HEAD_RESTARTS} restarts.",
+            message=f"The Ray head has been lost or silent on {state.pool} again, after {MAX_HEAD_RESTARTS} restarts.",
             is_warning=True,
         )
     return None
 
 
-def reason_to_give_up(state: JobState, seen: Observation, policy: Policy) -> Report | None:
+def give_up_event(state: JobState, observation: Observation, policy: Policy) -> JobEvent | None:
     """Why the job must be given up on the last tier, if it must."""
     budget = _application_budget(policy)
     if budget is not None and state.application_failures >= budget:
-        return _given_up(
+        return _given_up_event(
             f"its program has failed {state.application_failures} times on the last tier, {state.pool} "
             f"(applicationFailures: {policy.application_failures})"
         )
-    if policy.give_up_after and is_over(wait_ends(state, policy.give_up_after), seen.now):
-        return _given_up(
+    if policy.give_up_after and is_reached(wait_ends(state, policy.give_up_after), observation.now):
+        return _given_up_event(
             f"the last tier, {state.pool}, has had no capacity for {format_duration(policy.give_up_after)} "
             "(giveUpAfter)"
         )
-    if _is_head_hopeless(state, seen):
-        return _given_up(
-            f"its Ray head is lost or silent after {MOST_HEAD_RESTARTS} restarts on {state.pool}"
+    if _head_restarts_are_spent(state, observation):
+        return _given_up_event(
+            f"its Ray head is lost or silent after {MAX_HEAD_RESTARTS} restarts on {state.pool}"
         )
     return None
 
 
-def is_head_lost(state: JobState, seen: Observation) -> bool:
+def is_head_lost(state: JobState, observation: Observation) -> bool:
     """Whether a RayJob's head has been silent for so long that only a restart helps."""
-    return is_over(head_patience_ends(state, seen), seen.now)
+    return is_reached(head_deadline(state, observation), observation.now)
 
 
-def head_patience_ends(state: JobState, seen: Observation) -> datetime | None:
+def head_deadline(state: JobState, observation: Observation) -> datetime | None:
     """When a silent head is taken for lost; silence from before the last resumption was another head's."""
-    if seen.head_silent_since is None:
+    if observation.head_unready_since is None:
         return None
-    return max(seen.head_silent_since, state.resumed_at or seen.head_silent_since) + HEAD_PATIENCE
+    return (
+        max(observation.head_unready_since, state.resumed_at or observation.head_unready_since) + HEAD_TIMEOUT
+    )
 
 
-def missing_pool_ends(state: JobState) -> datetime | None:
+def missing_pool_deadline(state: JobState) -> datetime | None:
     """When a job that waits for a pool that is not there stops doing so."""
     return wait_ends(state, MISSING_POOL_GRACE)
 
 
-def leave_times(state: JobState, seen: Observation, policy: Policy) -> tuple[datetime | None, ...]:
+def failover_deadlines(
+    state: JobState, observation: Observation, policy: Policy
+) -> tuple[datetime | None, ...]:
     """When what is decided here may become otherwise though nothing else changes."""
     tier: PolicyTier | None = current_tier(state, policy)
-    is_last = rung_below(state, seen, policy) is None
+    is_last = tier_below(state, observation, policy) is None
     return (
-        missing_pool_ends(state) if not is_there(state.pool, seen) else None,
+        missing_pool_deadline(state) if not pool_exists(state.pool, observation) else None,
         wait_ends(state, tier.procurement_timeout) if tier else None,
         wait_ends(state, policy.give_up_after) if is_last else None,
-        head_patience_ends(state, seen),
+        head_deadline(state, observation),
     )
 
 
-def _reason_without_tier(state: JobState, seen: Observation) -> Report | None:
-    if seen.is_placed:
+def _tier_removed_event(state: JobState, observation: Observation) -> JobEvent | None:
+    if observation.is_placed:
         return None
-    return Report(
+    return JobEvent(
         reason="TierRemoved",
         message=f"{state.pool} is no longer a tier of the ladder, so a job does not wait for its capacity.",
     )
 
 
-def _is_head_hopeless(state: JobState, seen: Observation) -> bool:
-    return state.head_restarts >= MOST_HEAD_RESTARTS and is_head_lost(state, seen)
+def _head_restarts_are_spent(state: JobState, observation: Observation) -> bool:
+    return state.head_restarts >= MAX_HEAD_RESTARTS and is_head_lost(state, observation)
 
 
 def _application_budget(policy: Policy) -> int | None:
@@ -137,8 +141,8 @@ def _application_budget(policy: Policy) -> int | None:
     return max(1, policy.application_failures)
 
 
-def _given_up(why: str) -> Report:
-    return Report(
+def _given_up_event(why: str) -> JobEvent:
+    return JobEvent(
         reason="GivenUp",
         message=(
             f"The job is suspended for good, since {why}. Nothing of it runs or costs any more; once the cause is "
@@ -148,60 +152,66 @@ def _given_up(why: str) -> Report:
     )
 
 
-def down(state: JobState, seen: Observation, policy: Policy, rung: Rung, why: Report) -> Step:
+def fail_over(
+    state: JobState, observation: Observation, policy: Policy, rung: RankedTier, why: JobEvent
+) -> Step:
     """Send the job on to a lower tier."""
     leaving = replace(
-        _suspending(state, seen, Purpose.DOWN),
+        _suspending(state, observation, Purpose.FAILOVER),
         pool=rung.pool,
         rank=rung.rank,
-        returning=None,
-        bounces=_bounces(state, seen, policy),
+        failback=None,
+        short_failbacks=_short_failbacks(state, observation, policy),
     )
     said = replace(why, message=f"{why.message} The job moves on to {rung.pool}.")
     return _suspended(leaving, said)
 
 
-def up(state: JobState, seen: Observation, rung: Rung) -> Step:
+def fail_back(state: JobState, observation: Observation, rung: RankedTier) -> Step:
     """Send the job to the better tier whose capacity is held for it."""
-    returning = replace(state.returning, stage=ReturnStage.MOVING) if state.returning else None
+    returning = replace(state.failback, stage=FailbackStage.MOVING) if state.failback else None
     leaving = replace(
-        _suspending(state, seen, Purpose.UP), pool=rung.pool, rank=rung.rank, returning=returning
+        _suspending(state, observation, Purpose.FAILBACK), pool=rung.pool, rank=rung.rank, failback=returning
     )
     return _suspended(
         leaving,
-        Report(
+        JobEvent(
             reason="ReturnMoving",
             message=f"Every node that the job needs in {rung.pool} is held for it: it moves there from {state.pool}.",
         ),
     )
 
 
-def give_way(state: JobState, seen: Observation) -> Step:
+def yield_nodes(state: JobState, observation: Observation) -> Step:
     """Let go of the nodes that a half-placed gang sits on."""
-    leaving = replace(_suspending(state, seen, Purpose.YIELD), waited=waited(state, seen.now), returning=None)
+    leaving = replace(
+        _suspending(state, observation, Purpose.YIELD),
+        waited=time_waited(state, observation.now),
+        failback=None,
+    )
     return _suspended(
         leaving,
-        Report(
+        JobEvent(
             reason="Yielded",
             message=(
-                f"{seen.pods_placed} of {seen.pods_expected} pods have nodes in {state.pool}, which another job's gang "
+                f"{observation.pods_placed} of {observation.pods_expected} pods have nodes in {state.pool}, which another job's gang "
                 "waits for as well: the younger job lets go of its nodes for a while."
             ),
         ),
     )
 
 
-def restart(state: JobState, seen: Observation) -> Step:
+def restart(state: JobState, observation: Observation) -> Step:
     """Start a job over where it is, since its head is lost."""
     leaving = replace(
-        _suspending(state, seen, Purpose.RESTART),
-        waited=NOTHING_WAITED,
-        returning=None,
+        _suspending(state, observation, Purpose.RESTART),
+        waited=NO_WAIT,
+        failback=None,
         head_restarts=state.head_restarts + 1,
     )
     return _suspended(
         leaving,
-        Report(
+        JobEvent(
             reason="HeadLost",
             message="The Ray head has been lost or silent for too long: the job starts over on the same tier.",
             is_warning=True,
@@ -209,47 +219,47 @@ def restart(state: JobState, seen: Observation) -> Step:
     )
 
 
-def give_up(state: JobState, seen: Observation, why: Report) -> Step:
+def give_up(state: JobState, observation: Observation, why: JobEvent) -> Step:
     """Suspend the job for good."""
     ended = replace(
         state,
         phase=Phase.GIVEN_UP,
         waiting_since=None,
-        waited=NOTHING_WAITED,
-        suspended_at=seen.now,
-        returning=None,
+        waited=NO_WAIT,
+        suspended_at=observation.now,
+        failback=None,
     )
-    return Step(state=ended, actions=(Suspend(state=ended, pool=ended.pool),), reports=(why,))
+    return Step(state=ended, actions=(Suspend(state=ended, pool=ended.pool),), events=(why,))
 
 
-def again(state: JobState) -> Suspend:
+def suspend_again(state: JobState) -> Suspend:
     """The update that brings a suspended job's template to the tier it will be resumed on."""
-    return Suspend(state=state, pool=state.pool, tolerate_hold=tolerates_hold(state))
+    return Suspend(state=state, pool=state.pool, tolerate_reservation=moves_to_reservation(state))
 
 
-def tolerates_hold(state: JobState) -> bool:
+def moves_to_reservation(state: JobState) -> bool:
     """Whether the job is on its way onto nodes that are held for it."""
-    return state.returning is not None and state.returning.stage is ReturnStage.MOVING
+    return state.failback is not None and state.failback.stage is FailbackStage.MOVING
 
 
-def _suspending(state: JobState, seen: Observation, purpose: Purpose) -> JobState:
+def _suspending(state: JobState, observation: Observation, purpose: Purpose) -> JobState:
     return replace(
         state,
         phase=Phase.SUSPENDING,
         purpose=purpose,
-        suspended_at=seen.now,
+        suspended_at=observation.now,
         waiting_since=None,
         resume_at=None,
-        reasserted=0,
+        resuspensions=0,
     )
 
 
-def _suspended(state: JobState, report: Report) -> Step:
-    return Step(state=state, actions=(again(state),), reports=(report,))
+def _suspended(state: JobState, report: JobEvent) -> Step:
+    return Step(state=state, actions=(suspend_again(state),), events=(report,))
 
 
-def _bounces(state: JobState, seen: Observation, policy: Policy) -> int:
+def _short_failbacks(state: JobState, observation: Observation, policy: Policy) -> int:
     """How many returns in a row have not lasted: a stay that is shorter than the wait for it was for nothing."""
-    if not state.returned or policy.return_after is None:
-        return state.bounces
-    return state.bounces + 1 if seen.now - state.since < policy.return_after else 0
+    if not state.entered_by_failback or policy.return_after is None:
+        return state.short_failbacks
+    return state.short_failbacks + 1 if observation.now - state.since < policy.return_after else 0

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from holdfast.fallback.reservations.pod_shapes import PodShape
-    from holdfast.fallback.state_machine.events import Report
+    from holdfast.fallback.state_machine.events import JobEvent
 
 NO_JUMP: Final = timedelta(0)
 
@@ -49,7 +49,7 @@ class Loss:
     """One pod that was lost, for a reason of its own: never one that our suspension or its operator deleted.
 
     `at` is when it was lost, by the API server's clock where it says so. `pool` is what the pod selected: a loss on
-    another pool than the job's present one is over and is not counted. `born` is when the pod was created: one that is
+    another pool than the job's present one is over and is not counted. `pod_created_at` is when the pod was created: one that is
     younger than an outage belongs to the gang that was started after it. The same loss may be shown any number of times.
     """
 
@@ -58,11 +58,11 @@ class Loss:
     cause: Cause
     part: Part = Part.WORKER
     pool: str | None = None
-    born: datetime | None = None
+    pod_created_at: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class HeldCapacity:
+class Reservation:
     """The placeholders and taints that now exist for this job, in any pool, deleted ones included until they are gone.
 
     `pods` exist, `placed` of them are bound to a ready node, and `tainted` of those stand on a node which bears the
@@ -77,7 +77,7 @@ class HeldCapacity:
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
-class Rival:
+class ContendingGang:
     """Another job's gang that waits in the same pool with some of its pods placed and some not; the younger is greater."""
 
     created: datetime
@@ -85,14 +85,14 @@ class Rival:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PoolSeen:
+class PoolStatus:
     """What is known of one tier's pool.
 
     `nodes_in_use`: its nodes with somebody's training pods or placeholders on them. `max_nodes`: what the pool's own
     limit says, where it says it.
     """
 
-    is_there: bool = True
+    exists: bool = True
     nodes_in_use: int = 0
     max_nodes: int | None = None
 
@@ -106,28 +106,28 @@ class Observation:
         monotonic clock since this process last recorded a look at this job (zero on the first look): all times kept
         for the job are shifted by it, and the shifted state is recorded.
     What the job says
-        `follows`: it is to follow the ladder. `suspended`: its spec says so. `at_rest`: its operator has carried the
+        `follows`: it is to follow the ladder. `suspended`: its spec says so. `is_suspension_complete`: its operator has carried the
         suspension out (JobSet: condition Suspended; RayJob: status Suspended). `can_be_suspended`: a suspension
-        would be honoured now. `never_suspendable`: why it can never be, with the fix, or None. `outcome`: terminal,
-        or None; `outcome_cause`: what a FAILED one fell to, as far as is known. `can_be_recreated`: the job opts in
-        to be made again when it has FAILED by an eviction (RayJob). `queued`: Kueue manages it. `pool`: what its
+        would be honoured now. `not_suspendable_reason`: why it can never be, with the fix, or None. `outcome`: terminal,
+        or None; `failure_cause`: what a FAILED one fell to, as far as is known. `can_be_recreated`: the job opts in
+        to be made again when it has FAILED by an eviction (RayJob). `is_managed_by_kueue`: Kueue manages it. `pool`: what its
         template selects now, None for nothing or for several.
     What became of it
         `restarts`: its operator's own counter, to notice what happened while nobody watched. `disrupted_restarts`:
         how many of those its operator surely put down to evictions (JobSet: `restarts − restartsCountTowardsMax`).
-        `losses`: all that are known, old ones included. `head_silent_since`: since when a RayJob's head is lost or
+        `losses`: all that are known, old ones included. `head_unready_since`: since when a RayJob's head is lost or
         its dashboard silent.
     Its pods
-        `pods_expected` to run at once, those that completed not among them; `pods_unmade` of them do not exist;
+        `pods_expected` to run at once, those that completed not among them; `pods_missing` of them do not exist;
         `pods_placed` of them on a live node;
         `pods_started` of them with their containers running. `starting_since`: when the one that has a node and
-        has not started for the longest got it, None when all have started. `pods_left`: all that exist and have not ended,
+        has not started for the longest got it, None when all have started. `pods_remaining`: all that exist and have not ended,
         terminating ones included. `dead_pods`: names of those whose machine is known to be gone for good, and which
         therefore will never finish terminating. `outdated_children`: child Jobs made from another pod template
         (selectors, tolerations) than the job has now. `shapes`: what the gang asks for.
     Around it
-        `rival`: the youngest of all, see Rival. `gave_way_at`: when a gang was last seen to have let go of its nodes there. `pools`: by name; one that is absent is not judged. `held`: see HeldCapacity; None for
-        nothing. `listens`: the job says that it answers a request to checkpoint; `checkpoint_asked_at`: the request
+        `contending_gang`: the youngest of all, see Rival. `last_yield_at`: when a gang was last seen to have let go of its nodes there. `pools`: by name; one that is absent is not judged. `reservation`: see HeldCapacity; None for
+        nothing. `checkpoints_on_request`: the job says that it answers a request to checkpoint; `checkpoint_requested_at`: the request
         that it has been sent; `checkpointed_at`: its last answer.
         `notices`: standing reports of the adapter (a script that ends 0 on SIGTERM), passed on.
     """
@@ -139,38 +139,38 @@ class Observation:
 
     follows: bool = True
     suspended: bool = False
-    at_rest: bool = False
+    is_suspension_complete: bool = False
     can_be_suspended: bool = True
-    never_suspendable: str | None = None
+    not_suspendable_reason: str | None = None
     outcome: Outcome | None = None
-    outcome_cause: Cause | None = None
+    failure_cause: Cause | None = None
     can_be_recreated: bool = False
-    queued: bool = False
+    is_managed_by_kueue: bool = False
     pool: str | None = None
 
     restarts: int = 0
     disrupted_restarts: int = 0
     losses: tuple[Loss, ...] = ()
-    head_silent_since: datetime | None = None
+    head_unready_since: datetime | None = None
 
     pods_expected: int = 0
-    pods_unmade: int = 0
+    pods_missing: int = 0
     pods_placed: int = 0
     pods_started: int = 0
     starting_since: datetime | None = None
-    pods_left: int = 0
+    pods_remaining: int = 0
     dead_pods: tuple[str, ...] = ()
     outdated_children: int = 0
     shapes: tuple[PodShape, ...] = ()
 
-    rival: Rival | None = None
-    gave_way_at: datetime | None = None
-    pools: Mapping[str, PoolSeen] = field(default_factory=dict[str, PoolSeen])
-    held: HeldCapacity | None = None
-    listens: bool = False
-    checkpoint_asked_at: datetime | None = None
+    contending_gang: ContendingGang | None = None
+    last_yield_at: datetime | None = None
+    pools: Mapping[str, PoolStatus] = field(default_factory=dict[str, PoolStatus])
+    reservation: Reservation | None = None
+    checkpoints_on_request: bool = False
+    checkpoint_requested_at: datetime | None = None
     checkpointed_at: datetime | None = None
-    notices: tuple[Report, ...] = ()
+    notices: tuple[JobEvent, ...] = ()
 
     @property
     def is_placed(self) -> bool:

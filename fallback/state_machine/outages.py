@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.fallback.state_machine.observation import Cause
 from holdfast.fallback.state_machine.state import OutageKind
-from holdfast.fallback.state_machine.tier_visit import latest_loss
+from holdfast.fallback.state_machine.tier_visit import latest_loss_at
 from holdfast.scheduling.ladder import Failures
 
 if TYPE_CHECKING:
@@ -23,54 +23,60 @@ if TYPE_CHECKING:
 UNREACHABLE_AFTER: Final = timedelta(seconds=45)
 
 
-def failures(state: JobState, mode: Failures) -> int:
+def counted_failures(state: JobState, mode: Failures) -> int:
     """How many outages of this stay count against the tier's `maxFailures`."""
     if mode is Failures.EVICTIONS:
         return state.evictions
     return state.evictions + state.application_failures + state.unexplained
 
 
-def counted(state: JobState, seen: Observation, policy: Policy) -> JobState:
+def count_losses(state: JobState, observation: Observation, policy: Policy) -> JobState:
     """Return the state with everything counted that has been lost since the last look."""
     after = state
-    for loss in sorted(_losses(state, seen), key=lambda loss: loss.at):
-        after = _with_loss(after, loss, seen.now, policy.outage_window)
+    for loss in sorted(_new_losses(state, observation), key=lambda loss: loss.at):
+        after = _with_loss(after, loss, observation.now, policy.outage_window)
     # The restart of an outage before may come to be seen at the look at which another begins, and is not that one's.
-    due = int(state.restart_due) + int(after.outage_seen_at != state.outage_seen_at)
-    return _with_restarts(after, seen, policy.outage_window, due)
+    due = int(state.restart_expected) + int(after.outage_counted_at != state.outage_counted_at)
+    return _with_restarts(after, observation, policy.outage_window, due)
 
 
-def unreachable_until(state: JobState, seen: Observation) -> datetime | None:
+def unreachable_deadline(state: JobState, observation: Observation) -> datetime | None:
     """When the first node that has stopped answering is to be counted as lost, if it stays so."""
     waits = [
         loss.at + UNREACHABLE_AFTER
-        for loss in seen.losses
-        if _is_of_this_stay(state, loss) and not _is_sure(loss, seen.now)
+        for loss in observation.losses
+        if _is_of_this_visit(state, loss) and not _is_certain(loss, observation.now)
     ]
     return min(waits, default=None)
 
 
-def _losses(state: JobState, seen: Observation) -> list[Loss]:
-    return [loss for loss in seen.losses if _is_of_this_stay(state, loss) and _is_sure(loss, seen.now)]
+def _new_losses(state: JobState, observation: Observation) -> list[Loss]:
+    return [
+        loss
+        for loss in observation.losses
+        if _is_of_this_visit(state, loss) and _is_certain(loss, observation.now)
+    ]
 
 
-def _is_of_this_stay(state: JobState, loss: Loss) -> bool:
-    is_past = state.losses_until is not None and loss.at <= state.losses_until
+def _is_of_this_visit(state: JobState, loss: Loss) -> bool:
+    is_past = state.losses_counted_until is not None and loss.at <= state.losses_counted_until
     return not is_past and loss.pool in {None, state.pool}
 
 
-def _is_sure(loss: Loss, now: datetime) -> bool:
+def _is_certain(loss: Loss, now: datetime) -> bool:
     return loss.cause is not Cause.UNREACHABLE or now - loss.at >= UNREACHABLE_AFTER
 
 
 def _with_loss(state: JobState, loss: Loss, now: datetime, window: timedelta) -> JobState:
     kind = OutageKind.APPLICATION if loss.cause is Cause.APPLICATION else OutageKind.EVICTION
-    if not _is_within_outage(state, loss, now, window) or _hits_the_next_gang(state, loss, window):
-        begun = replace(state, restart_due=True, losses_until=_past_before(state, loss, window))
+    if not _is_within_outage(state, loss, now, window) or _hits_next_gang(state, loss, window):
+        begun = replace(
+            state, restart_expected=True, losses_counted_until=_losses_counted_before(state, loss, window)
+        )
         return _with_outage(begun, kind, loss, now)
     if state.outage_kind is kind or not _explains(state, loss, kind):
         return state
-    return _reclassified(state, kind, loss, window)
+    return _reclassify(state, kind, loss, window)
 
 
 def _is_within_outage(state: JobState, loss: Loss, now: datetime, window: timedelta) -> bool:
@@ -79,12 +85,16 @@ def _is_within_outage(state: JobState, loss: Loss, now: datetime, window: timede
     return _is_recent(state, now, window)
 
 
-def _hits_the_next_gang(state: JobState, loss: Loss, window: timedelta) -> bool:
+def _hits_next_gang(state: JobState, loss: Loss, window: timedelta) -> bool:
     """Whether a loss within the window is one of the gang that was started after the outage, and counts by itself.
 
     A program that fails again has failed twice. A wave that reclaims the new gang's nodes too is still one wave.
     """
-    is_next = loss.born is not None and state.outage_at is not None and loss.born > state.outage_at
+    is_next = (
+        loss.pod_created_at is not None
+        and state.outage_at is not None
+        and loss.pod_created_at > state.outage_at
+    )
     return is_next and (loss.cause is Cause.APPLICATION or not _is_in_wave(state, loss, window))
 
 
@@ -100,33 +110,39 @@ def _explains(state: JobState, loss: Loss, kind: OutageKind) -> bool:
     """
     if state.outage_kind is OutageKind.UNEXPLAINED:
         return True
-    is_of_gang_before = state.outage_born is not None and loss.at < state.outage_born
-    is_of_next_gang = loss.born is not None and state.outage_at is not None and loss.born > state.outage_at
+    is_of_gang_before = state.outage_pod_created_at is not None and loss.at < state.outage_pod_created_at
+    is_of_next_gang = (
+        loss.pod_created_at is not None
+        and state.outage_at is not None
+        and loss.pod_created_at > state.outage_at
+    )
     return kind is OutageKind.EVICTION and not is_of_gang_before and not is_of_next_gang
 
 
-def _reclassified(state: JobState, kind: OutageKind, loss: Loss, window: timedelta) -> JobState:
-    without = _added(state, state.outage_kind, -1)
+def _reclassify(state: JobState, kind: OutageKind, loss: Loss, window: timedelta) -> JobState:
+    without = _add(state, state.outage_kind, -1)
     known = replace(
         without,
         outage_kind=kind,
         outage_at=state.outage_at or loss.at,
-        outage_born=state.outage_born or loss.born,
+        outage_pod_created_at=state.outage_pod_created_at or loss.pod_created_at,
     )
     if kind is not OutageKind.EVICTION:
-        return _added(known, kind, 1)
-    return known if _is_in_wave(state, loss, window) else _added(replace(known, eviction_at=loss.at), kind, 1)
+        return _add(known, kind, 1)
+    return known if _is_in_wave(state, loss, window) else _add(replace(known, eviction_at=loss.at), kind, 1)
 
 
-def _past_before(state: JobState, loss: Loss, window: timedelta) -> datetime | None:
+def _losses_counted_before(state: JobState, loss: Loss, window: timedelta) -> datetime | None:
     """Up to when losses have nothing to do with an outage that begins with this one.
 
     Old losses are shown again and again; without this an eviction of an hour ago would explain a failure of now.
     """
     last_ended = None if state.outage_at is None else state.outage_at + window
     if last_ended is not None and last_ended >= loss.at:
-        return state.losses_until
-    return max(time for time in (state.losses_until, last_ended, loss.at - window) if time is not None)
+        return state.losses_counted_until
+    return max(
+        time for time in (state.losses_counted_until, last_ended, loss.at - window) if time is not None
+    )
 
 
 def _with_outage(state: JobState, kind: OutageKind, loss: Loss, now: datetime) -> JobState:
@@ -134,14 +150,14 @@ def _with_outage(state: JobState, kind: OutageKind, loss: Loss, now: datetime) -
         state,
         outage_kind=kind,
         outage_at=loss.at,
-        outage_seen_at=now,
-        outage_born=loss.born,
+        outage_counted_at=now,
+        outage_pod_created_at=loss.pod_created_at,
         eviction_at=loss.at if kind is OutageKind.EVICTION else state.eviction_at,
     )
-    return _added(begun, kind, 1)
+    return _add(begun, kind, 1)
 
 
-def _added(state: JobState, kind: OutageKind | None, count: int) -> JobState:
+def _add(state: JobState, kind: OutageKind | None, count: int) -> JobState:
     match kind:
         case OutageKind.EVICTION:
             return replace(state, evictions=max(0, state.evictions + count))
@@ -153,41 +169,48 @@ def _added(state: JobState, kind: OutageKind | None, count: int) -> JobState:
             return state
 
 
-def _with_restarts(state: JobState, seen: Observation, window: timedelta, due: int) -> JobState:
+def _with_restarts(state: JobState, observation: Observation, window: timedelta, due: int) -> JobState:
     """Account for the operator's own counter: restarts whose losses were shown to nobody.
 
     `due` restarts are those of outages that were counted by their losses. A counter that has gone back (a job made anew,
     an etcd restored) only sets the mark back.
     """
-    if (seen.restarts, seen.disrupted_restarts) == (state.restarts, state.disrupted_restarts):
+    if (observation.restarts, observation.disrupted_restarts) == (state.restarts, state.disrupted_restarts):
         return state
-    restarts = seen.restarts - state.restarts
-    disrupted = max(0, seen.disrupted_restarts - state.disrupted_restarts)
+    restarts = observation.restarts - state.restarts
+    disrupted = max(0, observation.disrupted_restarts - state.disrupted_restarts)
     known = replace(
         state,
-        restarts=seen.restarts,
-        disrupted_restarts=seen.disrupted_restarts,
-        restart_due=due > max(0, restarts),
+        restarts=observation.restarts,
+        disrupted_restarts=observation.disrupted_restarts,
+        restart_expected=due > max(0, restarts),
     )
     unexplained = restarts - due
-    if unexplained <= 0 or _is_recent(state, seen.now, window):
+    if unexplained <= 0 or _is_recent(state, observation.now, window):
         return known
-    outages = min(unexplained, _windows_since(state, seen.now, window))
+    outages = min(unexplained, _windows_since(state, observation.now, window))
     evictions = min(outages, disrupted)
     kind = OutageKind.EVICTION if evictions == outages else OutageKind.UNEXPLAINED
     # Whatever is known by now has been counted: only a loss that is new can be what was behind it.
-    past = latest_loss(state, seen)
+    past = latest_loss_at(state, observation)
     marked = replace(
-        known, outage_kind=kind, outage_at=None, outage_born=None, outage_seen_at=seen.now, losses_until=past
+        known,
+        outage_kind=kind,
+        outage_at=None,
+        outage_pod_created_at=None,
+        outage_counted_at=observation.now,
+        losses_counted_until=past,
     )
-    return _added(_added(marked, OutageKind.EVICTION, evictions), OutageKind.UNEXPLAINED, outages - evictions)
+    return _add(_add(marked, OutageKind.EVICTION, evictions), OutageKind.UNEXPLAINED, outages - evictions)
 
 
 def _is_recent(state: JobState, now: datetime, window: timedelta) -> bool:
-    return state.outage_seen_at is not None and now <= state.outage_seen_at + window
+    return state.outage_counted_at is not None and now <= state.outage_counted_at + window
 
 
 def _windows_since(state: JobState, now: datetime, window: timedelta) -> int:
     """How many outages can have been since the last thing known: one wave may restart a job several times."""
-    known = state.since if state.outage_seen_at is None else max(state.since, state.outage_seen_at + window)
+    known = (
+        state.since if state.outage_counted_at is None else max(state.since, state.outage_counted_at + window)
+    )
     return 1 + max(0, (now - known) // window)

@@ -28,8 +28,8 @@ class Phase(StrEnum):
 class Purpose(StrEnum):
     """Why a job is being suspended."""
 
-    DOWN = "Down"  #: its tier has cost too much, or gave no capacity
-    UP = "Up"  #: a better tier's capacity is held for it
+    FAILOVER = "Down"  #: its tier has cost too much, or gave no capacity
+    FAILBACK = "Up"  #: a better tier's capacity is held for it
     YIELD = "Yield"  #: two half-placed gangs blocked each other
     RESTART = "Restart"  #: its head is lost, and its operator would wait for it for ever
 
@@ -42,23 +42,23 @@ class OutageKind(StrEnum):
     UNEXPLAINED = "Unexplained"
 
 
-class ReturnStage(StrEnum):
+class FailbackStage(StrEnum):
     """How far a way back up has come."""
 
-    HOLDING = "Holding"  #: placeholders are wanted on the better tier
+    RESERVING = "Holding"  #: placeholders are wanted on the better tier
     TAINTING = "Tainting"  #: they all have nodes, which are to be tainted
-    ASKED = "Asked"  #: the job was asked to checkpoint
+    CHECKPOINTING = "Asked"  #: the job was asked to checkpoint
     MOVING = "Moving"  #: the job is being moved onto the held nodes
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReturnAttempt:
+class FailbackAttempt:
     """A way back up under way: to which pool, how far it is, since when it is tried, when a checkpoint was asked for."""
 
     pool: str
-    stage: ReturnStage
+    stage: FailbackStage
     since: datetime
-    asked_at: datetime | None = None
+    requested_at: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,18 +72,18 @@ class JobState:
     `waited`: how long before that, when the wait was broken by a pause.
     `evictions`, `application_failures`, `unexplained`: outages counted in this stay, by what they were; the last are
     restarts that nobody saw the reason of. `outage_kind`: which of the three the outage counted last is among;
-    `outage_at`: its first loss, by the clock of what reported it, None where no loss was seen; `outage_seen_at`: when
-    it was counted, by ours; `outage_born`: when the pod of that loss was created. `eviction_at`: the first loss of the
-    last wave of evictions, by the clock of losses. `losses_until`: losses up to this time, by the same clock as theirs, belong to the past.
-    `restarts`, `disrupted_restarts`: how far the operator's counters are accounted for; `restart_due`: the last
+    `outage_at`: its first loss, by the clock of what reported it, None where no loss was seen; `outage_counted_at`: when
+    it was counted, by ours; `outage_pod_created_at`: when the pod of that loss was created. `eviction_at`: the first loss of the
+    last wave of evictions, by the clock of losses. `losses_counted_until`: losses up to this time, by the same clock as theirs, belong to the past.
+    `restarts`, `disrupted_restarts`: how far the operator's counters are accounted for; `restart_expected`: the last
     outage's own restart has not shown in them yet.
     `resumed_at`: when it was last resumed by us. `head_restarts`: how often in this stay that was for a lost head.
     `purpose`: why it is being suspended; `suspended_at`: since when, kept until its pods have nodes again. `resume_at`: when a pause ends. `moves`: tiers
-    entered so far. `yields`: pauses in this wait. `reasserted`: how often somebody resumed the job in the middle of
+    entered so far. `yields`: pauses in this wait. `resuspensions`: how often somebody resumed the job in the middle of
     the present move.
-    `returning`: the way back up under way. `tried_return_at`: when the last one ended without a move. `bounces`:
-    returns that did not last, one after another; each doubles the wait for the next. `returned`: this stay began with
-    a return. `recreated`: times the job was made anew.
+    `failback`: the way back up under way. `last_failback_at`: when the last one ended without a move. `short_failbacks`:
+    returns that did not last, one after another; each doubles the wait for the next. `entered_by_failback`: this stay began with
+    a return. `recreations`: times the job was made anew.
     """
 
     uid: str
@@ -98,13 +98,13 @@ class JobState:
     unexplained: int = 0
     outage_kind: OutageKind | None = None
     outage_at: datetime | None = None
-    outage_seen_at: datetime | None = None
-    outage_born: datetime | None = None
+    outage_counted_at: datetime | None = None
+    outage_pod_created_at: datetime | None = None
     eviction_at: datetime | None = None
-    losses_until: datetime | None = None
+    losses_counted_until: datetime | None = None
     restarts: int = 0
     disrupted_restarts: int = 0
-    restart_due: bool = False
+    restart_expected: bool = False
     resumed_at: datetime | None = None
     head_restarts: int = 0
     purpose: Purpose | None = None
@@ -112,12 +112,12 @@ class JobState:
     resume_at: datetime | None = None
     moves: int = 0
     yields: int = 0
-    reasserted: int = 0
-    returning: ReturnAttempt | None = None
-    tried_return_at: datetime | None = None
-    bounces: int = 0
-    returned: bool = False
-    recreated: int = 0
+    resuspensions: int = 0
+    failback: FailbackAttempt | None = None
+    last_failback_at: datetime | None = None
+    short_failbacks: int = 0
+    entered_by_failback: bool = False
+    recreations: int = 0
 
     @property
     def suspended_by_us(self) -> bool:
@@ -184,7 +184,7 @@ def _written(value: object) -> JsonValue:
         return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
     if isinstance(value, timedelta):
         return value.total_seconds()
-    if isinstance(value, ReturnAttempt):
+    if isinstance(value, FailbackAttempt):
         return {each.name: _written(getattr(value, each.name)) for each in fields(value)}
     return cast("JsonValue", value)
 
@@ -232,13 +232,13 @@ def _absent_or(reader: _Reader) -> _Reader:
     return lambda value: None if value is None else reader(value)
 
 
-def _attempt(value: JsonValue) -> ReturnAttempt:
+def _attempt(value: JsonValue) -> FailbackAttempt:
     document = _object(value)
-    return ReturnAttempt(
+    return FailbackAttempt(
         pool=_text(document.get("pool")),
-        stage=ReturnStage(_text(document.get("stage"))),
+        stage=FailbackStage(_text(document.get("stage"))),
         since=_time(document.get("since")),
-        asked_at=None if document.get("asked_at") is None else _time(document.get("asked_at")),
+        requested_at=None if document.get("asked_at") is None else _time(document.get("asked_at")),
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from holdfast.fallback.state_machine.observation import PoolSeen
+from holdfast.fallback.state_machine.observation import PoolStatus
 from holdfast.fallback.state_machine.state import JobState, Phase
 
 if TYPE_CHECKING:
@@ -16,81 +16,83 @@ if TYPE_CHECKING:
     from holdfast.fallback.state_machine.observation import Observation
 
 
-NOTHING_WAITED = timedelta(0)
+NO_WAIT = timedelta(0)
 
 
-def first_stay(seen: Observation, pool: str, rank: int) -> JobState:
+def first_tier_visit(observation: Observation, pool: str, rank: int) -> JobState:
     """Return the state of a job that is looked at for the first time.
 
     Restarts from before are not held against the tier: nobody knows where they happened.
     """
     return JobState(
-        uid=seen.uid,
+        uid=observation.uid,
         phase=Phase.WAITING,
         pool=pool,
         rank=rank,
-        since=seen.now,
-        waiting_since=seen.now,
-        restarts=seen.restarts,
-        disrupted_restarts=seen.disrupted_restarts,
+        since=observation.now,
+        waiting_since=observation.now,
+        restarts=observation.restarts,
+        disrupted_restarts=observation.disrupted_restarts,
     )
 
 
-def new_stay(state: JobState, seen: Observation, *, pool: str, rank: int, returned: bool = False) -> JobState:
+def new_tier_visit(
+    state: JobState, observation: Observation, *, pool: str, rank: int, entered_by_failback: bool = False
+) -> JobState:
     """Return the state of a job that enters a tier now: the tier's clock starts, nothing is counted yet."""
     return replace(
-        _afresh(state, seen),
+        _resumed(state, observation),
         pool=pool,
         rank=rank,
-        since=seen.now,
-        waited=NOTHING_WAITED,
+        since=observation.now,
+        waited=NO_WAIT,
         evictions=0,
         application_failures=0,
         unexplained=0,
         outage_kind=None,
         outage_at=None,
-        outage_seen_at=None,
-        outage_born=None,
+        outage_counted_at=None,
+        outage_pod_created_at=None,
         eviction_at=None,
         yields=0,
         head_restarts=0,
         moves=state.moves + 1,
-        tried_return_at=None,
-        returned=returned,
+        last_failback_at=None,
+        entered_by_failback=entered_by_failback,
     )
 
 
-def same_stay(state: JobState, seen: Observation) -> JobState:
+def resume_tier_visit(state: JobState, observation: Observation) -> JobState:
     """Return the state of a job that goes on where it was: what was counted against the tier stays counted."""
-    return _afresh(state, seen)
+    return _resumed(state, observation)
 
 
-def _afresh(state: JobState, seen: Observation) -> JobState:
+def _resumed(state: JobState, observation: Observation) -> JobState:
     return replace(
         state,
         phase=Phase.WAITING,
-        waiting_since=seen.now,
-        resumed_at=seen.now,
-        restarts=seen.restarts,
-        disrupted_restarts=seen.disrupted_restarts,
-        restart_due=False,
-        losses_until=latest_loss(state, seen),
+        waiting_since=observation.now,
+        resumed_at=observation.now,
+        restarts=observation.restarts,
+        disrupted_restarts=observation.disrupted_restarts,
+        restart_expected=False,
+        losses_counted_until=latest_loss_at(state, observation),
         purpose=None,
         resume_at=None,
-        reasserted=0,
+        resuspensions=0,
     )
 
 
-def latest_loss(state: JobState, seen: Observation) -> datetime | None:
+def latest_loss_at(state: JobState, observation: Observation) -> datetime | None:
     """When the last of all losses known so far was."""
-    known = [loss.at for loss in seen.losses]
-    if state.losses_until is not None:
-        known.append(state.losses_until)
+    known = [loss.at for loss in observation.losses]
+    if state.losses_counted_until is not None:
+        known.append(state.losses_counted_until)
     return max(known, default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rung:
+class RankedTier:
     """A tier with its place in the ladder."""
 
     rank: int
@@ -102,9 +104,9 @@ class Rung:
         return self.tier.pool
 
 
-def is_there(pool: str, seen: Observation) -> bool:
+def pool_exists(pool: str, observation: Observation) -> bool:
     """Whether the pool exists, as far as is known."""
-    return seen.pools.get(pool, PoolSeen()).is_there
+    return observation.pools.get(pool, PoolStatus()).exists
 
 
 def current_tier(state: JobState, policy: Policy) -> PolicyTier | None:
@@ -113,31 +115,33 @@ def current_tier(state: JobState, policy: Policy) -> PolicyTier | None:
     return None if rank is None else policy.tiers[rank]
 
 
-def rung_below(state: JobState, seen: Observation, policy: Policy) -> Rung | None:
+def tier_below(state: JobState, observation: Observation, policy: Policy) -> RankedTier | None:
     """Where the job goes on to: the next tier whose pool is there; past the deadline the last one.
 
     A tier that was taken out is followed by what stands in its place, or by the last tier.
     """
     below = [
         rung
-        for rung in _rungs(policy)
-        if rung.rank >= _first_below(state, policy) and is_there(rung.pool, seen)
+        for rung in _ranked_tiers(policy)
+        if rung.rank >= _first_below(state, policy) and pool_exists(rung.pool, observation)
     ]
     if not below:
         return None
-    return below[-1] if is_past_deadline(seen, policy) else below[0]
+    return below[-1] if is_past_deadline(observation, policy) else below[0]
 
 
-def rungs_above(state: JobState, seen: Observation, policy: Policy) -> tuple[Rung, ...]:
+def tiers_above(state: JobState, observation: Observation, policy: Policy) -> tuple[RankedTier, ...]:
     """The better tiers whose pools are there, best first."""
     rank = policy.rank_of(state.pool)
     top = _first_below(state, policy) if rank is None else rank
-    return tuple(rung for rung in _rungs(policy) if rung.rank < top and is_there(rung.pool, seen))
+    return tuple(
+        rung for rung in _ranked_tiers(policy) if rung.rank < top and pool_exists(rung.pool, observation)
+    )
 
 
-def is_past_deadline(seen: Observation, policy: Policy) -> bool:
+def is_past_deadline(observation: Observation, policy: Policy) -> bool:
     """Whether the job has taken longer than its ladder lets it try cheaper capacity."""
-    return policy.deadline is not None and seen.now >= seen.created + policy.deadline
+    return policy.deadline is not None and observation.now >= observation.created + policy.deadline
 
 
 def _first_below(state: JobState, policy: Policy) -> int:
@@ -145,5 +149,5 @@ def _first_below(state: JobState, policy: Policy) -> int:
     return min(state.rank, len(policy.tiers) - 1) if rank is None else rank + 1
 
 
-def _rungs(policy: Policy) -> list[Rung]:
-    return [Rung(rank=rank, tier=tier) for rank, tier in enumerate(policy.tiers)]
+def _ranked_tiers(policy: Policy) -> list[RankedTier]:
+    return [RankedTier(rank=rank, tier=tier) for rank, tier in enumerate(policy.tiers)]

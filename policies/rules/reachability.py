@@ -123,7 +123,7 @@ def _cannot(found: Walk, why: str) -> str:
 
 
 def _why(step: Step) -> str:
-    return " ".join(f"{broken.reason}. {broken.fix}".rstrip() for broken in step.broken)
+    return " ".join(f"{broken.reason}. {broken.fix}".rstrip() for broken in step.failed)
 
 
 def _untold(found: Walk) -> str:

@@ -1,4 +1,4 @@
-"""What an act of a rehearsal must have shown; pure."""
+"""What the steps of a lifecycle must show: no changes, nothing left behind, and what protects a stack."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
@@ -11,48 +11,48 @@ from holdfast.simulator.kubernetes_client.objects import identity, mapping
 from holdfast.simulator.pulumi import Outcome
 from holdfast.simulator.pulumi.checkpoint import Checkpoint, Recorded
 
-# How many things a message names before it says how many more there are.
+# A message names this many items; of the others it gives the number.
 _NAMED = 5
 
 
-def refuse_changes(moment: str, outcome: Outcome) -> None:
-    """Raise RehearsalError where a run changed something that had nothing to change, with what it changed."""
+def require_no_changes(command: str, outcome: Outcome) -> None:
+    """Raise RehearsalError if a command that had nothing to change made changes; the message names them."""
     if outcome.changed:
-        raise RehearsalError(f"{moment} changed {some([step.told for step in outcome.steps])}")
+        raise RehearsalError(f"{command} changed {first_few([step.told for step in outcome.steps])}")
 
 
-def refuse_leftovers(left: Sequence[str]) -> None:
-    """Raise RehearsalError where a destroyed stack has left something behind."""
+def require_nothing_left(left: Sequence[str]) -> None:
+    """Raise RehearsalError if a destroyed stack left something behind."""
     if left:
-        raise RehearsalError(f"the destroyed stack has left {some(left)}")
+        raise RehearsalError(f"the destroyed stack left {first_few(left)}")
 
 
-def some(told: Sequence[str]) -> str:
-    """Return the first few of several things, and how many more there are."""
-    more = f" and {len(told) - _NAMED} more" if len(told) > _NAMED else ""
-    return f"{', '.join(told[:_NAMED])}{more}"
+def first_few(items: Sequence[str]) -> str:
+    """Return the first items, and the number of the others."""
+    more = f" and {len(items) - _NAMED} more" if len(items) > _NAMED else ""
+    return f"{', '.join(items[:_NAMED])}{more}"
 
 
-# What runs on after its stack and costs money, or stands in the way of the next one of its name.
+# What would cost money after the destroy, or block the next stack of the same name.
 _KINDS = (("v1", "Node"), ("karpenter.sh/v1", "NodeClaim"), ("karpenter.sh/v1", "NodePool"))
 _RELEASES = "owner=helm"
 
 
 def left_in_clouds(objects: Iterable[CloudObject], kept: Collection[str]) -> list[str]:
-    """Return a line for each object of a stack that is left, those of the URNs in `kept` apart.
+    """Return a line for each object of a stack that is left, except those whose URNs are in `kept`.
 
-    What no program made, a cloud made of its own accord: it is not the stack's to remove.
+    Objects without a URN were made by the cloud itself; the stack does not own them.
     """
     return [f"{one.type} {one.id}" for one in objects if one.urn and one.urn not in kept]
 
 
-def kept_in_clouds(objects: Iterable[CloudObject], kept: Collection[str]) -> list[str]:
-    """Return the names of the objects that were kept on purpose, and are there."""
+def retained_in_clouds(objects: Iterable[CloudObject], kept: Collection[str]) -> list[str]:
+    """Return the names of the retained objects that still exist."""
     return [one.urn.rsplit("::", 1)[-1] for one in objects if one.urn in kept]
 
 
 def left_in_cluster(client: KubeClient) -> list[str]:
-    """Return a line for each machine, pool and release that is left on an API server."""
+    """Return a line for each node, node claim, node pool and Helm release that is left on an API server."""
     found = [one for kind in _KINDS for one in _listed(client, *kind)]
     releases = client.list("v1", "Secret", label_selector=_RELEASES)
     return [*map(identity, found), *sorted({_release(each) for each in releases})]
@@ -80,19 +80,19 @@ def protected(checkpoint: Checkpoint) -> list[Recorded]:
 
 
 def retained(checkpoint: Checkpoint) -> frozenset[str]:
-    """Return the URNs of the resources that outlive the stack on purpose."""
+    """Return the URNs of the resources with `retainOnDelete`."""
     return frozenset(one.urn for one in checkpoint.resources if one.retained)
 
 
 def unprotected(settings: Json) -> Json:
-    """Return a stack's settings with its platform's protection lifted: what its owner writes before a destroy."""
+    """Return a stack's settings with `protected: false`, which its owner sets before a destroy."""
     config = _mapping(settings.get("config"))
     platform: Json = {**_mapping(config.get(PLATFORM)), FIELD: False}
     return {**settings, "config": {**config, PLATFORM: platform}}
 
 
 def names(resources: Iterable[Recorded]) -> list[str]:
-    """Return the names of resources, those of components left out where there are others."""
+    """Return the names of resources; components only if there is nothing else."""
     found = list(resources)
     made = [one for one in found if one.id and not one.type.startswith("pulumi:")] or found
     return [one.name for one in made]

@@ -1,4 +1,5 @@
-"""Plays the course of a rehearsal on a stack: every act that its owner will go through, in their order."""
+"""Runs the lifecycle of a stack: every step its owner takes, from the first preview to the destroy, with checks."""
+
 
 import time
 from collections.abc import Callable, Generator
@@ -6,15 +7,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from holdfast.rehearsal.lifecycle.checks import (
-    kept_in_clouds,
+    retained_in_clouds,
     left_in_clouds,
     left_in_cluster,
     names,
     protected,
-    refuse_changes,
-    refuse_leftovers,
+    require_no_changes,
+    require_nothing_left,
     retained,
-    some,
+    first_few,
     unprotected,
 )
 from holdfast.rehearsal.output import render_table
@@ -45,75 +46,77 @@ from holdfast.simulator.stacks.cluster_nodes import ClusterNodes
 
 
 @dataclass(frozen=True, kw_only=True)
-class Act:
-    """One act: `seen` is what came of it, empty where it failed."""
+class Step:
+    """One step: `result` is what it showed, empty if it failed."""
 
     name: str
-    seen: str
+    result: str
     seconds: float
 
     @property
     def row(self) -> tuple[str, str, str]:
-        """The act as a line of the table."""
-        return (self.name, self.seen or "FAILED", f"{self.seconds:.0f} s")
+        """The step as a row of the table."""
+        return (self.name, self.result or "FAILED", f"{self.seconds:.0f} s")
 
 
 @dataclass(kw_only=True)
-class Programme:
-    """The acts of one rehearsal; `announce` is told of each before it begins."""
+class StepReport:
+    """The steps of one run; `announce` receives the name of each before it starts."""
 
     announce: Callable[[str], None]
-    acts: list[Act] = field(default_factory=list[Act])
+    steps: list[Step] = field(default_factory=list[Step])
 
     @contextmanager
-    def act(self, name: str) -> Generator[list[str]]:
-        """Play one act; what the block puts into the list is what was seen. One that raises has failed."""
+    def step(self, name: str) -> Generator[list[str]]:
+        """Run one step; the body appends its results to the list. A body that raises has failed."""
         self.announce(name)
-        seen, began = list[str](), time.monotonic()
+        results, began = list[str](), time.monotonic()
         try:
-            yield seen
+            yield results
         except BaseException:
-            self._note(name, "", began)
+            self._add(name, "", began)
             raise
-        self._note(name, "; ".join(seen), began)
+        self._add(name, "; ".join(results), began)
 
     def table(self) -> str:
-        """Return every act played so far, a line each."""
-        return render_table(("act", "seen", "took"), [act.row for act in self.acts])
+        """Return a table with a row for each step so far."""
+        return render_table(("step", "result", "took"), [step.row for step in self.steps])
 
-    def _note(self, name: str, seen: str, began: float) -> None:
-        self.acts.append(Act(name=name, seen=seen, seconds=time.monotonic() - began))
+    def _add(self, name: str, result: str, began: float) -> None:
+        self.steps.append(Step(name=name, result=result, seconds=time.monotonic() - began))
 
 
 @dataclass(kw_only=True)
-class Course:
-    """A rehearsal of `stack`, whose surroundings are up and which holds nothing yet.
+class LifecycleRun:
+    """The lifecycle of `stack`, whose control plane is up and which holds no resources yet.
 
-    `judge` is shown the outcome of the preview, with the policies' verdicts; `say` is told what happens in a scene.
-    `play` plays every act and raises RehearsalError where one shows what it should not: a second `up` or a refresh
-    that changes something, a job that does not come back, a destroy that leaves something behind. `remarks` are
-    what it cannot show, once the stack is made.
+    `show_plan` receives the outcome of the preview with the policies' verdicts; `say` prints what happens in a scenario.
+    `remarks` lists what the simulation cannot show.
     """
 
     stack: Stack
-    programme: Programme
-    judge: Callable[[Outcome], None]
+    report: StepReport
+    show_plan: Callable[[Outcome], None]
     say: Callable[[str], None]
     remarks: list[str] = field(default_factory=list[str])
 
-    def play(self) -> None:
-        """Play every act."""
+    def run(self) -> None:
+        """Run every step.
+
+        Raises RehearsalError if a step does not show what it must: a second `up` or a refresh changes something, a job
+        does not come back, a destroy leaves something behind.
+        """
         client = KubeClient.from_kubeconfig(self.stack.kubeconfig)
         try:
             self._make()
-            self.remarks += self.stack.stand_ins(Faults()).clouds.remarks()
-            machines = machines_for(self.stack, client)
+            self.remarks += self.stack.simulators(Faults()).clouds.remarks()
+            machines = provisioner_for(self.stack, client)
             platform = training_platform(client, self.stack.name, self.say, machines)
             jobset = self._jobset(platform)
             self._use(platform, jobset)
             self._place_a_plain_pod(platform)
             self._read_back()
-            # Whoever takes a platform down rarely waits until nobody uses it.
+            # Platforms are often taken down while jobs still run.
             leave_running(platform, jobset)
             if protected(self.stack.checkpoint()):
                 self._refuse_destroy()
@@ -124,22 +127,22 @@ class Course:
 
     def _make(self) -> None:
         with self.stack.session() as session:
-            with self.programme.act("preview") as seen:
-                outcome = self._judged(session.preview)
-                seen.append(f"{outcome.changed} to create; {len(outcome.verdicts)} policy violations")
-            with self.programme.act("up") as seen:
-                seen.append(f"{session.up(judged=True).changed} created")
-            with self.programme.act("a second up") as seen:
-                refuse_changes("a second up", session.up(judged=True))
-                seen.append("nothing changed")
+            with self.report.step("preview") as results:
+                outcome = self._shown(session.preview)
+                results.append(f"{outcome.changed} to create; {len(outcome.verdicts)} policy violations")
+            with self.report.step("up") as results:
+                results.append(f"{session.up(judged=True).changed} created")
+            with self.report.step("a second up") as results:
+                require_no_changes("a second up", session.up(judged=True))
+                results.append("nothing changed")
 
-    def _judged(self, preview: Callable[[], Outcome]) -> Outcome:
+    def _shown(self, preview: Callable[[], Outcome]) -> Outcome:
         try:
             outcome = preview()
         except EngineFailure as failure:
-            self.judge(failure.outcome)
+            self.show_plan(failure.outcome)
             raise
-        self.judge(outcome)
+        self.show_plan(outcome)
         return outcome
 
     def _jobset(self, platform: Platform) -> Json:
@@ -148,71 +151,71 @@ class Course:
         return acting_as(example, platform.trainer())
 
     def _use(self, platform: Platform, jobset: Json) -> None:
-        with self.programme.act("a job loses its spot node") as seen:
+        with self.report.step("a job loses its spot node") as results:
             shown = restart_on_spot(platform, jobset)
             problems = unmet_by_restart(shown)
             if problems:
-                raise RehearsalError(f"the job did not come back as it should: {'; '.join(problems)}")
+                raise RehearsalError(f"the job did not come back as expected: {'; '.join(problems)}")
             pools = ", ".join(sorted({each.pool for each in shown.after}))
-            seen.append(f"back on {pools} after {shown.seconds:.1f} s, restarts: {shown.restarts}")
+            results.append(f"back on {pools} after {shown.seconds:.1f} s, restarts: {shown.restarts}")
 
     def _place_a_plain_pod(self, platform: Platform) -> None:
-        with self.programme.act("a pod that asks for nothing") as seen:
+        with self.report.step("a pod without any selection") as results:
             shown = default_placement(platform, plain_pod())
             has_gpus = platform.provisioner.has_gpus_on_demand()
             problems = unmet_by_default_placement(shown, has_gpus=has_gpus)
             if problems:
-                raise RehearsalError(f"the pod is not where it should be: {'; '.join(problems)}")
-            seen.append(f"on {shown.plain.capacity} {shown.plain.machine}, with room on spot")
+                raise RehearsalError(f"the pod is on the wrong node: {'; '.join(problems)}")
+            results.append(f"on {shown.plain.capacity} {shown.plain.machine}, although spot had capacity")
 
     def _read_back(self) -> None:
-        with self.stack.session() as session, self.programme.act("refresh") as seen:
-            refuse_changes("a refresh", session.refresh())
-            seen.append("nothing had drifted")
+        with self.stack.session() as session, self.report.step("refresh") as results:
+            require_no_changes("a refresh", session.refresh())
+            results.append("no drift")
 
     def _refuse_destroy(self) -> None:
         before = self.stack.checkpoint()
-        with self.stack.session() as session, self.programme.act("destroy, while protected") as seen:
+        with self.stack.session() as session, self.report.step("destroy while protected") as results:
             try:
                 session.destroy()
             except EngineFailure as refusal:
                 gone = len(before.resources) - len(self.stack.checkpoint().resources)
                 if gone or "protected" not in str(refusal):
                     raise
-                seen.append(f"refused for {some(names(protected(before)))}; nothing was deleted")
+                results.append(f"refused for {first_few(names(protected(before)))}; nothing was deleted")
             else:
-                raise RehearsalError(f"{self.stack.name} was destroyed although it is protected")
+                raise RehearsalError(f"{self.stack.name} was destroyed in spite of its protection: check the `protect` option of its resources")
 
     def _lift_protection(self) -> None:
-        # Without the policy pack: of a production stack it refuses just this, and its owner has decided it.
+        # Without the policy pack, which refuses a production stack without protection: its owner has decided.
         subject = replace(
             self.stack.subject, settings=unprotected(self.stack.subject.settings), policy_packs=()
         )
         self.stack = replace(self.stack, subject=subject)
-        with self.stack.session() as session, self.programme.act("up with protected: false") as seen:
-            seen.append(f"{session.up().changed} changed")
+        with self.stack.session() as session, self.report.step("up with protected: false") as results:
+            results.append(f"{session.up().changed} changed")
             left = protected(self.stack.checkpoint())
             if left:
-                raise RehearsalError(f"still protected with `protected: false`: {some(names(left))}")
+                raise RehearsalError(f"these resources are still protected with `protected: false`: {first_few(names(left))}")
 
     def _destroy(self, client: KubeClient) -> None:
         kept = retained(self.stack.checkpoint())
-        clouds = self.stack.stand_ins(Faults()).clouds
-        with self.stack.session() as session, self.programme.act("destroy, a job running") as seen:
-            seen.append(f"{session.destroy().changed} deleted")
-            refuse_leftovers([*left_in_clouds(clouds.objects(), kept), *left_in_cluster(client)])
-            on_purpose = kept_in_clouds(clouds.objects(), kept)
-            seen.append(f"kept on purpose: {', '.join(on_purpose)}" if on_purpose else "nothing is left")
+        clouds = self.stack.simulators(Faults()).clouds
+        with self.stack.session() as session, self.report.step("destroy while a job runs") as results:
+            results.append(f"{session.destroy().changed} deleted")
+            require_nothing_left([*left_in_clouds(clouds.objects(), kept), *left_in_cluster(client)])
+            still_there = retained_in_clouds(clouds.objects(), kept)
+            results.append(f"retained: {', '.join(still_there)}" if still_there else "nothing is left")
 
 
-def machines_for(stack: Stack, client: KubeClient) -> Provisioner:
-    """Return who buys the machines of a stack's cluster: GKE has an autoscaler of its own, AKS that or a Karpenter."""
+def provisioner_for(stack: Stack, client: KubeClient) -> Provisioner:
+    """Return the provisioner of a stack's cluster: GKE's autoscaler, AKS's autoscaler or Karpenter, else Karpenter."""
     match stack.subject.cloud:
         case "gcp":
-            cloud = stack.stand_ins(Faults()).clouds.state(GCP)
+            cloud = stack.simulators(Faults()).clouds.state(GCP)
             return Gke(client=client, cloud=cloud, nodes=ClusterNodes(stack.kubeconfig, GCP))
         case "azure":
-            cloud = stack.stand_ins(Faults()).clouds.state(AZURE)
+            cloud = stack.simulators(Faults()).clouds.state(AZURE)
             if provisioned_cluster(cloud) is not None:
                 return NodeAutoProvisioning(client)
             nodes = ClusterNodes(stack.kubeconfig, AZURE)
@@ -222,5 +225,5 @@ def machines_for(stack: Stack, client: KubeClient) -> Provisioner:
 
 
 def spot_example(machines: Provisioner) -> str:
-    """Return the name of the JobSet that can run on spot: on GPUs only where it must."""
+    """Return the example JobSet for spot: without GPUs if the stack has such a pool."""
     return JOBSET_ON_SPOT if machines.has_plain_spot() else JOBSET_ON_SPOT_GPUS

@@ -1,6 +1,7 @@
-"""The links of the chain from a job to a pool's nodes. Each one holds, is broken, or cannot be told yet.
+"""The checks that decide whether a job's pods can run on a pool's nodes.
 
-All are judged, since one that is broken is broken whatever an unknown one beside it turns out to be.
+Each check passes, fails, or is undetermined while a value is unknown. `walk` applies them to every tier of a ladder. All
+checks run, because one that fails stays failed whatever an undetermined one turns out to be.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,26 +19,27 @@ from holdfast.scheduling.taints import untolerated
 
 @dataclass(frozen=True, kw_only=True)
 class Failed:
-    """Why the job's pods cannot be on the pool's nodes, and the fix."""
+    """A check that fails: why the job's pods cannot run on the pool's nodes, and the fix."""
 
-    link: str
+    check: str
     reason: str
     fix: str = ""
 
     @classmethod
-    def by(cls, link: str, said: messages.MessageTemplate, **values: object) -> "Failed":
-        """The link is broken, in these words."""
-        return cls(link=link, reason=said.reason.format(**values), fix=said.fix.format(**values))
+    def by(cls, check: str, template: messages.MessageTemplate, **values: object) -> "Failed":
+        """A failed check with the message of this template."""
+        return cls(check=check, reason=template.reason.format(**values), fix=template.fix.format(**values))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Undetermined:
-    """What has to be known before the link can be judged."""
+    """A check that depends on a value which is not known yet."""
 
-    link: str
+    check: str
     reason: str
 
 
+#: What a check yields; a check that passes yields nothing.
 CheckResult: TypeAlias = Failed | Undetermined
 Check: TypeAlias = Callable[[Shape, PoolFacts], Iterator[CheckResult]]
 
@@ -50,7 +52,7 @@ def accelerator(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
     if shape.accelerator in kinds:
         return
     if pool.unknown_machine_types:
-        yield Undetermined(link="accelerator", reason=_not_in_table(pool))
+        yield Undetermined(check="accelerator", reason=_not_in_table(pool))
         return
     yield Failed.by(
         "accelerator",
@@ -61,15 +63,15 @@ def accelerator(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
 
 
 def selector(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
-    """The nodes carry every label that the pods select beside the pool's own."""
+    """The nodes carry every label that the pods select beside the pool label."""
     if pool.labels is UNKNOWN:
         if shape.selector:
-            yield Undetermined(link="selector", reason="its nodes' labels are not known yet")
+            yield Undetermined(check="selector", reason="its nodes' labels are not known yet")
         return
     for key, value in sorted(shape.selector.items()):
         there = label_of(pool.labels, key)
         if there is UNKNOWN:
-            yield Undetermined(link="selector", reason=f"its nodes' label {key} is not known yet")
+            yield Undetermined(check="selector", reason=f"its nodes' label {key} is not known yet")
         elif there != value:
             has = (
                 messages.NO_SUCH_LABEL if there is None else messages.OTHER_LABEL.format(key=key, there=there)
@@ -78,45 +80,49 @@ def selector(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
 
 
 def affinity(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
-    """One of the alternatives that the pods require is true of the nodes."""
+    """One term of the required node affinity matches the nodes."""
     if not shape.affinity:
         return
     holds = UNKNOWN if pool.labels is UNKNOWN else any_holds(shape.affinity, pool.labels)
     keys = ", ".join(keys_of(shape.affinity))
     if holds is UNKNOWN:
         yield Undetermined(
-            link="affinity", reason=f"whether its nodes have what is asked of {keys} is not known yet"
+            check="affinity", reason=f"whether its nodes match the node affinity for {keys} is not known yet"
         )
     elif not holds:
         yield Failed.by("affinity", messages.AFFINITY, keys=keys)
 
 
 def taints(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
-    """The pods tolerate every taint, with what admission and the cloud add to them."""
+    """The pods tolerate every taint, with the tolerations that admission and the cloud add to them."""
     if pool.taints is UNKNOWN or pool.added_tolerations is UNKNOWN:
         which = "taints" if pool.taints is UNKNOWN else "tolerations by admission"
-        yield Undetermined(link="taints", reason=f"its {which} are not known yet")
+        yield Undetermined(check="taints", reason=f"its {which} are not known yet")
         return
     for taint in untolerated(pool.taints, (*shape.tolerations, *pool.added_for(shape.requests))):
         yield Failed.by("taints", messages.TAINT, taint=f"{taint.key}={taint.value}:{taint.effect}")
 
 
 def machine(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
-    """One pod fits on a machine of the pool, beside what is reserved there and what runs on every node."""
+    """One pod fits on the allocatable resources of a machine type of the pool."""
     if pool.machines is UNKNOWN:
-        yield Undetermined(link="machine", reason="its machine types are not known yet")
+        yield Undetermined(check="machine", reason="its machine types are not known yet")
         return
     if any(each.pods_of(shape.requests) for each in pool.machines):
         return
     if pool.unknown_machine_types:
-        yield Undetermined(link="machine", reason=_not_in_table(pool))
+        yield Undetermined(check="machine", reason=_not_in_table(pool))
         return
     if not pool.machines:
-        yield Undetermined(link="machine", reason="it names no machine type")
+        yield Undetermined(check="machine", reason="it names no machine type")
         return
     largest = max(pool.machines, key=MachineCapacity.size)
     yield Failed.by(
-        "machine", messages.MACHINE, requests=shape.requests, machine=largest.name, room=largest.allocatable
+        "machine",
+        messages.MACHINE,
+        requests=shape.requests,
+        machine=largest.name,
+        room=largest.allocatable,
     )
 
 
@@ -124,33 +130,37 @@ def gang(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
     """All pods of the gang fit at once on as many nodes as the pool may have."""
     if pool.machines is UNKNOWN:
         return
-    room = pod_capacity(shape.requests, pool.machines, pool.limits)
-    if room is UNKNOWN:
-        yield Undetermined(link="gang", reason="how many nodes it may have is not known yet")
+    capacity = pod_capacity(shape.requests, pool.machines, pool.limits)
+    if capacity is UNKNOWN:
+        yield Undetermined(check="gang", reason="how many nodes it may have is not known yet")
         return
-    if room.guaranteed is None or room.at_most is None or room.guaranteed >= shape.pods:
+    if capacity.guaranteed is None or capacity.at_most is None or capacity.guaranteed >= shape.pods:
         return
-    wide = max((each.pods_of(shape.requests) for each in pool.machines), default=0)
-    if not wide or pool.unknown_machine_types:
+    pods_per_node = max((each.pods_of(shape.requests) for each in pool.machines), default=0)
+    if not pods_per_node or pool.unknown_machine_types:
         return
-    if room.at_most >= shape.pods:
+    if capacity.at_most >= shape.pods:
         yield Undetermined(
-            link="gang",
-            reason=f"it guaranteed has room for {room.guaranteed} of the {shape.pods} pods that have to run together, and for more "
-            "where its smaller machines are bought",
+            check="gang",
+            reason=f"it has room for at least {capacity.guaranteed} of the {shape.pods} pods that have to run together, and "
+            "for more only if its smaller machines are bought",
         )
         return
     yield Failed.by(
-        "gang", messages.TOO_MANY, room=room.at_most, pods=shape.pods, nodes=-(-shape.pods // wide)
+        "gang",
+        messages.TOO_MANY,
+        room=capacity.at_most,
+        pods=shape.pods,
+        nodes=-(-shape.pods // pods_per_node),
     )
 
 
 def zones(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
-    """The pool's nodes can be where the pods' volumes are."""
+    """The pool can have nodes in a zone of the pods' volumes."""
     if shape.zones is None or pool.zones is None:
         return
     if pool.zones is UNKNOWN:
-        yield Undetermined(link="zones", reason="its zones are not known yet")
+        yield Undetermined(check="zones", reason="its zones are not known yet")
     elif not shape.zones & pool.zones:
         yield Failed.by(
             "zones",
@@ -160,41 +170,41 @@ def zones(shape: Shape, pool: PoolFacts) -> Iterator[CheckResult]:
         )
 
 
-#: In the order in which a reader looks for the fault.
+#: In the order in which a message lists them.
 CHECKS: Final[tuple[Check, ...]] = (accelerator, selector, affinity, taints, machine, gang, zones)
 
 
 def check_pool(shape: Shape, pool: PoolFacts) -> tuple[CheckResult, ...]:
-    """Everything that keeps the shape's pods off the pool's nodes, or may."""
-    return tuple(doubt for link in CHECKS for doubt in link(shape, pool))
+    """Every check that fails or is undetermined for this shape on this pool; empty if the pods can run there."""
+    return tuple(result for check in CHECKS for result in check(shape, pool))
 
 
-def capacity(pool: PoolFacts, *, is_last: bool) -> Iterator[CheckResult]:
-    """The last tier's pool is on-demand."""
+def check_last_tier(pool: PoolFacts, *, is_last: bool) -> Iterator[CheckResult]:
+    """The pool of the last tier is on-demand."""
     if not is_last or pool.is_on_demand is True:
         return
     if pool.is_on_demand is UNKNOWN:
-        yield Undetermined(link="capacity", reason="whether it is on-demand is not known yet")
+        yield Undetermined(check="capacity", reason="whether it is on-demand is not known yet")
         return
     kinds = " or ".join(sorted(pool.capacity_types)) or "no"
     yield Failed.by("capacity", messages.CAPACITY, title=pool.title, kinds=kinds)
 
 
-def together(shapes: Sequence[Shape], pool: PoolFacts) -> Iterator[CheckResult]:
-    """Several shapes that run at once ask for no more than all nodes of the pool have.
+def check_together(shapes: Sequence[Shape], pool: PoolFacts) -> Iterator[CheckResult]:
+    """Several shapes that run at once request no more than all nodes of the pool have.
 
-    Whether they can be packed so is not asked: what is refused here has no room however it is packed.
+    A necessary condition only: how the pods are packed on nodes is not computed.
     """
     nodes = pool.limits.nodes
     if len(shapes) < 2 or pool.machines is UNKNOWN or pool.unknown_machine_types or not pool.machines:
         return
     if not isinstance(nodes, int):
         return
-    most = widest([each.allocatable for each in pool.machines]).times(nodes)
-    asked = total([shape.requests.times(shape.pods) for shape in shapes])
-    if not asked.fits_in(most):
-        yield Failed.by("gang", messages.TOO_MUCH, room=most, total=asked)
+    available = widest([each.allocatable for each in pool.machines]).times(nodes)
+    requested = total([shape.requests.times(shape.pods) for shape in shapes])
+    if not requested.fits_in(available):
+        yield Failed.by("gang", messages.TOO_MUCH, room=available, total=requested)
 
 
 def _not_in_table(pool: PoolFacts) -> str:
-    return f"what {', '.join(pool.unknown_machine_types)} has is in no machine table"
+    return f"the resources of {', '.join(pool.unknown_machine_types)} are not in any machine table"

@@ -1,4 +1,7 @@
-"""What is known of a tier and of its pool. Every fact may be UNKNOWN, alone: the others are still judged."""
+"""The facts about pools and tiers that reachability checks use, and how many pods a pool can grow to hold.
+
+Any single fact may be UNKNOWN; the others are still checked.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,13 +13,13 @@ from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
 from holdfast.scheduling.reachability.shape import Resources
 from holdfast.scheduling.taints import Taint, Toleration
 
-#: A label's value as far as it is known.
+#: A label's value, or UNKNOWN.
 LabelValue: TypeAlias = "str | Unknown"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """How far a pool may grow; None: without end. Resources are counted over whole machines, as Karpenter does."""
+    """How far a pool may grow; None: unlimited. Resources are counted over whole machines, as Karpenter does."""
 
     nodes: int | Unknown | None = None
     cpu_millis: int | Unknown | None = None
@@ -24,7 +27,7 @@ class Limits:
     gpus: int | Unknown | None = None
 
     def nodes_of(self, machine: MachineCapacity) -> int | Unknown | None:
-        """How many machines of this type there may be, None without end."""
+        """How many machines of this type there may be; None: any number."""
         allowed = (
             self.nodes,
             _whole(self.cpu_millis, machine.capacity.cpu_millis),
@@ -44,7 +47,7 @@ def _whole(limit: int | Unknown | None, each: int) -> int | Unknown | None:
 
 @dataclass(frozen=True, kw_only=True)
 class AddedToleration:
-    """A toleration that a pod is given on its way to a pool; `for_gpu_pods`: only one that requests GPUs."""
+    """A toleration that admission or the cloud adds to a pool's pods; `for_gpu_pods`: only to pods that request GPUs."""
 
     toleration: Toleration
     for_gpu_pods: bool = False
@@ -52,12 +55,12 @@ class AddedToleration:
 
 @dataclass(frozen=True, kw_only=True)
 class PoolFacts:
-    """A pool as a program declares it, or as the cloud completes it.
+    """A pool as a program declares it, with what the cloud adds.
 
-    `capacity_types` are those its nodes may have; while not `is_decided`, something unknown may still take some away.
-    `taints` are all that its nodes have, those the cloud adds among them; `labels` those that pods may select by.
-    `machines` are UNKNOWN where none of its types could be read; `unknown_machine_types` those of its types that no table
-    knows. `added_tolerations` are those that pods which ask for this pool are given, by admission or by the cloud.
+    `title` names it in messages. `capacity_types` are those its nodes may have; unless `is_decided`, an unknown value may
+    still exclude some of them. `taints` are all taints of its nodes, those of the cloud included; `labels` those that pods
+    may select by. `machines` is UNKNOWN where none of its types could be read; `unknown_machine_types` are types that are
+    in no machine table. `added_tolerations` are given to pods that select this pool, by admission or by the cloud.
     """
 
     name: str
@@ -73,7 +76,7 @@ class PoolFacts:
     added_tolerations: tuple[AddedToleration, ...] | Unknown = ()
 
     def added_for(self, requests: Resources) -> tuple[Toleration, ...]:
-        """The tolerations that pods of these requests are given here."""
+        """The tolerations that are added to pods with these requests."""
         if self.added_tolerations is UNKNOWN:
             return ()
         return tuple(
@@ -92,10 +95,10 @@ class PoolFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class TierFacts:
-    """A rung of a ladder as far as it is known.
+    """A tier of a ladder, as far as it is known.
 
-    `node_pools` are the pools of that name, several where several NodePools share the label; empty where no title is
-    known. `may_be_external`: it may be made by something that cannot be seen, as another stack.
+    `node_pools` are the known pools of that name: several where NodePools share the label, none where no resource makes
+    one. `may_be_external`: something that cannot be seen from here, such as another stack, may make it.
     """
 
     number: int
@@ -108,7 +111,7 @@ class TierFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class PodCapacity:
-    """How many pods have room: `guaranteed` in one plan, `at_most` whatever is bought. None: without end."""
+    """How many pods a pool has room for: `guaranteed` in one plan, `at_most` whatever is bought. None: any number."""
 
     guaranteed: int | None
     at_most: int | None
@@ -116,16 +119,23 @@ class PodCapacity:
 
 @dataclass(frozen=True, kw_only=True)
 class _Candidate:
-    """A machine type: how many of the pods it holds, and what it takes of each limit there is."""
+    """A machine type: how many of the pods it holds, and how much of each limit it uses."""
 
     pods: int
-    takes: tuple[int, ...]
+    uses: tuple[int, ...]
 
 
 def pod_capacity(
     requests: Resources, machines: Sequence[MachineCapacity], limits: Limits
 ) -> PodCapacity | Unknown:
-    """How many pods of these requests there is room for on machines of these types, within the limits."""
+    """How many pods with these requests fit on machines of these types, within the limits.
+
+    Karpenter plans for all pending pods and fills machine after machine. Until it has chosen a machine's type, it counts
+    that machine against the limits as the largest type it could become (Karpenter v1.14.1,
+    pkg/controllers/provisioning/scheduling/scheduler.go, subtractMax). With types of one size the result is exact. With
+    several sizes, and limits that do not match the largest, it is a range: what is bought may be smaller than what was
+    counted, and the next plan uses the difference.
+    """
     fitting = [machine for machine in machines if machine.pods_of(requests)]
     nodes = [limits.nodes_of(machine) for machine in fitting]
     if all(each == 0 for each in nodes):
@@ -134,53 +144,53 @@ def pod_capacity(
         return UNKNOWN
     if None in nodes:
         return PodCapacity(guaranteed=None, at_most=None)
-    left, candidates = _counted(requests, fitting, limits)
+    available, candidates = _counted(requests, fitting, limits)
     return PodCapacity(
-        guaranteed=_in_one_plan(left, candidates), at_most=_whatever_is_bought(left, candidates)
+        guaranteed=_in_one_plan(available, candidates), at_most=_upper_bound(available, candidates)
     )
 
 
 def _counted(
     requests: Resources, machines: Sequence[MachineCapacity], limits: Limits
 ) -> tuple[tuple[int, ...], Sequence[_Candidate]]:
-    """The limits there are, and what each type takes of them; a node takes one node."""
-    written = (limits.nodes, limits.cpu_millis, limits.memory_mib, limits.gpus)
+    """The limits that are set, and how much of them each machine type uses; a machine uses one node."""
+    limited = (limits.nodes, limits.cpu_millis, limits.memory_mib, limits.gpus)
 
-    def kept(amounts: Sequence[int]) -> tuple[int, ...]:
-        return tuple(amount for amount, limit in zip(amounts, written, strict=True) if isinstance(limit, int))
+    def of_limited(amounts: Sequence[int]) -> tuple[int, ...]:
+        return tuple(amount for amount, limit in zip(amounts, limited, strict=True) if isinstance(limit, int))
 
     candidates = [
         _Candidate(
             pods=each.pods_of(requests),
-            takes=kept((1, each.capacity.cpu_millis, each.capacity.memory_mib, each.capacity.gpus)),
+            uses=of_limited((1, each.capacity.cpu_millis, each.capacity.memory_mib, each.capacity.gpus)),
         )
         for each in machines
     ]
-    return tuple(limit for limit in written if isinstance(limit, int)), candidates
+    return tuple(limit for limit in limited if isinstance(limit, int)), candidates
 
 
-def _in_one_plan(left: tuple[int, ...], candidates: Sequence[_Candidate]) -> int:
-    """As Karpenter counts it: no machine is planned that might break a limit, and each is filled before the next."""
+def _in_one_plan(available: tuple[int, ...], candidates: Sequence[_Candidate]) -> int:
+    """The count of Karpenter: no machine is planned that might exceed a limit, and each is filled before the next."""
     held = 0
-    while within := [each for each in candidates if _fits(each.takes, left)]:
-        largest = tuple(map(max, *(each.takes for each in within), (0,) * len(left)))
-        # So many are planned alike, until one of those that it may become has no place any more.
-        alike = min(there // one for there, one in zip(left, largest, strict=True) if one)
+    while within := [each for each in candidates if _fits(each.uses, available)]:
+        largest = tuple(map(max, *(each.uses for each in within), (0,) * len(available)))
+        # Karpenter plans this many alike, until one of the types that a machine may become no longer fits.
+        alike = min(have // one for have, one in zip(available, largest, strict=True) if one)
         held += alike * max(each.pods for each in within)
-        left = tuple(there - alike * one for there, one in zip(left, largest, strict=True))
+        available = tuple(have - alike * one for have, one in zip(available, largest, strict=True))
     return held
 
 
-def _whatever_is_bought(limits: tuple[int, ...], candidates: Sequence[_Candidate]) -> int:
-    """No choice of machines has room for more, by any of the limits."""
+def _upper_bound(limits: tuple[int, ...], candidates: Sequence[_Candidate]) -> int:
+    """No choice of machines holds more pods, by any of the limits."""
     most = max(each.pods for each in candidates)
     bounds: list[int] = []
-    for place, limit in enumerate(limits):
-        if all(each.takes[place] for each in candidates):
-            bounds.append(limit // min(each.takes[place] for each in candidates) * most)
-            bounds.append(max(limit * each.pods // each.takes[place] for each in candidates))
+    for index, limit in enumerate(limits):
+        if all(each.uses[index] for each in candidates):
+            bounds.append(limit // min(each.uses[index] for each in candidates) * most)
+            bounds.append(max(limit * each.pods // each.uses[index] for each in candidates))
     return min(bounds)
 
 
-def _fits(takes: Sequence[int], left: Sequence[int]) -> bool:
-    return all(one <= there for one, there in zip(takes, left, strict=True))
+def _fits(uses: Sequence[int], available: Sequence[int]) -> bool:
+    return all(one <= have for one, have in zip(uses, available, strict=True))

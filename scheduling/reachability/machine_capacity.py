@@ -1,7 +1,7 @@
-"""What pods get of a machine: what the cloud reserves on it for the kubelet is not theirs, nor what runs on every node.
+"""The capacity of machine types, and how much of it is allocatable to pods.
 
-The reservations are those by which each cloud's autoscaler decides whether a pod fits, since it is that decision which
-buys the machine or does not. What runs on every node is rounded up: a proof must not hang on the last 100 MiB.
+The reservations are those by which each cloud's autoscaler decides whether a pod fits, because that decision buys the
+machine. DaemonSets are rounded up, so that a result does not depend on the last 100 MiB.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,67 +12,108 @@ from typing import Final
 from holdfast.scheduling.machines import Machine
 from holdfast.scheduling.reachability.shape import MAX_PODS_PER_NODE, Resources, widest
 
+#: The most machine types of a pool that its FallbackPolicy lists: the API server reads the list in CEL.
+MOST_CAPACITIES: Final = 8
+
+#: The name of the entry that stands for the machine types beyond MOST_CAPACITIES.
+OTHERS: Final = "another"
+
 
 class Provisioner(StrEnum):
-    """Who makes nodes, each with its own idea of what is left on one."""
+    """What makes a pool's nodes; each reserves other amounts on them."""
 
     EKS = "eks"  #: Karpenter on AWS
     GKE = "gke"  #: GKE's cluster autoscaler
-    NAP = "nap"  #: Karpenter on Azure, as AKS runs it
+    NAP = "nap"  #: AKS node auto-provisioning (Karpenter on Azure)
     AKS = "aks"  #: AKS' cluster autoscaler
     LOCAL = "local"  #: Karpenter's simulated provider
 
 
 @dataclass(frozen=True, kw_only=True)
 class MachineCapacity:
-    """A machine type of a pool: `total`, which limits count; `room`, what pods get of it; how many pods it may have."""
+    """A machine type of a pool: its `capacity`, which limits count, what is `allocatable` to pods, and its most pods."""
 
     name: str
-    total: Resources
-    room: Resources
+    capacity: Resources
+    allocatable: Resources
     accelerator: str | None = None
     max_pods: int = MAX_PODS_PER_NODE
 
     def pods_of(self, requests: Resources) -> int:
-        """How many pods of these requests fit on one such machine."""
+        """How many pods with these requests fit on one such machine."""
         return min(requests.times_in(self.allocatable), self.max_pods)
 
     def size(self) -> tuple[int, int, int]:
-        """By what machines are compared where one is to be named."""
+        """The sort key that orders machines by size."""
         return (self.allocatable.gpus, self.allocatable.memory_mib, self.allocatable.cpu_millis)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reservation:
-    """What is kept back on a node: for the kubelet, and for the pods of every node (`daemons`)."""
+    """What is reserved on a node: for the kubelet, and for the pods of DaemonSets (`daemons`)."""
 
     kubelet: Callable[[Machine], Resources]
     daemons: Resources
-    max_pods: int = 110
+    max_pods: int = MAX_PODS_PER_NODE
 
 
 def machine_capacity(machine: Machine, provisioner: Provisioner) -> MachineCapacity:
-    """What a machine type has, and what of it pods get."""
+    """The capacity and the allocatable resources of a machine type."""
     reservation = RESERVATIONS[provisioner]
-    kept = reservation.kubelet(machine)
-    total = Resources(cpu_millis=machine.vcpus * 1000, memory_mib=machine.memory_mib, gpus=machine.gpus)
+    kubelet = reservation.kubelet(machine)
+    capacity = Resources(cpu_millis=machine.vcpus * 1000, memory_mib=machine.memory_mib, gpus=machine.gpus)
     return MachineCapacity(
         name=machine.name,
-        total=total,
+        capacity=capacity,
         allocatable=Resources(
-            cpu_millis=max(0, total.cpu_millis - kept.cpu_millis - reservation.daemons.cpu_millis),
-            memory_mib=max(0, total.memory_mib - kept.memory_mib - reservation.daemons.memory_mib),
-            gpus=total.gpus,
+            cpu_millis=max(0, capacity.cpu_millis - kubelet.cpu_millis - reservation.daemons.cpu_millis),
+            memory_mib=max(0, capacity.memory_mib - kubelet.memory_mib - reservation.daemons.memory_mib),
+            gpus=capacity.gpus,
         ),
         accelerator=machine.accelerator,
         max_pods=reservation.max_pods,
     )
 
 
-def _eks(machine: Machine) -> Resources:
-    """Karpenter v1.14.1, pkg/providers/instancetype/types.go: 11 MiB a pod, and 7.5 % that the hypervisor keeps.
+def non_dominated(capacities: Sequence[MachineCapacity]) -> tuple[MachineCapacity, ...]:
+    """The machine types that no other one dominates, largest first, MOST_CAPACITIES at most.
 
-    It counts the pods that the machine's network interfaces have addresses for, as many as its size usually brings.
+    Whatever fits on a type that is left out fits on one that is listed, as often. If too many remain, the smallest are
+    merged into one entry with the maximum of each resource: whatever is refused for lack of room then has none, although
+    not everything without room is refused.
+    """
+    kept: list[MachineCapacity] = []
+    for each in sorted(capacities, key=MachineCapacity.size, reverse=True):
+        if not any(_dominates(other, each) for other in kept):
+            kept = [other for other in kept if not _dominates(each, other)] + [each]
+    if len(kept) <= MOST_CAPACITIES:
+        return tuple(kept)
+    return (*kept[: MOST_CAPACITIES - 1], _merged(kept[MOST_CAPACITIES - 1 :]))
+
+
+def _dominates(one: MachineCapacity, other: MachineCapacity) -> bool:
+    return (
+        one.accelerator == other.accelerator
+        and other.allocatable.fits_in(one.allocatable)
+        and other.max_pods <= one.max_pods
+    )
+
+
+def _merged(capacities: Sequence[MachineCapacity]) -> MachineCapacity:
+    kinds = {each.accelerator for each in capacities}
+    return MachineCapacity(
+        name=OTHERS,
+        capacity=widest([each.capacity for each in capacities]),
+        allocatable=widest([each.allocatable for each in capacities]),
+        accelerator=kinds.pop() if len(kinds) == 1 else None,
+        max_pods=max(each.max_pods for each in capacities),
+    )
+
+
+def _eks(machine: Machine) -> Resources:
+    """Karpenter v1.14.1, pkg/providers/instancetype/types.go: 11 MiB a pod, and 7.5 % for the hypervisor.
+
+    Its number of pods is the number of addresses of the machine's network interfaces, as usual for its size.
     """
     cpu = _brackets(machine.vcpus, ((1, 0.06), (2, 0.01), (4, 0.005), (None, 0.0025)))
     pods = next(pods for vcpus, pods in _EKS_PODS if vcpus is None or machine.vcpus <= vcpus)
@@ -88,7 +129,7 @@ def _gke(machine: Machine) -> Resources:
 
 
 def _nap(machine: Machine) -> Resources:
-    """Karpenter's Azure provider v1.14.2, pkg/providers/instancetype/instancetype.go; 7.5 % are the hypervisor's there too."""
+    """Karpenter's Azure provider v1.14.2, pkg/providers/instancetype/instancetype.go; 7.5 % for the hypervisor there too."""
     cpu = _brackets(machine.vcpus, ((1, 0.06), (2, 0.04), (4, 0.02), (None, 0.01)))
     memory = _brackets(machine.memory_mib / 1024, _MEMORY_BRACKETS)
     return Resources(
@@ -99,8 +140,8 @@ def _nap(machine: Machine) -> Resources:
 
 def _aks(machine: Machine) -> Resources:
     """AKS' documented reservations from 1.29 on: 20 MB for each of 250 pods and 50 MB, a quarter at most."""
-    cpu = next((kept for cores, kept in _AKS_CPU if machine.vcpus <= cores), _AKS_CPU[-1][1])
-    # Of more than 64 cores nothing is documented: ten thousandths for each is what the table comes to from 32 to 64.
+    cpu = next((millis for cores, millis in _AKS_CPU if machine.vcpus <= cores), _AKS_CPU[-1][1])
+    # Nothing is documented above 64 cores: continue the slope of the table from 32 to 64, 10 millicores a core.
     cpu += max(0, machine.vcpus - _AKS_CPU[-1][0]) * 10
     memory = min(20 * 250 + 50, machine.memory_mib * 0.25)
     return Resources(cpu_millis=cpu, memory_mib=round(memory) + _EVICTION_MIB)
@@ -112,18 +153,18 @@ def _local(_: Machine) -> Resources:
 
 
 def _brackets(amount: float, rates: tuple[tuple[float | None, float], ...]) -> float:
-    kept, start = 0.0, 0.0
+    reserved, start = 0.0, 0.0
     for end, rate in rates:
         upper = amount if end is None else min(amount, end)
-        kept += max(0.0, upper - start) * rate
+        reserved += max(0.0, upper - start) * rate
         start = upper
-    return kept
+    return reserved
 
 
 _MEMORY_BRACKETS: Final = ((4.0, 0.25), (8.0, 0.20), (16.0, 0.10), (128.0, 0.06), (None, 0.02))
 _EVICTION_MIB: Final = 100
 _NAP_EVICTION_MIB: Final = 750
-#: vCPUs → addresses for pods, as the general families have them: 58 up to 2xlarge, 234 up to 12xlarge, then 737.
+#: vCPUs → addresses for pods in the general families: 58 up to 2xlarge, 234 up to 12xlarge, then 737.
 _EKS_PODS: Final = ((8, 58), (48, 234), (None, 737))
 _AKS_CPU: Final = ((1, 60), (2, 100), (4, 140), (8, 180), (16, 260), (32, 420), (64, 740))
 
@@ -139,45 +180,3 @@ RESERVATIONS: Final[Mapping[Provisioner, Reservation]] = {
     ),
     Provisioner.LOCAL: Reservation(kubelet=_local, daemons=Resources(cpu_millis=0, memory_mib=0)),
 }
-
-
-MOST_CAPACITIES: Final = 8
-
-#: The name of what stands for the machines that the list had no place for.
-OTHERS: Final = "another"
-
-
-def non_dominated(rooms: Sequence[MachineCapacity]) -> tuple[MachineCapacity, ...]:
-    """The rooms beside which the others add nothing, largest first, MOST_CAPACITIES at most.
-
-    What fits in one that is left out fits in one that is kept, and as often. Where too many are left, the smallest of them
-    become one that has the most of each: what is refused for lack of room then has none, though not all of what has none is
-    refused.
-    """
-    kept: list[MachineCapacity] = []
-    for each in sorted(rooms, key=MachineCapacity.size, reverse=True):
-        if not any(_holds_all_of(other, each) for other in kept):
-            kept = [other for other in kept if not _holds_all_of(each, other)] + [each]
-    if len(kept) <= MOST_CAPACITIES:
-        return tuple(kept)
-    return (*kept[: MOST_CAPACITIES - 1], _merged(kept[MOST_CAPACITIES - 1 :]))
-
-
-def _holds_all_of(one: MachineCapacity, other: MachineCapacity) -> bool:
-    return (
-        one.accelerator == other.accelerator
-        and other.allocatable.fits_in(one.allocatable)
-        and other.max_pods <= one.max_pods
-    )
-
-
-def _merged(rooms: Sequence[MachineCapacity]) -> MachineCapacity:
-    kinds = {each.accelerator for each in rooms}
-    most: Resources = widest([each.allocatable for each in rooms])
-    return MachineCapacity(
-        name=OTHERS,
-        total=widest([each.capacity for each in rooms]),
-        room=most,
-        accelerator=kinds.pop() if len(kinds) == 1 else None,
-        max_pods=max(each.max_pods for each in rooms),
-    )

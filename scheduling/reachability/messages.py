@@ -1,6 +1,6 @@
-"""What is said of a job that cannot be somewhere, and the fix: the words of the policy pack and of the API server.
+"""Message templates of reachability checks, shared by the policy pack and by the API server's admission policies.
 
-Templates: `{name}` stands for a value that Python fills in by `str.format`, and the API server by an expression.
+`{name}` is a placeholder: Python fills it in with `str.format`, the admission policies with a CEL expression.
 """
 
 from dataclasses import dataclass
@@ -11,106 +11,106 @@ from holdfast.scheduling.labels import POOL, VOLUME_CLAIMS
 
 @dataclass(frozen=True, kw_only=True)
 class MessageTemplate:
-    """Why not, without its full stop, and what would fix it."""
+    """Why a check fails, without the full stop, and what to do about it."""
 
     reason: str
     fix: str
 
     @property
     def sentence(self) -> str:
-        """Both, as a message has them."""
+        """The reason and the fix, as a message shows them."""
         return f"{self.reason}. {self.fix}"
 
 
-#: How a message begins: whose way down ends where, and why.
+#: The start of a message: which job, on which tier, and why.
 CANNOT_FALL_BACK: Final = "{who} cannot fall back: {where}: {why}"
 TIER: Final = "tier {number} → pool {pool}"
 SHAPE: Final = "shape {name} ({gang} of {requests})"
 ALONE: Final = "a pod"
 GANG: Final = "{pods} pods"
-#: Who it is where no template is meant alone.
+#: The subject of a message that is not about a single template.
 THE_JOB: Final = "the job"
 
-#: Behind the reasons of a tier that is not the last, and that nothing leads past.
+#: Follows the reasons of a tier that is not the last one and that a job cannot leave.
 NO_WAY_PAST: Final = (
-    "Nothing that fails there leads past it either: give the tier a `procurementTimeout`, or fix the pool."
+    "No pod runs there, so no failure leads past it: set a `procurementTimeout` on the tier, or fix the pool."
 )
 
 ACCELERATOR: Final = MessageTemplate(
     reason="its machines have {kinds}, not {accelerator}",
-    fix="Give the pool machine types with {accelerator}, or the ladder a pool that has them.",
+    fix="Add machine types with {accelerator} to the pool, or a pool with them to the ladder.",
 )
 SELECTOR: Final = MessageTemplate(
-    reason="the pods select {key}={value}, and its nodes {has}",
-    fix="Leave {key} out of the job, or label the pool's nodes so.",
+    reason="the pods select {key}={value}, but its nodes {has}",
+    fix="Remove {key} from the job, or add the label to the pool's nodes.",
 )
-NO_SUCH_LABEL: Final = "have no such label"
+NO_SUCH_LABEL: Final = "do not have this label"
 OTHER_LABEL: Final = "have {key}={there}"
 AFFINITY: Final = MessageTemplate(
-    reason="the pods' node affinity asks for {keys}, and no alternative of it is true of its nodes",
-    fix="Leave it out of the job, or label the pool's nodes so.",
+    reason="the pods require {keys} by node affinity, and no term of it matches its nodes",
+    fix="Remove the affinity from the job, or add the labels to the pool's nodes.",
 )
 TAINT: Final = MessageTemplate(
     reason="taint {taint} is not tolerated",
-    fix="Let admission add the toleration to pods that ask for this pool, or give it to the jobs.",
+    fix="Let admission add the toleration to pods that select this pool, or add it to the jobs.",
 )
 MACHINE: Final = MessageTemplate(
-    reason="no machine of it has room for a pod of {requests}: {machine} has {room} left for pods",
-    fix="Ask for less, or give the pool larger machines.",
+    reason="none of its machine types fits a pod of {requests}: {machine} has {room} allocatable",
+    fix="Request less, or add larger machine types to the pool.",
 )
 TOO_MANY: Final = MessageTemplate(
-    reason="it may have room for {room} of the {pods} pods that have to run together",
-    fix="Let it have {nodes} nodes or more (`maxNodes`), or declare a smaller gang.",
+    reason="it has room for at most {room} of the {pods} pods that have to run together",
+    fix="Raise `maxNodes` to {nodes} or more, or declare a smaller gang.",
 )
 TOO_MUCH: Final = MessageTemplate(
-    reason="all its nodes have {room} for pods, and the job's pods ask for {total} together",
-    fix="Let it have more nodes (`maxNodes`), or ask for less.",
+    reason="all its nodes together have {room} allocatable, and the job's pods request {total}",
+    fix="Raise `maxNodes`, or request less.",
 )
 ZONES: Final = MessageTemplate(
-    reason="the pods' volumes are in {volumes}, its nodes in {nodes}",
-    fix="Keep checkpoints in the bucket or on a volume that is not tied to a zone.",
+    reason="the pods' volumes are in {volumes}, but its nodes are in {nodes}",
+    fix="Keep checkpoints in the bucket, or on a volume that is not bound to a zone.",
 )
 CAPACITY: Final = MessageTemplate(
-    reason="{title} makes {kinds} nodes and not on-demand ones alone",
-    fix="Append a tier with an on-demand pool, or say `maxFailures: -1` on this one to stay there for ever.",
+    reason="{title} makes {kinds} nodes, not only on-demand ones",
+    fix="Append a tier with an on-demand pool, or set `maxFailures: -1` on this tier to stay on it indefinitely.",
 )
 
-# Of a job by itself, whatever its ladder has. `{name}` is the template's.
+# About a job by itself, whatever tiers its ladder has. `{name}` is the name of the pod template.
 PINNED: Final = MessageTemplate(
-    reason="{name} requires {keys} by node affinity, which ties it to one kind of capacity: no move can change it",
-    fix="Write a nodeSelector in its place.",
+    reason="{name} requires {keys} by node affinity, which binds it to one kind of capacity: the ladder cannot move it",
+    fix="Use a nodeSelector instead.",
 )
 NOT_ON_LADDER: Final = MessageTemplate(
-    reason="{name} selects the pool {pool}, and the ladder of its namespace has {pools}",
-    fix=f"Select one of them, or leave {POOL} out to begin on the first.",
+    reason="{name} selects the pool {pool}, but the ladder of its namespace has {pools}",
+    fix=f"Select one of them, or remove {POOL} to start on the first.",
 )
 NOTHING_FOLLOWS: Final = MessageTemplate(
     reason="none of its templates can follow the ladder of its namespace, which has {pools}: they select other capacity",
-    fix=f"Leave {POOL} and the capacity type out of those that are to follow.",
+    fix=f"Remove {POOL} and the capacity type from the templates that should follow it.",
 )
 APART: Final = MessageTemplate(
-    reason="its templates begin on different tiers: {pools}. What runs together moves together",
-    fix="Let all of them select the same pool, or none.",
+    reason="its templates start on different tiers: {pools}. Pods that run together move together",
+    fix="Select the same pool in all of them, or in none.",
 )
 MIXED: Final = MessageTemplate(
     reason="{name} selects {key}={value} beside workers on spot: the gang would pay for one kind of capacity and be lost "
     "with the other",
-    fix="Leave it out: what only helps runs on the default pool, on-demand; what trains goes where the workers go.",
+    fix="Remove it: helper pods run on the default on-demand pool, and pods that train run where the workers run.",
 )
 CLAIM: Final = MessageTemplate(
-    reason="{name} mounts the volume claim {claim}, which may be tied to a zone that another tier's nodes are not in",
-    fix="Keep checkpoints in the bucket (CHECKPOINT_URI). A claim that can be mounted in every zone may be listed in the "
-    f"namespace's annotation {VOLUME_CLAIMS}, names with commas between them.",
+    reason="{name} mounts the volume claim {claim}, which may be bound to a zone where another tier has no nodes",
+    fix="Keep checkpoints in the bucket (CHECKPOINT_URI). If the claim can be mounted in every zone, add its name to the "
+    f"namespace's annotation {VOLUME_CLAIMS} (comma-separated).",
 )
 ENDS_AT_ONCE: Final = MessageTemplate(
-    reason="its failure policy ends it at the first pod that is lost, and a JobSet that has failed is lost for good",
-    fix="Leave `failurePolicy` out, or give it a `maxRestarts` and no rule that fails the JobSet on `PodFailurePolicy`.",
+    reason="its failure policy fails it at the first pod that is lost, and a failed JobSet cannot be resumed",
+    fix="Remove `failurePolicy`, or set its `maxRestarts` and remove rules that fail the JobSet on `PodFailurePolicy`.",
 )
 ENDS_ON_FAILURE: Final = MessageTemplate(
-    reason="without a `backoffLimit` it ends at the first attempt that fails, and a RayJob that has failed is lost for good",
-    fix="Give it a `backoffLimit`, such as 5.",
+    reason="without a `backoffLimit` it fails at the first attempt that fails, and a failed RayJob cannot be resumed",
+    fix="Set a `backoffLimit`, such as 5.",
 )
 CANNOT_STOP: Final = MessageTemplate(
-    reason="it cannot be suspended, and so not be moved: a RayJob with `{field}` keeps its cluster",
-    fix="Leave `{field}` out.",
+    reason="it cannot be suspended, so it cannot be moved: a RayJob with `{field}` keeps its cluster",
+    fix="Remove `{field}`.",
 )

@@ -1,7 +1,7 @@
-"""A job's way down its ladder: which tiers it can be on, where it would be stuck, and whether it arrives on-demand.
+"""A job's way down its ladder: which tiers it can run on, where it stops, and whether it reaches on-demand capacity.
 
-A tier on which no pod can be placed costs no failures: nothing runs there that could fail. Only `procurementTimeout`
-leads past it, and a job that meets one without is stuck for ever with on-demand capacity below it.
+On a tier where no pod can be placed nothing runs, so no failure is counted. Only `procurementTimeout` leads past such a
+tier: without one a job is stuck there, with on-demand capacity below it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,53 +15,53 @@ from holdfast.scheduling.reachability.checks import (
     CheckResult,
     Failed,
     Undetermined,
-    capacity,
+    check_last_tier,
     check_pool,
-    together,
+    check_together,
 )
-from holdfast.scheduling.reachability.facts import PoolFacts, TierFacts
+from holdfast.scheduling.reachability.facts import TierFacts
 from holdfast.scheduling.reachability.shape import Shape
 
 
 class Outcome(StrEnum):
     """Where the walk ends."""
 
-    ARRIVES = "arrives"  #: on on-demand nodes that take it
-    STAYS = "stays"  #: on spot for ever, as `maxFailures: -1` says aloud
-    STUCK = "stuck"  #: on a tier that it can neither run on nor leave
-    FALLS_OFF = "falls off"  #: the ladder's end is no on-demand pool that takes it
-    UNDETERMINED = "untold"  #: it hangs on something that is not known yet
+    ARRIVES = "arrives"  #: on on-demand nodes that the job can run on
+    STAYS = "stays"  #: on spot indefinitely, as `maxFailures: -1` declares
+    STUCK = "stuck"  #: on a tier where the job can neither run nor move on
+    FALLS_OFF = "falls off"  #: the last tier is no on-demand pool that the job can run on
+    UNDETERMINED = "undetermined"  #: it depends on a value that is not known yet
 
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One tier of the walk, and what keeps the shape's pods off it or may."""
+    """One tier of the walk, with the checks that fail or are undetermined there."""
 
     tier: TierFacts
-    check_pool: tuple[CheckResult, ...]
+    results: tuple[CheckResult, ...]
 
     @property
-    def broken(self) -> tuple[Failed, ...]:
-        """The links that are broken, whatever else turns out."""
-        return tuple(doubt for doubt in self.results if isinstance(doubt, Failed))
+    def failed(self) -> tuple[Failed, ...]:
+        """The checks that fail, whatever the undetermined ones turn out to be."""
+        return tuple(result for result in self.results if isinstance(result, Failed))
 
     @property
     def takes_the_job(self) -> bool | Unknown:
         """Whether the shape's pods can run here."""
-        if self.broken:
+        if self.failed:
             return False
         return UNKNOWN if self.results else True
 
     @property
     def title(self) -> str:
-        """How a message names the tier: `tier 3 → pool a100`."""
+        """The tier in a message: `tier 3 → pool a100`."""
         pool = "not known yet" if self.tier.pool is UNKNOWN else self.tier.pool
         return messages.TIER.format(number=self.tier.number, pool=pool)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Walk:
-    """A shape's way down a ladder: the tiers it meets, and where it ends."""
+    """A shape's way down a ladder: the tiers it reaches, and where it ends."""
 
     shape: Shape
     steps: tuple[Step, ...]
@@ -69,7 +69,7 @@ class Walk:
 
     @property
     def never_used(self) -> tuple[Step, ...]:
-        """The tiers that are passed without ever running there: each costs its whole timeout, every time."""
+        """The tiers that a job passes without ever running there: each costs its whole timeout, every time."""
         last = self.steps[-1:] if self.outcome is not Outcome.ARRIVES else ()
         return tuple(step for step in self.steps if step.takes_the_job is False and step not in last)
 
@@ -77,34 +77,34 @@ class Walk:
 def walk(shape: Shape, tiers: Sequence[TierFacts]) -> Walk:
     """Walk a ladder of one tier or more."""
 
-    def doubts_at(tier: TierFacts, is_last: bool) -> Iterator[CheckResult]:
+    def results_at(tier: TierFacts, is_last: bool) -> Iterator[CheckResult]:
         return check_tier(shape, tier, is_last=is_last)
 
-    return _walked(shape, tiers, doubts_at)
+    return _walked(shape, tiers, results_at)
 
 
 def walk_together(shapes: Sequence[Shape], tiers: Sequence[TierFacts]) -> Walk:
-    """Walk a ladder with all shapes of one job, which are on the same tier at any time; the walk is that of the first.
+    """Walk a ladder with all shapes of one job, which are always on the same tier; the walk is that of the first.
 
-    A tier takes the job if it takes each of them, and all at once.
+    A tier takes the job if it takes each shape, and all of them at once.
     """
 
-    def doubts_at(tier: TierFacts, is_last: bool) -> Iterator[CheckResult]:
+    def results_at(tier: TierFacts, is_last: bool) -> Iterator[CheckResult]:
         for shape in shapes:
             yield from check_tier(shape, tier, is_last=is_last)
         if len(tier.node_pools) == 1:
-            yield from together(shapes, tier.node_pools[0])
+            yield from check_together(shapes, tier.node_pools[0])
 
-    return _walked(shapes[0], tiers, doubts_at)
+    return _walked(shapes[0], tiers, results_at)
 
 
 def _walked(
-    shape: Shape, tiers: Sequence[TierFacts], doubts_at: Callable[[TierFacts, bool], Iterator[CheckResult]]
+    shape: Shape, tiers: Sequence[TierFacts], results_at: Callable[[TierFacts, bool], Iterator[CheckResult]]
 ) -> Walk:
     steps: list[Step] = []
     for tier in tiers:
         is_last = tier is tiers[-1]
-        step = Step(tier=tier, results=tuple(doubts_at(tier, is_last)))
+        step = Step(tier=tier, results=tuple(results_at(tier, is_last)))
         end = outcome_at(step, is_last=is_last)
         before, steps = tuple(steps), [*steps, step]
         if end is not None:
@@ -117,10 +117,10 @@ def _walked(
 
 
 def _is_certain(end: Outcome, before: Sequence[Step]) -> bool:
-    """Whether nothing unknown on the tiers before can change where the walk ends.
+    """Whether no unknown value on the earlier tiers can change where the walk ends.
 
-    To arrive, each of them must surely be left. To fail, it is enough that none of them may be on-demand and take the
-    job: stuck above or fallen off below, it does not arrive. To stay on spot takes both.
+    The job arrives only if it certainly leaves each of them. It fails if none of them may be on-demand and take the job:
+    stuck above or fallen off below, it does not arrive. It stays on spot only if both are true.
     """
     all_left = all(leaves(step) is True for step in before)
     none_arrives = not any(may_arrive(step) for step in before)
@@ -141,7 +141,7 @@ def may_arrive(step: Step) -> bool:
 
 
 def outcome_at(step: Step, *, is_last: bool) -> Outcome | None:
-    """Where the walk ends on this tier, None where it goes on, or may."""
+    """Where the walk ends on this tier; None if it goes on, or may go on."""
     takes, on_demand = step.takes_the_job, any(pool.is_on_demand is True for pool in step.tier.node_pools)
     if takes is True and on_demand:
         return Outcome.ARRIVES
@@ -160,7 +160,7 @@ def outcome_at(step: Step, *, is_last: bool) -> Outcome | None:
 
 
 def leaves(step: Step) -> bool | Unknown:
-    """Whether a job that meets this tier surely gets beyond it."""
+    """Whether a job that reaches this tier certainly gets past it."""
     tier = step.tier
     if tier.has_timeout is True:
         return True
@@ -173,17 +173,17 @@ def leaves(step: Step) -> bool | Unknown:
 
 
 def check_tier(shape: Shape, tier: TierFacts, *, is_last: bool) -> Iterator[CheckResult]:
-    """Yield what keeps the shape's pods off a tier, or may."""
+    """Yield every check that fails or is undetermined for the shape on a tier."""
     if tier.pool is UNKNOWN:
-        yield Undetermined(link="pool", reason="which pool it names is not known yet")
+        yield Undetermined(check="pool", reason="which pool it names is not known yet")
     elif not tier.node_pools and tier.may_be_external:
         yield Undetermined(
-            link="pool", reason="it may be made by another program, which cannot be seen from here"
+            check="pool", reason="another program may make it, and its pools cannot be seen from here"
         )
     elif not tier.node_pools:
         yield Failed(
-            link="pool",
-            reason="no such pool is made here",
+            check="pool",
+            reason="this program makes no such pool",
             fix="Name a pool that exists, or list it in `onDemandPools` if another program makes it.",
         )
     else:
@@ -191,19 +191,14 @@ def check_tier(shape: Shape, tier: TierFacts, *, is_last: bool) -> Iterator[Chec
 
 
 def _best(shape: Shape, tier: TierFacts, *, is_last: bool) -> tuple[CheckResult, ...]:
-    """The results about the pool that takes the job best, where several share the name."""
+    """The results for the best of the node pools that share the name."""
     stays = tier.max_failures == UNLIMITED
-    judged = [
-        (*(() if stays else capacity(pool, is_last=is_last)), *check_pool(shape, pool))
+    results = [
+        (*(() if stays else check_last_tier(pool, is_last=is_last)), *check_pool(shape, pool))
         for pool in tier.node_pools
     ]
-    return min(judged, key=lambda found: (_count_broken(found), len(found)))
+    return min(results, key=lambda found: (_count_failed(found), len(found)))
 
 
-def _count_broken(found: Sequence[CheckResult]) -> int:
-    return sum(isinstance(doubt, Failed) for doubt in found)
-
-
-def makers_named(name: str, pools: Sequence[PoolFacts]) -> tuple[PoolFacts, ...]:
-    """The pools of that name; several NodePools may make one pool."""
-    return tuple(pool for pool in pools if pool.name == name)
+def _count_failed(found: Sequence[CheckResult]) -> int:
+    return sum(isinstance(result, Failed) for result in found)

@@ -250,7 +250,7 @@ def prepare(
     controller: Controller,
     program: Path,
     files: PodFiles,
-    surroundings: RunnerContext,
+    context: RunnerContext,
     lookup: Lookup,
 ) -> Prepared:
     """Write the pod's files and say what to run. Blocks: it may ask the API server.
@@ -271,32 +271,30 @@ def prepare(
             mounts=mounts,
             files=files.texts(),
             folder=files.folder,
-            market=_market(pod, controller, variables, surroundings),
-            kubelets=surroundings.kubelets,
+            market=_market(pod, controller, variables, context),
+            kubelets=context.kubelets,
         )
     )
-    files.write_kubeconfig(surroundings.cluster)
+    files.write_kubeconfig(context.cluster)
     files.write_all(invocation.files)
     command = Command(
         program=program,
         args=invocation.args,
-        variables={**_base(files, surroundings), **invocation.variables},
-        folder=surroundings.folder,
-        log=surroundings.logs / f"{controller.tool}.log",
+        variables={**_base(files, context), **invocation.variables},
+        folder=context.folder,
+        log=context.logs / f"{controller.tool}.log",
     )
     return Prepared(command=command, ports=ports)
 
 
-def _market(
-    pod: Json, controller: Controller, variables: Mapping[str, str], surroundings: RunnerContext
-) -> str:
+def _market(pod: Json, controller: Controller, variables: Mapping[str, str], context: RunnerContext) -> str:
     """What the cloud sells where the pod is; empty for a pod that buys nothing or brings its own list."""
     if controller.buys_from is None or controller.buys_from in variables:
         return ""
-    node = surroundings.client.get("v1", "Node", node_of(pod))
+    node = context.client.get("v1", "Node", node_of(pod))
     if node is None:
         raise CannotRunError(f"its node {node_of(pod)} has gone")
-    return surroundings.market(node)
+    return context.market(node)
 
 
 def _ports_here(container: Json, controller: Controller) -> Mapping[int, int]:
@@ -306,13 +304,13 @@ def _ports_here(container: Json, controller: Controller) -> Mapping[int, int]:
     return dict(zip(sorted(listening), free_ports(len(listening)), strict=True))
 
 
-def _base(files: PodFiles, surroundings: RunnerContext) -> Mapping[str, str]:
+def _base(files: PodFiles, context: RunnerContext) -> Mapping[str, str]:
     """What a container would find: no variable of the user's reaches it, above all none of a proxy's."""
     return {
         "PATH": os.defpath,
         "HOME": str(files.folder),
         "KUBECONFIG": str(files.kubeconfig),
         # Names like x.y.svc.cluster.local mean nothing outside a cluster; the API server is on the loopback.
-        "HTTP_PROXY": surroundings.cluster_proxy,
+        "HTTP_PROXY": context.cluster_proxy,
         "NO_PROXY": f"{LOOPBACK},localhost",
     }

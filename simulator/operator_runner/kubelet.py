@@ -118,7 +118,7 @@ class Kubelet:
         self._end(identity_of(pod).uid)
 
     def _begin(self, uid: str, pod: Json, controller: Controller) -> None:
-        surroundings = RunnerContext(
+        context = RunnerContext(
             client=self._client,
             cluster=self._cluster,
             cluster_proxy=self._cluster_proxy,
@@ -128,7 +128,7 @@ class Kubelet:
             kubelets=self._layout.kubeconfig,
             market=self._market,
         )
-        hosted = OperatorPod(pod, controller, self._program(controller), surroundings)
+        hosted = OperatorPod(pod, controller, self._program(controller), context)
         self._hosted[uid] = hosted
         self._tasks[uid] = asyncio.create_task(hosted.run(), name=identity_of(pod).name)
         self._tasks[uid].add_done_callback(lambda task: self._ended(uid, task))

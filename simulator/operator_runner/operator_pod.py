@@ -186,15 +186,15 @@ class OperatorPod:
     `pod` is the pod as last seen; `ports` maps its container's ports to this machine's while a process runs.
     """
 
-    def __init__(self, pod: Json, controller: Controller, program: Path, surroundings: RunnerContext) -> None:
+    def __init__(self, pod: Json, controller: Controller, program: Path, context: RunnerContext) -> None:
         self.pod = pod
         self.ports: Mapping[int, int] = {}
         self._identity = identity_of(pod)
         self._controller = controller
         self._program = program
-        self._surroundings = surroundings
-        self._files = PodFiles(surroundings.pods / self._identity.uid)
-        self._reporter = PodReporter(surroundings.client, self._identity, restarts=restarts_of(pod))
+        self._context = context
+        self._files = PodFiles(context.pods / self._identity.uid)
+        self._reporter = PodReporter(context.client, self._identity, restarts=restarts_of(pod))
 
     @property
     def ready(self) -> bool:
@@ -227,7 +227,7 @@ class OperatorPod:
             await asyncio.sleep(seconds)
 
     def _sources(self, cancellation: Cancellation) -> PodSources:
-        client, namespace = self._surroundings.client, self._identity.namespace
+        client, namespace = self._context.client, self._identity.namespace
         return PodSources(client, namespace, volumes_of(self.pod), self._files, cancellation)
 
     async def _run_once(self, sources: PodSources) -> str:
@@ -240,7 +240,7 @@ class OperatorPod:
             self._controller,
             self._program,
             self._files,
-            self._surroundings,
+            self._context,
             sources.lookup,
         )
         return await self._accompany(await SupervisedProcess.start(prepared.command), prepared)
@@ -273,7 +273,7 @@ class OperatorPod:
 
     async def _write_token(self) -> None:
         token = await asyncio.to_thread(
-            self._surroundings.client.service_account_token,
+            self._context.client.service_account_token,
             self._identity.namespace,
             service_account_of(self.pod),
             TOKEN_SECONDS,

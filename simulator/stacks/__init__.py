@@ -1,6 +1,5 @@
 """A stack of this project, with everything it needs on this machine."""
 
-from holdfast.simulator.stacks.stack import Stack
-from holdfast.simulator.stacks.surroundings import Surroundings
+from holdfast.simulator.stacks.stack import Stack, StackEnvironment
 
-__all__ = ["Stack", "Surroundings"]
+__all__ = ["Stack", "StackEnvironment"]

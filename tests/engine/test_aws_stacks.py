@@ -48,10 +48,10 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Generator[Stack]:
     found = Stack.named(STACK, workspace, report=lambda _: None)
     somebody_makes_the_role(_aws(found))
     try:
-        found.surroundings.start()
+        found.environment.start()
         yield found
     finally:
-        found.surroundings.remove()
+        found.environment.remove()
 
 
 @pytest.fixture

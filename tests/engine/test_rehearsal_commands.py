@@ -1,4 +1,4 @@
-"""`python -m holdfast.rehearsal` tells the user what is wrong in one message."""
+"""`holdfast` tells the user what is wrong in one message."""
 
 from pathlib import Path
 

@@ -39,7 +39,7 @@ MISTAKES: dict[str, tuple[Callable[[Document], object], str, str]] = {
     "Determined's own list": (
         lambda d: d.update(resourcePools=[]),
         ".resourcePools",
-        "python -m holdfast.infra.determined",
+        "holdfast determined",
     ),
     # the cluster
     "a version whose admission adds no tolerations": (

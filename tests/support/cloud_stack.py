@@ -12,7 +12,7 @@ from holdfast.simulator.pulumi.checkpoint import Checkpoint, read_checkpoint
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.folder import EngineFolder
 from holdfast.simulator.pulumi.process import EngineProcess
-from holdfast.simulator.stacks.stand_ins import StackStandIns
+from holdfast.simulator.stacks.stack import StackSimulators
 from tests.support.stack_commands import Program, StackCommands
 
 _PROJECT = "clouds"
@@ -59,7 +59,7 @@ class CloudStack(StackCommands):
             settings={"config": _SETTINGS[self.package]},
             packages=(self.package, "kubernetes"),
         )
-        stand_ins = StackStandIns(
+        stand_ins = StackSimulators(
             stack=self.name, project=_PROJECT, workspace=self.workspace, faults=faults, place=self.place
         )
         with Rehearsal.open(

@@ -1,4 +1,4 @@
-"""`python -m holdfast.rehearsal` as a user runs it."""
+"""`holdfast` as a user runs it."""
 
 import subprocess
 import sys

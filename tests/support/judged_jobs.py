@@ -16,7 +16,7 @@ from holdfast.scheduling.pools import PoolSummary, summarize_pool
 from holdfast.scheduling.quantities import parse_quantity
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.affinity import Requirement
-from holdfast.scheduling.reachability.checks import Failed, together
+from holdfast.scheduling.reachability.checks import Failed, check_together
 from holdfast.scheduling.reachability.facts import AddedToleration, Limits, TierFacts
 from holdfast.scheduling.reachability.facts import PoolSummary as DeclaredFacts
 from holdfast.scheduling.reachability.machine_capacity import Provisioner
@@ -165,7 +165,7 @@ def _sentences(shapes: Sequence[Shape], tier: TierFacts, tiers: Sequence[TierFac
     is_last = tier is tiers[-1]
     where = messages.TIER.format(number=tier.number, pool=tier.pool)
     found = [(shape.title, [*check_tier(shape, tier, is_last=is_last)]) for shape in shapes]
-    found.append((messages.THE_JOB, [*together(shapes, tier.node_pools[0])]))
+    found.append((messages.THE_JOB, [*check_together(shapes, tier.node_pools[0])]))
     for who, results in found:
         broken = [f"{doubt.reason}. {doubt.fix}" for doubt in results if isinstance(doubt, Failed)]
         if broken:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypedDict, TypeVar
 
 from holdfast.fallback.policy.policy import Policy, PolicyTier
 from holdfast.fallback.reservations.pod_shapes import PodShape
-from holdfast.fallback.state_machine.observation import Cause, HeldCapacity, Loss, Observation
+from holdfast.fallback.state_machine.observation import Cause, Loss, Observation, Reservation
 from holdfast.fallback.state_machine.state import JobState, Phase, Purpose
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from holdfast.fallback.policy.policy import TierFacts
     from holdfast.fallback.state_machine.actions import Action
     from holdfast.fallback.state_machine.decision import Decision
-    from holdfast.fallback.state_machine.events import Report
-    from holdfast.fallback.state_machine.observation import Outcome, Part, PoolSeen, Rival
-    from holdfast.fallback.state_machine.state import OutageKind, ReturnAttempt
+    from holdfast.fallback.state_machine.events import JobEvent
+    from holdfast.fallback.state_machine.observation import ContendingGang, Outcome, Part, PoolStatus
+    from holdfast.fallback.state_machine.state import FailbackAttempt, OutageKind
     from holdfast.scheduling.ladder import Failures
 
 T0: Final = datetime(2030, 5, 1, 12, 0, tzinfo=UTC)
@@ -66,13 +66,13 @@ class StateFields(TypedDict, total=False):
     unexplained: int
     outage_kind: OutageKind | None
     outage_at: datetime | None
-    outage_seen_at: datetime | None
-    outage_born: datetime | None
+    outage_counted_at: datetime | None
+    outage_pod_created_at: datetime | None
     eviction_at: datetime | None
-    losses_until: datetime | None
+    losses_counted_until: datetime | None
     restarts: int
     disrupted_restarts: int
-    restart_due: bool
+    restart_expected: bool
     resumed_at: datetime | None
     head_restarts: int
     purpose: Purpose | None
@@ -80,12 +80,12 @@ class StateFields(TypedDict, total=False):
     resume_at: datetime | None
     moves: int
     yields: int
-    reasserted: int
-    returning: ReturnAttempt | None
-    tried_return_at: datetime | None
-    bounces: int
-    returned: bool
-    recreated: int
+    resuspensions: int
+    failback: FailbackAttempt | None
+    last_failback_at: datetime | None
+    short_failbacks: int
+    entered_by_failback: bool
+    recreations: int
 
 
 class SeenFields(TypedDict, total=False):
@@ -95,35 +95,35 @@ class SeenFields(TypedDict, total=False):
     clock_jump: timedelta
     follows: bool
     suspended: bool
-    at_rest: bool
+    is_suspension_complete: bool
     can_be_suspended: bool
-    never_suspendable: str | None
+    not_suspendable_reason: str | None
     outcome: Outcome | None
-    outcome_cause: Cause | None
+    failure_cause: Cause | None
     can_be_recreated: bool
-    queued: bool
+    is_managed_by_kueue: bool
     pool: str | None
     restarts: int
     disrupted_restarts: int
     losses: tuple[Loss, ...]
-    head_silent_since: datetime | None
+    head_unready_since: datetime | None
     pods_expected: int
-    pods_unmade: int
+    pods_missing: int
     pods_placed: int
     pods_started: int
     starting_since: datetime | None
-    pods_left: int
+    pods_remaining: int
     dead_pods: tuple[str, ...]
     outdated_children: int
     shapes: tuple[PodShape, ...]
-    rival: Rival | None
-    gave_way_at: datetime | None
-    pools: Mapping[str, PoolSeen]
-    held: HeldCapacity | None
-    listens: bool
-    checkpoint_asked_at: datetime | None
+    contending_gang: ContendingGang | None
+    last_yield_at: datetime | None
+    pools: Mapping[str, PoolStatus]
+    reservation: Reservation | None
+    checkpoints_on_request: bool
+    checkpoint_requested_at: datetime | None
     checkpointed_at: datetime | None
-    notices: tuple[Report, ...]
+    notices: tuple[JobEvent, ...]
 
 
 def tier(pool: str = "a-spot", **fields: Unpack[TierFields]) -> PolicyTier:
@@ -162,7 +162,7 @@ def suspending(**fields: Unpack[StateFields]) -> JobState:
         rank=1,
         since=T0 - HOUR,
         suspended_at=T0,
-        purpose=Purpose.DOWN,
+        purpose=Purpose.FAILOVER,
     )
     return replace(ground, **fields)
 
@@ -177,7 +177,7 @@ def seen(**fields: Unpack[SeenFields]) -> Observation:
         pods_expected=PODS,
         pods_placed=PODS,
         pods_started=PODS,
-        pods_left=PODS,
+        pods_remaining=PODS,
         shapes=(PodShape(count=PODS, requests={"cpu": "4"}),),
     )
     return replace(ground, **fields)
@@ -185,7 +185,14 @@ def seen(**fields: Unpack[SeenFields]) -> Observation:
 
 def seen_suspended(**fields: Unpack[SeenFields]) -> Observation:
     """The same job suspended, with nothing left of it, and its template on the second tier."""
-    ground = seen(suspended=True, at_rest=True, pool="b-spot", pods_placed=0, pods_started=0, pods_left=0)
+    ground = seen(
+        suspended=True,
+        is_suspension_complete=True,
+        pool="b-spot",
+        pods_placed=0,
+        pods_started=0,
+        pods_remaining=0,
+    )
     return replace(ground, **fields)
 
 
@@ -195,17 +202,17 @@ def loss(
     *,
     pod: str = "p0",
     pool: str | None = "a-spot",
-    born: datetime | None = None,
+    pod_created_at: datetime | None = None,
 ) -> Loss:
-    return Loss(pod=pod, at=at, cause=cause, pool=pool, born=born)
+    return Loss(pod=pod, at=at, cause=cause, pool=pool, pod_created_at=pod_created_at)
 
 
 def head_loss(part: Part, at: datetime = T0) -> Loss:
     return Loss(pod="head", at=at, cause=Cause.EVICTION, part=part, pool="a-spot")
 
 
-def held(pool: str = "a-spot", *, pods: int = PODS, placed: int = PODS, tainted: int = PODS) -> HeldCapacity:
-    return HeldCapacity(pool=pool, pods=pods, placed=placed, tainted=tainted)
+def held(pool: str = "a-spot", *, pods: int = PODS, placed: int = PODS, tainted: int = PODS) -> Reservation:
+    return Reservation(pool=pool, pods=pods, placed=placed, tainted=tainted)
 
 
 def only(decision: Decision, kind: type[A]) -> A:
@@ -220,7 +227,7 @@ def kinds(decision: Decision) -> list[type[Action]]:
 
 
 def reasons(decision: Decision) -> list[str]:
-    return [report.reason for report in decision.reports]
+    return [report.reason for report in decision.events]
 
 
 def state_of(decision: Decision) -> JobState:

@@ -55,7 +55,7 @@ def end_of(rungs: Sequence[Rung]) -> Outcome:
                 return Outcome.ARRIVES
             losses += _takes_a_node(world)
         world.now += HOUR
-    assert not world.broken, f"the controller keeps its promises: {world.broken}"
+    assert not world.failed, f"the controller keeps its promises: {world.failed}"
     return _named(pools[world.pool], is_last=world.pool == f"rung-{len(rungs) - 1}")
 
 

@@ -10,21 +10,21 @@ from holdfast.fallback.policy.policy import Machine, NoPolicy, Policy, PolicyTie
 from holdfast.fallback.reservations.pod_shapes import PodShape
 from holdfast.fallback.state_machine.observation import (
     Cause,
-    HeldCapacity,
+    ContendingGang,
     Loss,
     Observation,
     Outcome,
     Part,
-    PoolSeen,
-    Rival,
+    PoolStatus,
+    Reservation,
 )
 from holdfast.fallback.state_machine.state import (
+    FailbackAttempt,
+    FailbackStage,
     JobState,
     OutageKind,
     Phase,
     Purpose,
-    ReturnAttempt,
-    ReturnStage,
     UnreadableState,
 )
 from holdfast.scheduling.ladder import Failures
@@ -70,7 +70,7 @@ ladders = st.builds(
 policies = ladders | st.builds(NoPolicy, problems=st.lists(st.text(), max_size=2).map(tuple))
 
 attempts = st.builds(
-    ReturnAttempt, pool=pools, stage=st.sampled_from(ReturnStage), since=times, asked_at=maybe(times)
+    FailbackAttempt, pool=pools, stage=st.sampled_from(FailbackStage), since=times, requested_at=maybe(times)
 )
 job_states = st.builds(
     JobState,
@@ -86,13 +86,13 @@ job_states = st.builds(
     unexplained=counts,
     outage_kind=maybe(st.sampled_from(OutageKind)),
     outage_at=maybe(times),
-    outage_seen_at=maybe(times),
-    outage_born=maybe(times),
+    outage_counted_at=maybe(times),
+    outage_pod_created_at=maybe(times),
     eviction_at=maybe(times),
-    losses_until=maybe(times),
+    losses_counted_until=maybe(times),
     restarts=counts,
     disrupted_restarts=counts,
-    restart_due=st.booleans(),
+    restart_expected=st.booleans(),
     resumed_at=maybe(times),
     head_restarts=counts,
     purpose=maybe(st.sampled_from(Purpose)),
@@ -100,12 +100,12 @@ job_states = st.builds(
     resume_at=maybe(times),
     moves=counts,
     yields=counts,
-    reasserted=counts,
-    returning=maybe(attempts),
-    tried_return_at=maybe(times),
-    bounces=counts,
-    returned=st.booleans(),
-    recreated=counts,
+    resuspensions=counts,
+    failback=maybe(attempts),
+    last_failback_at=maybe(times),
+    short_failbacks=counts,
+    entered_by_failback=st.booleans(),
+    recreations=counts,
 )
 states = st.none() | job_states | st.builds(UnreadableState, problem=st.text())
 
@@ -124,7 +124,7 @@ losses = st.builds(
     cause=st.sampled_from(Cause),
     part=st.sampled_from(Part),
     pool=maybe(pools),
-    born=maybe(times),
+    pod_created_at=maybe(times),
 )
 observations = st.builds(
     Observation,
@@ -134,34 +134,34 @@ observations = st.builds(
     clock_jump=st.just(timedelta(0)) | waits | waits.map(lambda wait: -wait),
     follows=st.booleans(),
     suspended=st.booleans(),
-    at_rest=st.booleans(),
+    is_suspension_complete=st.booleans(),
     can_be_suspended=st.booleans(),
-    never_suspendable=st.sampled_from((None, None, None, "it has a clusterSelector")),
+    not_suspendable_reason=st.sampled_from((None, None, None, "it has a clusterSelector")),
     outcome=st.sampled_from((None, None, None, *Outcome)),
-    outcome_cause=maybe(st.sampled_from(Cause)),
+    failure_cause=maybe(st.sampled_from(Cause)),
     can_be_recreated=st.booleans(),
-    queued=st.sampled_from((False, False, False, True)),
+    is_managed_by_kueue=st.sampled_from((False, False, False, True)),
     pool=maybe(pools),
     restarts=counts,
     disrupted_restarts=counts,
     losses=st.lists(losses, max_size=4).map(tuple),
-    head_silent_since=maybe(times),
+    head_unready_since=maybe(times),
     pods_expected=counts,
-    pods_unmade=counts,
+    pods_missing=counts,
     pods_placed=counts,
     pods_started=counts,
     starting_since=maybe(times),
-    pods_left=st.sampled_from((0, 0, 1, 4)),
+    pods_remaining=st.sampled_from((0, 0, 1, 4)),
     dead_pods=st.lists(st.text(max_size=3), max_size=2).map(tuple),
     outdated_children=st.sampled_from((0, 0, 2)),
     shapes=st.lists(shapes, max_size=2).map(tuple),
-    gave_way_at=st.none() | times,
-    rival=st.none() | st.builds(Rival, uid=st.text(max_size=3), created=times),
+    last_yield_at=st.none() | times,
+    contending_gang=st.none() | st.builds(ContendingGang, uid=st.text(max_size=3), created=times),
     pools=st.dictionaries(
-        pools, st.builds(PoolSeen, is_there=st.booleans(), nodes_in_use=counts, max_nodes=maybe(counts))
+        pools, st.builds(PoolStatus, exists=st.booleans(), nodes_in_use=counts, max_nodes=maybe(counts))
     ),
-    held=maybe(st.builds(HeldCapacity, pool=pools, pods=counts, placed=counts, tainted=counts)),
-    listens=st.booleans(),
-    checkpoint_asked_at=maybe(times),
+    reservation=maybe(st.builds(Reservation, pool=pools, pods=counts, placed=counts, tainted=counts)),
+    checkpoints_on_request=st.booleans(),
+    checkpoint_requested_at=maybe(times),
     checkpointed_at=maybe(times),
 )

@@ -10,27 +10,27 @@ from typing import TYPE_CHECKING
 
 from holdfast.fallback.reservations.pod_shapes import PodShape
 from holdfast.fallback.state_machine.actions import (
-    AskCheckpoint,
+    CreatePlaceholders,
     DeleteChildren,
-    DropPlaceholders,
+    DeletePlaceholders,
     ForceDelete,
-    Hold,
-    Record,
     Recreate,
-    Release,
+    ReleaseReservation,
+    RequestCheckpoint,
     Resume,
     Suspend,
-    TaintHeld,
+    TaintReservedNodes,
+    WriteState,
 )
 from holdfast.fallback.state_machine.decision import Decision, decide
 from holdfast.fallback.state_machine.observation import (
     NO_JUMP,
     Cause,
-    HeldCapacity,
     Loss,
     Observation,
     Outcome,
-    PoolSeen,
+    PoolStatus,
+    Reservation,
 )
 from holdfast.fallback.state_machine.state import JobState, read_state, write_state
 from tests.support.ladder import PODS, T0, UID
@@ -69,7 +69,7 @@ class World:
     version: int = 0
     pool: str = "a-spot"
     suspended_by: str | None = None
-    at_rest: bool = False
+    is_suspension_complete: bool = False
     can_be_suspended: bool = True
     pods: int = PODS
     pods_pool: str = "a-spot"
@@ -80,10 +80,10 @@ class World:
     follows: bool = True
     restarts: int = 0
     losses: list[Loss] = field(default_factory=list[Loss])
-    held: Holding | None = None
+    reservation: Holding | None = None
     missing: set[str] = field(default_factory=set[str])
-    listens: bool = False
-    asked_at: datetime | None = None
+    checkpoints_on_request: bool = False
+    requested_at: datetime | None = None
     checkpointed_at: datetime | None = None
     moves_by_count: int = 0
     broken: list[str] = field(default_factory=list[str])
@@ -105,7 +105,7 @@ class World:
             clock_jump=self.unseen_jump,
             follows=self.follows,
             suspended=self.is_suspended,
-            at_rest=self.at_rest,
+            is_suspension_complete=self.is_suspension_complete,
             can_be_suspended=self.can_be_suspended,
             outcome=self.outcome,
             pool=self.pool,
@@ -114,21 +114,21 @@ class World:
             pods_expected=PODS,
             pods_placed=self.placed if runs else 0,
             pods_started=self.placed if runs else 0,
-            pods_left=self.pods + self.leaving,
+            pods_remaining=self.pods + self.leaving,
             outdated_children=1 if self.outdated else 0,
             shapes=(PodShape(count=PODS, requests={}),),
-            pools={name: PoolSeen(is_there=False) for name in self.missing},
-            held=self.held_capacity(),
-            listens=self.listens,
-            checkpoint_asked_at=self.asked_at,
+            pools={name: PoolStatus(exists=False) for name in self.missing},
+            reservation=self.held_capacity(),
+            checkpoints_on_request=self.checkpoints_on_request,
+            checkpoint_requested_at=self.requested_at,
             checkpointed_at=self.checkpointed_at,
         )
 
-    def held_capacity(self) -> HeldCapacity | None:
-        if self.held is None:
+    def held_capacity(self) -> Reservation | None:
+        if self.reservation is None:
             return None
-        held = self.held
-        return HeldCapacity(
+        held = self.reservation
+        return Reservation(
             pool=held.pool,
             pods=held.pods,
             placed=min(held.placed, held.pods),
@@ -146,7 +146,7 @@ class World:
     def carry_out(self, decision: Decision, version: int, dies_after: int | None = None) -> None:
         """Carry a decision out that was made of what was there at `version`."""
         for action in decision.actions[:dies_after]:
-            if isinstance(action, Record | Suspend | Resume | Recreate):
+            if isinstance(action, WriteState | Suspend | Resume | Recreate):
                 if version != self.version:
                     return
                 if isinstance(action, Resume) and self.pods + self.leaving:
@@ -154,13 +154,13 @@ class World:
                     return
             self._do(action)
             version = self.version
-            if isinstance(action, Suspend) and "FailuresSpent" in [each.reason for each in decision.reports]:
+            if isinstance(action, Suspend) and "FailuresSpent" in [each.reason for each in decision.events]:
                 self.moves_by_count += 1
         if dies_after is None:
             self.unseen_jump = NO_JUMP
 
     def _do(self, action: Action) -> None:
-        if isinstance(action, Record | Suspend | Resume):
+        if isinstance(action, WriteState | Suspend | Resume):
             self.annotation = write_state(action.state)
             self.version += 1
         match action:
@@ -170,8 +170,8 @@ class World:
                 self._resume(action)
             case DeleteChildren():
                 self.outdated = False
-            case AskCheckpoint():
-                self.asked_at = action.at
+            case RequestCheckpoint():
+                self.requested_at = action.at
             case ForceDelete():
                 self.leaving = 0
             case Recreate():
@@ -181,17 +181,19 @@ class World:
 
     def _do_with_held(self, action: Action) -> None:
         match action:
-            case Hold():
-                self.held = self.held or Holding(pool=action.pool)
-                self.held.pods = PODS
-                if self.held.pool != action.pool:
-                    self.broken.append(f"capacity is held in {action.pool} and {self.held.pool} at once")
-            case Release():
-                self.held = None
-            case TaintHeld() if self.held is not None:
-                self.held.tainted = True
-            case DropPlaceholders() if self.held is not None:
-                self.held.pods = 0
+            case CreatePlaceholders():
+                self.reservation = self.reservation or Holding(pool=action.pool)
+                self.reservation.pods = PODS
+                if self.reservation.pool != action.pool:
+                    self.broken.append(
+                        f"capacity is held in {action.pool} and {self.reservation.pool} at once"
+                    )
+            case ReleaseReservation():
+                self.reservation = None
+            case TaintReservedNodes() if self.reservation is not None:
+                self.reservation.tainted = True
+            case DeletePlaceholders() if self.reservation is not None:
+                self.reservation.pods = 0
             case _:
                 pass
 
@@ -202,7 +204,7 @@ class World:
             self.broken.append("a job that has ended was suspended")
         if not self.is_suspended:
             self.suspended_by = BY_US
-            self.at_rest = False
+            self.is_suspension_complete = False
         if action.pool != self.pool:
             self.outdated = True
         self.pool = action.pool
@@ -221,7 +223,7 @@ class World:
     def _make_pods(self) -> None:
         if self.pods + self.leaving:
             self.broken.append("two gangs of one job are alive together")
-        self.pods, self.pods_pool, self.placed, self.at_rest = PODS, self.pool, 0, False
+        self.pods, self.pods_pool, self.placed, self.is_suspension_complete = PODS, self.pool, 0, False
 
     # What the world does.
 
@@ -232,7 +234,7 @@ class World:
         if self.is_suspended:
             self.leaving += self.pods
             self.pods = self.placed = 0
-            self.at_rest = True
+            self.is_suspension_complete = True
         elif not self.pods and not self.leaving:
             self._make_pods()
 
@@ -257,7 +259,7 @@ class World:
 
     def user_suspends(self) -> None:
         if self.outcome is None and not self.is_suspended:
-            self.suspended_by, self.at_rest = BY_USER, False
+            self.suspended_by, self.is_suspension_complete = BY_USER, False
             self.version += 1
 
     def user_resumes(self) -> None:
@@ -284,8 +286,8 @@ class World:
             self.unseen_jump += by
 
     def placeholders_come(self, placed: int) -> None:
-        if self.held is not None:
-            self.held.placed = placed
+        if self.reservation is not None:
+            self.reservation.placed = placed
 
     def come_to_rest(self) -> Decision:
         """Let everything that is under way come to its end, and time pass where something waits for it."""
@@ -294,21 +296,21 @@ class World:
             self.operator_works()
             self.pods_terminate()
             self.capacity_comes(PODS)
-            if self.held is not None:
-                self.held.placed = self.held.pods
+            if self.reservation is not None:
+                self.reservation.placed = self.reservation.pods
             decision = self.look()
             if decision.actions:
                 continue
-            if decision.wake_at is None:
+            if decision.requeue_at is None:
                 return decision
             if not self.is_under_way():
                 return decision
-            self.now = max(self.now, decision.wake_at - self.clock_error)
+            self.now = max(self.now, decision.requeue_at - self.clock_error)
         self.broken.append(f"the job does not come to rest: {self.annotation}")
         return decision
 
     def is_under_way(self) -> bool:
         state = self.state()
-        return self.held is not None or (
-            state is not None and (state.suspended_by_us or state.returning is not None)
+        return self.reservation is not None or (
+            state is not None and (state.suspended_by_us or state.failback is not None)
         )

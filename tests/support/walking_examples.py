@@ -14,7 +14,7 @@ from holdfast.infra.program import load_platform
 from holdfast.scheduling.labels import POOL, TRAINING, TRAINING_VALUE
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
-from holdfast.simulator.stacks.cloud_likeness import api_server_profile
+from holdfast.simulator.stacks.stack import api_server_profile
 from tests.support import aws_stacks, azure_stacks, gcp_stacks
 from tests.support.admission_cluster import make_namespace, wait_until_in_force
 from tests.support.control_plane import CHECKOUT, running_control_plane

@@ -7,7 +7,9 @@ import json
 import re
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
+from string import ascii_letters
 from typing import TYPE_CHECKING, Final, cast
 
 from holdfast.simulator.errors import RehearsalError
@@ -16,18 +18,7 @@ from holdfast.simulator.tools.machine_table.modules import pinned_module, run
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from holdfast.scheduling.json import Json
-from __future__ import annotations
-
-from dataclasses import dataclass
-from string import ascii_letters
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from holdfast.scheduling.json import Json, JsonValue
-
 
 # renovate: datasource=pypi depName=moto
 MOTO: Final = "5.2.5"

@@ -5,18 +5,11 @@ No registry carries Azure's own answers; its documentation says how names are ma
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from holdfast.scheduling.machines import Architecture
-from __future__ import annotations
-
-import json
-from typing import TYPE_CHECKING, cast
+from string import ascii_letters, digits
+from typing import TYPE_CHECKING, Final, cast
 
 import yaml
 
@@ -28,16 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from holdfast.scheduling.json import Json
-from __future__ import annotations
-
-from string import ascii_letters, digits
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    pass
-
+    from holdfast.scheduling.machines import Architecture
 
 _MIB_IN_GIB: Final = 1024
 

@@ -100,7 +100,7 @@ def refusal(client: KubeClient, job: Json, patch: Json) -> str:
 
 def test_a_users_new_pods_are_judged(judging: Judging, job: Json) -> None:
     found = refusal(judging.client, job, with_template(job, HOPELESS))
-    assert "no machine of it has room for a pod of 8 GPUs, 97 CPU" in found, "as when it was created"
+    assert "none of its machine types fits a pod of 8 GPUs, 97 CPU" in found, "as when it was created"
     smaller = patched(judging.client, job, with_template(job, training(ON, cpu="40")))
     assert smaller["kind"] == job["kind"], "what fits may be changed"
 
@@ -108,7 +108,7 @@ def test_a_users_new_pods_are_judged(judging: Judging, job: Json) -> None:
 def test_a_user_may_name_another_tier_and_no_pool_beside_the_ladder(judging: Judging, job: Json) -> None:
     assert patched(judging.client, job, with_template(job, training({POOL: "a100"}))), "a tier is a tier"
     found = refusal(judging.client, job, with_template(job, training({POOL: "cpu"})))
-    assert "worker selects the pool cpu, and the ladder of its namespace has a100-spot, a100" in found, (
+    assert "worker selects the pool cpu, but the ladder of its namespace has a100-spot, a100" in found, (
         "there the controller would leave it"
     )
 

@@ -52,25 +52,28 @@ def ended_by(*rules: Json, restarts: int = 5) -> Json:
 @pytest.mark.parametrize(
     ("job", "why"),
     [
-        (gang(training(cpu="97")), "no machine of it has room for a pod of 8 GPUs, 97 CPU, 512 GiB: p4d has"),
-        (gang(training(memory="1153Gi")), "no machine of it has room"),
-        (gang(training(gpus="16")), "no machine of it has room for a pod of 16 GPUs"),
-        (gang(training(), pods=5), "it may have room for 4 of the 5 pods that have to run together"),
+        (
+            gang(training(cpu="97")),
+            "none of its machine types fits a pod of 8 GPUs, 97 CPU, 512 GiB: p4d has",
+        ),
+        (gang(training(memory="1153Gi")), "none of its machine types fits"),
+        (gang(training(gpus="16")), "none of its machine types fits a pod of 16 GPUs"),
+        (gang(training(), pods=5), "it has room for at most 4 of the 5 pods that have to run together"),
         (
             gang(training({**ON_SPOT, "disk": "nvme"})),
-            "tier 2 → pool a100: the pods select disk=nvme, and its nodes have disk=slow",
+            "tier 2 → pool a100: the pods select disk=nvme, but its nodes have disk=slow",
         ),
         (
             gang(training({**ON_SPOT, "rack": "7"})),
-            "the pods select rack=7, and its nodes have no such label. Leave rack out of the job",
+            "the pods select rack=7, but its nodes do not have this label. Remove rack from the job",
         ),
         (
             gang(training(spec=requiring([expression("disk", "In", "fast", "nvme")]))),
-            "the pods' node affinity asks for disk, and no alternative of it is true of its nodes",
+            "the pods require disk by node affinity, and no term of it matches its nodes",
         ),
         (
             gang(training(spec=requiring([expression("generation", "Gt", "4")]))),
-            "the pods' node affinity asks for generation",
+            "the pods require generation by node affinity",
         ),
         (
             gang(training(spec=requiring([expression(CAPACITY_TYPE, "NotIn", "on-demand")]))),
@@ -78,7 +81,7 @@ def ended_by(*rules: Json, restarts: int = 5) -> Json:
         ),
         (
             gang(training(spec=mounting("scratch"))),
-            "worker mounts the volume claim scratch, which may be tied to a zone",
+            "worker mounts the volume claim scratch, which may be bound to a zone",
         ),
     ],
     ids=lambda value: value[:40] if isinstance(value, str) else "",
@@ -94,7 +97,7 @@ def test_a_job_that_cannot_come_to_its_ladders_end_is_refused(judging: Judging, 
     [
         (
             (gang(training(), 3, "actors"), gang(training(), 3, "learners")),
-            "the job cannot fall back: tier 2 → pool a100: all its nodes have 32 GPUs",
+            "the job cannot fall back: tier 2 → pool a100: all its nodes together have 32 GPUs",
         ),
         (
             (gang(training({POOL: "a100-spot"}), 1, "one"), gang(training({POOL: "a100"}), 1, "other")),
@@ -115,7 +118,7 @@ def test_what_runs_together_has_to_be_able_to_move_together(
 
 def test_templates_that_begin_on_different_tiers_are_refused(judging: Judging) -> None:
     jobs = (gang(training({POOL: "a100-spot"}), 1, "one"), gang(training({POOL: "a100"}), 1, "other"))
-    assert "its templates begin on different tiers: a100-spot, a100" in judging.refusal(
+    assert "its templates start on different tiers: a100-spot, a100" in judging.refusal(
         on_gpus(
             gang(training({POOL: "a100-spot"}), 1, "one"),
             {**jobs[1], "template": marked_template(jobs[1])},
@@ -145,8 +148,8 @@ def test_a_second_job_that_waits_for_the_first_needs_no_room_beside_it(judging: 
 def test_a_job_that_would_be_stuck_above_on_demand_capacity_is_refused(judging: Judging) -> None:
     large = gang(training({CAPACITY_TYPE: SPOT}, cpu="20", memory="8Gi", gpus="0"), 1)
     found = judging.refusal(jobset(large, namespace="cpus"))
-    assert "tier 1 → pool cpu-spot: no machine of it has room for a pod of 20 CPU, 8 GiB" in found, "there"
-    assert "Nothing that fails there leads past it either" in found, (
+    assert "tier 1 → pool cpu-spot: none of its machine types fits a pod of 20 CPU, 8 GiB" in found, "there"
+    assert "No pod runs there, so no failure leads past it" in found, (
         "failures end no tier on which nothing runs"
     )
 
@@ -213,7 +216,7 @@ def test_a_job_that_ends_with_its_first_eviction_is_refused(
 ) -> None:
     job = on_gpus(gang(training()), spec=policy)
     if ends:
-        assert "its failure policy ends it at the first pod that is lost" in judging.refusal(job), (
+        assert "its failure policy fails it at the first pod that is lost" in judging.refusal(job), (
             "a rule of the name that ours has keeps ours out"
         )
     else:
@@ -223,7 +226,7 @@ def test_a_job_that_ends_with_its_first_eviction_is_refused(
 def test_where_evictions_alone_are_counted_a_rule_that_counts_restarts_needs_some(judging: Judging) -> None:
     policy = ended_by(rule("RestartJobSet"), restarts=0)
     job = jobset(gang(training()), namespace="evictions", spec=policy)
-    assert "its failure policy ends it" in judging.refusal(job), "the first eviction is one too many"
+    assert "its failure policy fails it" in judging.refusal(job), "the first eviction is one too many"
     assert admitted_job(judging.client, jobset(gang(training()), namespace="evictions")), (
         "without a rule of its own evictions do not count"
     )

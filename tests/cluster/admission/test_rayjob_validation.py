@@ -55,8 +55,8 @@ PINNED: Json = {"affinity": required_affinity([expression(CAPACITY_TYPE, "NotIn"
     ("group", "why"),
     [
         (workers(training(cpu="97")), "shape worker (2 pods of 8 GPUs, 97 CPU, 512 GiB) cannot fall back"),
-        (workers(count=5), "it may have room for 4 of the 5 pods that have to run together"),
-        (workers(count=1, numOfHosts=5), "it may have room for 4 of the 5 pods"),
+        (workers(count=5), "it has room for at most 4 of the 5 pods that have to run together"),
+        (workers(count=1, numOfHosts=5), "it has room for at most 4 of the 5 pods"),
         (workers(training({CAPACITY_TYPE: SPOT, "disk": "nvme"})), "its nodes have disk=slow"),
         (workers(training(spec=PINNED)), "worker requires karpenter.sh/capacity-type by node affinity"),
         (workers(training(spec=claiming("scratch"))), "worker mounts the volume claim scratch"),
@@ -72,7 +72,7 @@ def test_workers_that_cannot_come_to_their_ladders_end_are_refused(
 def test_workers_of_two_groups_need_room_together(judging: Judging) -> None:
     other = {**workers(count=3), "groupName": "other"}
     found = judging.refusal(ray(workers(count=3), other))
-    assert "the job cannot fall back: tier 2 → pool a100: all its nodes have 32 GPUs" in found, (
+    assert "the job cannot fall back: tier 2 → pool a100: all its nodes together have 32 GPUs" in found, (
         "48 are too many"
     )
 
@@ -89,14 +89,14 @@ def test_where_ray_scales_a_group_its_minimum_is_what_has_to_fit(judging: Judgin
 @pytest.mark.parametrize(("field", "spec"), [("clusterSelector", SELECTOR), ("deletionRules", RULES)])
 def test_a_rayjob_that_cannot_be_suspended_cannot_follow(judging: Judging, field: str, spec: Json) -> None:
     job = ray(workers(), labels={FOLLOWS: "true"}, spec=spec)
-    assert f"{field}` keeps its cluster. Leave" in judging.refusal(job), (
+    assert f"{field}` keeps its cluster. Remove" in judging.refusal(job), (
         "KubeRay would fail it on the first move"
     )
 
 
 def test_a_rayjob_that_ends_with_its_first_failed_attempt_is_refused(judging: Judging) -> None:
     job = ray(workers(), namespace="evictions")
-    assert "without a `backoffLimit` it ends at the first attempt that fails" in judging.refusal(job), (
+    assert "without a `backoffLimit` it fails at the first attempt that fails" in judging.refusal(job), (
         "one that has ended can never be resumed"
     )
 

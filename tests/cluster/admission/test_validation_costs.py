@@ -82,6 +82,6 @@ def large_job(cpu: str) -> Json:
 def test_a_large_job_on_the_longest_ladder_is_judged(largest: Judging) -> None:
     assert admitted_job(largest.client, large_job("90")), "it has room on every tier"
     found = largest.refusal(large_job("101"))
-    assert f"tier {MOST_TIERS} → pool pool-{MOST_TIERS - 1}: no machine of it has room" in found, (
+    assert f"tier {MOST_TIERS} → pool pool-{MOST_TIERS - 1}: none of its machine types fits" in found, (
         "an expression that is broken off for its cost would let it in"
     )

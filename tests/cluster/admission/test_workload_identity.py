@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.components.admission.rules import USES_IDENTITY, workload_identity_rule
+from holdfast.components.admission.rules import USE_WORKLOAD_IDENTITY, workload_identity_rule
 from tests.support.admission_cluster import OTHER_NAMESPACE, TRAINING_NAMESPACE, admitted, running_rules
 from tests.support.json_objects import obj
 from tests.support.training_pods import pod
@@ -42,7 +42,7 @@ def in_force(client: KubeClient) -> bool:
         "metadata": {"name": "trainer", "namespace": TRAINING_NAMESPACE},
     }
     client.apply(account, field_manager="tests")
-    return USES_IDENTITY in labels(admitted(client, of_account("trainer")))
+    return USE_WORKLOAD_IDENTITY in labels(admitted(client, of_account("trainer")))
 
 
 def of_account(
@@ -63,13 +63,13 @@ def test_trainers_need_not_be_labelled_by_whoever_writes_them(
     cluster: KubeClient, given: Mapping[str, str]
 ) -> None:
     found = labels(admitted(cluster, of_account("trainer", labels=given)))
-    assert found == {**given, USES_IDENTITY: "true"}, "beside whatever else they carry"
+    assert found == {**given, USE_WORKLOAD_IDENTITY: "true"}, "beside whatever else they carry"
 
 
 @pytest.mark.parametrize("value", ["true", "false"])
 def test_what_an_author_wrote_stays(cluster: KubeClient, value: str) -> None:
-    found = labels(admitted(cluster, of_account("trainer", labels={USES_IDENTITY: value})))
-    assert found == {USES_IDENTITY: value}, "a pod may do without"
+    found = labels(admitted(cluster, of_account("trainer", labels={USE_WORKLOAD_IDENTITY: value})))
+    assert found == {USE_WORKLOAD_IDENTITY: value}, "a pod may do without"
 
 
 @pytest.mark.parametrize("account", ["", "default"])

@@ -63,7 +63,9 @@ def test_a_job_is_moved_to_another_pool_without_a_restart(cluster: LadderCluster
         looker = running(client, name)
         assert pools_of(client, name) == ["spot-a", "spot-a"], "it selects that pool"
         suspended(looker)
-        seen = looker.wait(lambda seen: seen.at_rest and seen.pods_left == 0, "nothing is left of it")
+        seen = looker.wait(
+            lambda seen: seen.is_suspension_complete and seen.pods_remaining == 0, "nothing is left of it"
+        )
         assert (seen.suspended, seen.pool, seen.outdated_children) == (True, "cpu", 1), (
             "its Job was made from the old template, and JobSet would merge the new one into it"
         )
@@ -79,7 +81,9 @@ def test_a_job_whose_template_is_not_changed_keeps_its_children(cluster: LadderC
     with applied(cluster.client, real_jobset("stays")) as name:
         looker = running(cluster.client, name)
         suspended(looker, "spot-a")
-        looker.wait(lambda seen: seen.at_rest and seen.pods_left == 0, "nothing is left of it")
+        looker.wait(
+            lambda seen: seen.is_suspension_complete and seen.pods_remaining == 0, "nothing is left of it"
+        )
         assert looker.look().outdated_children == 0, "they are what they are to be"
 
 
@@ -90,14 +94,14 @@ def test_a_suspended_job_is_not_gone_while_a_pod_of_it_terminates(cluster: Ladde
         suspended(looker)
         looker.wait(lambda _: is_inactive(looker.job()), "JobSet calls it suspended")
         seen = looker.look()
-        assert (seen.at_rest, seen.pods_left) == (False, 2), (
+        assert (seen.is_suspension_complete, seen.pods_remaining) == (False, 2), (
             "`active` says none, and both pods still write to the checkpoint"
         )
         first, second = pods_of(client, name)
         end(client, first)
-        looker.wait(lambda seen: seen.pods_left == 1, "one has ended")
+        looker.wait(lambda seen: seen.pods_remaining == 1, "one has ended")
         end(client, second)
-        looker.wait(lambda seen: seen.at_rest and seen.pods_left == 0, "both have")
+        looker.wait(lambda seen: seen.is_suspension_complete and seen.pods_remaining == 0, "both have")
 
 
 def test_an_evicted_pod_is_a_loss_and_its_peers_are_not(cluster: LadderCluster) -> None:

@@ -40,7 +40,7 @@ def running(client: KubeClient, name: str) -> Looker:
     looker = Looker(client, "RayJob", name)
     looker.wait(
         lambda seen: (
-            seen.pods_started == 2 and status(looker) == "Running" and seen.head_silent_since is None
+            seen.pods_started == 2 and status(looker) == "Running" and seen.head_unready_since is None
         ),
         f"{name} runs",
     )
@@ -73,7 +73,9 @@ def test_a_job_is_moved_with_its_workers_and_without_its_head(cluster: LadderClu
         looker = running(client, name)
         assert pools_by_part(client, name) == {"head": {"cpu"}, "worker": {"spot-a"}}, "its workers select it"
         looker.patch(looker.kind.suspension(looker.job(), Suspend(state=STATE, pool="cpu"), "state"))
-        seen = looker.wait(lambda seen: seen.at_rest and seen.pods_left == 0, "nothing is left of it")
+        seen = looker.wait(
+            lambda seen: seen.is_suspension_complete and seen.pods_remaining == 0, "nothing is left of it"
+        )
         assert (seen.pool, seen.outdated_children) == ("cpu", 0), (
             "its next cluster is made from the new template"
         )
@@ -91,11 +93,13 @@ def test_a_job_that_kuberay_calls_suspended_still_has_its_pods(cluster: LadderCl
     with applied(client, job) as name:
         looker = running(client, name)
         looker.patch(looker.kind.suspension(looker.job(), Suspend(state=STATE, pool="cpu"), "state"))
-        seen = looker.wait(lambda seen: seen.at_rest, "KubeRay calls it suspended")
-        assert seen.pods_left >= 2, "its RayCluster is gone, and its workers still write to the checkpoint"
+        seen = looker.wait(lambda seen: seen.is_suspension_complete, "KubeRay calls it suspended")
+        assert seen.pods_remaining >= 2, (
+            "its RayCluster is gone, and its workers still write to the checkpoint"
+        )
         for pod in the("worker", pods_of(client, name)):
             end(client, pod)
-        looker.wait(lambda seen: seen.pods_left == 0, "now they have ended")
+        looker.wait(lambda seen: seen.pods_remaining == 0, "now they have ended")
 
 
 def test_an_evicted_worker_is_a_loss_that_kuberay_does_not_count(cluster: LadderCluster) -> None:
@@ -124,7 +128,8 @@ def test_a_lost_head_is_seen_until_another_answers(cluster: LadderCluster) -> No
             )
             assert status(looker) == "Running", "KubeRay asks a dashboard that is not there, again and again"
             seen = looker.wait(
-                lambda seen: seen.head_silent_since is None and seen.pods_started == 2, "another head answers"
+                lambda seen: seen.head_unready_since is None and seen.pods_started == 2,
+                "another head answers",
             )
         assert seen.restarts == 0, "KubeRay counts nothing, and submits the job anew"
 
@@ -172,7 +177,7 @@ def test_a_job_that_kuberay_once_calls_invalid_never_comes_back(cluster: LadderC
     job = real_rayjob("ray-invalid", shutdownAfterJobFinishes=False)
     with applied(client, job) as name:
         looker = running(client, name)
-        assert looker.look().never_suspendable is not None, "the ladder leaves it alone, and says why"
+        assert looker.look().not_suspendable_reason is not None, "the ladder leaves it alone, and says why"
         looker.patch({"spec": {"suspend": True}})
         looker.wait(lambda _: status(looker) == "ValidationFailed", "KubeRay refuses the suspension")
         looker.patch({"spec": {"suspend": False, "shutdownAfterJobFinishes": True}})

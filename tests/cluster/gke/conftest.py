@@ -5,7 +5,7 @@ from collections.abc import Generator
 import pytest
 
 from holdfast.simulator.paths import Workspace
-from holdfast.simulator.stacks.cloud_likeness import api_server_profile
+from holdfast.simulator.stacks.stack import api_server_profile
 from tests.support.control_plane import running_control_plane
 from tests.support.gke_cluster import PLACE, GkeInUse
 

@@ -20,10 +20,10 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 def stack(tmp_path: Path) -> Generator[Stack]:
     found = Stack.named("local", platform_workspace(tmp_path), report=lambda _: None)
     try:
-        found.surroundings.start()
+        found.environment.start()
         yield found
     finally:
-        found.surroundings.remove()
+        found.environment.remove()
 
 
 def test_down_removes_a_platform_whose_api_server_is_dead(

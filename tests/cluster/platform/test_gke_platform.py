@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator
 
 import pytest
 
-from holdfast.rehearsal.lifecycle.run import machines_for
+from holdfast.rehearsal.lifecycle.run import provisioner_for
 from holdfast.rehearsal.scenarios.expectations import unmet_by_rayjob, unmet_by_restart
 from holdfast.rehearsal.scenarios.manifests import acting_as, load_example
 from holdfast.rehearsal.scenarios.platform import Platform
@@ -27,12 +27,12 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Generator[Stack]:
     """The stack gcp-prod, which has pools of GPUs, up."""
     found = Stack.named("gcp-prod", cloud_workspace(tmp_path_factory.mktemp("gke")), report=lambda _: None)
     try:
-        found.surroundings.start()
+        found.environment.start()
         with found.session() as rehearsal:
             rehearsal.up()
         yield found
     finally:
-        found.surroundings.remove()
+        found.environment.remove()
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def client(stack: Stack) -> Generator[KubeClient]:
 def _platform(
     stack: Stack, client: KubeClient, namespace: str, say: Callable[[str], None] = lambda _: None
 ) -> Platform:
-    return Platform(client=client, namespace=namespace, say=say, machines=machines_for(stack, client))
+    return Platform(client=client, namespace=namespace, say=say, machines=provisioner_for(stack, client))
 
 
 def _example(platform: Platform, name: str) -> Json:

@@ -48,12 +48,12 @@ def stack(workspace: Workspace) -> Generator[Stack]:
     """The local stack, up."""
     found = Stack.named("local", workspace, report=lambda _: None)
     try:
-        found.surroundings.start()
+        found.environment.start()
         with found.session() as rehearsal:
             rehearsal.up()
         yield found
     finally:
-        found.surroundings.remove()
+        found.environment.remove()
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def test_the_operators_are_ready_because_their_programs_are(stack: Stack, client
 
 def test_a_second_up_changes_nothing(stack: Stack) -> None:
     before = processes_of(stack.workspace)
-    stack.surroundings.start()
+    stack.environment.start()
     with stack.session() as rehearsal:
         outcome = rehearsal.up()
     assert outcome.changed == 0, f"nothing was left to do, yet {dict(outcome.changes)}"
@@ -191,7 +191,7 @@ def test_operators_come_back_when_their_host_was_killed(stack: Stack, platform: 
     _, alive = psutil.wait_procs(controllers, timeout=10)
     assert alive == [], "a controller without its host would go on unseen"
     assert not host.running(), "the host is gone"
-    stack.surroundings.start()
+    stack.environment.start()
     assert host.running(), "the next start brings it back"
     seen = rayjob_placement(platform, load_example(CHECKOUT, "rayjob-spot"))
     assert unmet_by_rayjob(seen) == [], "and it hosts the pods it found"

@@ -36,7 +36,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Generator[Stack]:
     workspace = cloud_workspace(tmp_path_factory.mktemp("aws"))
     found = Stack.named("aws-dev", workspace, report=lambda _: None)
     try:
-        found.surroundings.start()
+        found.environment.start()
         with found.session() as rehearsal:
             rehearsal.up()
         client = KubeClient.from_kubeconfig(found.kubeconfig)
@@ -45,7 +45,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Generator[Stack]:
         client.close()
         yield found
     finally:
-        found.surroundings.remove()
+        found.environment.remove()
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_the_next_destroy_goes_on_in_an_order_that_leaves_nothing(stack: Stack, 
     with stack.session() as rehearsal:
         said = rehearsal.destroy().stdout
     assert left_in_cluster(client) == [], "machines, pools or releases are left"
-    assert left_in_clouds(stack.stand_ins(Faults()).clouds.objects(), kept) == [], "something is left in AWS"
+    assert left_in_clouds(stack.simulators(Faults()).clouds.objects(), kept) == [], "something is left in AWS"
 
     def at(what: str, name: str, done: str) -> int:
         found = re.search(rf"- +{re.escape(what)} {re.escape(name)} {done} ", said)

@@ -8,8 +8,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 import psutil
-
 from holdfast.rehearsal.cli.arguments import Arguments
+
 from holdfast.rehearsal.commands import own_place
 from holdfast.rehearsal.output import say
 from holdfast.simulator.paths import Workspace
@@ -45,7 +45,7 @@ def bench(arguments: Arguments, workspace: Workspace) -> None:
         return
     stack = Stack.named(arguments.stack, workspace, report=say, run_as=name)
     with own_place(stack, doing=f"bench {arguments.stack}"), _empty_place(f"{name}-empty", workspace):
-        stack.surroundings.start()
+        stack.environment.start()
         if not arguments.moves_only:
             _bench_engine(arguments, workspace, name)
         with stack.session() as rehearsal:

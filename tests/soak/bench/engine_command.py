@@ -7,7 +7,7 @@ from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi import Outcome, Rehearsal, Subject
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.stacks import Stack
-from holdfast.simulator.stacks.stand_ins import StackStandIns
+from holdfast.simulator.stacks.stack import StackSimulators
 
 EMPTY = "empty"
 
@@ -19,7 +19,7 @@ def main() -> None:
     if stack == EMPTY:
         project = {"name": "holdfast"}
         subject = Subject(program=_nothing, project=project, settings={}, packages=())
-        stand_ins = StackStandIns(stack=run_as, project="holdfast", workspace=workspace, faults=Faults())
+        stand_ins = StackSimulators(stack=run_as, project="holdfast", workspace=workspace, faults=Faults())
         with Rehearsal.open(run_as, workspace, subject=subject, stand_ins=stand_ins) as rehearsal:
             _run(rehearsal, command)
         return

@@ -23,10 +23,10 @@ def crash(name: str, workspace: Workspace, *, size: int | None, seed: int | None
     stack = _destroyable(Stack.named(name, workspace, report=say, run_as=f"{name}-crash"))
     drawn_seed = seed_of(seed, os.environ.get(SEED_VARIABLE))
     try:
-        stack.surroundings.start()
+        stack.environment.start()
         _prove_all(StackStage(stack=stack), size, drawn_seed)
     finally:
-        stack.surroundings.remove()
+        stack.environment.remove()
         StackStage(stack=stack).clear()
 
 

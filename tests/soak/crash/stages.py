@@ -42,7 +42,7 @@ class StackStage:
 
     def objects(self, types: frozenset[str]) -> tuple[str, ...]:
         """Return a line for each object of the clouds, each the program made in Kubernetes, each release."""
-        clouds = (one for one in self.stack.stand_ins(Faults()).clouds.objects() if one.type in types)
+        clouds = (one for one in self.stack.simulators(Faults()).clouds.objects() if one.type in types)
         client = KubeClient.from_kubeconfig(self.stack.kubeconfig)
         try:
             kinds = sorted(one for one in types if one.startswith(_KUBERNETES) and one != _RELEASE)

@@ -47,10 +47,10 @@ def stack(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Stack]:
     workspace = platform_workspace(tmp_path) if name == "local" else cloud_workspace(tmp_path)
     found = Stack.named(name, workspace, report=lambda _: None)
     try:
-        found.surroundings.start()
+        found.environment.start()
         yield found
     finally:
-        found.surroundings.remove()
+        found.environment.remove()
 
 
 @pytest.mark.parametrize("stack", PIVOTAL_TYPES, indirect=True)

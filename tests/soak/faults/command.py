@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from holdfast.rehearsal.cli.arguments import Arguments
+
 from holdfast.rehearsal.commands import own_place
 from holdfast.rehearsal.output import say
 from holdfast.simulator.control_plane.configuration import Layout
@@ -31,7 +32,7 @@ def chaos(arguments: Arguments, workspace: Workspace) -> None:
     say(f"{plan.jobs} jobs, {len(plan.rounds)} rounds of faults, seed {plan.seed}")
     stack = Stack.named(arguments.stack, workspace, report=say, run_as=f"{arguments.stack}-chaos")
     with own_place(stack, doing=f"chaos {arguments.stack}"):
-        stack.surroundings.start()
+        stack.environment.start()
         with stack.session() as rehearsal:
             rehearsal.up()
         client = KubeClient.from_kubeconfig(workspace.kubeconfig(stack.place))

@@ -12,9 +12,9 @@ from typing import Final
 
 from holdfast.fallback.policy.policy import Policy
 from holdfast.fallback.state_machine.actions import Resume, Suspend
-from holdfast.fallback.state_machine.capacity_wait import pause
+from holdfast.fallback.state_machine.capacity_wait import pause_length
 from holdfast.fallback.state_machine.decision import decide
-from holdfast.fallback.state_machine.observation import Observation, Rival
+from holdfast.fallback.state_machine.observation import ContendingGang, Observation
 from holdfast.fallback.state_machine.state import JobState, Phase, Purpose
 from holdfast.rehearsal.timeline.traces import JobChange
 from tests.soak.faults.observations import Record, alive, evidence, losses_by, observed
@@ -180,7 +180,7 @@ class _Model:
             return
         for then, kept in self.knowledge.possible(at, state):
             seen = replace(self._seen(before, then), now=at + _SLACK)
-            for attempt in (seen, replace(seen, rival=_ELDER)):
+            for attempt in (seen, replace(seen, contending_gang=_ELDER)):
                 decision = decide(kept, attempt, self.policy)
                 leaving = _suspension(decision.actions)
                 if leaving is not None and leaving.pool == change.pool:
@@ -195,7 +195,7 @@ class _Model:
         self.state = replace(
             state,
             phase=Phase.SUSPENDING,
-            purpose=Purpose.UP,
+            purpose=Purpose.FAILBACK,
             pool=change.pool,
             rank=state.rank if rank is None else rank,
             suspended_at=at,
@@ -216,7 +216,12 @@ class _Model:
         if state is None:
             return
         empty = replace(
-            self._seen(change, at), suspended=True, at_rest=True, pods_left=0, pods_placed=0, pool=state.pool
+            self._seen(change, at),
+            suspended=True,
+            is_suspension_complete=True,
+            pods_remaining=0,
+            pods_placed=0,
+            pool=state.pool,
         )
         state = _paused(state)
         for late in (timedelta(0), _SLACK):
@@ -227,21 +232,21 @@ class _Model:
                 return
         self.problems.append(f"resumed on {change.pool} at {at:%X} out of {state.phase}")
 
-    def _decided(self, seen: Observation, change: JobChange) -> JobState | None:
+    def _decided(self, observation: Observation, change: JobChange) -> JobState | None:
         if self.state is None and not change.phase:
             # It begins when the controller has first seen it: what was lost before is held against no tier.
             return None
-        return decide(self.state, seen, self.policy).state
+        return decide(self.state, observation, self.policy).state
 
 
-_ELDER: Final = Rival(uid="", created=datetime.min.replace(tzinfo=UTC))
+_ELDER: Final = ContendingGang(uid="", created=datetime.min.replace(tzinfo=UTC))
 
 
 def _paused(state: JobState) -> JobState:
     """Return the state of a job that yields as it is once its last pod is gone, which is soon after its suspension."""
     if state.purpose is not Purpose.YIELD or state.suspended_at is None:
         return state
-    until = state.suspended_at + pause(state)
+    until = state.suspended_at + pause_length(state)
     return replace(state, phase=Phase.PAUSED, resume_at=until, yields=state.yields + 1)
 
 

@@ -31,7 +31,9 @@ def losses_by(record: Record, at: datetime) -> Iterator[Loss]:
     for pod in record.trace.pods.values():
         lost = [each for each in (pod.lost_at, _lost_with_node(pod, record)) if each is not None]
         if lost and min(lost) <= at:
-            yield Loss(pod=pod.uid, at=min(lost), cause=Cause.EVICTION, pool=pod.pool, born=pod.born_at)
+            yield Loss(
+                pod=pod.uid, at=min(lost), cause=Cause.EVICTION, pool=pod.pool, pod_created_at=pod.born_at
+            )
 
 
 def _lost_with_node(pod: PodTrace, record: Record) -> datetime | None:
@@ -69,7 +71,7 @@ def observed(record: Record, change: JobChange, at: datetime, *, first: str) -> 
         pods_expected=record.pods,
         pods_placed=len(placed),
         pods_started=len(placed),
-        pods_left=len(there),
+        pods_remaining=len(there),
     )
 
 

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.analysis.economics.command import main
+from holdfast.__main__ import main
 
 PNG = b"\x89PNG"
 
 
 def test_the_source_report_says_where_the_table_is_wrong(capsys: pytest.CaptureFixture[str]):
-    assert main(["source"]) == 0, "it needs no numbers of one's own"
+    assert main(["economics", "source"]) == 0, "it needs no numbers of one's own"
     printed = capsys.readouterr().out
     assert "217%  " in printed, "the value as it is printed there"
     assert "not what is added to it" in printed, "the wrong row carries its remark"
@@ -20,12 +20,12 @@ def test_the_source_report_says_where_the_table_is_wrong(capsys: pytest.CaptureF
 
 def test_the_cost_of_a_job_is_a_range(capsys: pytest.CaptureFixture[str]):
     asked = "cost --hours 5 --spot-share 0.6 --failures 5 --hours-per-failure 0.2"
-    assert main([*asked.split()]) == 0, "a job with all its numbers"
+    assert main(["economics", *asked.split()]) == 0, "a job with all its numbers"
     assert "2.76 to 3.30 on-demand hours instead of 5" in capsys.readouterr().out, "the worked example again"
 
 
 def test_a_ladder_is_judged_rung_by_rung(capsys: pytest.CaptureFixture[str]):
-    assert main(["ladder", "a100-spot:0.32:0.3:0.2", "h100-spot:0.9:9:0.3", "a100:1"]) == 0, "three rungs"
+    assert main(["economics", "ladder", "a100-spot:0.32:0.3:0.2", "h100-spot:0.9:9:0.3", "a100:1"]) == 0, "three rungs"
     rows = capsys.readouterr().out.splitlines()
     assert "worth it up to" in rows[1], "a cheap rung"
     assert "leave it out: a100 is cheaper" in rows[2], "a dear one"
@@ -34,7 +34,7 @@ def test_a_ladder_is_judged_rung_by_rung(capsys: pytest.CaptureFixture[str]):
 
 def test_max_failures_comes_with_its_reason(capsys: pytest.CaptureFixture[str]):
     asked = "max-failures --hours 48 --spot-price 0.32 --evictions-per-hour 0.1 --hours-per-eviction 0.2"
-    assert main([*asked.split()]) == 0, "the deadline may be left out"
+    assert main(["economics", *asked.split()]) == 0, "the deadline may be left out"
     printed = capsys.readouterr().out
     assert "maxFailures: 10" in printed, "a number to write down"
     assert "because" in printed, "and why"
@@ -42,7 +42,7 @@ def test_max_failures_comes_with_its_reason(capsys: pytest.CaptureFixture[str]):
 
 def test_checkpoints_are_advised_by_notice_and_size(capsys: pytest.CaptureFixture[str]):
     asked = "checkpoints --size-gib 100 --gib-per-second 2 --notice-seconds 25 --evictions-per-hour 0.1"
-    assert main([*asked.split()]) == 0, "losses without notice may be left out"
+    assert main(["economics", *asked.split()]) == 0, "losses without notice may be left out"
     assert "longer than the notice" in capsys.readouterr().out, "50 s do not fit into 25 s"
 
 
@@ -50,7 +50,7 @@ def test_curves_are_drawn_for_the_terminal_and_as_a_picture(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     picture = tmp_path / "curves.png"
-    assert main(["curves", "--png", str(picture)]) == 0, "the worked example is the default"
+    assert main(["economics", "curves", "--png", str(picture)]) == 0, "the worked example is the default"
     printed = capsys.readouterr().out
     assert printed.count("upper: added hours as the work") == 2, "two curves with their legends"
     assert picture.read_bytes().startswith(PNG), "the file is a picture"
@@ -69,7 +69,7 @@ def test_curves_are_drawn_for_the_terminal_and_as_a_picture(
 def test_what_cannot_be_is_a_sentence_and_no_traceback(
     asked: list[str], named: str, capsys: pytest.CaptureFixture[str]
 ):
-    assert main(asked) == 1, "the command failed"
+    assert main(["economics", *asked]) == 1, "the command failed"
     said = capsys.readouterr().err
     assert said.startswith("error: "), "one line for the user"
     assert named in said, "which names what was wrong"
@@ -80,7 +80,7 @@ def test_a_rung_that_cannot_be_read_is_refused_with_the_form_it_has(
     rung: str, capsys: pytest.CaptureFixture[str]
 ):
     with pytest.raises(SystemExit) as ended:
-        main(["ladder", rung])
+        main(["economics", "ladder", rung])
     assert ended.value.code == 2, "a usage error"
     assert f'"{rung}"' in capsys.readouterr().err, "it quotes what was written"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.analysis.replay.command import main
+from holdfast.__main__ import main
 from holdfast.analysis.replay.trace import read_trace
 
 if TYPE_CHECKING:
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 def made(tmp_path: Path) -> Path:
     """A trace of 20 days."""
     path = tmp_path / "a.json"
-    assert main(["synthetic", str(path), "--seed", "4", "--length", "480h", "--instances", "2"]) == 0, "made"
+    assert main(["replay", "synthetic", str(path), "--seed", "4", "--length", "480h", "--instances", "2"]) == 0, "made"
     return path
 
 
 def run(*arguments: str) -> int:
-    return main(["run", *arguments])
+    return main(["replay", "run", *arguments])
 
 
 def test_a_made_trace_can_be_replayed(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,7 +56,7 @@ def test_a_policy_can_be_replayed(made: Path, tmp_path: Path, capsys: pytest.Cap
 def test_rates_are_printed_for_the_advice_on_max_failures(
     made: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["rates", str(made), str(made), "--nodes", "2"]) == 0, "several at once"
+    assert main(["replay", "rates", str(made), str(made), "--nodes", "2"]) == 0, "several at once"
     printed = capsys.readouterr().out
     assert "For 2 instances at once" in printed, "of the whole gang"
     assert printed.count("a.json") == 2, "a line for each"
@@ -64,7 +64,7 @@ def test_rates_are_printed_for_the_advice_on_max_failures(
 
 def test_the_same_seed_makes_the_same_file(made: Path, tmp_path: Path) -> None:
     again = tmp_path / "again.json"
-    main(["synthetic", str(again), "--seed", "4", "--length", "480h", "--instances", "2"])
+    main(["replay", "synthetic", str(again), "--seed", "4", "--length", "480h", "--instances", "2"])
     assert again.read_text() == made.read_text(), "byte for byte"
     assert len(read_trace(made).data) == 480 * 12, "five minutes a tick"
 
@@ -96,7 +96,7 @@ def test_what_cannot_be_is_a_sentence_and_no_traceback(
     asked: str, said: str, made: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     capsys.readouterr()
-    assert main(asked.format(trace=made).split()) == 1, "the command failed"
+    assert main(["replay", *asked.format(trace=made).split()]) == 1, "the command failed"
     printed = capsys.readouterr()
     assert printed.err.startswith("error: "), "one line for the user"
     assert said in printed.err, "which names what was wrong"
@@ -122,6 +122,6 @@ def test_an_argument_that_cannot_be_read_is_refused_with_the_form_it_has(
     asked: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
-        main(asked.split())
+        main(["replay", *asked.split()])
     assert ended.value.code == 2, "a usage error"
     assert said in capsys.readouterr().err, "it quotes what was written"

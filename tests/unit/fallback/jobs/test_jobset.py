@@ -60,8 +60,12 @@ def test_a_job_that_runs_is_seen_with_all_its_pods_placed() -> None:
     assert (now.uid, now.follows, now.suspended, now.pool) == (UID, True, False, "spot-a"), (
         "who and where it is"
     )
-    assert (now.pods_expected, now.pods_placed, now.pods_started, now.pods_left) == (2, 2, 2, 2), "two of two"
-    assert (now.can_be_suspended, now.never_suspendable, now.outcome) == (True, None, None), "it may be moved"
+    assert (now.pods_expected, now.pods_placed, now.pods_started, now.pods_remaining) == (2, 2, 2, 2), (
+        "two of two"
+    )
+    assert (now.can_be_suspended, now.not_suspendable_reason, now.outcome) == (True, None, None), (
+        "it may be moved"
+    )
     assert now.losses == (), "nothing was lost"
 
 
@@ -79,8 +83,8 @@ def test_a_pod_is_placed_by_its_node_and_started_by_its_containers() -> None:
         "a slow image is no lack of capacity, and a pod that ends is replaced"
     )
     assert now.starting_since == NOW - timedelta(minutes=3), "since it got its node"
-    assert now.pods_unmade == 1, "the one that ends is not yet replaced"
-    assert now.pods_left == 4, "the one that ends is still there"
+    assert now.pods_missing == 1, "the one that ends is not yet replaced"
+    assert now.pods_remaining == 4, "the one that ends is still there"
 
 
 def test_a_pod_on_a_node_that_does_not_answer_has_no_place() -> None:
@@ -180,11 +184,11 @@ def test_a_failed_job_says_what_it_fell_to() -> None:
     )
     peer = worker("b", node="n2", phase="Failed", ended_at=NOW)
     nodes = [node("n1"), node("n2")]
-    assert seen(snapshot(job, evicted, peer, nodes=nodes)).outcome_cause is Cause.EVICTION, (
+    assert seen(snapshot(job, evicted, peer, nodes=nodes)).failure_cause is Cause.EVICTION, (
         "its peer died of that"
     )
-    assert seen(snapshot(job, peer, nodes=nodes)).outcome_cause is Cause.APPLICATION, "nothing else is known"
-    assert seen(snapshot(job, nodes=nodes)).outcome_cause is None, "nobody watched"
+    assert seen(snapshot(job, peer, nodes=nodes)).failure_cause is Cause.APPLICATION, "nothing else is known"
+    assert seen(snapshot(job, nodes=nodes)).failure_cause is None, "nobody watched"
 
 
 def test_the_operators_counters_are_passed_on() -> None:
@@ -194,21 +198,25 @@ def test_the_operators_counters_are_passed_on() -> None:
 
 def test_a_job_is_at_rest_when_all_its_jobs_are_suspended_too() -> None:
     job = jobset(suspend=True, status={"conditions": [SUSPENDED]})
-    assert seen(snapshot(job, children=[child_job(job, suspend=True)])).at_rest is True, "JobSet is done"
-    assert seen(snapshot(job, children=[child_job(job)])).at_rest is False, (
+    assert seen(snapshot(job, children=[child_job(job, suspend=True)])).is_suspension_complete is True, (
+        "JobSet is done"
+    )
+    assert seen(snapshot(job, children=[child_job(job)])).is_suspension_complete is False, (
         "the condition is that of the last suspension: JobSet has not come to this one"
     )
-    assert seen(snapshot(jobset(suspend=True))).at_rest is False, "it has not even begun"
+    assert seen(snapshot(jobset(suspend=True))).is_suspension_complete is False, "it has not even begun"
 
 
 def test_a_job_is_not_at_rest_while_jobset_has_a_failure_to_answer_to() -> None:
     job = jobset(suspend=True, status={"conditions": [SUSPENDED]})
     failing = child_job(job, suspend=True, status={"conditions": [condition("Failed")]})
-    assert seen(snapshot(job, children=[failing])).at_rest is False, (
+    assert seen(snapshot(job, children=[failing])).is_suspension_complete is False, (
         "it restarts a suspended JobSet too: resumed before that, it would start twice"
     )
     done = child_job(job, status={"conditions": [condition("Complete")]})
-    assert seen(snapshot(job, children=[done])).at_rest is True, "what is complete is left as it is"
+    assert seen(snapshot(job, children=[done])).is_suspension_complete is True, (
+        "what is complete is left as it is"
+    )
 
 
 def test_a_job_that_is_to_fail_is_waited_for_while_a_pod_of_it_is_left_and_then_deleted() -> None:
@@ -216,9 +224,11 @@ def test_a_job_that_is_to_fail_is_waited_for_while_a_pod_of_it_is_left_and_then_
     failing = child_job(job, suspend=True, status={"conditions": [condition("FailureTarget")]})
     ending = worker("a", node="n1", deleted_at=NOW)
     now = seen(snapshot(job, ending, nodes=[node("n1")], children=[failing]))
-    assert (now.at_rest, now.outdated_children) == (False, 0), "the Job controller has yet to look at it"
+    assert (now.is_suspension_complete, now.outdated_children) == (False, 0), (
+        "the Job controller has yet to look at it"
+    )
     now = seen(snapshot(job, children=[failing]))
-    assert (now.at_rest, now.outdated_children) == (True, 1), (
+    assert (now.is_suspension_complete, now.outdated_children) == (True, 1), (
         "it may never look at it again, with FailureTarget there for good"
     )
 
@@ -227,10 +237,12 @@ def test_a_job_is_not_at_rest_while_the_job_controller_holds_on_to_a_pod() -> No
     job = jobset(suspend=True, status={"conditions": [SUSPENDED]})
     evicted = worker("a", node="n1", phase="Failed", conditions=[disrupted(NOW)], deleted_at=NOW)
     now = seen(snapshot(job, evicted, nodes=[node("n1")], children=[child_job(job, suspend=True)]))
-    assert (now.pods_left, now.at_rest) == (0, False), "it has ended, and its Job has yet to fail of that"
+    assert (now.pods_remaining, now.is_suspension_complete) == (0, False), (
+        "it has ended, and its Job has yet to fail of that"
+    )
     failed = worker("b", node="n1", phase="Failed", ended_at=NOW)
     now = seen(snapshot(job, failed, nodes=[node("n1")], children=[child_job(job, suspend=True)]))
-    assert now.at_rest is True, "a Job with retries left keeps its failed pods for good"
+    assert now.is_suspension_complete is True, "a Job with retries left keeps its failed pods for good"
 
 
 def test_pods_that_still_terminate_are_left_and_those_that_ended_are_not() -> None:
@@ -238,7 +250,7 @@ def test_pods_that_still_terminate_are_left_and_those_that_ended_are_not() -> No
     ending = worker("b", node="n1", deleted_at=NOW)
     earlier = worker("c", node="n1", of="another")
     now = seen(snapshot(jobset(suspend=True), ended, ending, earlier, nodes=[node("n1")]))
-    assert now.pods_left == 1, "`active` is 0 already, and yet one gang still writes its checkpoint"
+    assert now.pods_remaining == 1, "`active` is 0 already, and yet one gang still writes its checkpoint"
 
 
 def test_a_suspension_selects_the_pool_and_drops_every_other_selector_of_capacity() -> None:
@@ -266,7 +278,7 @@ def test_an_update_is_fenced_and_carries_the_state() -> None:
 
 
 def test_held_capacity_is_tolerated_on_the_way_up_and_not_after_it() -> None:
-    up = KIND.resumption(jobset(), Resume(state=STATE, pool="spot-a", tolerate_hold=True), "")
+    up = KIND.resumption(jobset(), Resume(state=STATE, pool="spot-a", tolerate_reservation=True), "")
     (spec,) = pod_specs(up)
     taint: Json = {"key": "holdfast.dev/held-for", "operator": "Equal", "value": UID, "effect": "NoSchedule"}
     assert spec["tolerations"] == [taint], "its own nodes, and nobody else's"
@@ -332,7 +344,7 @@ def test_affinity_that_demands_spot_keeps_a_job_from_being_moved() -> None:
         "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
     }
     job = jobset(replicated_job(template=pod_spec(ON_A, affinity=affinity)))
-    said = seen(snapshot(job)).never_suspendable
+    said = seen(snapshot(job)).not_suspendable_reason
     assert said is not None, "on the on-demand tier it would wait for ever"
     assert "karpenter.sh/capacity-type" in said, "it says which key"
 
@@ -340,12 +352,16 @@ def test_affinity_that_demands_spot_keeps_a_job_from_being_moved() -> None:
 def test_what_kueue_manages_is_queued() -> None:
     workload: Json = {"metadata": {"ownerReferences": [{"uid": UID}]}}
     stranger: Json = {"metadata": {"ownerReferences": [{"uid": "another"}]}}
-    assert seen(snapshot(jobset(labels={"kueue.x-k8s.io/queue-name": "q"}))).queued is True, "by its label"
-    assert seen(snapshot(jobset(), workloads=[workload])).queued is True, (
+    assert seen(snapshot(jobset(labels={"kueue.x-k8s.io/queue-name": "q"}))).is_managed_by_kueue is True, (
+        "by its label"
+    )
+    assert seen(snapshot(jobset(), workloads=[workload])).is_managed_by_kueue is True, (
         "by its Workload: it may name no queue"
     )
-    assert seen(snapshot(jobset(managedBy="kueue.x-k8s.io/multikueue"))).queued is True, "by its manager"
-    assert seen(snapshot(jobset(), workloads=[stranger])).queued is False, (
+    assert seen(snapshot(jobset(managedBy="kueue.x-k8s.io/multikueue"))).is_managed_by_kueue is True, (
+        "by its manager"
+    )
+    assert seen(snapshot(jobset(), workloads=[stranger])).is_managed_by_kueue is False, (
         "another job's Workload is nothing to it"
     )
 
@@ -358,7 +374,9 @@ def test_a_checkpoint_is_asked_for_and_answered_by_annotations() -> None:
     answer = {"fallback.holdfast.dev/checkpointed": "2026-11-21T11:59:30Z"}
     pods = [worker("a", node="n1", annotations=answer), worker("b", node="n1")]
     now = seen(snapshot(jobset(annotations=asked), *pods, nodes=[node("n1")]))
-    assert (now.listens, now.checkpoint_asked_at) == (True, NOW - timedelta(seconds=60)), "the request"
+    assert (now.checkpoints_on_request, now.checkpoint_requested_at) == (True, NOW - timedelta(seconds=60)), (
+        "the request"
+    )
     assert now.checkpointed_at == NOW - timedelta(seconds=30), "the latest answer of any pod"
 
 

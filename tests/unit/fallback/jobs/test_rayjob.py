@@ -60,8 +60,8 @@ def test_a_job_that_runs_is_seen_with_its_workers_placed() -> None:
     assert (now.pods_expected, now.pods_placed, now.pods_started) == (2, 2, 2), (
         "the head is not the tier's to place"
     )
-    assert now.pods_left == 3, "but it is a pod of the job"
-    assert (now.pool, now.head_silent_since, now.outcome) == ("spot-a", None, None), "all is well"
+    assert now.pods_remaining == 3, "but it is a pod of the job"
+    assert (now.pool, now.head_unready_since, now.outcome) == ("spot-a", None, None), "all is well"
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_each_state_of_a_rayjob_has_its_meaning(status: str, honoured: bool, out
     now = seen(snapshot(rayjob(status=status)))
     assert now.can_be_suspended is honoured, f"KubeRay looks at `suspend` in {status or 'New'}: {honoured}"
     assert now.outcome is outcome, f"{status or 'New'} is terminal: {outcome}"
-    assert now.at_rest is (status == "Suspended"), "the operator's own word for it"
+    assert now.is_suspension_complete is (status == "Suspended"), "the operator's own word for it"
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_each_state_of_a_rayjob_has_its_meaning(status: str, honoured: bool, out
     ],
 )
 def test_what_kuberay_would_call_invalid_is_never_suspended(spec: dict[str, object], word: str) -> None:
-    said = seen(snapshot(rayjob(**spec))).never_suspendable  # type: ignore[arg-type] - of the spec alone
+    said = seen(snapshot(rayjob(**spec))).not_suspendable_reason  # type: ignore[arg-type] - of the spec alone
     assert said is not None, "a RayJob found invalid is never looked at again: it would be lost"
     assert word in said, "it says what stands in the way"
 
@@ -147,7 +147,7 @@ def test_a_lost_head_is_told_from_a_lost_worker() -> None:
 def silent(memory: JobMemory, *pods: Json, after: float, status: str = "Running") -> tuple[object, JobMemory]:
     now = NOW + timedelta(seconds=after)
     found, memory = KIND.observe(snapshot(rayjob(status=status), *pods, nodes=NODES, now=now), memory)
-    return found.head_silent_since, memory
+    return found.head_unready_since, memory
 
 
 def test_a_head_is_silent_from_the_first_look_that_misses_it_to_the_one_that_finds_it() -> None:
@@ -168,7 +168,7 @@ def test_a_head_that_is_not_expected_to_answer_is_not_silent(status: str) -> Non
 
 def test_a_ready_head_on_a_node_that_does_not_answer_is_silent() -> None:
     lost = snapshot(rayjob(), ray_head(), nodes=[node("head-node", ready="Unknown")])
-    assert seen(lost).head_silent_since == NOW, "its pod says Ready for minutes after its machine has gone"
+    assert seen(lost).head_unready_since == NOW, "its pod says Ready for minutes after its machine has gone"
 
 
 def failing(
@@ -219,7 +219,7 @@ def test_two_failures_between_two_looks_are_two_losses() -> None:
 def test_an_outcome_says_what_it_fell_to() -> None:
     head = ray_head(conditions=[disrupted(NOW)], deleted_at=NOW)
     job = rayjob(status="Failed", more_status={"endTime": stamp(NOW + timedelta(seconds=30))})
-    assert seen(snapshot(job, head, nodes=NODES)).outcome_cause is Cause.EVICTION, "its head was evicted"
+    assert seen(snapshot(job, head, nodes=NODES)).failure_cause is Cause.EVICTION, "its head was evicted"
 
 
 def test_a_suspension_moves_worker_groups_alone() -> None:
@@ -234,7 +234,7 @@ def test_a_suspension_moves_worker_groups_alone() -> None:
 
 
 def test_a_resumption_tolerates_held_capacity_where_it_is_to() -> None:
-    patch = KIND.resumption(rayjob(), Resume(state=STATE, pool="spot-a", tolerate_hold=True), "")
+    patch = KIND.resumption(rayjob(), Resume(state=STATE, pool="spot-a", tolerate_reservation=True), "")
     (spec,) = groups(patch)
     assert [each["value"] for each in objects(spec["tolerations"])] == [UID], "held for this job alone"
     assert obj(patch["spec"])["suspend"] is False, "in one update"
@@ -265,7 +265,7 @@ def test_pods_of_a_suspended_jobs_cluster_are_left_after_the_cluster_has_gone() 
             rayjob(status="Suspended", suspend=True), ray_worker("a", node="n1", deleted_at=NOW), nodes=NODES
         )
     )
-    assert (now.at_rest, now.pods_left) == (True, 1), (
+    assert (now.is_suspension_complete, now.pods_remaining) == (True, 1), (
         "KubeRay calls it suspended once the RayCluster is gone; its pods are collected after that"
     )
 
@@ -273,17 +273,17 @@ def test_pods_of_a_suspended_jobs_cluster_are_left_after_the_cluster_has_gone() 
 def test_a_cluster_of_somebody_elses_that_bears_such_a_name_is_none_of_it() -> None:
     cluster: Json = {"kind": "RayCluster", "metadata": {"name": "train-bcdfg", "namespace": NAMESPACE}}
     assert KIND.job_of_child(cluster) == JobKey("RayJob", NAMESPACE, "train"), "its name is known, so that"
-    assert seen(snapshot(rayjob(), ray_worker("a", node="n1"), children=[cluster])).pods_left == 0, (
+    assert seen(snapshot(rayjob(), ray_worker("a", node="n1"), children=[cluster])).pods_remaining == 0, (
         "its pods do not keep the job from being resumed"
     )
 
 
 def test_the_submitter_is_a_pod_of_the_job_where_there_is_one() -> None:
     submitter = pod("train-x", {"batch.kubernetes.io/job-name": "train"}, node="n1")
-    assert seen(snapshot(rayjob(), submitter, nodes=NODES)).pods_left == 1, (
+    assert seen(snapshot(rayjob(), submitter, nodes=NODES)).pods_remaining == 1, (
         "it must be gone before a resumption"
     )
-    assert seen(snapshot(rayjob(submissionMode="HTTPMode"), submitter, nodes=NODES)).pods_left == 0, (
+    assert seen(snapshot(rayjob(submissionMode="HTTPMode"), submitter, nodes=NODES)).pods_remaining == 0, (
         "in HTTPMode a Job of that name is somebody else's"
     )
 
@@ -383,4 +383,4 @@ def test_a_group_of_several_hosts_is_held_as_so_many_pods() -> None:
 
 def test_a_conditions_reason_is_not_needed() -> None:
     head = ray_head(conditions=[condition("Ready", status="Unknown")])
-    assert seen(snapshot(rayjob(), head, nodes=NODES)).head_silent_since == NOW, "only True is ready"
+    assert seen(snapshot(rayjob(), head, nodes=NODES)).head_unready_since == NOW, "only True is ready"

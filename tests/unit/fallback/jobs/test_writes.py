@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def test_a_record_changes_nothing_but_the_state() -> None:
-    assert patches.record(jobset(), "the state") == {
+    assert patches.state_patch(jobset(), "the state") == {
         "metadata": {
             "resourceVersion": "41",
             "uid": UID,
@@ -31,15 +31,15 @@ def test_a_request_to_checkpoint_is_not_fenced_by_a_version() -> None:
 
 
 def test_a_job_that_has_not_been_asked_has_no_request() -> None:
-    assert patches.asked_at(jobset()) is None, "no annotation"
-    assert patches.listens(jobset()) is False, "and it does not say that it listens"
-    assert patches.answered_at([worker("a")]) is None, "nor has it answered"
+    assert patches.checkpoint_requested_at(jobset()) is None, "no annotation"
+    assert patches.checkpoints_on_request(jobset()) is False, "and it does not say that it listens"
+    assert patches.checkpointed_at([worker("a")]) is None, "nor has it answered"
 
 
 def test_a_pod_whose_machine_is_gone_is_ended_in_its_kubelets_place() -> None:
     ready: Json = {"type": "Ready", "status": "True"}
     before: Json = {"type": "DisruptionTarget", "status": "False"}
-    patch = patches.end_of_lost_pod(worker("a", node="n1", conditions=[ready, before]), NOW)
+    patch = patches.terminated_pod_status(worker("a", node="n1", conditions=[ready, before]), NOW)
     assert patch == {
         "metadata": {"uid": "uid-of-a"},
         "status": {

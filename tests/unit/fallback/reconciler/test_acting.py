@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.fallback.api.client import JOB, JOBSET, NODE, POD, RAYJOB, ApiError, Client
 from holdfast.fallback.jobs.kinds import KINDS
-from holdfast.fallback.jobs.patches import ASKED
+from holdfast.fallback.jobs.patches import CHECKPOINT_REQUESTED
 from holdfast.fallback.jobs.pod_history import JobMemory
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.policy.policy import Policy, PolicyTier, TierFacts
@@ -19,17 +19,17 @@ from holdfast.fallback.reconciler.caches import Caches
 from holdfast.fallback.reconciler.observer import Look
 from holdfast.fallback.reservations.pod_shapes import PodShape
 from holdfast.fallback.state_machine.actions import (
-    AskCheckpoint,
+    CreatePlaceholders,
     DeleteChildren,
-    DropPlaceholders,
+    DeletePlaceholders,
     ForceDelete,
-    Hold,
-    Record,
     Recreate,
-    Release,
+    ReleaseReservation,
+    RequestCheckpoint,
     Resume,
     Suspend,
-    TaintHeld,
+    TaintReservedNodes,
+    WriteState,
 )
 from holdfast.fallback.state_machine.state import JobState, Phase, read_state
 from holdfast.scheduling.labels import HELD_FOR, POOL, RESERVATION_NAMESPACE, STATE, TRAINING
@@ -103,7 +103,7 @@ def test_several_writes_of_one_decision_follow_each_other() -> None:
         await stage.actor.act(
             look,
             (
-                Record(state=replace(STATE_NOW, phase=Phase.RUNNING)),
+                WriteState(state=replace(STATE_NOW, phase=Phase.RUNNING)),
                 Suspend(state=STATE_NOW, pool="spot-b"),
             ),
         )
@@ -122,7 +122,9 @@ def test_a_job_that_has_changed_since_is_not_written_to() -> None:
         look = await stage.look()
         await stage.api.put(JOBSET, {**stage.job(), "spec": {"suspend": True}})
         with pytest.raises(JobChanged):
-            await stage.actor.act(look, (Record(state=STATE_NOW), Suspend(state=STATE_NOW, pool="spot-b")))
+            await stage.actor.act(
+                look, (WriteState(state=STATE_NOW), Suspend(state=STATE_NOW, pool="spot-b"))
+            )
         assert stage.writes() == ["PATCH train"], "the rest is decided anew"
 
     asyncio.run(run())
@@ -197,9 +199,11 @@ def test_pods_are_asked_for_a_checkpoint_before_the_job_says_so() -> None:
     async def run() -> None:
         stage = Stage(jobset())
         look = await stage.look(worker("w0", node="n"), worker("w1", node="n"))
-        await stage.actor.act(look, (AskCheckpoint(at=NOW),))
+        await stage.actor.act(look, (RequestCheckpoint(at=NOW),))
         assert stage.writes() == ["PATCH w0", "PATCH w1", "PATCH train"], "a death between them asks again"
-        assert ASKED in obj(obj(stage.job()["metadata"])["annotations"]), "and then it is on record"
+        assert CHECKPOINT_REQUESTED in obj(obj(stage.job()["metadata"])["annotations"]), (
+            "and then it is on record"
+        )
 
     asyncio.run(run())
 
@@ -247,7 +251,7 @@ def test_capacity_is_held_tainted_and_released() -> None:
         stage = Held(jobset())
         look = await stage.look()
         await stage.api.put(NODE, {"metadata": {"name": "n"}, "spec": {"taints": [{"key": "kept"}]}})
-        hold = Hold(pool="spot-b", shapes=SHAPES)
+        hold = CreatePlaceholders(pool="spot-b", shapes=SHAPES)
         await stage.actor.act(look, (hold,))
         await stage.actor.act(look, (hold,))
         pods = stage.api.of(POD)
@@ -260,13 +264,13 @@ def test_capacity_is_held_tainted_and_released() -> None:
         for pod in pods:
             await stage.api.put(POD, {**pod, "spec": {**pod["spec"], "nodeName": "n"}})
         await stage.see()
-        await stage.actor.act(look, (TaintHeld(),))
+        await stage.actor.act(look, (TaintReservedNodes(),))
         assert stage.taints("n") == ["kept", HELD_FOR], "beside what was there"
         await stage.see()
-        await stage.actor.act(look, (DropPlaceholders(),))
+        await stage.actor.act(look, (DeletePlaceholders(),))
         assert not stage.api.of(POD), "they make room"
         assert stage.taints("n") == ["kept", HELD_FOR], "for this job alone"
-        await stage.actor.act(look, (Release(),))
+        await stage.actor.act(look, (ReleaseReservation(),))
         assert stage.taints("n") == ["kept"], "then for everybody"
 
     asyncio.run(run())
@@ -281,13 +285,13 @@ def test_a_node_that_somebody_else_has_written_says_nothing_of_the_job() -> None
         stage = Held(jobset())
         look = await stage.look()
         await stage.api.put(NODE, {"metadata": {"name": "n"}})
-        await stage.actor.act(look, (Hold(pool="spot-b", shapes=SHAPES),))
+        await stage.actor.act(look, (CreatePlaceholders(pool="spot-b", shapes=SHAPES),))
         for pod in stage.api.of(POD):
             await stage.api.put(POD, {**pod, "spec": {**pod["spec"], "nodeName": "n"}})
         await stage.see()
         stage.api.fail = somebody_was_faster
         with pytest.raises(ApiError) as refused:
-            await stage.actor.act(look, (TaintHeld(),))
+            await stage.actor.act(look, (TaintReservedNodes(),))
         assert not isinstance(refused.value, JobChanged), "or nobody would look at the job until it changes"
 
     asyncio.run(run())

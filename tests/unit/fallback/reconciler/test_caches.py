@@ -13,7 +13,7 @@ from holdfast.fallback.policy.policy import Policy, PolicyTier
 from holdfast.fallback.reconciler.caches import OF_JOB, POD_LABELS, Caches, pod_selectors
 from holdfast.fallback.reconciler.informers import wake_on_changes
 from holdfast.fallback.reconciler.observer import Memories, UsedNodes, pools_seen
-from holdfast.fallback.state_machine.observation import Cause, PoolSeen
+from holdfast.fallback.state_machine.observation import Cause, PoolStatus
 from holdfast.scheduling.labels import HELD_FOR, POOL, TRAINING
 from tests.support.fallback_objects import (
     NAMESPACE,
@@ -201,17 +201,19 @@ LADDER = Policy(tiers=(PolicyTier(pool="spot"), PolicyTier(pool="missing")))
 def test_a_pool_is_missing_only_where_karpenter_would_have_one_for_it() -> None:
     caches = training()
     used = UsedNodes(caches)
-    assert pools_seen(LADDER, caches, used)["missing"] == PoolSeen(), (
+    assert pools_seen(LADDER, caches, used)["missing"] == PoolStatus(), (
         "a cloud's own pools leave no trace when empty"
     )
     caches.node_pools.put(named("else"))
-    assert pools_seen(LADDER, caches, used)["missing"] == PoolSeen(), "a NodePool that makes no pool of ours"
+    assert pools_seen(LADDER, caches, used)["missing"] == PoolStatus(), (
+        "a NodePool that makes no pool of ours"
+    )
     template: Json = {"metadata": {"labels": {POOL: "spot"}}}
     caches.node_pools.put(named("np", spec={"template": template, "limits": {"nodes": "8"}}))
-    assert pools_seen(LADDER, caches, used)["missing"] == PoolSeen(is_there=False), (
+    assert pools_seen(LADDER, caches, used)["missing"] == PoolStatus(is_there=False), (
         "Karpenter makes no such node"
     )
-    assert pools_seen(LADDER, caches, used)["spot"] == PoolSeen(max_nodes=8), "and at most eight of these"
+    assert pools_seen(LADDER, caches, used)["spot"] == PoolStatus(max_nodes=8), "and at most eight of these"
     caches.nodes.put(node("m", labels={POOL: "missing"}))
     assert pools_seen(LADDER, caches, used)["missing"].is_there, "somebody else makes them"
 

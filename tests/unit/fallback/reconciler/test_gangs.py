@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.observer import Gangs
-from holdfast.fallback.state_machine.observation import Observation, Outcome, Rival
+from holdfast.fallback.state_machine.observation import ContendingGang, Observation, Outcome
 from tests.support.fallback_objects import EARLIER, NOW
 
 A, B, C = (JobKey("JobSet", "vision", name) for name in "abc")
@@ -16,7 +16,7 @@ def test_two_half_placed_gangs_of_one_pool_are_rivals() -> None:
     woken: list[JobKey] = []
     gangs = Gangs(woken.append)
     assert gangs.see(B, YOUNGER) is None, "nobody else waits"
-    assert gangs.see(A, HALF) == Rival(uid="b", created=NOW), "the other"
+    assert gangs.see(A, HALF) == ContendingGang(uid="b", created=NOW), "the other"
     assert woken == [B], "which must look again: it has a rival now"
 
 
@@ -38,14 +38,14 @@ def test_the_youngest_alone_is_woken() -> None:
 def test_when_a_gang_let_go_is_known_of_its_pool() -> None:
     gangs = Gangs(lambda _: None)
     gangs.see(A, HALF)
-    assert gangs.gave_way_at("spot") is None, "it waits"
+    assert gangs.last_yield_at("spot") is None, "it waits"
     gangs.see(A, replace(HALF, pods_placed=4))
     gangs.see(A, replace(HALF, suspended=True))
-    assert gangs.gave_way_at("spot") is None, "what had all of its nodes did not let go for others"
+    assert gangs.last_yield_at("spot") is None, "what had all of its nodes did not let go for others"
     gangs.see(A, HALF)
     gangs.see(A, replace(HALF, suspended=True))
-    assert gangs.gave_way_at("spot") == NOW, "it is suspended, and its nodes are free for others"
-    assert gangs.gave_way_at("other") is None, "of that pool alone"
+    assert gangs.last_yield_at("spot") == NOW, "it is suspended, and its nodes are free for others"
+    assert gangs.last_yield_at("other") is None, "of that pool alone"
 
 
 def test_gangs_of_other_pools_and_those_that_block_nobody_are_none() -> None:

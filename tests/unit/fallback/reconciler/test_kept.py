@@ -83,31 +83,31 @@ def noisy(pod: Json) -> Json:
     }
 
 
-def seen_whole(seen: Snapshot) -> Snapshot:
+def seen_whole(snapshot: Snapshot) -> Snapshot:
     """The snapshot with everything in it that the API server tells."""
-    return replace(seen, pods=tuple(noisy(pod) for pod in seen.pods))
+    return replace(snapshot, pods=tuple(noisy(pod) for pod in snapshot.pods))
 
 
-def seen_reduced(seen: Snapshot) -> Snapshot:
+def seen_reduced(snapshot: Snapshot) -> Snapshot:
     """The snapshot as the controller has it."""
     kinds = {"Job": JOB, "RayCluster": RAYCLUSTER}
-    children = (kept_child(kinds[str(child["kind"])])(child) for child in seen.children)
+    children = (kept_child(kinds[str(child["kind"])])(child) for child in snapshot.children)
     return replace(
-        seen,
-        job=kept_job(seen.job).read(),
-        pods=tuple(kept_pod(pod) for pod in seen_whole(seen).pods),
+        snapshot,
+        job=kept_job(snapshot.job).read(),
+        pods=tuple(kept_pod(pod) for pod in seen_whole(snapshot).pods),
         children=tuple(child for child in children if child is not None),
-        nodes={name: kept_node(each) for name, each in seen.nodes.items()},
+        nodes={name: kept_node(each) for name, each in snapshot.nodes.items()},
         claims=None
-        if seen.claims is None
-        else {name: kept_claim(each) for name, each in seen.claims.items()},
+        if snapshot.claims is None
+        else {name: kept_claim(each) for name, each in snapshot.claims.items()},
     )
 
 
-@pytest.mark.parametrize("seen", SNAPSHOTS.values(), ids=SNAPSHOTS)
-def test_a_job_looks_the_same_by_what_is_kept(seen: Snapshot) -> None:
-    kind = KINDS[str(seen.job["kind"])]
-    whole, reduced_to = seen_whole(seen), seen_reduced(seen)
+@pytest.mark.parametrize("observation", SNAPSHOTS.values(), ids=SNAPSHOTS)
+def test_a_job_looks_the_same_by_what_is_kept(snapshot: Snapshot) -> None:
+    kind = KINDS[str(snapshot.job["kind"])]
+    whole, reduced_to = seen_whole(snapshot), seen_reduced(snapshot)
     assert kind.observe(reduced_to, JobMemory()) == kind.observe(whole, JobMemory()), (
         "an adapter that reads another field must have it kept"
     )

@@ -20,7 +20,7 @@ from holdfast.fallback.reconciler.observer import Look
 from holdfast.fallback.reconciler.policy_status import Roster
 from holdfast.fallback.reconciler.reconciler import Reconciler, Reporter
 from holdfast.fallback.reconciler.work_queue import WorkQueue
-from holdfast.fallback.state_machine.actions import Action, Record
+from holdfast.fallback.state_machine.actions import Action, WriteState
 from tests.support.fallback_objects import NAMESPACE, jobset, node, snapshot, worker
 from tests.support.virtual_time import run_virtually
 
@@ -103,7 +103,7 @@ def test_a_job_is_looked_at_acted_for_and_spoken_of() -> None:
     async def run() -> None:
         scene = Scene()
         await scene.work(1)
-        assert [type(action) for (action,) in scene.acted] == [Record], "its state is written"
+        assert [type(action) for (action,) in scene.acted] == [WriteState], "its state is written"
         assert [said.reason for said in scene.said] == ["Placed"], "and what was found is said"
         assert scene.settled == 1, "its clock is settled"
         assert len(scene.roster.in_namespace(NAMESPACE)) == 1, "it is counted"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.metrics import Metrics
 from holdfast.fallback.reconciler.reconciler import Reporter
-from holdfast.fallback.state_machine.events import Report
+from holdfast.fallback.state_machine.events import JobEvent
 from holdfast.fallback.state_machine.observation import Observation
 from holdfast.fallback.state_machine.state import JobState, Phase, Purpose
 from tests.support.fallback_objects import EARLIER, NOW
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from holdfast.fallback.api.event_recorder import Occurrence
 
 KEY = JobKey("JobSet", "vision", "train")
-STANDING = Report(reason="SlowStart", message="2 pods", is_warning=True, is_standing=True)
-ONCE = Report(reason="Moved", message="it moved")
+STANDING = JobEvent(reason="SlowStart", message="2 pods", is_warning=True, is_standing=True)
+ONCE = JobEvent(reason="Moved", message="it moved")
 WAITING = JobState(
     uid="u",
     phase=Phase.WAITING,
@@ -92,7 +92,7 @@ def test_arrivals_are_measured() -> None:
 
 def test_moves_and_outages_are_counted_where_they_belong() -> None:
     heard = Listening()
-    leaving = replace(WAITING, phase=Phase.SUSPENDING, purpose=Purpose.DOWN, evictions=1)
+    leaving = replace(WAITING, phase=Phase.SUSPENDING, purpose=Purpose.FAILOVER, evictions=1)
     heard.reporter.count(KEY, WAITING, leaving, SEEN)
     heard.reporter.count(KEY, leaving, replace(WAITING, pool="on-demand", moves=1), SEEN)
     outage = 'holdfast_fallback_outages_total{cause="eviction",namespace="vision",pool="spot"}'

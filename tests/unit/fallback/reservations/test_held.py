@@ -12,7 +12,7 @@ from holdfast.fallback.reservations.reserved_capacity import (
     orphans,
     release_patch,
 )
-from holdfast.fallback.state_machine.observation import HeldCapacity
+from holdfast.fallback.state_machine.observation import Reservation
 from holdfast.scheduling.labels import HELD_FOR, POOL
 from holdfast.scheduling.taints import SPOT
 
@@ -38,7 +38,7 @@ def node(name: str, *taints: Json, ready: str = "True") -> Json:
     }
 
 
-def capacity(pods: list[Json], *nodes: Json) -> HeldCapacity | None:
+def capacity(pods: list[Json], *nodes: Json) -> Reservation | None:
     return held_capacity(
         "job-1", pods, {str(mapping(each.get("metadata"))["name"]): each for each in nodes}, None
     )
@@ -51,7 +51,7 @@ def test_nothing_is_held_where_there_is_nothing() -> None:
 
 def test_a_placeholder_counts_once_it_has_a_live_node() -> None:
     held = capacity([placeholder("p0", "n1"), placeholder("p1")], node("n1"))
-    assert held == HeldCapacity(pool="a-spot", pods=2, placed=1, tainted=0, nodes=("n1",)), "one still waits"
+    assert held == Reservation(pool="a-spot", pods=2, placed=1, tainted=0, nodes=("n1",)), "one still waits"
 
 
 def test_a_node_that_does_not_answer_holds_nothing() -> None:
@@ -80,14 +80,12 @@ def test_a_placeholder_that_goes_or_has_ended_is_none() -> None:
     going = placeholder("p0", "n1", deletionTimestamp="2030-05-01T12:00:00Z")
     ended = {**placeholder("p1", "n1"), "status": {"phase": "Failed"}}
     held = capacity([going, ended], node("n1"))
-    assert held == HeldCapacity(pool="a-spot", pods=0, placed=0, tainted=0), (
-        "they are only to be cleared away"
-    )
+    assert held == Reservation(pool="a-spot", pods=0, placed=0, tainted=0), "they are only to be cleared away"
 
 
 def test_a_taint_without_placeholders_is_still_something_held() -> None:
     held = capacity([], node("n1", HELD))
-    assert held == HeldCapacity(pool="a-spot", pods=0, placed=0, tainted=0, nodes=("n1",)), (
+    assert held == Reservation(pool="a-spot", pods=0, placed=0, tainted=0, nodes=("n1",)), (
         "it keeps everybody off"
     )
 

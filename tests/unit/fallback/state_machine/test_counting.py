@@ -9,7 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.fallback.state_machine.observation import Cause
-from holdfast.fallback.state_machine.outages import UNREACHABLE_AFTER, counted, failures, unreachable_until
+from holdfast.fallback.state_machine.outages import (
+    UNREACHABLE_AFTER,
+    count_losses,
+    counted_failures,
+    unreachable_deadline,
+)
 from holdfast.fallback.state_machine.state import OutageKind
 from holdfast.scheduling.ladder import Failures
 from tests.support.ladder import HOUR, MINUTE, SECOND, T0, WINDOW, loss, policy, running, seen
@@ -19,12 +24,12 @@ EVICTIONS = policy(failures=Failures.EVICTIONS)
 
 def test_a_gang_of_lost_pods_is_one_outage() -> None:
     lost = tuple(loss(T0 + number * SECOND, pod=f"p{number}") for number in range(4))
-    assert counted(running(), seen(losses=lost), policy()).evictions == 1, "the gang was reclaimed once"
+    assert count_losses(running(), seen(losses=lost), policy()).evictions == 1, "the gang was reclaimed once"
 
 
 def test_a_wave_of_reclaims_is_one_outage_for_as_long_as_the_window() -> None:
     wave = (loss(T0, pod="p0"), loss(T0 + WINDOW, pod="p1"))
-    assert counted(running(), seen(losses=wave, now=T0 + WINDOW), policy()).evictions == 1, (
+    assert count_losses(running(), seen(losses=wave, now=T0 + WINDOW), policy()).evictions == 1, (
         "the window's last moment"
     )
 
@@ -32,38 +37,40 @@ def test_a_wave_of_reclaims_is_one_outage_for_as_long_as_the_window() -> None:
 def test_a_loss_after_the_window_is_another_outage() -> None:
     lost = (loss(T0, pod="p0"), loss(T0 + WINDOW + SECOND, pod="p1"))
     later = seen(losses=lost, now=T0 + 2 * WINDOW)
-    assert counted(running(), later, policy()).evictions == 2, "the wave had ended"
+    assert count_losses(running(), later, policy()).evictions == 2, "the wave had ended"
 
 
 def test_the_same_losses_seen_again_are_not_counted_again() -> None:
     lost = seen(losses=(loss(), loss(T0 + MINUTE, pod="p1")), restarts=1)
-    once = counted(running(), lost, policy())
-    assert counted(once, lost, policy()) == once, "a pod's end stays visible for as long as its object does"
+    once = count_losses(running(), lost, policy())
+    assert count_losses(once, lost, policy()) == once, (
+        "a pod's end stays visible for as long as its object does"
+    )
 
 
 def test_a_loss_that_is_reported_late_belongs_to_the_outage_it_was_part_of() -> None:
-    first = counted(running(), seen(losses=(loss(T0 + MINUTE),)), policy())
-    late = counted(first, seen(losses=(loss(T0, pod="p9"), loss(T0 + MINUTE))), policy())
+    first = count_losses(running(), seen(losses=(loss(T0 + MINUTE),)), policy())
+    late = count_losses(first, seen(losses=(loss(T0, pod="p9"), loss(T0 + MINUTE))), policy())
     assert late.evictions == 1, "watches deliver in any order"
 
 
 def test_a_loss_on_the_tier_before_does_not_count_against_this_one() -> None:
     lost = seen(losses=(loss(pool="b-spot"),))
-    assert counted(running(), lost, policy()).evictions == 0, (
+    assert count_losses(running(), lost, policy()).evictions == 0, (
         "an old gang's pod may be reported after the move"
     )
 
 
 def test_a_loss_from_before_this_stay_does_not_count() -> None:
-    stay = running(losses_until=T0)
-    assert counted(stay, seen(losses=(loss(T0),)), policy()).evictions == 0, (
+    stay = running(losses_counted_until=T0)
+    assert count_losses(stay, seen(losses=(loss(T0),)), policy()).evictions == 0, (
         "it was counted then, or suspended away"
     )
 
 
 @pytest.mark.parametrize("cause", [Cause.EVICTION, Cause.NODE_GONE])
 def test_a_reclaim_and_a_vanished_node_are_both_evictions(cause: Cause) -> None:
-    assert counted(running(), seen(losses=(loss(cause=cause),)), policy()).evictions == 1, (
+    assert count_losses(running(), seen(losses=(loss(cause=cause),)), policy()).evictions == 1, (
         f"{cause} is no failure"
     )
 
@@ -71,40 +78,44 @@ def test_a_reclaim_and_a_vanished_node_are_both_evictions(cause: Cause) -> None:
 def test_a_node_that_stops_answering_is_an_eviction_only_once_that_lasts() -> None:
     silent = (loss(cause=Cause.UNREACHABLE),)
     early = seen(losses=silent, now=T0 + UNREACHABLE_AFTER - SECOND)
-    assert counted(running(), early, policy()).evictions == 0, "it may answer again"
-    assert unreachable_until(running(), early) == T0 + UNREACHABLE_AFTER, "and must be looked at again then"
+    assert count_losses(running(), early, policy()).evictions == 0, "it may answer again"
+    assert unreachable_deadline(running(), early) == T0 + UNREACHABLE_AFTER, (
+        "and must be looked at again then"
+    )
     late = seen(losses=silent, now=T0 + UNREACHABLE_AFTER)
-    assert counted(running(), late, policy()).evictions == 1, "the node controller itself would need minutes"
+    assert count_losses(running(), late, policy()).evictions == 1, (
+        "the node controller itself would need minutes"
+    )
 
 
 def test_under_any_a_failure_of_the_program_counts_against_the_tier() -> None:
-    state = counted(running(), seen(losses=(loss(cause=Cause.APPLICATION),)), policy())
-    assert failures(state, Failures.ANY) == 1, "evictions or any other reason"
+    state = count_losses(running(), seen(losses=(loss(cause=Cause.APPLICATION),)), policy())
+    assert counted_failures(state, Failures.ANY) == 1, "evictions or any other reason"
     assert state.application_failures == 1, "and against the last tier's own budget"
 
 
 def test_under_evictions_a_failure_of_the_program_does_not_count() -> None:
-    state = counted(running(), seen(losses=(loss(cause=Cause.APPLICATION),)), EVICTIONS)
-    assert failures(state, Failures.EVICTIONS) == 0, "that is left to the job's own budget"
+    state = count_losses(running(), seen(losses=(loss(cause=Cause.APPLICATION),)), EVICTIONS)
+    assert counted_failures(state, Failures.EVICTIONS) == 0, "that is left to the job's own budget"
 
 
 def test_a_peer_that_dies_of_the_lost_connection_first_does_not_hide_the_eviction() -> None:
     peer = seen(losses=(loss(cause=Cause.APPLICATION),))
-    state = counted(running(), peer, EVICTIONS)
+    state = count_losses(running(), peer, EVICTIONS)
     both = seen(losses=(*peer.losses, loss(T0 + 10 * SECOND, pod="p1")), now=T0 + 10 * SECOND)
-    state = counted(state, both, EVICTIONS)
+    state = count_losses(state, both, EVICTIONS)
     assert (state.evictions, state.application_failures) == (1, 0), (
         "the eviction explains the failure before it"
     )
 
 
 def test_a_program_that_fails_again_in_its_next_gang_has_failed_twice() -> None:
-    first = loss(T0, Cause.APPLICATION, born=T0 - HOUR)
-    peers = loss(T0 + 5 * SECOND, Cause.APPLICATION, pod="p1", born=T0 - HOUR)
-    again = loss(T0 + MINUTE, Cause.APPLICATION, pod="p2", born=T0 + 30 * SECOND)
+    first = loss(T0, Cause.APPLICATION, pod_created_at=T0 - HOUR)
+    peers = loss(T0 + 5 * SECOND, Cause.APPLICATION, pod="p1", pod_created_at=T0 - HOUR)
+    again = loss(T0 + MINUTE, Cause.APPLICATION, pod="p2", pod_created_at=T0 + 30 * SECOND)
     state = running()
     for lost in ((first,), (first, peers), (first, peers, again)):
-        state = counted(state, seen(losses=lost, now=T0 + MINUTE), policy())
+        state = count_losses(state, seen(losses=lost, now=T0 + MINUTE), policy())
     assert state.application_failures == 2, (
         "the window is for waves of reclaims; a gang dies once, and two gangs twice"
     )
@@ -112,100 +123,102 @@ def test_a_program_that_fails_again_in_its_next_gang_has_failed_twice() -> None:
 
 def test_a_wave_that_reclaims_the_next_gang_too_is_one_wave() -> None:
     wave = (
-        loss(T0, born=T0 - HOUR),
-        loss(T0 + MINUTE, Cause.APPLICATION, pod="p1", born=T0 + 30 * SECOND),
-        loss(T0 + MINUTE + SECOND, pod="p2", born=T0 + 30 * SECOND),
+        loss(T0, pod_created_at=T0 - HOUR),
+        loss(T0 + MINUTE, Cause.APPLICATION, pod="p1", pod_created_at=T0 + 30 * SECOND),
+        loss(T0 + MINUTE + SECOND, pod="p2", pod_created_at=T0 + 30 * SECOND),
     )
     state = running()
     for shown in (1, 2, 3, 3):
-        state = counted(state, seen(losses=wave[:shown], now=T0 + 2 * MINUTE), policy())
+        state = count_losses(state, seen(losses=wave[:shown], now=T0 + 2 * MINUTE), policy())
     assert (state.evictions, state.application_failures) == (1, 0), (
         "its peers die of it in the new gang as well"
     )
 
 
 def test_an_eviction_of_the_gang_before_does_not_explain_a_failure_of_this_one() -> None:
-    evicted = loss(T0, born=T0 - HOUR), loss(T0 + 20 * SECOND, pod="p1", born=T0 - HOUR)
-    failed = loss(T0 + 90 * SECOND, Cause.APPLICATION, pod="p2", born=T0 + MINUTE)
+    evicted = loss(T0, pod_created_at=T0 - HOUR), loss(T0 + 20 * SECOND, pod="p1", pod_created_at=T0 - HOUR)
+    failed = loss(T0 + 90 * SECOND, Cause.APPLICATION, pod="p2", pod_created_at=T0 + MINUTE)
     state = running()
     for lost in (evicted, (*evicted, failed), (*evicted, failed)):
-        state = counted(state, seen(losses=lost, now=T0 + 90 * SECOND), policy())
+        state = count_losses(state, seen(losses=lost, now=T0 + 90 * SECOND), policy())
     assert (state.evictions, state.application_failures) == (1, 1), "the new gang failed by itself"
 
 
 def test_an_eviction_of_the_next_gang_outside_any_wave_is_an_outage_of_its_own() -> None:
-    failed = loss(T0, Cause.APPLICATION, born=T0 - HOUR)
-    evicted = loss(T0 + 2 * MINUTE, pod="p1", born=T0 + MINUTE)
-    state = counted(running(), seen(losses=(failed, evicted), now=T0 + 2 * MINUTE), EVICTIONS)
+    failed = loss(T0, Cause.APPLICATION, pod_created_at=T0 - HOUR)
+    evicted = loss(T0 + 2 * MINUTE, pod="p1", pod_created_at=T0 + MINUTE)
+    state = count_losses(running(), seen(losses=(failed, evicted), now=T0 + 2 * MINUTE), EVICTIONS)
     assert (state.evictions, state.application_failures) == (1, 1), "the failure had come and gone before it"
 
 
 def test_a_failure_of_the_program_amid_an_eviction_is_part_of_it() -> None:
     lost = (loss(T0), loss(T0 + SECOND, Cause.APPLICATION, pod="p1"))
-    state = counted(running(), seen(losses=lost, now=T0 + SECOND), policy())
+    state = count_losses(running(), seen(losses=lost, now=T0 + SECOND), policy())
     assert (state.evictions, state.application_failures) == (1, 0), "the peers of an evicted pod fail"
 
 
 def test_an_eviction_of_long_ago_does_not_explain_a_failure_of_now() -> None:
     evicted = loss(T0, pod="p0"), loss(T0 + 20 * SECOND, pod="p1")
-    state = counted(running(), seen(losses=evicted), EVICTIONS)
+    state = count_losses(running(), seen(losses=evicted), EVICTIONS)
     failed = (*evicted, loss(T0 + WINDOW + 10 * SECOND, Cause.APPLICATION, pod="p2"))
     for now in (T0 + WINDOW + 10 * SECOND, T0 + 2 * WINDOW):
-        state = counted(state, seen(losses=failed, now=now), EVICTIONS)
+        state = count_losses(state, seen(losses=failed, now=now), EVICTIONS)
     assert (state.evictions, state.application_failures) == (1, 1), "its pods are shown again at every look"
 
 
 def test_a_loss_of_long_ago_does_not_explain_a_restart_of_now() -> None:
     old = seen(losses=(loss(),), restarts=1)
-    state = counted(running(), old, policy())
+    state = count_losses(running(), old, policy())
     away = seen(losses=(loss(),), restarts=2, now=T0 + HOUR)
     for _ in range(2):
-        state = counted(state, away, policy())
+        state = count_losses(state, away, policy())
     assert (state.evictions, state.unexplained) == (1, 1), "that loss was counted an hour ago"
 
 
 def test_a_restart_that_follows_a_counted_loss_is_explained_by_it() -> None:
-    state = counted(running(), seen(losses=(loss(),)), policy())
+    state = count_losses(running(), seen(losses=(loss(),)), policy())
     later = seen(losses=(loss(),), restarts=1, now=T0 + 2 * WINDOW)
-    assert failures(counted(state, later, policy()), Failures.ANY) == 1, (
+    assert counted_failures(count_losses(state, later, policy()), Failures.ANY) == 1, (
         "the Job controller may need a minute and more"
     )
 
 
 def test_restarts_that_nobody_watched_are_counted() -> None:
     away = seen(restarts=2, now=T0 + 10 * WINDOW)
-    state = counted(running(since=T0), away, policy())
-    assert (state.unexplained, failures(state, Failures.ANY)) == (2, 2), (
+    state = count_losses(running(since=T0), away, policy())
+    assert (state.unexplained, counted_failures(state, Failures.ANY)) == (2, 2), (
         "the controller was away, the failures were not"
     )
 
 
 def test_restarts_that_nobody_watched_are_no_more_outages_than_their_time_had_room_for() -> None:
-    state = counted(running(since=T0), seen(restarts=5, now=T0 + MINUTE), policy())
+    state = count_losses(running(since=T0), seen(restarts=5, now=T0 + MINUTE), policy())
     assert state.unexplained == 1, "one wave may restart a gang several times"
 
 
 def test_under_evictions_unwatched_restarts_count_as_far_as_the_operator_vouches_for_them() -> None:
     away = seen(restarts=3, disrupted_restarts=2, now=T0 + 10 * WINDOW)
-    state = counted(running(since=T0), away, EVICTIONS)
-    assert failures(state, Failures.EVICTIONS) == 2, "its own rule saw the disruption, so it was one"
+    state = count_losses(running(since=T0), away, EVICTIONS)
+    assert counted_failures(state, Failures.EVICTIONS) == 2, "its own rule saw the disruption, so it was one"
 
 
 def test_the_loss_behind_an_unexplained_restart_is_not_a_second_outage() -> None:
-    state = counted(running(), seen(restarts=1), policy())
-    explained = counted(state, seen(restarts=1, losses=(loss(T0 + SECOND),), now=T0 + 2 * SECOND), policy())
+    state = count_losses(running(), seen(restarts=1), policy())
+    explained = count_losses(
+        state, seen(restarts=1, losses=(loss(T0 + SECOND),), now=T0 + 2 * SECOND), policy()
+    )
     assert (explained.evictions, explained.unexplained) == (1, 0), "the counter was seen before the pod"
 
 
 def test_a_counter_that_goes_back_counts_nothing() -> None:
-    state = counted(running(restarts=7), seen(restarts=1), policy())
-    assert (failures(state, Failures.ANY), state.restarts) == (0, 1), (
+    state = count_losses(running(restarts=7), seen(restarts=1), policy())
+    assert (counted_failures(state, Failures.ANY), state.restarts) == (0, 1), (
         "an etcd that was restored is no failure"
     )
 
 
 def test_an_unexplained_restart_is_no_failure_of_the_program() -> None:
-    state = counted(running(), seen(restarts=1), policy())
+    state = count_losses(running(), seen(restarts=1), policy())
     assert state.application_failures == 0, "nobody knows what it was, so it ends no job on the last tier"
     assert state.outage_kind is OutageKind.UNEXPLAINED, "and is named for what it is"
 
@@ -226,19 +239,23 @@ def test_however_looks_fall_between_losses_each_wave_is_counted_once(
     for at in [*sorted(looks), 3600]:
         now = T0 + timedelta(seconds=at)
         shown = tuple(each for each in losses if each.at <= now)
-        state = counted(state, seen(losses=shown, now=now), policy())
+        state = count_losses(state, seen(losses=shown, now=now), policy())
     assert state.evictions == waves, "the count must not depend on when the controller looks"
 
 
 def test_two_outages_have_a_restart_each_though_the_first_is_seen_with_the_second() -> None:
     # Whoever led died between them: the restart of the first is seen at the look at which the second is.
-    first = running(evictions=1, restart_due=True, restarts=2, outage_at=T0 - HOUR, outage_seen_at=T0 - HOUR)
-    second = counted(first, seen(losses=(loss(),), restarts=3), policy())
+    first = running(
+        evictions=1, restart_expected=True, restarts=2, outage_at=T0 - HOUR, outage_counted_at=T0 - HOUR
+    )
+    second = count_losses(first, seen(losses=(loss(),), restarts=3), policy())
     assert (second.evictions, second.unexplained) == (2, 0), "each has cost one"
     later = seen(losses=(loss(),), restarts=4, disrupted_restarts=2, now=T0 + 2 * WINDOW)
-    third = counted(second, later, policy())
-    assert failures(third, Failures.ANY) == 2, (
+    third = count_losses(second, later, policy())
+    assert counted_failures(third, Failures.ANY) == 2, (
         "the second's own restart came after its window, and is no third outage"
     )
     again = seen(losses=(loss(),), restarts=5, disrupted_restarts=3, now=T0 + 4 * WINDOW)
-    assert failures(counted(third, again, policy()), Failures.ANY) == 3, "one more is nobody's that was seen"
+    assert counted_failures(count_losses(third, again, policy()), Failures.ANY) == 3, (
+        "one more is nobody's that was seen"
+    )

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.fallback.state_machine.actions import ForceDelete, Resume, Suspend
-from holdfast.fallback.state_machine.capacity_wait import MADE_WITHIN
+from holdfast.fallback.state_machine.capacity_wait import PODS_CREATED_WITHIN
 from holdfast.fallback.state_machine.decision import decide
-from holdfast.fallback.state_machine.failover import HEAD_PATIENCE, MISSING_POOL_GRACE, MOST_HEAD_RESTARTS
-from holdfast.fallback.state_machine.observation import Cause, PoolSeen
+from holdfast.fallback.state_machine.failover import HEAD_TIMEOUT, MAX_HEAD_RESTARTS, MISSING_POOL_GRACE
+from holdfast.fallback.state_machine.observation import Cause, PoolStatus
 from holdfast.fallback.state_machine.state import Phase, Purpose
 from holdfast.scheduling.ladder import UNLIMITED, Failures
 from tests.support.ladder import (
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from holdfast.fallback.state_machine.state import JobState
     from tests.support.ladder import StateFields
 
-NOT_THERE = PoolSeen(is_there=False)
+NOT_THERE = PoolStatus(exists=False)
 
 
 def on_last(**fields: Unpack[StateFields]) -> JobState:
@@ -52,14 +52,16 @@ def test_a_job_that_runs_well_is_left_in_peace() -> None:
     decision = decide(running(), seen(), policy())
     assert decision.state == running(), "nothing has happened"
     assert not decision.actions, "and nothing is written"
-    assert decision.wake_at is None, "nor is anything waited for"
+    assert decision.requeue_at is None, "nor is anything waited for"
 
 
 def test_the_failure_that_spends_the_tier_sends_the_job_to_the_next() -> None:
     decision = decide(running(evictions=2), seen(losses=(loss(),)), policy())
     suspend = only(decision, Suspend)
     assert suspend.pool == "b-spot", "the next tier of the ladder"
-    assert (suspend.state.phase, suspend.state.purpose) == (Phase.SUSPENDING, Purpose.DOWN), "marked as ours"
+    assert (suspend.state.phase, suspend.state.purpose) == (Phase.SUSPENDING, Purpose.FAILOVER), (
+        "marked as ours"
+    )
     assert "FailuresSpent" in reasons(decision), "and an Event says why"
 
 
@@ -95,7 +97,7 @@ def test_capacity_that_does_not_come_in_time_sends_the_job_on() -> None:
 
 def test_it_is_looked_at_again_when_the_wait_is_over() -> None:
     decision = decide(waiting(), seen(pods_placed=0, now=T0 + MINUTE), policy())
-    assert decision.wake_at == T0 + 15 * MINUTE, "no event comes when nothing happens"
+    assert decision.requeue_at == T0 + 15 * MINUTE, "no event comes when nothing happens"
 
 
 def test_capacity_lost_after_an_eviction_is_waited_for_as_long_as_at_the_start() -> None:
@@ -117,16 +119,20 @@ def test_pods_that_have_nodes_and_do_not_start_move_nothing() -> None:
 
 def test_a_slow_start_is_looked_for_when_it_becomes_one() -> None:
     decision = decide(running(), seen(pods_started=0, starting_since=T0), policy(start_timeout=9 * MINUTE))
-    assert (decision.wake_at, reasons(decision)) == (T0 + 9 * MINUTE, []), "startTimeout has not passed yet"
+    assert (decision.requeue_at, reasons(decision)) == (T0 + 9 * MINUTE, []), (
+        "startTimeout has not passed yet"
+    )
 
 
 def test_pods_that_were_refused_are_told_from_a_lack_of_capacity() -> None:
-    refused = seen(pods_placed=0, pods_started=0, pods_left=1, pods_unmade=3)
+    refused = seen(pods_placed=0, pods_started=0, pods_remaining=1, pods_missing=3)
     first = decide(waiting(), refused, policy())
-    assert (first.wake_at, reasons(first)) == (T0 + MADE_WITHIN, []), "operators take a moment to make pods"
-    late = decide(waiting(), replace(refused, now=T0 + MADE_WITHIN), policy())
+    assert (first.requeue_at, reasons(first)) == (T0 + PODS_CREATED_WITHIN, []), (
+        "operators take a moment to make pods"
+    )
+    late = decide(waiting(), replace(refused, now=T0 + PODS_CREATED_WITHIN), policy())
     assert reasons(late) == ["PodsNotMade"], "no machine would help"
-    assert "3 of 4 pods" in late.reports[0].message, f"and how many are missing: {late.reports}"
+    assert "3 of 4 pods" in late.events[0].message, f"and how many are missing: {late.events}"
     assert not late.actions, "the tier has its whole procurementTimeout"
 
 
@@ -140,7 +146,7 @@ def test_all_nodes_ends_the_wait_and_says_how_long_it_was() -> None:
     assert (state_of(decision).phase, state_of(decision).waiting_since) == (Phase.RUNNING, None), (
         "it waits no more"
     )
-    assert "1m30s" in decision.reports[0].message, f"{decision.reports}"
+    assert "1m30s" in decision.events[0].message, f"{decision.events}"
 
 
 def test_a_tier_whose_pool_is_not_there_is_skipped() -> None:
@@ -152,7 +158,7 @@ def test_a_job_does_not_wait_for_a_pool_that_is_not_there() -> None:
     missing = {"a-spot": NOT_THERE}
     early = decide(waiting(), seen(pods_placed=0, pools=missing), policy())
     assert Suspend not in kinds(early), "a pool that is replaced is away for a moment"
-    assert early.wake_at == T0 + MISSING_POOL_GRACE, "it is looked at again soon"
+    assert early.requeue_at == T0 + MISSING_POOL_GRACE, "it is looked at again soon"
     late = decide(waiting(), seen(pods_placed=0, pools=missing, now=T0 + MISSING_POOL_GRACE), policy())
     assert only(late, Suspend).pool == "b-spot", "and not after the tier's 15 minutes"
 
@@ -161,7 +167,7 @@ def test_with_no_tier_left_to_go_to_the_job_stays_and_an_event_says_what_to_do()
     missing = {"b-spot": NOT_THERE, "on-demand": NOT_THERE}
     decision = decide(running(evictions=3), seen(pools=missing), policy())
     assert Suspend not in kinds(decision), "a job is never suspended without somewhere to go"
-    assert "add one to the FallbackPolicy" in decision.reports[0].message, f"{decision.reports}"
+    assert "add one to the FallbackPolicy" in decision.events[0].message, f"{decision.events}"
 
 
 def test_a_move_waits_until_the_job_would_honour_a_suspension() -> None:
@@ -180,7 +186,7 @@ def test_a_program_that_fails_on_the_last_tier_again_and_again_is_given_up() -> 
     decision = decide(on_last(application_failures=5), seen(pool="on-demand"), policy())
     suspend = only(decision, Suspend)
     assert suspend.state.phase is Phase.GIVEN_UP, "a broken script burns on-demand GPUs for ever"
-    assert "suspend: false" in decision.reports[0].message, "and how to go on is said"
+    assert "suspend: false" in decision.events[0].message, "and how to go on is said"
 
 
 def test_the_budget_of_the_last_tier_is_for_the_last_tier() -> None:
@@ -203,7 +209,7 @@ def test_the_last_tier_without_capacity_is_waited_for_as_long_as_give_up_after_s
     ladder = policy(give_up_after=HOUR)
     state = waiting(pool="on-demand", rank=2)
     early = decide(state, seen(pool="on-demand", pods_placed=0), ladder)
-    assert early.wake_at == T0 + HOUR, "there is no other limit"
+    assert early.requeue_at == T0 + HOUR, "there is no other limit"
     late = decide(state, seen(pool="on-demand", pods_placed=0, now=T0 + HOUR), ladder)
     assert only(late, Suspend).state.phase is Phase.GIVEN_UP, "nothing runs and nothing is paid for"
 
@@ -220,7 +226,12 @@ def test_without_give_up_after_the_last_tier_is_waited_for_without_end() -> None
 def test_a_job_that_was_given_up_is_resumed_by_its_user_alone() -> None:
     given_up = on_last(phase=Phase.GIVEN_UP, application_failures=5)
     suspended = seen(
-        pool="on-demand", suspended=True, at_rest=True, pods_placed=0, pods_left=0, now=T0 + 99 * HOUR
+        pool="on-demand",
+        suspended=True,
+        is_suspension_complete=True,
+        pods_placed=0,
+        pods_remaining=0,
+        now=T0 + 99 * HOUR,
     )
     assert not decide(given_up, suspended, policy()).actions, "it is suspended for good"
     resumed = decide(given_up, seen(pool="on-demand"), policy())
@@ -244,9 +255,9 @@ def test_pods_of_machines_that_are_gone_for_good_are_deleted_by_force() -> None:
 
 
 def test_a_lost_head_that_does_not_come_back_restarts_the_job_where_it_is() -> None:
-    silent = seen(head_silent_since=T0)
-    assert decide(running(), silent, policy()).wake_at == T0 + HEAD_PATIENCE, "it may come back by itself"
-    decision = decide(running(), seen(head_silent_since=T0, now=T0 + HEAD_PATIENCE), policy())
+    silent = seen(head_unready_since=T0)
+    assert decide(running(), silent, policy()).requeue_at == T0 + HEAD_TIMEOUT, "it may come back by itself"
+    decision = decide(running(), seen(head_unready_since=T0, now=T0 + HEAD_TIMEOUT), policy())
     suspend = only(decision, Suspend)
     assert (suspend.pool, suspend.state.purpose) == ("a-spot", Purpose.RESTART), (
         "its operator would wait for ever"
@@ -255,16 +266,16 @@ def test_a_lost_head_that_does_not_come_back_restarts_the_job_where_it_is() -> N
 
 def test_silence_from_before_the_restart_is_not_held_against_the_new_head() -> None:
     restarted = running(resumed_at=T0 + HOUR, head_restarts=1)
-    decision = decide(restarted, seen(head_silent_since=T0, now=T0 + HOUR + MINUTE), policy())
+    decision = decide(restarted, seen(head_unready_since=T0, now=T0 + HOUR + MINUTE), policy())
     assert Suspend not in kinds(decision), "a dashboard needs a while to answer"
 
 
 def test_a_head_that_is_lost_again_and_again_sends_the_job_on() -> None:
-    hopeless = running(head_restarts=MOST_HEAD_RESTARTS)
-    lost = seen(head_silent_since=T0, now=T0 + HOUR)
+    hopeless = running(head_restarts=MAX_HEAD_RESTARTS)
+    lost = seen(head_unready_since=T0, now=T0 + HOUR)
     assert only(decide(hopeless, lost, policy()), Suspend).pool == "b-spot", "every path must end"
-    last = on_last(head_restarts=MOST_HEAD_RESTARTS)
-    silent = seen(head_silent_since=T0, now=T0 + HOUR, pool="on-demand")
+    last = on_last(head_restarts=MAX_HEAD_RESTARTS)
+    silent = seen(head_unready_since=T0, now=T0 + HOUR, pool="on-demand")
     assert only(decide(last, silent, policy()), Suspend).state.phase is Phase.GIVEN_UP, (
         "and on the last tier too"
     )
@@ -272,7 +283,14 @@ def test_a_head_that_is_lost_again_and_again_sends_the_job_on() -> None:
 
 def test_a_failure_counts_once_though_it_is_looked_at_while_the_move_is_made() -> None:
     spent = only(decide(running(evictions=2), seen(losses=(loss(),)), policy()), Suspend).state
-    gone = seen(suspended=True, at_rest=True, pool="b-spot", pods_placed=0, pods_left=0, losses=(loss(),))
+    gone = seen(
+        suspended=True,
+        is_suspension_complete=True,
+        pool="b-spot",
+        pods_placed=0,
+        pods_remaining=0,
+        losses=(loss(),),
+    )
     resumed = only(decide(spent, gone, policy()), Resume).state
     on_next = decide(resumed, seen(pool="b-spot", losses=(loss(),)), policy())
     assert state_of(on_next).evictions == 0, "one outage moves a job once"
@@ -288,7 +306,14 @@ def test_tiers_may_be_walked_to_the_end_and_each_starts_its_own_count() -> None:
         )
         suspend = only(decide(state, seen(pool=pools[-1], losses=lost, now=now), ladder), Suspend)
         pools.append(suspend.pool)
-        rest = seen(suspended=True, at_rest=True, pool=pools[-1], pods_placed=0, pods_left=0, now=now)
+        rest = seen(
+            suspended=True,
+            is_suspension_complete=True,
+            pool=pools[-1],
+            pods_placed=0,
+            pods_remaining=0,
+            now=now,
+        )
         state = only(decide(suspend.state, rest, ladder), Resume).state
         assert (state.evictions, state.since) == (0, now), "the new tier's clock and count start on it"
     assert pools == ["a-spot", "b-spot", "on-demand"], "in the order of the ladder"

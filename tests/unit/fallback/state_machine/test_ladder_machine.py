@@ -48,9 +48,9 @@ class LadderMachine(RuleBasedStateMachine):
         super().__init__()
         self.late: tuple[Decision, int] | None = None
 
-    @initialize(ladder=st.sampled_from(LADDERS[:4]), listens=st.booleans())
-    def begin(self, ladder: Policy | NoPolicy, *, listens: bool) -> None:
-        self.world = World(policy=ladder, listens=listens)
+    @initialize(ladder=st.sampled_from(LADDERS[:4]), checkpoints_on_request=st.booleans())
+    def begin(self, ladder: Policy | NoPolicy, *, checkpoints_on_request: bool) -> None:
+        self.world = World(policy=ladder, checkpoints_on_request=checkpoints_on_request)
 
     @rule(dies_after=st.sampled_from([None, None, None, 0, 1]))
     def controller_looks(self, dies_after: int | None) -> None:
@@ -104,9 +104,9 @@ class LadderMachine(RuleBasedStateMachine):
     def policy_is_edited(self, ladder: Policy | NoPolicy) -> None:
         self.world.edit_policy(ladder)
 
-    @rule(pool=st.sampled_from(["a-spot", "b-spot", "on-demand"]), is_there=st.booleans())
-    def pool_comes_and_goes(self, pool: str, *, is_there: bool) -> None:
-        self.world.missing = self.world.missing - {pool} if is_there else self.world.missing | {pool}
+    @rule(pool=st.sampled_from(["a-spot", "b-spot", "on-demand"]), exists=st.booleans())
+    def pool_comes_and_goes(self, pool: str, *, exists: bool) -> None:
+        self.world.missing = self.world.missing - {pool} if exists else self.world.missing | {pool}
 
     @rule(can=st.booleans())
     def job_can_be_suspended_or_not(self, *, can: bool) -> None:
@@ -122,7 +122,7 @@ class LadderMachine(RuleBasedStateMachine):
 
     @rule()
     def job_answers(self) -> None:
-        self.world.checkpointed_at = self.world.asked_at
+        self.world.checkpointed_at = self.world.requested_at
 
     @rule(outcome=st.sampled_from(Outcome))
     def job_ends(self, outcome: Outcome) -> None:
@@ -147,7 +147,7 @@ class LadderMachine(RuleBasedStateMachine):
         world.missing, world.can_be_suspended = set(), True
         decision = world.come_to_rest()
         self.no_promise_is_broken()
-        assert world.held is None, "capacity that nobody waits for is still held"
+        assert world.reservation is None, "capacity that nobody waits for is still held"
         state = world.state()
         if world.suspended_by == "us" and world.outcome is None:
             assert state is not None, "a job that we suspended was forgotten"

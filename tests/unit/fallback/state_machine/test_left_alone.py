@@ -5,11 +5,17 @@ from __future__ import annotations
 import pytest
 
 from holdfast.fallback.policy.policy import NoPolicy
-from holdfast.fallback.state_machine.actions import Record, Release, Suspend
+from holdfast.fallback.state_machine.actions import ReleaseReservation, Suspend, WriteState
 from holdfast.fallback.state_machine.decision import decide
-from holdfast.fallback.state_machine.events import Report
+from holdfast.fallback.state_machine.events import JobEvent
 from holdfast.fallback.state_machine.observation import Outcome
-from holdfast.fallback.state_machine.state import JobState, Phase, ReturnAttempt, ReturnStage, UnreadableState
+from holdfast.fallback.state_machine.state import (
+    FailbackAttempt,
+    FailbackStage,
+    JobState,
+    Phase,
+    UnreadableState,
+)
 from tests.support.ladder import (
     HOUR,
     LAST,
@@ -28,15 +34,15 @@ from tests.support.ladder import (
     waiting,
 )
 
-STOPPED = seen(suspended=True, at_rest=True, pods_placed=0, pods_started=0, pods_left=0)
+STOPPED = seen(suspended=True, is_suspension_complete=True, pods_placed=0, pods_started=0, pods_remaining=0)
 
 
 def test_a_users_suspension_is_noted_and_never_undone() -> None:
     decision = decide(running(), STOPPED, policy())
-    assert kinds(decision) == [Record], "it is written down, and nothing else"
+    assert kinds(decision) == [WriteState], "it is written down, and nothing else"
     assert state_of(decision).phase is Phase.STOPPED, "as somebody else's"
     later = decide(decision.state, STOPPED, policy())
-    assert (later.actions, later.wake_at) == ((), None), "however long it lasts"
+    assert (later.actions, later.requeue_at) == ((), None), "however long it lasts"
 
 
 def test_a_job_that_was_created_suspended_waits_for_its_user() -> None:
@@ -63,7 +69,7 @@ def test_a_stay_begins_again_when_a_user_resumes_the_job() -> None:
     stopped = running(pool="on-demand", rank=2, phase=Phase.STOPPED)
     decision = decide(stopped, seen(pool="on-demand", now=T0 + HOUR), policy(return_after=HOUR))
     assert state_of(decision).since == T0 + HOUR, "hours in which it stood still say nothing of the market"
-    assert state_of(decision).returning is None, "so no better tier is tried before it has stayed"
+    assert state_of(decision).failback is None, "so no better tier is tried before it has stayed"
 
 
 def test_counts_survive_a_users_suspension() -> None:
@@ -99,23 +105,21 @@ def test_an_annotation_that_cannot_be_read_begins_anew_with_an_event() -> None:
 def test_a_suspension_with_an_annotation_that_cannot_be_read_is_not_undone() -> None:
     decision = decide(UnreadableState(problem="phase: no"), STOPPED, policy())
     assert state_of(decision).phase is Phase.STOPPED, "nobody can tell whose it is"
-    assert "`suspend: false` resumes it" in decision.reports[0].message, (
-        "so its user is told how to resume it"
-    )
+    assert "`suspend: false` resumes it" in decision.events[0].message, "so its user is told how to resume it"
 
 
 @pytest.mark.parametrize("state", [None, running()])
 def test_kueues_jobs_are_left_alone_with_an_event(state: JobState | None) -> None:
-    decision = decide(state, seen(queued=True, losses=(loss(),)), policy())
+    decision = decide(state, seen(is_managed_by_kueue=True, losses=(loss(),)), policy())
     assert (decision.actions, reasons(decision)) == ((), ["ManagedByKueue"]), "Kueue would undo a suspension"
-    assert decision.reports[0].is_standing, "and it is not said at every look"
+    assert decision.events[0].is_standing, "and it is not said at every look"
 
 
 @pytest.mark.parametrize("state", [None, running()])
 def test_a_job_that_can_never_be_suspended_is_left_alone_with_an_event(state: JobState | None) -> None:
-    decision = decide(state, seen(never_suspendable="set shutdownAfterJobFinishes: true"), policy())
+    decision = decide(state, seen(not_suspendable_reason="set shutdownAfterJobFinishes: true"), policy())
     assert (decision.actions, reasons(decision)) == ((), ["CannotFollow"]), "it would be lost in the move"
-    assert "shutdownAfterJobFinishes" in decision.reports[0].message, "with the fix"
+    assert "shutdownAfterJobFinishes" in decision.events[0].message, "with the fix"
 
 
 @pytest.mark.parametrize("state", [None, running(), waiting()])
@@ -127,12 +131,12 @@ def test_a_job_in_a_namespace_without_a_policy_stays_where_it_is(state: JobState
 def test_a_policy_that_cannot_be_used_is_quoted_to_the_jobs_user() -> None:
     decision = decide(running(), seen(), NoPolicy(problems=("spec.tiers: got no tier",)))
     assert reasons(decision) == ["PolicyUnusable"], "nothing is done by half a ladder"
-    assert "spec.tiers: got no tier" in decision.reports[0].message, "and what to fix is said"
+    assert "spec.tiers: got no tier" in decision.events[0].message, "and what to fix is said"
 
 
 def test_a_job_that_does_not_follow_is_none_of_ours() -> None:
     decision = decide(None, seen(follows=False, losses=(loss(),)), policy())
-    assert (decision.state, decision.actions, decision.reports) == (None, (), ()), "nobody asked for it"
+    assert (decision.state, decision.actions, decision.events) == (None, (), ()), "nobody asked for it"
 
 
 def test_a_job_that_does_not_follow_any_more_keeps_its_state_and_is_not_moved() -> None:
@@ -144,7 +148,7 @@ def test_a_job_whose_pods_select_no_tier_is_left_alone_with_an_event() -> None:
     for pool in (None, "elsewhere"):
         decision = decide(None, seen(pool=pool), policy())
         assert (decision.state, reasons(decision)) == (None, ["NotOnLadder"]), f"{pool} is on no ladder"
-        assert "a-spot, b-spot, on-demand" in decision.reports[0].message, (
+        assert "a-spot, b-spot, on-demand" in decision.events[0].message, (
             "the Event says what it could select"
         )
 
@@ -155,13 +159,13 @@ def test_a_job_that_has_ended_before_it_was_seen_is_not_written_to() -> None:
 
 
 def test_what_is_held_is_let_go_when_a_job_stops_following() -> None:
-    attempt = ReturnAttempt(pool="a-spot", stage=ReturnStage.HOLDING, since=T0)
-    climbing = running(pool="on-demand", rank=2, returning=attempt)
-    for left in (seen(follows=False, held=held()), seen(queued=True, held=held())):
+    attempt = FailbackAttempt(pool="a-spot", stage=FailbackStage.RESERVING, since=T0)
+    climbing = running(pool="on-demand", rank=2, failback=attempt)
+    for left in (seen(follows=False, reservation=held()), seen(is_managed_by_kueue=True, reservation=held())):
         decision = decide(climbing, left, policy(return_after=HOUR))
-        assert kinds(decision) == [Record, Release], "nobody will use it"
-    gone = decide(None, seen(follows=False, held=held()), policy())
-    assert kinds(gone) == [Release], "not even when its state is gone"
+        assert kinds(decision) == [WriteState, ReleaseReservation], "nobody will use it"
+    gone = decide(None, seen(follows=False, reservation=held()), policy())
+    assert kinds(gone) == [ReleaseReservation], "not even when its state is gone"
 
 
 def test_the_first_look_holds_nothing_from_before_against_the_tier() -> None:
@@ -199,7 +203,9 @@ def test_a_tier_that_was_moved_in_the_ladder_is_found_by_its_pool() -> None:
 
 
 def test_notices_of_the_adapter_are_passed_on() -> None:
-    notice = Report(reason="EndsCleanly", message="It ends 0 on SIGTERM.", is_warning=True, is_standing=True)
-    assert decide(running(), seen(notices=(notice,)), policy()).reports == (notice,), (
+    notice = JobEvent(
+        reason="EndsCleanly", message="It ends 0 on SIGTERM.", is_warning=True, is_standing=True
+    )
+    assert decide(running(), seen(notices=(notice,)), policy()).events == (notice,), (
         "a script that ends 0 completes"
     )

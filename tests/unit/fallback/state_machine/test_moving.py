@@ -7,16 +7,16 @@ import pytest
 from holdfast.fallback.policy.policy import NoPolicy
 from holdfast.fallback.state_machine.actions import (
     DeleteChildren,
-    DropPlaceholders,
+    DeletePlaceholders,
     ForceDelete,
-    Record,
     Resume,
     Suspend,
+    WriteState,
 )
 from holdfast.fallback.state_machine.decision import decide
-from holdfast.fallback.state_machine.observation import Outcome, PoolSeen
-from holdfast.fallback.state_machine.phases import MOST_REASSERTED, SLOW_SUSPENSION
-from holdfast.fallback.state_machine.state import Phase, Purpose, ReturnAttempt, ReturnStage
+from holdfast.fallback.state_machine.observation import Outcome, PoolStatus
+from holdfast.fallback.state_machine.phases import MAX_RESUSPENSIONS, SLOW_SUSPENSION_AFTER
+from holdfast.fallback.state_machine.state import FailbackAttempt, FailbackStage, Phase, Purpose
 from tests.support.ladder import (
     HOUR,
     LAST,
@@ -48,12 +48,12 @@ def test_a_job_is_resumed_on_its_next_tier_once_nothing_is_left_of_it() -> None:
 
 
 def test_a_job_with_a_pod_left_is_not_resumed() -> None:
-    decision = decide(suspending(), seen_suspended(pods_left=1), policy())
+    decision = decide(suspending(), seen_suspended(pods_remaining=1), policy())
     assert not decision.actions, "inactive is not gone: two gangs would write one checkpoint"
 
 
 def test_a_job_whose_operator_has_not_suspended_it_yet_is_not_resumed() -> None:
-    decision = decide(suspending(), seen_suspended(at_rest=False), policy())
+    decision = decide(suspending(), seen_suspended(is_suspension_complete=False), policy())
     assert not decision.actions, "the operator would create what it was about to delete"
 
 
@@ -63,7 +63,7 @@ def test_old_child_jobs_are_deleted_before_the_job_is_resumed() -> None:
 
 
 def test_child_jobs_are_kept_until_the_pods_are_gone() -> None:
-    decision = decide(suspending(), seen_suspended(outdated_children=2, pods_left=1), policy())
+    decision = decide(suspending(), seen_suspended(outdated_children=2, pods_remaining=1), policy())
     assert not decision.actions, "they are what makes their pods end"
 
 
@@ -74,7 +74,7 @@ def test_a_template_that_selects_another_pool_is_put_right_first() -> None:
 
 def test_a_move_that_was_cut_off_is_taken_up_where_it_was() -> None:
     for cut_off in (
-        seen_suspended(pods_left=4, at_rest=False),
+        seen_suspended(pods_remaining=4, is_suspension_complete=False),
         seen_suspended(outdated_children=1),
         seen_suspended(),
     ):
@@ -83,15 +83,15 @@ def test_a_move_that_was_cut_off_is_taken_up_where_it_was() -> None:
 
 
 def test_pods_that_never_end_are_said_aloud_and_never_run_over() -> None:
-    late = seen_suspended(pods_left=1, now=T0 + SLOW_SUSPENSION)
+    late = seen_suspended(pods_remaining=1, now=T0 + SLOW_SUSPENSION_AFTER)
     decision = decide(suspending(), late, policy())
     assert (kinds(decision), reasons(decision)) == ([], ["SlowSuspension"]), "it waits, and says what for"
-    early = decide(suspending(), seen_suspended(pods_left=1), policy())
-    assert early.wake_at == T0 + SLOW_SUSPENSION, "and is looked at when it has become slow"
+    early = decide(suspending(), seen_suspended(pods_remaining=1), policy())
+    assert early.requeue_at == T0 + SLOW_SUSPENSION_AFTER, "and is looked at when it has become slow"
 
 
 def test_pods_on_machines_that_are_gone_do_not_hold_a_move_up() -> None:
-    decision = decide(suspending(), seen_suspended(pods_left=1, dead_pods=("train-3",)), policy())
+    decision = decide(suspending(), seen_suspended(pods_remaining=1, dead_pods=("train-3",)), policy())
     assert only(decision, ForceDelete).pods == ("train-3",), "nobody else will end them"
 
 
@@ -106,21 +106,21 @@ def test_losses_while_it_is_suspended_count_against_no_tier() -> None:
 @pytest.mark.parametrize("outcome", list(Outcome))
 def test_a_job_that_ends_while_it_is_suspended_is_left_alone(outcome: Outcome) -> None:
     decision = decide(suspending(), seen_suspended(outcome=outcome), policy())
-    assert kinds(decision) == [Record], "a failure during suspension still runs the failure policy"
+    assert kinds(decision) == [WriteState], "a failure during suspension still runs the failure policy"
     assert state_of(decision).phase is Phase.FINISHED, "what has ended cannot be resumed"
     again = decide(decision.state, seen_suspended(outcome=outcome), policy())
-    assert (again.actions, again.reports) == ((), ()), "and it is said once"
+    assert (again.actions, again.events) == ((), ()), "and it is said once"
 
 
 def test_a_job_that_somebody_resumes_in_the_middle_of_its_move_is_suspended_again() -> None:
-    decision = decide(suspending(), seen(pool="b-spot", pods_left=6), policy())
-    assert only(decision, Suspend).state.reasserted == 1, "old and new pods would run side by side"
+    decision = decide(suspending(), seen(pool="b-spot", pods_remaining=6), policy())
+    assert only(decision, Suspend).state.resuspensions == 1, "old and new pods would run side by side"
     assert "SuspendedAgain" in reasons(decision), "and whoever did it is told"
 
 
 def test_whoever_insists_on_resuming_it_has_their_way_in_the_end() -> None:
-    decision = decide(suspending(reasserted=MOST_REASSERTED), seen(pool="b-spot"), policy())
-    assert kinds(decision) == [Record], "a GitOps tool would go on for ever"
+    decision = decide(suspending(resuspensions=MAX_RESUSPENSIONS), seen(pool="b-spot"), policy())
+    assert kinds(decision) == [WriteState], "a GitOps tool would go on for ever"
     assert (state_of(decision).phase, state_of(decision).pool) == (Phase.WAITING, "b-spot"), (
         "it runs where it selects"
     )
@@ -155,21 +155,21 @@ def test_a_ladder_that_is_reordered_in_the_middle_of_a_move_does_not_divert_it()
 
 
 def test_a_pool_that_goes_away_while_a_job_moves_there_is_passed_over() -> None:
-    gone = seen_suspended(pools={"b-spot": PoolSeen(is_there=False)})
+    gone = seen_suspended(pools={"b-spot": PoolStatus(exists=False)})
     assert only(decide(suspending(), gone, policy()), Suspend).pool == "on-demand", (
         "it would wait there for nothing"
     )
 
 
 def test_with_every_pool_gone_a_job_is_resumed_all_the_same() -> None:
-    gone = {name: PoolSeen(is_there=False) for name in ("a-spot", "b-spot", "on-demand")}
+    gone = {name: PoolStatus(exists=False) for name in ("a-spot", "b-spot", "on-demand")}
     decision = decide(suspending(), seen_suspended(pools=gone), policy())
     assert Resume in kinds(decision), "waiting for nodes is not being suspended"
 
 
 def test_kueue_may_take_a_job_over_while_it_is_suspended() -> None:
-    decision = decide(suspending(), seen_suspended(queued=True), policy())
-    assert (kinds(decision), state_of(decision).phase) == ([Record], Phase.STOPPED), (
+    decision = decide(suspending(), seen_suspended(is_managed_by_kueue=True), policy())
+    assert (kinds(decision), state_of(decision).phase) == ([WriteState], Phase.STOPPED), (
         "Kueue resumes what it admits"
     )
 
@@ -181,9 +181,9 @@ def test_a_restart_in_place_keeps_what_was_counted() -> None:
 
 
 def test_a_job_that_is_moved_onto_held_nodes_tolerates_them_and_its_placeholders_make_room() -> None:
-    attempt = ReturnAttempt(pool="a-spot", stage=ReturnStage.MOVING, since=T0)
-    up = suspending(pool="a-spot", rank=0, purpose=Purpose.UP, returning=attempt)
-    decision = decide(up, seen_suspended(pool="a-spot", held=held()), policy())
-    assert kinds(decision) == [Resume, DropPlaceholders], "room is made once the job is there to take it"
-    assert only(decision, Resume).tolerate_hold, "its pods alone may have these nodes"
-    assert only(decision, Resume).state.returned, "and the stay counts as a return"
+    attempt = FailbackAttempt(pool="a-spot", stage=FailbackStage.MOVING, since=T0)
+    up = suspending(pool="a-spot", rank=0, purpose=Purpose.FAILBACK, failback=attempt)
+    decision = decide(up, seen_suspended(pool="a-spot", reservation=held()), policy())
+    assert kinds(decision) == [Resume, DeletePlaceholders], "room is made once the job is there to take it"
+    assert only(decision, Resume).tolerate_reservation, "its pods alone may have these nodes"
+    assert only(decision, Resume).state.entered_by_failback, "and the stay counts as a return"

@@ -10,18 +10,18 @@ import pytest
 from holdfast.fallback.policy.policy import Machine, TierFacts
 from holdfast.fallback.reservations.pod_shapes import PodShape
 from holdfast.fallback.state_machine.actions import (
-    AskCheckpoint,
-    DropPlaceholders,
-    Hold,
-    Record,
-    Release,
+    CreatePlaceholders,
+    DeletePlaceholders,
+    ReleaseReservation,
+    RequestCheckpoint,
     Suspend,
-    TaintHeld,
+    TaintReservedNodes,
+    WriteState,
 )
 from holdfast.fallback.state_machine.decision import decide
-from holdfast.fallback.state_machine.failback import CHECKPOINT_PATIENCE, return_due
-from holdfast.fallback.state_machine.observation import PoolSeen
-from holdfast.fallback.state_machine.state import Phase, Purpose, ReturnAttempt, ReturnStage
+from holdfast.fallback.state_machine.failback import CHECKPOINT_TIMEOUT, failback_due_at
+from holdfast.fallback.state_machine.observation import PoolStatus
+from holdfast.fallback.state_machine.state import FailbackAttempt, FailbackStage, Phase, Purpose
 from tests.support.ladder import (
     HOUR,
     LAST,
@@ -53,8 +53,8 @@ LOW = running(pool="on-demand", rank=2)
 ON_DEMAND = seen(pool="on-demand")
 
 
-def climbing(stage: ReturnStage = ReturnStage.HOLDING, pool: str = "a-spot"):
-    return replace(LOW, returning=ReturnAttempt(pool=pool, stage=stage, since=T0))
+def climbing(stage: FailbackStage = FailbackStage.RESERVING, pool: str = "a-spot"):
+    return replace(LOW, failback=FailbackAttempt(pool=pool, stage=stage, since=T0))
 
 
 def test_without_return_after_a_job_never_goes_back_up() -> None:
@@ -64,15 +64,17 @@ def test_without_return_after_a_job_never_goes_back_up() -> None:
 
 def test_after_return_after_the_best_tiers_capacity_is_asked_for() -> None:
     decision = decide(LOW, ON_DEMAND, UP)
-    assert kinds(decision) == [Record, Hold], "written down first, or nobody would ever release it"
-    hold = only(decision, Hold)
+    assert kinds(decision) == [WriteState, CreatePlaceholders], (
+        "written down first, or nobody would ever release it"
+    )
+    hold = only(decision, CreatePlaceholders)
     assert (hold.pool, hold.shapes) == ("a-spot", ON_DEMAND.shapes), "room for the whole gang"
-    assert decision.wake_at == T0 + 10 * MINUTE, "for as long as holdTimeout"
+    assert decision.requeue_at == T0 + 10 * MINUTE, "for as long as holdTimeout"
 
 
 def test_it_is_not_tried_before() -> None:
     decision = decide(LOW, replace(ON_DEMAND, now=T0 - SECOND), UP)
-    assert (decision.actions, decision.wake_at) == ((), T0), "an hour after it came"
+    assert (decision.actions, decision.requeue_at) == ((), T0), "an hour after it came"
 
 
 def test_on_the_best_tier_there_is_nothing_to_go_back_to() -> None:
@@ -91,135 +93,181 @@ def test_on_the_best_tier_there_is_nothing_to_go_back_to() -> None:
 def test_it_is_not_tried_when(trouble: Observation) -> None:
     ladder = replace(UP, deadline=50 * HOUR)
     decision = decide(LOW, trouble, ladder)
-    assert Hold not in kinds(decision), "the move could not be made, or would not be worth it"
+    assert CreatePlaceholders not in kinds(decision), "the move could not be made, or would not be worth it"
 
 
 def test_a_placeholder_that_was_not_made_is_made_at_the_next_look() -> None:
     for there in (None, held(pods=2, placed=2, tainted=0)):
-        decision = decide(climbing(), replace(ON_DEMAND, held=there), UP)
-        assert kinds(decision) == [Hold], "the controller may have died after writing it down"
+        decision = decide(climbing(), replace(ON_DEMAND, reservation=there), UP)
+        assert kinds(decision) == [CreatePlaceholders], "the controller may have died after writing it down"
 
 
 def test_while_placeholders_wait_nothing_is_done() -> None:
-    decision = decide(climbing(), replace(ON_DEMAND, held=held(placed=3, tainted=0)), UP)
+    decision = decide(climbing(), replace(ON_DEMAND, reservation=held(placed=3, tainted=0)), UP)
     assert not decision.actions, "the job runs on where it is"
 
 
 def test_held_nodes_are_tainted_once_all_of_them_are_there() -> None:
-    decision = decide(climbing(), replace(ON_DEMAND, held=held(tainted=0)), UP)
-    assert kinds(decision) == [Record, TaintHeld], "or a stranger wins a node when its placeholder goes"
-    again = decide(decision.state, replace(ON_DEMAND, held=held(tainted=2)), UP)
-    assert kinds(again) == [TaintHeld], "until every node bears it"
+    decision = decide(climbing(), replace(ON_DEMAND, reservation=held(tainted=0)), UP)
+    assert kinds(decision) == [WriteState, TaintReservedNodes], (
+        "or a stranger wins a node when its placeholder goes"
+    )
+    again = decide(decision.state, replace(ON_DEMAND, reservation=held(tainted=2)), UP)
+    assert kinds(again) == [TaintReservedNodes], "until every node bears it"
 
 
 def test_a_job_is_moved_once_every_node_it_needs_is_held_for_it() -> None:
-    decision = decide(climbing(ReturnStage.TAINTING), replace(ON_DEMAND, held=held()), UP)
+    decision = decide(climbing(FailbackStage.TAINTING), replace(ON_DEMAND, reservation=held()), UP)
     suspend = only(decision, Suspend)
-    assert (suspend.pool, suspend.state.purpose, suspend.tolerate_hold) == ("a-spot", Purpose.UP, True), (
-        "up, and in"
-    )
-    assert Release not in kinds(decision), "what is held is kept for it"
+    assert (suspend.pool, suspend.state.purpose, suspend.tolerate_reservation) == (
+        "a-spot",
+        Purpose.FAILBACK,
+        True,
+    ), "up, and in"
+    assert ReleaseReservation not in kinds(decision), "what is held is kept for it"
 
 
 def test_a_job_that_listens_is_asked_to_checkpoint_first() -> None:
-    listening = replace(ON_DEMAND, held=held(), listens=True)
-    asked = decide(climbing(ReturnStage.TAINTING), listening, UP)
-    assert only(asked, AskCheckpoint).at == T0, "a request that can be told from others"
-    waits = decide(asked.state, replace(listening, checkpoint_asked_at=T0), UP)
-    assert (waits.actions, waits.wake_at) == ((), T0 + CHECKPOINT_PATIENCE), "it is given time to answer"
-    answered = replace(listening, checkpoint_asked_at=T0, checkpointed_at=T0 + SECOND, now=T0 + 2 * SECOND)
+    listening = replace(ON_DEMAND, reservation=held(), checkpoints_on_request=True)
+    asked = decide(climbing(FailbackStage.TAINTING), listening, UP)
+    assert only(asked, RequestCheckpoint).at == T0, "a request that can be told from others"
+    waits = decide(asked.state, replace(listening, checkpoint_requested_at=T0), UP)
+    assert (waits.actions, waits.requeue_at) == ((), T0 + CHECKPOINT_TIMEOUT), "it is given time to answer"
+    answered = replace(
+        listening, checkpoint_requested_at=T0, checkpointed_at=T0 + SECOND, now=T0 + 2 * SECOND
+    )
     assert only(decide(asked.state, answered, UP), Suspend).pool == "a-spot", "and moved when it has"
 
 
 def test_a_request_that_did_not_arrive_is_sent_again() -> None:
-    asked = decide(climbing(ReturnStage.TAINTING), replace(ON_DEMAND, held=held(), listens=True), UP).state
-    decision = decide(asked, replace(ON_DEMAND, held=held(), listens=True, now=T0 + SECOND), UP)
-    assert only(decision, AskCheckpoint).at == T0, "the same request"
+    asked = decide(
+        climbing(FailbackStage.TAINTING),
+        replace(ON_DEMAND, reservation=held(), checkpoints_on_request=True),
+        UP,
+    ).state
+    decision = decide(
+        asked, replace(ON_DEMAND, reservation=held(), checkpoints_on_request=True, now=T0 + SECOND), UP
+    )
+    assert only(decision, RequestCheckpoint).at == T0, "the same request"
 
 
 def test_a_job_that_does_not_answer_is_moved_all_the_same() -> None:
-    asked = decide(climbing(ReturnStage.TAINTING), replace(ON_DEMAND, held=held(), listens=True), UP).state
-    late = replace(ON_DEMAND, held=held(), listens=True, now=T0 + CHECKPOINT_PATIENCE)
+    asked = decide(
+        climbing(FailbackStage.TAINTING),
+        replace(ON_DEMAND, reservation=held(), checkpoints_on_request=True),
+        UP,
+    ).state
+    late = replace(ON_DEMAND, reservation=held(), checkpoints_on_request=True, now=T0 + CHECKPOINT_TIMEOUT)
     assert Suspend in kinds(decide(asked, late, UP)), "SIGTERM asks it once more"
 
 
 def test_a_job_that_cannot_be_suspended_just_now_is_moved_when_it_can() -> None:
-    asked = decide(climbing(ReturnStage.TAINTING), replace(ON_DEMAND, held=held(), listens=True), UP).state
-    answered = replace(ON_DEMAND, held=held(), listens=True, checkpoint_asked_at=T0, checkpointed_at=T0)
+    asked = decide(
+        climbing(FailbackStage.TAINTING),
+        replace(ON_DEMAND, reservation=held(), checkpoints_on_request=True),
+        UP,
+    ).state
+    answered = replace(
+        ON_DEMAND,
+        reservation=held(),
+        checkpoints_on_request=True,
+        checkpoint_requested_at=T0,
+        checkpointed_at=T0,
+    )
     blocked = decide(asked, replace(answered, can_be_suspended=False), UP)
     assert not blocked.actions, "its operator would ignore it"
     assert Suspend in kinds(decide(asked, answered, UP)), "its place is held meanwhile"
 
 
 def test_an_old_answer_is_none() -> None:
-    asked = decide(climbing(ReturnStage.TAINTING), replace(ON_DEMAND, held=held(), listens=True), UP).state
-    old = replace(ON_DEMAND, held=held(), listens=True, checkpoint_asked_at=T0, checkpointed_at=T0 - HOUR)
+    asked = decide(
+        climbing(FailbackStage.TAINTING),
+        replace(ON_DEMAND, reservation=held(), checkpoints_on_request=True),
+        UP,
+    ).state
+    old = replace(
+        ON_DEMAND,
+        reservation=held(),
+        checkpoints_on_request=True,
+        checkpoint_requested_at=T0,
+        checkpointed_at=T0 - HOUR,
+    )
     assert not decide(asked, old, UP).actions, "it was for another move"
 
 
 def test_capacity_that_does_not_come_in_time_is_let_go_and_the_next_tier_tried() -> None:
-    late = replace(ON_DEMAND, held=held(placed=3, tainted=0), now=T0 + 10 * MINUTE)
+    late = replace(ON_DEMAND, reservation=held(placed=3, tainted=0), now=T0 + 10 * MINUTE)
     decision = decide(climbing(), late, UP)
-    assert kinds(decision) == [Record, Release], "two tiers' capacity is never paid for at once"
+    assert kinds(decision) == [WriteState, ReleaseReservation], (
+        "two tiers' capacity is never paid for at once"
+    )
     state = state_of(decision)
-    assert state.returning is not None, "the second best tier is better than this one too"
-    assert state.returning.pool == "b-spot", "and it is next in the ladder"
-    assert kinds(decide(state, replace(ON_DEMAND, now=late.now), UP)) == [Hold], "once the first is released"
+    assert state.failback is not None, "the second best tier is better than this one too"
+    assert state.failback.pool == "b-spot", "and it is next in the ladder"
+    assert kinds(decide(state, replace(ON_DEMAND, now=late.now), UP)) == [CreatePlaceholders], (
+        "once the first is released"
+    )
 
 
 def test_when_no_better_tier_has_capacity_nothing_was_disturbed_and_nothing_stays_held() -> None:
-    late = replace(ON_DEMAND, held=held("b-spot", placed=3, tainted=0), now=T0 + 10 * MINUTE)
+    late = replace(ON_DEMAND, reservation=held("b-spot", placed=3, tainted=0), now=T0 + 10 * MINUTE)
     decision = decide(climbing(pool="b-spot"), late, UP)
-    assert kinds(decision) == [Record, Release], "the job has not noticed"
-    assert state_of(decision).returning is None, "the attempt is over"
-    assert decision.wake_at == late.now + HOUR, "and the next is an hour away"
+    assert kinds(decision) == [WriteState, ReleaseReservation], "the job has not noticed"
+    assert state_of(decision).failback is None, "the attempt is over"
+    assert decision.requeue_at == late.now + HOUR, "and the next is an hour away"
 
 
 def test_a_hold_that_cannot_be_used_in_time_is_let_go() -> None:
-    stuck = replace(ON_DEMAND, held=held(), can_be_suspended=False, now=T0 + 10 * MINUTE)
-    for stage in (ReturnStage.TAINTING, ReturnStage.ASKED):
-        assert Release in kinds(decide(climbing(stage, "b-spot"), replace(stuck, held=held("b-spot")), UP)), (
-            "it costs as much as the nodes it would replace"
-        )
+    stuck = replace(ON_DEMAND, reservation=held(), can_be_suspended=False, now=T0 + 10 * MINUTE)
+    for stage in (FailbackStage.TAINTING, FailbackStage.CHECKPOINTING):
+        assert ReleaseReservation in kinds(
+            decide(climbing(stage, "b-spot"), replace(stuck, reservation=held("b-spot")), UP)
+        ), "it costs as much as the nodes it would replace"
 
 
 def test_a_held_node_that_is_lost_is_waited_for_again() -> None:
-    decision = decide(climbing(ReturnStage.ASKED), replace(ON_DEMAND, held=held(placed=3, tainted=3)), UP)
+    decision = decide(
+        climbing(FailbackStage.CHECKPOINTING), replace(ON_DEMAND, reservation=held(placed=3, tainted=3)), UP
+    )
     state = state_of(decision)
-    assert state.returning is not None, "its time is not over"
-    assert state.returning.stage is ReturnStage.HOLDING, "there is no room for the whole gang any more"
+    assert state.failback is not None, "its time is not over"
+    assert state.failback.stage is FailbackStage.RESERVING, "there is no room for the whole gang any more"
 
 
 def test_a_return_ends_when_its_policy_is_taken_back() -> None:
     for edited in (policy(), replace(UP, tiers=(LOWER, LAST)), replace(UP, tiers=(LAST, SPOT))):
-        decision = decide(climbing(), replace(ON_DEMAND, held=held()), edited)
-        assert kinds(decision) == [Record, Release], f"{edited} has no such better tier"
+        decision = decide(climbing(), replace(ON_DEMAND, reservation=held()), edited)
+        assert kinds(decision) == [WriteState, ReleaseReservation], f"{edited} has no such better tier"
 
 
 def test_a_tier_that_may_not_have_enough_nodes_is_passed_over() -> None:
     big = Machine(cpu=8000, memory=2**34)
     small = replace(SPOT, facts=TierFacts(machine=big, max_nodes=1))
     ladder = replace(UP, tiers=(small, LOWER, LAST))
-    assert only(decide(LOW, ON_DEMAND, ladder), Hold).pool == "b-spot", (
+    assert only(decide(LOW, ON_DEMAND, ladder), CreatePlaceholders).pool == "b-spot", (
         "4 pods of 4 CPUs need 2 machines of 8"
     )
 
 
 def test_nodes_that_are_in_use_are_not_there_to_be_had() -> None:
-    full = replace(ON_DEMAND, pools={"a-spot": PoolSeen(nodes_in_use=4, max_nodes=4)})
-    assert only(decide(LOW, full, UP), Hold).pool == "b-spot", "the limit counts others' nodes too"
+    full = replace(ON_DEMAND, pools={"a-spot": PoolStatus(nodes_in_use=4, max_nodes=4)})
+    assert only(decide(LOW, full, UP), CreatePlaceholders).pool == "b-spot", (
+        "the limit counts others' nodes too"
+    )
 
 
 def test_when_no_better_tier_can_have_enough_nodes_that_is_said_and_tried_again_later() -> None:
-    full = {name: PoolSeen(nodes_in_use=4, max_nodes=4) for name in ("a-spot", "b-spot")}
+    full = {name: PoolStatus(nodes_in_use=4, max_nodes=4) for name in ("a-spot", "b-spot")}
     decision = decide(LOW, replace(ON_DEMAND, pools=full), UP)
-    assert (kinds(decision), reasons(decision)) == ([Record], ["NoRoomAbove"]), "nothing is asked for"
-    assert decision.wake_at == T0 + HOUR, "others may have left by then"
+    assert (kinds(decision), reasons(decision)) == ([WriteState], ["NoRoomAbove"]), "nothing is asked for"
+    assert decision.requeue_at == T0 + HOUR, "others may have left by then"
 
 
 def test_a_tier_whose_pool_is_not_there_is_not_gone_back_to() -> None:
-    missing = replace(ON_DEMAND, pools={"a-spot": PoolSeen(is_there=False)})
-    assert only(decide(LOW, missing, UP), Hold).pool == "b-spot", "no placeholder would ever be placed"
+    missing = replace(ON_DEMAND, pools={"a-spot": PoolStatus(exists=False)})
+    assert only(decide(LOW, missing, UP), CreatePlaceholders).pool == "b-spot", (
+        "no placeholder would ever be placed"
+    )
 
 
 def test_a_job_in_trouble_goes_down_and_lets_go_what_is_not_wholly_held() -> None:
@@ -227,10 +275,10 @@ def test_a_job_in_trouble_goes_down_and_lets_go_what_is_not_wholly_held() -> Non
         pool="b-spot",
         rank=1,
         evictions=3,
-        returning=ReturnAttempt(pool="a-spot", stage=ReturnStage.HOLDING, since=T0),
+        failback=FailbackAttempt(pool="a-spot", stage=FailbackStage.RESERVING, since=T0),
     )
-    decision = decide(middle, seen(pool="b-spot", held=held(placed=2, tainted=0)), UP)
-    assert kinds(decision) == [Suspend, Release], "it cannot wait for the rest"
+    decision = decide(middle, seen(pool="b-spot", reservation=held(placed=2, tainted=0)), UP)
+    assert kinds(decision) == [Suspend, ReleaseReservation], "it cannot wait for the rest"
     assert only(decision, Suspend).pool == "on-demand", "down the ladder"
 
 
@@ -239,69 +287,76 @@ def test_a_job_in_trouble_goes_up_if_its_place_is_held_already() -> None:
         pool="b-spot",
         rank=1,
         evictions=3,
-        returning=ReturnAttempt(pool="a-spot", stage=ReturnStage.ASKED, since=T0),
+        failback=FailbackAttempt(pool="a-spot", stage=FailbackStage.CHECKPOINTING, since=T0),
     )
-    decision = decide(middle, seen(pool="b-spot", held=held()), UP)
+    decision = decide(middle, seen(pool="b-spot", reservation=held()), UP)
     assert only(decision, Suspend).pool == "a-spot", "better than what lies below, and there already"
 
 
 def test_its_placeholders_go_and_its_taint_stays_until_all_of_its_pods_are_bound() -> None:
     arrived = waiting(
-        returning=ReturnAttempt(pool="a-spot", stage=ReturnStage.MOVING, since=T0), returned=True
+        failback=FailbackAttempt(pool="a-spot", stage=FailbackStage.MOVING, since=T0),
+        entered_by_failback=True,
     )
-    early = decide(arrived, seen(pods_placed=3, held=held()), UP)
-    assert kinds(early) == [DropPlaceholders], "the controller may have died before it did this"
-    kept = decide(arrived, seen(pods_placed=3, held=held(pods=0, placed=0, tainted=0)), UP)
+    early = decide(arrived, seen(pods_placed=3, reservation=held()), UP)
+    assert kinds(early) == [DeletePlaceholders], "the controller may have died before it did this"
+    kept = decide(arrived, seen(pods_placed=3, reservation=held(pods=0, placed=0, tainted=0)), UP)
     assert not kept.actions, "a stranger could still take the last node"
-    bound = decide(arrived, seen(held=held(pods=0, placed=0, tainted=0)), UP)
-    assert kinds(bound) == [Record, Release], "now they are ordinary nodes"
+    bound = decide(arrived, seen(reservation=held(pods=0, placed=0, tainted=0)), UP)
+    assert kinds(bound) == [WriteState, ReleaseReservation], "now they are ordinary nodes"
 
 
 def test_a_return_that_does_not_last_doubles_the_wait_for_the_next() -> None:
-    back = running(returned=True, evictions=3, since=T0 - HOUR / 2)
+    back = running(entered_by_failback=True, evictions=3, since=T0 - HOUR / 2)
     thrown_out = state_of(decide(back, seen(), UP))
-    assert thrown_out.bounces == 1, "half an hour is less than the hour it waited for it"
-    assert return_due(replace(LOW, bounces=thrown_out.bounces), UP) == T0 - HOUR + 2 * HOUR, "twice as long"
-    assert return_due(replace(LOW, bounces=99), UP) == T0 - HOUR + 16 * HOUR, "but not for ever longer"
+    assert thrown_out.short_failbacks == 1, "half an hour is less than the hour it waited for it"
+    assert (
+        failback_due_at(replace(LOW, short_failbacks=thrown_out.short_failbacks), UP) == T0 - HOUR + 2 * HOUR
+    ), "twice as long"
+    assert failback_due_at(replace(LOW, short_failbacks=99), UP) == T0 - HOUR + 16 * HOUR, (
+        "but not for ever longer"
+    )
 
 
 def test_a_return_that_lasts_makes_up_for_those_that_did_not() -> None:
-    back = running(returned=True, bounces=3, evictions=3, since=T0 - 2 * HOUR)
-    assert state_of(decide(back, seen(), UP)).bounces == 0, "the market is another one"
+    back = running(entered_by_failback=True, short_failbacks=3, evictions=3, since=T0 - 2 * HOUR)
+    assert state_of(decide(back, seen(), UP)).short_failbacks == 0, "the market is another one"
 
 
 def test_a_job_that_never_returned_has_not_bounced() -> None:
-    assert state_of(decide(running(evictions=3), seen(), UP)).bounces == 0, "it began there"
+    assert state_of(decide(running(evictions=3), seen(), UP)).short_failbacks == 0, "it began there"
 
 
 def test_a_job_that_ends_on_its_way_up_leaves_nothing_held() -> None:
     from holdfast.fallback.state_machine.observation import Outcome
 
-    decision = decide(climbing(), replace(ON_DEMAND, outcome=Outcome.COMPLETED, held=held()), UP)
-    assert kinds(decision) == [Record, Release], "it needs the room no more"
+    decision = decide(climbing(), replace(ON_DEMAND, outcome=Outcome.COMPLETED, reservation=held()), UP)
+    assert kinds(decision) == [WriteState, ReleaseReservation], "it needs the room no more"
 
 
 def test_a_users_suspension_ends_the_way_up() -> None:
-    stopped = seen_suspended(pool="on-demand", held=held())
+    stopped = seen_suspended(pool="on-demand", reservation=held())
     decision = decide(climbing(), stopped, UP)
-    assert (kinds(decision), state_of(decision).phase) == ([Record, Release], Phase.STOPPED), (
+    assert (kinds(decision), state_of(decision).phase) == ([WriteState, ReleaseReservation], Phase.STOPPED), (
         "nobody knows how long"
     )
 
 
 def test_an_eviction_during_the_way_up_is_counted_like_any_other() -> None:
-    lost = replace(ON_DEMAND, pods_placed=3, losses=(loss(pool="on-demand"),), held=held(placed=2, tainted=0))
+    lost = replace(
+        ON_DEMAND, pods_placed=3, losses=(loss(pool="on-demand"),), reservation=held(placed=2, tainted=0)
+    )
     state = state_of(decide(climbing(), lost, UP))
-    assert (state.evictions, state.returning) == (1, climbing().returning), "and the hold goes on"
+    assert (state.evictions, state.failback) == (1, climbing().failback), "and the hold goes on"
 
 
 def test_the_gang_is_held_whole_whatever_its_shapes() -> None:
     mixed = (PodShape(count=1, requests={}), PodShape(count=PODS, requests={}))
-    decision = decide(climbing(), replace(ON_DEMAND, shapes=mixed, held=held(tainted=0)), UP)
-    assert kinds(decision) == [Hold], "5 pods are wanted, and 4 are there"
+    decision = decide(climbing(), replace(ON_DEMAND, shapes=mixed, reservation=held(tainted=0)), UP)
+    assert kinds(decision) == [CreatePlaceholders], "5 pods are wanted, and 4 are there"
 
 
 def test_in_a_ladder_of_spot_pools_a_job_goes_back_up_from_the_middle_too() -> None:
     ladder = policy(tiers=(SPOT, LOWER, tier("c-spot", max_failures=-1)), return_after=HOUR)
     decision = decide(running(pool="b-spot", rank=1), seen(pool="b-spot"), ladder)
-    assert only(decision, Hold).pool == "a-spot", "the last tier need not be reached for that"
+    assert only(decision, CreatePlaceholders).pool == "a-spot", "the last tier need not be reached for that"

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from holdfast.analysis.simulation.job import JobPlan, Nodes, SimulatedJob
 from holdfast.analysis.simulation.run import Simulation, Steps
 from holdfast.fallback.policy.policy import NoPolicy
-from holdfast.fallback.state_machine.actions import Record, Resume, Suspend
+from holdfast.fallback.state_machine.actions import Resume, Suspend, WriteState
 from holdfast.fallback.state_machine.capacity_wait import (
     SHORTEST_PAUSE,
+    YIELD_INTERVAL,
     YIELD_WITHOUT_LIMIT,
-    YIELDS_APART,
-    pause,
+    pause_length,
 )
 from holdfast.fallback.state_machine.decision import LONGEST_PAUSE, decide
-from holdfast.fallback.state_machine.observation import Rival
+from holdfast.fallback.state_machine.observation import ContendingGang
 from holdfast.fallback.state_machine.state import Phase, Purpose
 from tests.support.ladder import (
     HOUR,
@@ -38,51 +38,53 @@ from tests.support.ladder import (
 )
 
 HALF_OF_THE_WAIT = T0 + timedelta(minutes=7, seconds=30)
-ELDER = Rival(uid="elder", created=T0 - 2 * HOUR)
-YOUNGER = Rival(uid="younger", created=T0)
+ELDER = ContendingGang(uid="elder", created=T0 - 2 * HOUR)
+YOUNGER = ContendingGang(uid="younger", created=T0)
 
 
 def test_the_younger_of_two_half_placed_gangs_lets_go() -> None:
-    decision = decide(waiting(), seen(pods_placed=2, rival=ELDER, now=HALF_OF_THE_WAIT), policy())
+    decision = decide(waiting(), seen(pods_placed=2, contending_gang=ELDER, now=HALF_OF_THE_WAIT), policy())
     suspend = only(decision, Suspend)
     assert (suspend.pool, suspend.state.purpose) == ("a-spot", Purpose.YIELD), "it stays on its tier"
 
 
 def test_the_elder_keeps_its_nodes() -> None:
-    decision = decide(waiting(), seen(pods_placed=2, rival=YOUNGER, now=HALF_OF_THE_WAIT), policy())
+    decision = decide(waiting(), seen(pods_placed=2, contending_gang=YOUNGER, now=HALF_OF_THE_WAIT), policy())
     assert not decision.actions, "or both would let go, again and again"
 
 
 def test_gangs_let_go_one_after_the_other() -> None:
     gave_way_at = HALF_OF_THE_WAIT - SECOND
-    after = seen(pods_placed=2, rival=ELDER, now=HALF_OF_THE_WAIT, gave_way_at=gave_way_at)
+    after = seen(pods_placed=2, contending_gang=ELDER, now=HALF_OF_THE_WAIT, last_yield_at=gave_way_at)
     decision = decide(waiting(), after, policy())
     assert not decision.actions, "what a younger one has just let go may be enough for the elder"
-    assert decision.wake_at == gave_way_at + YIELDS_APART, "and if it is not"
-    later = decide(waiting(), replace(after, now=gave_way_at + YIELDS_APART), policy())
+    assert decision.requeue_at == gave_way_at + YIELD_INTERVAL, "and if it is not"
+    later = decide(waiting(), replace(after, now=gave_way_at + YIELD_INTERVAL), policy())
     assert Suspend in kinds(later), "the next lets go"
 
 
 def test_a_gang_that_gave_way_in_the_future_holds_nobody_up() -> None:
-    strange = seen(pods_placed=2, rival=ELDER, now=HALF_OF_THE_WAIT, gave_way_at=HALF_OF_THE_WAIT + HOUR)
+    strange = seen(
+        pods_placed=2, contending_gang=ELDER, now=HALF_OF_THE_WAIT, last_yield_at=HALF_OF_THE_WAIT + HOUR
+    )
     assert Suspend in kinds(decide(waiting(), strange, policy())), "the clock was set back since"
 
 
 def test_gangs_are_given_time_to_sort_themselves_out() -> None:
-    early = seen(pods_placed=2, rival=ELDER, now=HALF_OF_THE_WAIT - SECOND)
+    early = seen(pods_placed=2, contending_gang=ELDER, now=HALF_OF_THE_WAIT - SECOND)
     decision = decide(waiting(), early, policy())
     assert Suspend not in kinds(decision), "their machines may only be slow to boot"
-    assert decision.wake_at == HALF_OF_THE_WAIT, "and it is looked at again in time"
+    assert decision.requeue_at == HALF_OF_THE_WAIT, "and it is looked at again in time"
 
 
 def test_without_a_limit_gangs_are_given_as_long_as_machines_boot() -> None:
     state = waiting(pool="on-demand", rank=2)
-    stuck = seen(pool="on-demand", pods_placed=2, rival=ELDER, now=T0 + YIELD_WITHOUT_LIMIT)
+    stuck = seen(pool="on-demand", pods_placed=2, contending_gang=ELDER, now=T0 + YIELD_WITHOUT_LIMIT)
     assert Suspend in kinds(decide(state, stuck, policy())), "nothing else would ever end it"
 
 
 def test_a_gang_without_any_node_has_none_to_let_go() -> None:
-    decision = decide(waiting(), seen(pods_placed=0, rival=ELDER, now=HALF_OF_THE_WAIT), policy())
+    decision = decide(waiting(), seen(pods_placed=0, contending_gang=ELDER, now=HALF_OF_THE_WAIT), policy())
     assert not decision.actions, "it blocks nobody"
 
 
@@ -90,8 +92,8 @@ def test_it_pauses_once_its_pods_are_gone() -> None:
     yielding = suspending(pool="a-spot", rank=0, purpose=Purpose.YIELD)
     decision = decide(yielding, seen_suspended(pool="a-spot"), policy())
     state = state_of(decision)
-    assert (kinds(decision), state.phase) == ([Record], Phase.PAUSED), "the other gang takes the nodes"
-    assert decision.wake_at == state.resume_at, "and it wakes by itself"
+    assert (kinds(decision), state.phase) == ([WriteState], Phase.PAUSED), "the other gang takes the nodes"
+    assert decision.requeue_at == state.resume_at, "and it wakes by itself"
     assert state.resume_at is not None, "every pause has an end"
     assert SHORTEST_PAUSE <= state.resume_at - T0 <= 2 * SHORTEST_PAUSE, "soon"
 
@@ -121,15 +123,21 @@ def test_a_pause_without_a_policy_ends_at_once() -> None:
 def test_whoever_resumes_a_paused_job_has_their_way() -> None:
     paused = running(phase=Phase.PAUSED, resume_at=T0 + MINUTE, yields=1)
     decision = decide(paused, seen(pods_placed=0), policy())
-    assert (kinds(decision), state_of(decision).phase) == ([Record], Phase.WAITING), "no pod of it was left"
+    assert (kinds(decision), state_of(decision).phase) == ([WriteState], Phase.WAITING), (
+        "no pod of it was left"
+    )
 
 
 @given(st.text(max_size=36), st.integers(0, 50))
 def test_pauses_are_spread_by_the_job_and_repeatable(uid: str, yields: int) -> None:
     state = waiting(uid=uid, yields=yields)
-    assert pause(state) == pause(state), "the same seed gives the same pause"
-    assert SHORTEST_PAUSE <= pause(state) <= LONGEST_PAUSE, "within what the clock's keeper takes for a pause"
-    assert pause(state) != pause(waiting(uid=f"{uid}x", yields=yields)), "two jobs do not come back together"
+    assert pause_length(state) == pause_length(state), "the same seed gives the same pause"
+    assert SHORTEST_PAUSE <= pause_length(state) <= LONGEST_PAUSE, (
+        "within what the clock's keeper takes for a pause"
+    )
+    assert pause_length(state) != pause_length(waiting(uid=f"{uid}x", yields=yields)), (
+        "two jobs do not come back together"
+    )
 
 
 def test_two_gangs_that_block_each_other_both_run_in_the_end() -> None:

@@ -48,7 +48,7 @@ def test_a_requirement_that_leaves_the_value_open_breaks_nothing_for_pods_that_s
     open_requirement: Value,
 ) -> None:
     job = Shape(requests=Resources(cpu_millis=1000, memory_mib=1024), selector={TEAM: "vision"})
-    found = [each for each in check_pool(job, facts(open_requirement)) if each.link == "selector"]
+    found = [each for each in check_pool(job, facts(open_requirement)) if each.check == "selector"]
     assert [type(each) for each in found] == [Undetermined], (
         "Karpenter gives a node the value that its pods select"
     )

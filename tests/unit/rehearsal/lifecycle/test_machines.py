@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from holdfast.rehearsal.lifecycle.run import machines_for
+from holdfast.rehearsal.lifecycle.run import provisioner_for
 from holdfast.rehearsal.scenarios.aks import AksScaleSets, NodeAutoProvisioning
 from holdfast.rehearsal.scenarios.gke import Gke
 from holdfast.rehearsal.scenarios.karpenter import Karpenter
@@ -17,7 +17,7 @@ from tests.support.aks_objects import aks_cluster
 
 if TYPE_CHECKING:
     from holdfast.simulator.kubernetes_client.client import KubeClient
-    from holdfast.simulator.stacks import Surroundings
+    from holdfast.simulator.stacks import StackEnvironment
 
 CLIENT = cast("KubeClient", object())
 
@@ -32,18 +32,18 @@ def stack_on(cloud: str, folder: Path) -> Stack:
         place="test",
         workspace=Workspace(project_root=folder),
         subject=subject,
-        surroundings=cast("Surroundings", object()),
+        environment=cast("StackEnvironment", object()),
     )
 
 
 @pytest.mark.parametrize(("cloud", "kind"), [("aws", Karpenter), ("local", Karpenter), ("gcp", Gke)])
 def test_most_clouds_have_one_way(cloud: str, kind: type[object], tmp_path: Path) -> None:
-    assert type(machines_for(stack_on(cloud, tmp_path), CLIENT)) is kind, f"on {cloud}"
+    assert type(provisioner_for(stack_on(cloud, tmp_path), CLIENT)) is kind, f"on {cloud}"
 
 
 @pytest.mark.parametrize(("provisions_nodes", "kind"), [(True, NodeAutoProvisioning), (False, AksScaleSets)])
 def test_aks_has_two(provisions_nodes: bool, kind: type[object], tmp_path: Path) -> None:
     stack = stack_on("azure", tmp_path)
-    with stack.stand_ins(Faults()).clouds.state("azure-native").changing() as console:
+    with stack.simulators(Faults()).clouds.state("azure-native").changing() as console:
         console.put(aks_cluster(provisions_nodes=provisions_nodes))
-    assert type(machines_for(stack, CLIENT)) is kind, "by what the cluster is made with"
+    assert type(provisioner_for(stack, CLIENT)) is kind, "by what the cluster is made with"

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import INSTANCE_TYPE
 from holdfast.scheduling.reachability.affinity import Requirement
-from holdfast.scheduling.reachability.checks import Failed, Undetermined, check_pool, together
+from holdfast.scheduling.reachability.checks import Failed, Undetermined, check_pool, check_together
 from holdfast.scheduling.reachability.facts import AddedToleration, Limits, PoolFacts
 from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
 from holdfast.scheduling.reachability.shape import Resources, Shape
@@ -23,7 +23,7 @@ SMALL = MachineCapacity(
 
 
 def links(job: Shape, pool: PoolFacts, kind: type[Failed] | type[Undetermined] = Failed) -> list[str]:
-    return [doubt.link for doubt in check_pool(job, pool) if isinstance(doubt, kind)]
+    return [doubt.check for doubt in check_pool(job, pool) if isinstance(doubt, kind)]
 
 
 def test_a_gang_that_fits_its_pool_is_held_up_by_nothing():
@@ -201,11 +201,11 @@ HALF = shape(pods=5)
 def test_shapes_that_run_at_once_need_room_for_all_of_them(
     shapes: tuple[Shape, ...], pool: PoolFacts, room: bool
 ):
-    assert (not [*together(shapes, pool)]) is room, "each of them alone fits on eight machines"
+    assert (not [*check_together(shapes, pool)]) is room, "each of them alone fits on eight machines"
 
 
 @given(st.lists(st.integers(1, 4), min_size=2, max_size=3), st.integers(1, 12))
 def test_what_can_be_packed_is_never_too_much(gangs: list[int], nodes: int):
     shapes = [shape(pods=pods) for pods in gangs]
-    refused = bool([*together(shapes, on_demand(limits=Limits(nodes=nodes)))])
+    refused = bool([*check_together(shapes, on_demand(limits=Limits(nodes=nodes)))])
     assert not (refused and sum(gangs) <= nodes), "a machine for each pod is enough"

@@ -37,20 +37,20 @@ def test_a_job_is_stuck_on_a_tier_that_takes_it_not_and_has_no_timeout():
 def test_a_job_falls_off_a_ladder_whose_on_demand_pool_is_too_small_for_the_gang():
     found = walk(shape(), [tier(1, spot()), tier(2, on_demand(limits=TOO_FEW))])
     assert found.outcome is Outcome.FALLS_OFF, "one machine for four pods"
-    assert [broken.link for broken in found.steps[-1].broken] == ["gang"], "and the message can say why"
+    assert [broken.check for broken in found.steps[-1].failed] == ["gang"], "and the message can say why"
     assert found.steps[-1].title == "tier 2 → pool a100", "and where"
 
 
 def test_a_job_falls_off_a_ladder_that_ends_on_spot():
     found = walk(shape(), [tier(1, spot()), tier(2, spot("h100-spot"))])
     assert found.outcome is Outcome.FALLS_OFF, "there is no on-demand tier"
-    assert [broken.link for broken in found.steps[-1].broken] == ["capacity"], "the last one is spot"
+    assert [broken.check for broken in found.steps[-1].failed] == ["capacity"], "the last one is spot"
 
 
 def test_a_job_falls_off_a_ladder_whose_last_pool_nobody_makes():
     found = walk(shape(), [tier(1, spot()), tier(2, name="gone")])
     assert found.outcome is Outcome.FALLS_OFF, "the pool is not there"
-    assert [broken.link for broken in found.steps[-1].broken] == ["pool"], "which is said"
+    assert [broken.check for broken in found.steps[-1].failed] == ["pool"], "which is said"
 
 
 def test_a_job_that_stays_on_spot_for_ever_is_told_apart():

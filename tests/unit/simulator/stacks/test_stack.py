@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from holdfast.simulator.stacks.cloud_likeness import api_server_profile
+from holdfast.simulator.stacks.stack import api_server_profile
 
 
 def test_gkes_api_servers_let_pods_with_gpus_in_to_machines_with_gpus() -> None:

@@ -12,10 +12,11 @@ import pytest
 import yaml
 from rich.console import Console
 
+from holdfast.__main__ import main
 from holdfast.infra import versions
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.paths import Workspace
-from holdfast.simulator.tools.__main__ import build, main
+from holdfast.simulator.tools.command import build, main
 from holdfast.simulator.tools.catalog import TOOLS, tool_named
 from holdfast.simulator.tools.locate import find_tool, look
 from holdfast.simulator.tools.toolchain import GoRunner, Stopped, find_go
@@ -175,7 +176,7 @@ def test_an_interruption_ends_the_builds_and_the_next_run_goes_on(
 ) -> None:
     go.hangs()
     with subprocess.Popen(
-        (sys.executable, "-m", "holdfast.simulator.tools"),
+        (sys.executable, "-m", "holdfast", "tools"),
         cwd=workspace.project_root,
         env={**os.environ, "PYTHONPATH": str(PROJECT), "PYTHONUNBUFFERED": "1"},
         stdout=subprocess.PIPE,
@@ -187,7 +188,7 @@ def test_an_interruption_ends_the_builds_and_the_next_run_goes_on(
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=30)
     assert process.returncode == 130, "the shell's code for an interruption"
-    assert told == "interrupted: what is finished stays; run `make tools` again to go on from here\n", (
+    assert told == "interrupted: run `holdfast tools` again and it continues from here\n", (
         "no traceback"
     )
     (go.folder / "hangs").unlink()
@@ -205,7 +206,7 @@ def test_a_failure_is_one_line_and_exit_code_1(
 ) -> None:
     monkeypatch.chdir(workspace.project_root)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert main(arguments) == 1, "a script can see the failure"
+    assert main(["tools", *arguments]) == 1, "a script can see the failure"
     told = capsys.readouterr().err
     assert told.startswith("error: "), "the message is marked"
     assert "Traceback" not in told, "no traceback reaches a user"

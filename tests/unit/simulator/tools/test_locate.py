@@ -3,11 +3,14 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.paths import Workspace
-from holdfast.simulator.tools.catalog import tool_named
-from holdfast.simulator.tools.locate import find_tool
+from holdfast.simulator.tools.catalog import CHAINS, TOOLS, tool_named
+from holdfast.simulator.tools.charts import CHARTS
+from holdfast.simulator.tools.locate import State, Survey, chains, find_tool
 from holdfast.simulator.tools.stamps import binary_fingerprint, write_stamp
 from tests.support.tool_workspace import checkout, executable, says
 
@@ -108,3 +111,31 @@ def test_a_name_that_is_no_tool_lists_the_tools(workspace: Workspace) -> None:
         RehearsalError, match=r"'helmet' is no tool of this project; there are .*helm.*kubectl"
     ):
         find_tool("helmet", workspace)
+
+
+states = st.sampled_from(list(State))
+surveys = st.builds(
+    Survey,
+    tools=st.fixed_dictionaries(dict.fromkeys(TOOLS, states)),
+    charts=st.fixed_dictionaries(dict.fromkeys(CHARTS, states)),
+)
+
+
+@given(surveys)
+def test_every_missing_piece_is_made_once_and_nothing_else(survey: Survey) -> None:
+    planned = sorted(piece.title for chain in chains(survey, CHAINS) for piece in chain)
+    assert planned == sorted(survey.missing), "the plan is what is missing, no more and no less"
+
+
+@given(surveys)
+def test_tools_that_share_packages_are_never_in_two_chains(survey: Survey) -> None:
+    planned = chains(survey, CHAINS)
+    modules = [{piece.module for piece in chain if piece in survey.tools} for chain in planned]
+    for index, chain in enumerate(modules):
+        beside = set[str]().union(*modules[:index], *modules[index + 1 :])
+        assert not chain & beside, "side by side they would compile the same packages twice"
+
+
+@given(surveys)
+def test_no_chain_is_empty(survey: Survey) -> None:
+    assert all(chains(survey, CHAINS)), "an empty chain would be a thread with nothing to do"

@@ -1,5 +1,7 @@
 """A stamp changes with everything that decides a program, and with nothing else."""
 
+import os
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.tools.catalog import tool_named
 from holdfast.simulator.tools.charts import CHARTS, chart_fingerprint
-from holdfast.simulator.tools.stamps import binary_fingerprint, fingerprint
+from holdfast.simulator.tools.stamps import binary_fingerprint, exclusive, fingerprint
 from tests.support.tool_workspace import checkout
 
 parts = st.lists(st.text(), min_size=1)
@@ -61,3 +63,33 @@ def test_a_chart_follows_its_module_alone(workspace: Workspace) -> None:
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("helm.sh/helm/v4 v4", "helm.sh/helm/v4 v5"), encoding="utf-8")
     assert chart_fingerprint(jobset, workspace) == before, "helm's pin says nothing about JobSet's chart"
+
+
+def test_the_second_build_waits_and_learns_whom_for(tmp_path: Path) -> None:
+    waiting, order = threading.Event(), list[str]()
+
+    def on_wait(holder: str) -> None:
+        order.append(f"waits for {holder}")
+        waiting.set()
+
+    def second() -> None:
+        with exclusive(tmp_path / "lock", on_wait):
+            order.append("second runs")
+
+    thread = threading.Thread(target=second)
+    with exclusive(tmp_path / "lock", on_wait):
+        thread.start()
+        assert waiting.wait(timeout=10), "the second must notice that the first holds the lock"
+        order.append("first ends")
+    thread.join(timeout=10)
+    assert order == [f"waits for {os.getpid()}", "first ends", "second runs"], "one after the other"
+
+
+def test_the_lock_is_free_again_after_a_failure(tmp_path: Path) -> None:
+    def never(_: str) -> None:
+        raise AssertionError("nobody holds the lock any more")
+
+    with pytest.raises(RuntimeError), exclusive(tmp_path / "lock", never):
+        raise RuntimeError
+    with exclusive(tmp_path / "lock", never):
+        assert (tmp_path / "lock").read_text(encoding="utf-8") == str(os.getpid()), "the holder names itself"
