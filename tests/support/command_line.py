@@ -10,7 +10,7 @@ from tests.support.control_plane import CHECKOUT
 def command(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command in a project's folder, with nothing of this process's surroundings."""
     return subprocess.run(
-        [sys.executable, "-m", "holdfast.rehearsal", *arguments],
+        [sys.executable, "-m", "holdfast", *arguments],
         cwd=root,
         env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(CHECKOUT)},
         capture_output=True,

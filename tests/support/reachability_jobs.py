@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from holdfast.components.admission.pod_admission import annotations_of, policy_name
+from holdfast.components.admission.pod_admission import policy_annotations, policy_name
 from holdfast.components.admission.rules import karpenter_rules
 from holdfast.components.pools.karpenter import KWOK, node_pool_spec
 from holdfast.policies.declared.reading import declared_pools
@@ -183,7 +183,7 @@ def takes(found: Sequence[CheckResult]) -> bool | None:
 
 
 def _policy(rule: TolerationRule) -> StackResource:
-    annotations: Mapping[str, Value] = {**annotations_of(rule)}
+    annotations: Mapping[str, Value] = {**policy_annotations(rule)}
     return resource(_ADMISSION, policy_name(rule), {"metadata": {"annotations": annotations}})
 
 

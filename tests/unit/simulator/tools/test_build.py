@@ -16,8 +16,8 @@ from holdfast.__main__ import main
 from holdfast.infra import versions
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.paths import Workspace
-from holdfast.simulator.tools.command import build, main
 from holdfast.simulator.tools.catalog import TOOLS, tool_named
+from holdfast.simulator.tools.command import build
 from holdfast.simulator.tools.locate import find_tool, look
 from holdfast.simulator.tools.toolchain import GoRunner, Stopped, find_go
 from tests.support.tool_workspace import PROJECT, PretendedGo, checkout, says
