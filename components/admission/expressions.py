@@ -35,12 +35,12 @@ def texts(values: Iterable[str]) -> str:
     return json.dumps(list(values))
 
 
-def asks(rule: TolerationRule) -> str:
+def matches_rule(rule: TolerationRule) -> str:
     """Return whether the pod selects or needs the nodes of the rule, by any selection or resource."""
     ways = [
-        *(selects(selection) for selection in rule.selections),
-        *(names_in_affinity(selection) for selection in rule.selections),
-        *(limits(resource) for resource in rule.resources),
+        *(selects_by_label(selection) for selection in rule.selections),
+        *(selects_by_affinity(selection) for selection in rule.selections),
+        *(has_limit(resource) for resource in rule.resources),
     ]
     return " || ".join(ways)
 
@@ -51,18 +51,18 @@ def affinity_terms(spec: str) -> str:
     return f"{required}.?nodeSelectorTerms.orValue([])"
 
 
-def selects(selection: NodeSelection, spec: str = POD) -> str:
+def selects_by_label(selection: NodeSelection, spec: str = POD) -> str:
     """Return whether the node selector of a pod specification names a value of the selection."""
     return f'{spec}.?nodeSelector[?{text(selection.key)}].orValue("") in {texts(selection.values)}'
 
 
-def names_in_affinity(selection: NodeSelection, spec: str = POD) -> str:
+def selects_by_affinity(selection: NodeSelection, spec: str = POD) -> str:
     """Return whether a required node affinity names a value of the selection."""
-    named = names(selection, "e")
+    named = expression_selects(selection, "e")
     return f"{affinity_terms(spec)}.exists(t, t.?matchExpressions.orValue([]).exists(e, {named}))"
 
 
-def names(selection: NodeSelection, expression: str) -> str:
+def expression_selects(selection: NodeSelection, expression: str) -> str:
     """Return whether one match expression of a node affinity names a value of the selection."""
     return (
         f'{expression}.key == {text(selection.key)} && {expression}.operator == "In" && '
@@ -70,7 +70,7 @@ def names(selection: NodeSelection, expression: str) -> str:
     )
 
 
-def limits(resource: str, spec: str = POD) -> str:
+def has_limit(resource: str, spec: str = POD) -> str:
     """Return whether a container of a pod specification has a limit above zero for the resource.
 
     Limits are enough: the API rejects an extended resource whose request differs from its limit. In a

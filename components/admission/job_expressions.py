@@ -9,7 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from holdfast.components.admission.expressions import limits, names_in_affinity, selects, text, texts
+from holdfast.components.admission.expressions import (
+    has_limit,
+    selects_by_affinity,
+    selects_by_label,
+    text,
+    texts,
+)
 from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, GPU_RESOURCE, ON_DEMAND, ORIGINAL, POOL, SPOT
 from holdfast.scheduling.ladder import UNLIMITED
 
@@ -92,8 +98,8 @@ def variables(kind: JobKind, capacity: Sequence[NodeSelection]) -> Mapping[str, 
 def asks_for_spot(capacity: Sequence[NodeSelection]) -> str:
     """Return whether the pod specification `s` selects spot in any way."""
     ways = [
-        *(selects(selection, "s") for selection in capacity),
-        *(names_in_affinity(selection, "s") for selection in capacity),
+        *(selects_by_label(selection, "s") for selection in capacity),
+        *(selects_by_affinity(selection, "s") for selection in capacity),
         f's.?nodeSelector[?{text(POOL)}].orValue("") in variables.spotPools',
     ]
     return " || ".join(ways)
@@ -109,7 +115,7 @@ def suited() -> str:
     has_gpus = f"variables.tiers.exists(t, {gpus}.orValue(0) > 0)"
     wants_gpus = (
         "lists.range(size(variables.specs)).exists(i, variables.spots[i] && "
-        f"{limits(GPU_RESOURCE, 'variables.specs[i]')})"
+        f"{has_limit(GPU_RESOURCE, 'variables.specs[i]')})"
     )
     return f"!variables.tiers.exists(t, {gpus}.hasValue()) || {has_gpus} == {wants_gpus}"
 

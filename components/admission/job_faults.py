@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from holdfast.components.admission.expressions import affinity_terms, text, texts
-from holdfast.components.admission.tier_checks import sentence
+from holdfast.components.admission.tier_checks import fill_sentence
 from holdfast.scheduling.labels import CAPACITY_KEYS, POOL, VOLUME_CLAIMS
 from holdfast.scheduling.reachability import messages
 
@@ -23,39 +23,41 @@ _EVICTED: Final = "PodFailurePolicy"
 _DISRUPTED: Final = "DisruptionTarget"
 
 
-def chosen() -> str:
+def selected_pools() -> str:
     """Return the distinct pools that the following templates select."""
     return f"variables.following.map(i, {_pool('i')}).distinct()"
 
 
 def nothing_follows() -> str:
     """The job has the label, but admission found no template that can follow the ladder."""
-    why = sentence(messages.NOTHING_FOLLOWS, pools=_POOLS)
+    why = fill_sentence(messages.NOTHING_FOLLOWS, pools=_POOLS)
     return f"{_CREATION} && size(variables.following) == 0 ? [{why}] : []"
 
 
-def off_the_ladder(kind: JobKind) -> str:
+def outside_ladder(kind: JobKind) -> str:
     """Templates that select a pool outside the ladder."""
     pool = f"({_pool('i')} == {text('')} ? {text('(none)')} : {_pool('i')})"
-    why = sentence(messages.NOT_ON_LADDER, name=_name(kind), pool=pool, pools=_POOLS)
+    why = fill_sentence(messages.NOT_ON_LADDER, name=_name(kind), pool=pool, pools=_POOLS)
     return f"variables.following.filter(i, !({_pool('i')} in variables.pools)).map(i, {why})"
 
 
-def apart() -> str:
+def different_tiers() -> str:
     """Templates that start on different tiers."""
-    why = sentence(messages.APART, pools=f"variables.chosen.join({text(', ')})")
+    why = fill_sentence(messages.APART, pools=f"variables.chosen.join({text(', ')})")
     return f"size(variables.chosen) > 1 ? [{why}] : []"
 
 
-def mixed(kind: JobKind, capacity: Sequence[NodeSelection]) -> str:
+def mixed_capacity(kind: JobKind, capacity: Sequence[NodeSelection]) -> str:
     """Templates beside workers on spot that select another capacity by a label."""
     at = f"{_SPEC}.?nodeSelector"
     found: list[str] = []
     for selection in capacity:
         value = f"{at}[?{text(selection.key)}].orValue({text('')})"
-        why = sentence(messages.MIXED, name=_name(kind), key=text(selection.key), value=f"string({value})")
+        why = fill_sentence(
+            messages.MIXED, name=_name(kind), key=text(selection.key), value=f"string({value})"
+        )
         found.append(f"(!({value} in {texts(['', *selection.values])}) ? [{why}] : [])")
-    why = sentence(messages.MIXED, name=_name(kind), key=text(POOL), value=_pool("i"))
+    why = fill_sentence(messages.MIXED, name=_name(kind), key=text(POOL), value=_pool("i"))
     of_ladder = f"{_pool('i')} in variables.pools && !({_pool('i')} in variables.spotPools)"
     found.append(f"({of_ladder} ? [{why}] : [])")
     beside = "lists.range(size(variables.items)).filter(i, !(i in variables.following))"
@@ -63,13 +65,13 @@ def mixed(kind: JobKind, capacity: Sequence[NodeSelection]) -> str:
     return f"{on_spot} ? {beside}.map(i, {' + '.join(found)}).flatten() : []"
 
 
-def pinned(kind: JobKind) -> str:
+def pinned_by_affinity(kind: JobKind) -> str:
     """Templates with a required node affinity on a label that a move would have to change."""
     keys = (
         f"{affinity_terms(_SPEC)}.map(a, a.?matchExpressions.orValue([]).map(e, string(e.key))).flatten()"
         f".filter(k, k in {texts([POOL, *sorted(CAPACITY_KEYS)])}).distinct().sort()"
     )
-    why = sentence(messages.PINNED, name=_name(kind), keys=f"w.join({text(', ')})")
+    why = fill_sentence(messages.PINNED, name=_name(kind), keys=f"w.join({text(', ')})")
     return f"variables.following.map(i, [{keys}].filter(w, size(w) > 0).map(w, {why})).flatten()"
 
 
@@ -80,25 +82,25 @@ def allowed_claims(claims: Sequence[str]) -> str:
     return f"{texts(['', *claims])} + {listed}.split({text(',')}).map(c, c.trim())"
 
 
-def claims(kind: JobKind) -> str:
+def zonal_claims(kind: JobKind) -> str:
     """Templates that mount a volume claim that may be bound to a zone."""
     claim = "v.?persistentVolumeClaim.?claimName"
-    why = sentence(messages.CLAIM, name=_name(kind), claim=f"string({claim}.orValue({text('')}))")
+    why = fill_sentence(messages.CLAIM, name=_name(kind), claim=f"string({claim}.orValue({text('')}))")
     mounted = f"{_SPEC}.?volumes.orValue([]).filter(v, !({claim}.orValue({text('')}) in variables.claims))"
     return f"variables.following.map(i, {mounted}.map(v, {why})).flatten()"
 
 
-def own_claims() -> str:
+def jobset_claims() -> str:
     """Claims that a JobSet creates from its own templates."""
     name = f"string(t.?metadata.?name.orValue({text('?')}))"
-    why = sentence(messages.CLAIM, name=text("the job"), claim=name)
+    why = fill_sentence(messages.CLAIM, name=text("the job"), claim=name)
     return (
         "object.spec.?volumeClaimPolicies.orValue([]).map(p, p.?templates.orValue([])"
         f".filter(t, !({name} in variables.claims)).map(t, {why})).flatten()"
     )
 
 
-def ends_at_once() -> str:
+def jobset_ends_on_eviction() -> str:
     """A JobSet that fails permanently when its first pod is evicted, despite the rule that admission adds.
 
     The first matching rule applies. A rule for only some of the jobs, or for other messages, does not match
@@ -116,11 +118,11 @@ def ends_at_once() -> str:
     counted = f"{policy}.?maxRestarts.orValue(0) == 0"
     uncounted = "a[0].endsWith(" + text("AndIgnoreMaxRestarts") + ")"
     ends = f"size(a) > 0 ? (a[0] == {text('FailJobSet')} || {counted} && !{uncounted}) : {counted}"
-    why = sentence(messages.ENDS_AT_ONCE)
+    why = fill_sentence(messages.ENDS_AT_ONCE)
     return f"{_CREATION} && [{actions}].exists(a, {ends}) ? [{why}] : []"
 
 
-def ends_on_failure(recreate: str) -> str:
+def rayjob_ends_on_failure(recreate: str) -> str:
     """A RayJob without retries, unless the annotation `recreate` allows to create it again.
 
     Interactive RayJobs cannot have retries.
@@ -128,18 +130,18 @@ def ends_on_failure(recreate: str) -> str:
     none = "object.spec.?backoffLimit.orValue(0) == 0"
     by_hand = f"object.spec.?submissionMode.orValue({text('')}) == {text('InteractiveMode')}"
     made_anew = f"object.metadata.?annotations[?{text(recreate)}].orValue({text('')}) == {text('true')}"
-    why = sentence(messages.ENDS_ON_FAILURE)
+    why = fill_sentence(messages.ENDS_ON_FAILURE)
     return f"{_CREATION} && {none} && !({by_hand}) && !({made_anew}) ? [{why}] : []"
 
 
-def cannot_stop() -> str:
+def rayjob_cannot_suspend() -> str:
     """A RayJob that KubeRay does not suspend."""
     fields = {
         "clusterSelector": "size(object.spec.?clusterSelector.orValue({})) > 0",
         "deletionStrategy.deletionRules": "size(object.spec.?deletionStrategy.?deletionRules.orValue([])) > 0",
     }
     found = [
-        f"({is_there} ? [{sentence(messages.CANNOT_STOP, field=text(name))}] : [])"
+        f"({is_there} ? [{fill_sentence(messages.CANNOT_STOP, field=text(name))}] : [])"
         for name, is_there in fields.items()
     ]
     return " + ".join(found)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from holdfast.components.admission.expressions import affinity_terms, names, text, texts
+from holdfast.components.admission.expressions import affinity_terms, expression_selects, text, texts
 from holdfast.components.admission.job_expressions import QUEUE_NAME
 from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, HELD_FOR, ORIGINAL, POOL, STATE
 
@@ -54,22 +54,22 @@ def json_of_each(indexes: str, key: str, value: str) -> str:
     return f'"{{" + {indexes}.map(i, strings.quote({key}) + ":" + {value}).join(",") + "}}"'
 
 
-def below(path: str, steps: str) -> str:
+def pointer_below(path: str, steps: str) -> str:
     """Return the JSON pointer `steps` (`/spec`) below a JSON pointer that is an expression."""
     return f"{path} + {text(steps)}"
 
 
-def step(key: str) -> str:
+def pointer_step(key: str) -> str:
     """Escape a key for a JSON pointer. CEL's `jsonpatch.escapeKey` is available in mutations only."""
     return key.replace("~", "~0").replace("/", "~1")
 
 
-def put(path: str, value: str) -> str:
+def set_field(path: str, value: str) -> str:
     """Return the patch that sets a field, whether or not it exists."""
     return mapping({"op": text("add"), "path": path, "value": value})
 
 
-def drop(path: str) -> str:
+def remove_field(path: str) -> str:
     """Return the patch that removes a field."""
     return mapping({"op": text("remove"), "path": path})
 
@@ -90,51 +90,54 @@ def mapping(fields: Mapping[str, str]) -> str:
     return "{" + ", ".join(f"{text(key)}: dyn({value})" for key, value in fields.items()) + "}"
 
 
-def labelled(path: str, metadata: str) -> str:
+def label_patches(path: str, metadata: str) -> str:
     """Return the patches that label an object as following a ladder.
 
     `path` points to the parent of `metadata`, which is an optional.
     """
     pair = f"{{{text(FOLLOWS)}: {text(FOLLOWS_VALUE)}}}"
-    one = put(below(path, f"/metadata/labels/{step(FOLLOWS)}"), text(FOLLOWS_VALUE))
-    all_labels = put(below(path, "/metadata/labels"), pair)
-    whole = put(below(path, "/metadata"), f'{{"labels": {pair}}}')
+    one = set_field(pointer_below(path, f"/metadata/labels/{pointer_step(FOLLOWS)}"), text(FOLLOWS_VALUE))
+    all_labels = set_field(pointer_below(path, "/metadata/labels"), pair)
+    whole = set_field(pointer_below(path, "/metadata"), f'{{"labels": {pair}}}')
     return f"({metadata}.?labels.hasValue() ? [{one}] : {metadata}.hasValue() ? [{all_labels}] : [{whole}])"
 
 
-def annotated(original: str) -> str:
+def annotation_patches(original: str) -> str:
     """Return the patches that save the original values, unless they are already saved."""
-    one = put(text(f"/metadata/annotations/{step(ORIGINAL)}"), original)
-    whole = put('"/metadata/annotations"', f"{{{text(ORIGINAL)}: {original}}}")
+    one = set_field(text(f"/metadata/annotations/{pointer_step(ORIGINAL)}"), original)
+    whole = set_field('"/metadata/annotations"', f"{{{text(ORIGINAL)}: {original}}}")
     return f"(variables.adjusted ? [] : has(object.metadata.annotations) ? [{one}] : [{whole}])"
 
 
-def first_tier() -> str:
+def start_pool() -> str:
     """Return the pool on which the template at `i` starts: the tier that it selects, or the first tier."""
     own = f'variables.specs[i].?nodeSelector[?{text(POOL)}].orValue("")'
     return f"{own} in variables.pools ? {own} : variables.pools[0]"
 
 
-def selecting(kind: JobKind, capacity: Sequence[NodeSelection], pool: str) -> str:
+def select_tier(kind: JobKind, capacity: Sequence[NodeSelection], pool: str) -> str:
     """Return the patches that make the template at `i` select its tier by the pool's name only.
 
     `pool` is an expression for the name; an empty name adds no selector. Kueue sets the selectors of its own
     jobs.
     """
-    path = below(kind.path_of("i"), f"{kind.template_path}/spec")
+    path = pointer_below(kind.path_of("i"), f"{kind.template_path}/spec")
     selector = "variables.specs[i].?nodeSelector.orValue({})"
     keys = texts([POOL, *(selection.key for selection in capacity)])
     kept = f"[{text(POOL)}] + {selector}.map(k, k).filter(k, !(k in {keys}))"
     entries = f"({kept}).transformMapEntry(n, k, {{k: k == {text(POOL)} ? ({pool}) : string({selector}[k])}})"
     return " + ".join(
         [
-            only_if(f'!variables.queued && ({pool}) != ""', put(below(path, "/nodeSelector"), entries)),
-            affinity("variables.specs[i]", path, capacity, unless="variables.queued"),
+            only_if(
+                f'!variables.queued && ({pool}) != ""',
+                set_field(pointer_below(path, "/nodeSelector"), entries),
+            ),
+            remove_spot_affinity("variables.specs[i]", path, capacity, unless="variables.queued"),
         ]
     )
 
 
-def stripped(spec: str, path: str, capacity: Sequence[NodeSelection], is_spot_pool: str) -> str:
+def remove_spot_selectors(spec: str, path: str, capacity: Sequence[NodeSelection], is_spot_pool: str) -> str:
     """Return the patches that remove all selections of spot from a pod, so that it uses the default pool.
 
     `is_spot_pool` is whether the pool that the pod selects by name, if any, is a spot pool.
@@ -145,25 +148,29 @@ def stripped(spec: str, path: str, capacity: Sequence[NodeSelection], is_spot_po
         for selection in capacity
     )
     by_name = f"k == {text(POOL)} && {is_spot_pool}"
-    removed = drop(below(path, "/nodeSelector/") + ' + k.replace("~", "~0").replace("/", "~1")')
+    removed = remove_field(
+        pointer_below(path, "/nodeSelector/") + ' + k.replace("~", "~0").replace("/", "~1")'
+    )
     gone = (
         f"{selector}.orValue({{}}).map(k, string(k)).filter(k, {by_capacity} || {by_name}).map(k, {removed})"
     )
-    return f"{gone} + {affinity(spec, path, capacity)}"
+    return f"{gone} + {remove_spot_affinity(spec, path, capacity)}"
 
 
-def affinity(spec: str, path: str, capacity: Sequence[NodeSelection], *, unless: str = "false") -> str:
+def remove_spot_affinity(
+    spec: str, path: str, capacity: Sequence[NodeSelection], *, unless: str = "false"
+) -> str:
     """Return the patches that remove selections of spot from a required node affinity.
 
     The terms are alternatives: if one of them selects only spot, the whole requirement is removed.
     """
     terms = affinity_terms(spec)
-    named = " || ".join(f"({names(selection, 'e')})" for selection in capacity)
+    named = " || ".join(f"({expression_selects(selection, 'e')})" for selection in capacity)
     required = "/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution"
     rest = f"t.?matchExpressions.orValue([]).filter(e, !({named}))"
     term = f'{{"matchExpressions": dyn({rest}), ?"matchFields": t.?matchFields}}'
-    without = put(below(path, f"{required}/nodeSelectorTerms"), f"{terms}.map(t, {term})")
-    removed = drop(below(path, required))
+    without = set_field(pointer_below(path, f"{required}/nodeSelectorTerms"), f"{terms}.map(t, {term})")
+    removed = remove_field(pointer_below(path, required))
     is_named = f"{terms}.exists(t, t.?matchExpressions.orValue([]).exists(e, {named}))"
     empties = f"{terms}.exists(t, size({rest}) == 0 && !t.?matchFields.hasValue())"
     return f"({unless} || !{is_named} ? [] : {empties} ? [{removed}] : [{without}])"
@@ -200,38 +207,38 @@ def reapplication_variables(kind: JobKind) -> Mapping[str, str]:
     }
 
 
-def restored(kind: JobKind, capacity: Sequence[NodeSelection]) -> str:
+def restore_tier(kind: JobKind, capacity: Sequence[NodeSelection]) -> str:
     """Return the patches that restore the tier of the template at `i`, unless it selects one itself."""
-    template = below(kind.path_of("i"), kind.template_path)
+    template = pointer_below(kind.path_of("i"), kind.template_path)
     own = f'variables.specs[i].?nodeSelector[?{text(POOL)}].orValue("")'
     pool = f'{own} != "" ? {own} : {_BEFORE}.?nodeSelector[?{text(POOL)}].orValue("")'
     metadata = f"{kind.template_of('variables.items[i]')}.?metadata"
     return " + ".join(
         [
-            labelled(template, metadata),
-            selecting(kind, capacity, pool),
+            label_patches(template, metadata),
+            select_tier(kind, capacity, pool),
             # The toleration that lets its pods run on nodes reserved for them.
-            _tolerating_hold(below(template, "/spec/tolerations")),
+            _tolerating_hold(pointer_below(template, "/spec/tolerations")),
         ]
     )
 
 
-def restored_annotations() -> str:
+def restore_annotations() -> str:
     """Return the patches that restore the annotations that hold the job's original values and state."""
     each = (_annotation(ORIGINAL), _annotation(STATE))
-    made = only_if("!has(object.metadata.annotations)", put(text("/metadata/annotations"), "{}"))
+    made = only_if("!has(object.metadata.annotations)", set_field(text("/metadata/annotations"), "{}"))
     return " + ".join([made, *each])
 
 
 def _annotation(name: str) -> str:
     old = f"oldObject.metadata.?annotations[?{text(name)}]"
     missing = f"!object.metadata.?annotations[?{text(name)}].hasValue() && {old}.hasValue()"
-    path = text(f"/metadata/annotations/{step(name)}")
-    return only_if(missing, put(path, f"{old}.value()"))
+    path = text(f"/metadata/annotations/{pointer_step(name)}")
+    return only_if(missing, set_field(path, f"{old}.value()"))
 
 
 def _tolerating_hold(path: str) -> str:
     is_hold = f't.?key.orValue("") == {text(HELD_FOR)}'
     held = f"{_BEFORE}.?tolerations.orValue([]).filter(t, {is_hold})"
     others = f"variables.specs[i].?tolerations.orValue([]).filter(t, !({is_hold}))"
-    return only_if(f"size({held}) > 0", put(path, f"{others} + {held}"))
+    return only_if(f"size({held}) > 0", set_field(path, f"{others} + {held}"))

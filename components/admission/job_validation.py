@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 #: The message if the detailed one is too long for the API server or cannot be evaluated.
-CANNOT: Final = "the job cannot follow the ladder of its namespace"
+GENERIC_MESSAGE: Final = "the job cannot follow the ladder of its namespace"
 
 #: The API server accepts messages of up to 5 KiB; this many sentences and characters stay below.
 MOST_SENTENCES: Final = 3
@@ -59,7 +59,7 @@ _CONTROLLER: Final = f"system:serviceaccount:{CONTROLLER_NAMESPACE}:{CONTROLLER}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judgement:
+class JobChecks:
     """The checks of a kind of job: the number of pods of an item, and its own faults in message order."""
 
     kind: JobKind
@@ -67,25 +67,25 @@ class Judgement:
     faults: Mapping[str, str]
 
 
-def judgements() -> Sequence[Judgement]:
+def job_checks() -> Sequence[JobChecks]:
     """Return the checks of each kind of job, beside those of the tiers."""
     return (
-        Judgement(
+        JobChecks(
             kind=JOBSET,
             pods=jobset_pods,
             faults={
                 "nothingFollows": faults.nothing_follows(),
-                "ownClaims": faults.own_claims(),
-                "terminal": faults.ends_at_once(),
+                "ownClaims": faults.jobset_claims(),
+                "terminal": faults.jobset_ends_on_eviction(),
             },
         ),
-        Judgement(
+        JobChecks(
             kind=RAYJOB,
             pods=rayjob_pods,
             faults={
-                "unstoppable": faults.cannot_stop(),
+                "unstoppable": faults.rayjob_cannot_suspend(),
                 "nothingFollows": f"size(variables.unstoppable) > 0 ? [] : ({faults.nothing_follows()})",
-                "terminal": faults.ends_on_failure(RECREATE),
+                "terminal": faults.rayjob_ends_on_failure(RECREATE),
             },
         ),
     )
@@ -99,11 +99,11 @@ def job_validations(
     `rules` are the admission rules of pods, whose tolerations count. `capacity` are the labels with which
     pods select spot. `claims` are the stack's volume claims that are not bound to a zone.
     """
-    return [_manifest(each, rules, capacity, claims) for each in judgements()]
+    return [_manifest(each, rules, capacity, claims) for each in job_checks()]
 
 
 def _manifest(
-    judged: Judgement,
+    judged: JobChecks,
     rules: Sequence[AdmissionRule],
     capacity: Sequence[NodeSelection],
     claims: Sequence[str],
@@ -115,7 +115,7 @@ def _manifest(
     """
     kind = judged.kind
     name = f"training-{kind.resource}-can-fall-back"
-    named = {**_surroundings(kind, rules, capacity, claims), **_verdict(judged, capacity)}
+    named = {**_context_variables(kind, rules, capacity, claims), **_check_variables(judged, capacity)}
     message = f"variables.faults.slice(0, [size(variables.faults), {MOST_SENTENCES}].min()).join({text(' ')})"
     policy: Json = {
         "failurePolicy": "Ignore",
@@ -139,7 +139,7 @@ def _manifest(
         "validations": [
             {
                 "expression": "size(variables.faults) == 0",
-                "message": CANNOT,
+                "message": GENERIC_MESSAGE,
                 "messageExpression": f"[{message}].map(m, size(m) > {LONGEST_MESSAGE} ? "
                 f"m.substring(0, {LONGEST_MESSAGE}) + {text('…')} : m)[0]",
             }
@@ -171,7 +171,7 @@ def conditions(kind: JobKind) -> Mapping[str, str]:
     }
 
 
-def _surroundings(
+def _context_variables(
     kind: JobKind,
     rules: Sequence[AdmissionRule],
     capacity: Sequence[NodeSelection],
@@ -183,35 +183,35 @@ def _surroundings(
     return {
         **{name: known[name] for name in ("tiers", "pools", "spotPools", "items", "specs")},
         "following": f"lists.range(size(variables.items)).filter(i, {template}.?{marked})",
-        "chosen": faults.chosen(),
+        "chosen": faults.selected_pools(),
         "claims": faults.allowed_claims(claims),
-        "given": links.given(rules),
-        "givenToGpus": links.given_to_gpus(rules),
-        "labels": links.labels(),
-        "rooms": links.rooms(),
-        "taints": links.repelling(),
+        "given": links.tolerated_taints(rules),
+        "givenToGpus": links.tolerated_taints_with_gpus(rules),
+        "labels": links.tier_labels(),
+        "rooms": links.tier_machines(),
+        "taints": links.repelling_taints(),
     }
 
 
-def _verdict(judged: Judgement, capacity: Sequence[NodeSelection]) -> Mapping[str, str]:
+def _check_variables(judged: JobChecks, capacity: Sequence[NodeSelection]) -> Mapping[str, str]:
     kind = judged.kind
     own = {
         **judged.faults,
-        "offLadder": faults.off_the_ladder(kind),
-        "apart": faults.apart(),
-        "mixed": faults.mixed(kind, capacity),
-        "pinned": faults.pinned(kind),
-        "zonal": faults.claims(kind),
+        "offLadder": faults.outside_ladder(kind),
+        "apart": faults.different_tiers(),
+        "mixed": faults.mixed_capacity(kind, capacity),
+        "pinned": faults.pinned_by_affinity(kind),
+        "zonal": faults.zonal_claims(kind),
     }
     walked = {
         "shapes": shapes(kind, judged.pods),
         "beside": "variables.shapes.filter(s, s.beside)",
-        "total": links.total(),
-        "start": walk.start(),
-        **links.links(),
-        "broken": walk.broken(),
-        "end": walk.end(),
-        "ending": walk.ending(),
+        "total": links.total_requests(),
+        "start": walk.start_tier(),
+        **links.tier_checks(),
+        "broken": walk.failed_checks(),
+        "end": walk.end_tier(),
+        "ending": walk.rejection_reasons(),
     }
     every = " + ".join(f"variables.{name}" for name in (*own, "ending"))
     return {**own, **walked, "faults": every}

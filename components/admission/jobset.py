@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Final
 from holdfast.components.admission.expressions import text, texts
 from holdfast.components.admission.job_expressions import JobKind
 from holdfast.components.admission.job_patches import (
-    annotated,
-    below,
-    first_tier,
+    annotation_patches,
     json_object,
     json_of_each,
     json_plain,
     json_text,
     json_texts,
-    labelled,
+    label_patches,
     mapping,
     only_if,
-    put,
-    restored,
-    restored_annotations,
-    selecting,
+    pointer_below,
+    restore_annotations,
+    restore_tier,
+    select_tier,
+    set_field,
+    start_pool,
 )
 from holdfast.scheduling.ladder import Failures
 
@@ -55,15 +55,15 @@ def jobset_patches(capacity: Sequence[NodeSelection]) -> str:
     """Return the patches for a new JobSet; `capacity` are the labels with which pods select spot."""
     of_each = " + ".join(
         [
-            labelled(_template_path(), _template_metadata()),
-            *_failing_at_once(),
-            selecting(JOBSET, capacity, first_tier()),
+            label_patches(_template_path(), _template_metadata()),
+            *_fail_on_lost_pod(),
+            select_tier(JOBSET, capacity, start_pool()),
         ]
     )
     done = " + ".join(
         [
-            labelled('""', "optional.of(object.metadata)"),
-            annotated(_original()),
+            label_patches('""', "optional.of(object.metadata)"),
+            annotation_patches(_original_values()),
             _failure_policy(),
             f"variables.following.map(i, {of_each}).flatten()",
         ]
@@ -75,19 +75,21 @@ def jobset_repairs(capacity: Sequence[NodeSelection]) -> str:
     """Return the patches for an adjusted JobSet over which its manifest is applied again."""
     # JobSet defaults this field on creation only; the manifest does not have it.
     missing = "!variables.items[i].?template.?spec.?completionMode.hasValue()"
-    completion = put(below(JOBSET.path_of("i"), "/template/spec/completionMode"), text("Indexed"))
-    of_each = " + ".join([restored(JOBSET, capacity), *_failing_at_once(), only_if(missing, completion)])
+    completion = set_field(
+        pointer_below(JOBSET.path_of("i"), "/template/spec/completionMode"), text("Indexed")
+    )
+    of_each = " + ".join([restore_tier(JOBSET, capacity), *_fail_on_lost_pod(), only_if(missing, completion)])
     ours = f'r.?name.orValue("") == {text(EVICTIONS)}'
     has_rule = f"object.spec.?failurePolicy.?rules.orValue([]).exists(r, {ours})"
     before = "oldObject.spec.?failurePolicy.?maxRestarts.orValue(0)"
     lowered = f"{before} >= {MOST_RESTARTS} && {_MAX_RESTARTS} < {MOST_RESTARTS}"
     # The field is immutable: JobSet itself rejects any other change of it.
     undone = f"!{has_rule} || {lowered}"
-    policy = only_if(undone, put(text("/spec/failurePolicy"), "oldObject.spec.failurePolicy"))
+    policy = only_if(undone, set_field(text("/spec/failurePolicy"), "oldObject.spec.failurePolicy"))
     done = " + ".join(
         [
-            labelled('""', "optional.of(object.metadata)"),
-            restored_annotations(),
+            label_patches('""', "optional.of(object.metadata)"),
+            restore_annotations(),
             policy,
             f"variables.following.map(i, {of_each}).flatten()",
         ]
@@ -96,20 +98,20 @@ def jobset_repairs(capacity: Sequence[NodeSelection]) -> str:
 
 
 def _template_path() -> str:
-    return below(JOBSET.path_of("i"), JOBSET.template_path)
+    return pointer_below(JOBSET.path_of("i"), JOBSET.template_path)
 
 
 def _template_metadata() -> str:
     return f"{JOBSET.template_of('variables.items[i]')}.?metadata"
 
 
-def _failing_at_once() -> Sequence[str]:
+def _fail_on_lost_pod() -> Sequence[str]:
     """Make a lost pod fail its Job at once, with a reason that distinguishes evictions.
 
     Without a pod failure policy an eviction counts as any other failure. With a retry inside the Job, one pod
     would come back alone to a gang that waits for it.
     """
-    job = below(JOBSET.path_of("i"), "/template/spec")
+    job = pointer_below(JOBSET.path_of("i"), "/template/spec")
     spec = "variables.items[i].template.spec"
     condition = f'[{{"type": {text(_DISRUPTED)}, "status": "True"}}]'
     ours = mapping({"action": text("FailJob"), "onPodConditions": condition})
@@ -119,13 +121,13 @@ def _failing_at_once() -> Sequence[str]:
     others = f"{spec}.?podFailurePolicy.?rules.orValue([]).filter(p, !({is_ours}))"
     rules = f'{{"rules": [dyn({ours})] + {others}.map(p, dyn(p))}}'
     at_once = [
-        put(below(job, "/template/spec/restartPolicy"), text("Never")),
-        put(below(job, "/backoffLimit"), "0"),
-        put(below(job, "/podFailurePolicy"), rules),
+        set_field(pointer_below(job, "/template/spec/restartPolicy"), text("Never")),
+        set_field(pointer_below(job, "/backoffLimit"), "0"),
+        set_field(pointer_below(job, "/podFailurePolicy"), rules),
     ]
     # The API accepts no other value together with a pod failure policy.
     replacement = f'{spec}.?podReplacementPolicy.orValue("Failed") != "Failed"'
-    failed = put(below(job, "/podReplacementPolicy"), text("Failed"))
+    failed = set_field(pointer_below(job, "/podReplacementPolicy"), text("Failed"))
     return [f"[{', '.join(at_once)}]", only_if(replacement, failed)]
 
 
@@ -145,16 +147,19 @@ def _failure_policy() -> str:
     any_failure = f"params.spec.?failures.orValue({text(Failures.ANY)}) == {text(Failures.ANY)}"
     restarts = f"{any_failure} && {_MAX_RESTARTS} < {MOST_RESTARTS} ? {MOST_RESTARTS} : {_MAX_RESTARTS}"
     path = text("/spec/failurePolicy")
-    whole = put(path, mapping({"maxRestarts": restarts, "rules": f"[{rule}]"}))
-    limit = put(below(path, "/maxRestarts"), restarts)
+    whole = set_field(path, mapping({"maxRestarts": restarts, "rules": f"[{rule}]"}))
+    limit = set_field(pointer_below(path, "/maxRestarts"), restarts)
     rules = "object.spec.failurePolicy.?rules"
     has_it = f'{rules}.orValue([]).exists(r, r.?name.orValue("") == {text(EVICTIONS)})'
-    first, only = put(below(path, "/rules/0"), rule), put(below(path, "/rules"), f"[{rule}]")
+    first, only = (
+        set_field(pointer_below(path, "/rules/0"), rule),
+        set_field(pointer_below(path, "/rules"), f"[{rule}]"),
+    )
     added = f"({has_it} ? [] : {rules}.hasValue() ? [{first}] : [{only}])"
     return f"(has(object.spec.failurePolicy) ? [{limit}] + {added} : [{whole}])"
 
 
-def _original() -> str:
+def _original_values() -> str:
     spec = "variables.items[i].template.spec"
     of_job = json_object(
         {

@@ -12,8 +12,8 @@ from pulumi_kubernetes.admissionregistration.v1 import MutatingAdmissionPolicy, 
 from holdfast.components.admission.expressions import (
     ASKS_VARIABLE,
     annotation_patch,
-    asks,
     label_patch,
+    matches_rule,
     removal_patch,
     toleration_patch,
 )
@@ -63,7 +63,7 @@ def policy_spec(rule: AdmissionRule) -> Json:
     }
 
 
-def annotations_of(rule: AdmissionRule) -> Mapping[str, str]:
+def policy_annotations(rule: AdmissionRule) -> Mapping[str, str]:
     """Return the annotation that describes the rule in JSON, for readers that cannot evaluate CEL."""
     if not isinstance(rule, TolerationRule):
         return {}
@@ -89,7 +89,7 @@ def variables(rule: AdmissionRule) -> Json:
     """Return the variables that the rule's patches use."""
     if isinstance(rule, AnnotationRule | LabelRule):
         return {}
-    return {"variables": [{"name": ASKS_VARIABLE, "expression": asks(rule)}]}
+    return {"variables": [{"name": ASKS_VARIABLE, "expression": matches_rule(rule)}]}
 
 
 def binding_spec(rule: AdmissionRule) -> Json:
@@ -123,7 +123,7 @@ class TrainingAdmission(ComponentResource):
         for rule in args.rules:
             policy = MutatingAdmissionPolicy(
                 f"{name}-{rule.name}",
-                metadata={"name": policy_name(rule), "annotations": annotations_of(rule)},
+                metadata={"name": policy_name(rule), "annotations": policy_annotations(rule)},
                 spec=cast("MutatingAdmissionPolicySpecArgsDict", policy_spec(rule)),
                 opts=ResourceOptions(parent=self),
             )

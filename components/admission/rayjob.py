@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Final
 from holdfast.components.admission.expressions import text
 from holdfast.components.admission.job_expressions import JobKind
 from holdfast.components.admission.job_patches import (
-    annotated,
-    below,
-    first_tier,
+    annotation_patches,
     json_object,
     json_of_each,
     json_plain,
     json_texts,
-    labelled,
+    label_patches,
     only_if,
-    put,
-    restored,
-    restored_annotations,
-    selecting,
-    stripped,
+    pointer_below,
+    remove_spot_selectors,
+    restore_annotations,
+    restore_tier,
+    select_tier,
+    set_field,
+    start_pool,
 )
 from holdfast.scheduling.labels import POOL
 from holdfast.scheduling.ladder import Failures
@@ -65,7 +65,7 @@ _HEAD: Final = _Pod(
 _SUBMITTER: Final = _Pod(
     spec="object.spec.?submitterPodTemplate.?spec", path="/spec/submitterPodTemplate/spec"
 )
-_BESIDE_WORKERS: Final = (_HEAD, _SUBMITTER)
+_OTHER_PODS: Final = (_HEAD, _SUBMITTER)
 
 
 def rayjob_patches(capacity: Sequence[NodeSelection]) -> str:
@@ -74,16 +74,16 @@ def rayjob_patches(capacity: Sequence[NodeSelection]) -> str:
     The workers follow the ladder. The head and the submitter stay off spot: without the head the job is lost,
     and the end of the submitter looks like the end of the job.
     """
-    template = below(RAYJOB.path_of("i"), RAYJOB.template_path)
+    template = pointer_below(RAYJOB.path_of("i"), RAYJOB.template_path)
     metadata = f"{RAYJOB.template_of('variables.items[i]')}.?metadata"
-    of_each = f"{labelled(template, metadata)} + {selecting(RAYJOB, capacity, first_tier())}"
+    of_each = f"{label_patches(template, metadata)} + {select_tier(RAYJOB, capacity, start_pool())}"
     done = " + ".join(
         [
-            labelled('""', "optional.of(object.metadata)"),
-            annotated(_original()),
-            _shut_down(),
+            label_patches('""', "optional.of(object.metadata)"),
+            annotation_patches(_original_values()),
+            _shutdown_when_finished(),
             _retries(),
-            *(_off_spot(pod, capacity, "variables.spotPools") for pod in _BESIDE_WORKERS),
+            *(_keep_off_spot(pod, capacity, "variables.spotPools") for pod in _OTHER_PODS),
             f"variables.following.map(i, {of_each}).flatten()",
         ]
     )
@@ -95,7 +95,9 @@ def _retries() -> str:
     any_failure = f"params.spec.?failures.orValue({text(Failures.ANY)}) == {text(Failures.ANY)}"
     own = f"object.spec.?backoffLimit.orValue(0) < {MOST_RETRIES}"
     retried = 'object.spec.?submissionMode.orValue("") != "InteractiveMode"'
-    return only_if(f"{any_failure} && {own} && {retried}", put(text("/spec/backoffLimit"), str(MOST_RETRIES)))
+    return only_if(
+        f"{any_failure} && {own} && {retried}", set_field(text("/spec/backoffLimit"), str(MOST_RETRIES))
+    )
 
 
 def rayjob_repairs(capacity: Sequence[NodeSelection]) -> str:
@@ -104,36 +106,36 @@ def rayjob_repairs(capacity: Sequence[NodeSelection]) -> str:
     raised = f"{before} >= {MOST_RETRIES} && object.spec.?backoffLimit.orValue(0) < {MOST_RETRIES}"
     done = " + ".join(
         [
-            labelled('""', "optional.of(object.metadata)"),
-            restored_annotations(),
-            _shut_down(),
-            only_if(raised, put(text("/spec/backoffLimit"), before)),
-            *(_off_spot(pod, capacity, _pools_that_went(pod)) for pod in _BESIDE_WORKERS),
-            f"variables.following.map(i, {restored(RAYJOB, capacity)}).flatten()",
+            label_patches('""', "optional.of(object.metadata)"),
+            restore_annotations(),
+            _shutdown_when_finished(),
+            only_if(raised, set_field(text("/spec/backoffLimit"), before)),
+            *(_keep_off_spot(pod, capacity, _removed_pool(pod)) for pod in _OTHER_PODS),
+            f"variables.following.map(i, {restore_tier(RAYJOB, capacity)}).flatten()",
         ]
     )
     return f"size(variables.following) == 0 ? [] : ({done})"
 
 
-def _shut_down() -> str:
+def _shutdown_when_finished() -> str:
     """Without this field KubeRay rejects the suspension of the job."""
-    return f"[{put(text('/spec/shutdownAfterJobFinishes'), 'true')}]"
+    return f"[{set_field(text('/spec/shutdownAfterJobFinishes'), 'true')}]"
 
 
-def _pools_that_went(pod: _Pod) -> str:
+def _removed_pool(pod: _Pod) -> str:
     """The pool that the pod selects by name and did not select before: admission had removed it."""
     selector = f"{pod.spec}.?nodeSelector[?{text(POOL)}]"
     had = selector.replace("object", "oldObject", 1)
     return f"({had}.hasValue() || !{selector}.hasValue() ? [] : [string({selector}.value())])"
 
 
-def _off_spot(pod: _Pod, capacity: Sequence[NodeSelection], pools: str) -> str:
+def _keep_off_spot(pod: _Pod, capacity: Sequence[NodeSelection], pools: str) -> str:
     spec = f"{pod.spec}.orValue({{}})"
     is_spot = f'{pod.spec}.?nodeSelector[?{text(POOL)}].orValue("") in {pools}'
-    return f"(variables.queued ? [] : {stripped(spec, text(pod.path), capacity, is_spot)})"
+    return f"(variables.queued ? [] : {remove_spot_selectors(spec, text(pod.path), capacity, is_spot)})"
 
 
-def _original() -> str:
+def _original_values() -> str:
     of_group = json_object({"nodeSelector": json_texts("variables.specs[i].?nodeSelector")})
     each = json_of_each("variables.following", "variables.items[i].groupName", of_group)
     return json_object(

@@ -9,7 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from holdfast.components.admission.expressions import text
-from holdfast.components.admission.tier_checks import amounts, number, said, untolerated
+from holdfast.components.admission.tier_checks import (
+    fill_template,
+    format_requests,
+    integer_string,
+    untolerated_taints,
+)
 from holdfast.scheduling.labels import GPU_RESOURCE
 from holdfast.scheduling.reachability import messages
 
@@ -20,9 +25,9 @@ if TYPE_CHECKING:
 
 from holdfast.components.admission.tier_checks import (
     IS_LAST,
-    capacity,
-    links,
-    together,
+    capacity_check,
+    tier_checks,
+    total_check,
 )
 from holdfast.scheduling.labels import ON_DEMAND, SPOT
 from holdfast.scheduling.ladder import UNLIMITED
@@ -47,19 +52,19 @@ def shapes(kind: JobKind, pods: Callable[[str], str]) -> str:
     fields = {
         "name": f"string({item}.{kind.name})",
         "pods": pods(item),
-        "cpu": needed(spec, _CPU, _millis),
+        "cpu": requested_by_pod(spec, _CPU, _millis),
         # In bytes: the amounts are added exactly and then rounded up.
-        "memory": f"({needed(spec, _MEMORY, _whole)} + {_MIB - 1}) / {_MIB}",
-        "gpus": needed(spec, GPU_RESOURCE, _whole),
+        "memory": f"({requested_by_pod(spec, _MEMORY, _whole)} + {_MIB - 1}) / {_MIB}",
+        "gpus": requested_by_pod(spec, GPU_RESOURCE, _whole),
         "spec": spec,
-        "untolerated": untolerated(spec),
+        "untolerated": untolerated_taints(spec),
         "beside": f"!{waits}",
     }
     pairs = ", ".join(f"{text(name)}: dyn({value})" for name, value in fields.items())
     return f"variables.following.map(i, {{{pairs}}})"
 
 
-def needed(spec: str, resource: str, measure: Callable[[str], str]) -> str:
+def requested_by_pod(spec: str, resource: str, measure: Callable[[str], str]) -> str:
     """Return how much of a resource a pod requests.
 
     Sidecars run together with the other containers, and each other init container runs before them. Init
@@ -95,10 +100,10 @@ def _whole(amount: str) -> str:
     return f"int(quantity(string({amount})).asApproximateFloat() + 0.999)"
 
 
-def title(shape: str) -> str:
+def shape_title(shape: str) -> str:
     """Return a shape as messages name it."""
-    gang = f"{shape}.pods == 1 ? {text(messages.ALONE)} : {said(messages.GANG, pods=number(f'{shape}.pods'))}"
-    return said(messages.SHAPE, name=f"{shape}.name", gang=gang, requests=amounts(shape))
+    gang = f"{shape}.pods == 1 ? {text(messages.ALONE)} : {fill_template(messages.GANG, pods=integer_string(f'{shape}.pods'))}"
+    return fill_template(messages.SHAPE, name=f"{shape}.name", gang=gang, requests=format_requests(shape))
 
 
 def jobset_pods(item: str) -> str:
@@ -124,30 +129,32 @@ def rayjob_pods(item: str) -> str:
 _TIER: Final = "variables.tiers[i]"
 
 
-def start() -> str:
+def start_tier() -> str:
     """Return the index of the first tier, or -1 if the templates select none or several."""
     return "size(variables.chosen) == 1 ? variables.pools.indexOf(variables.chosen[0]) : -1"
 
 
-def broken() -> str:
+def failed_checks() -> str:
     """Return for each tier the reasons why the job cannot run there, per shape and for all shapes together.
 
     Tiers above the first tier have none: the job never gets there.
     """
     why = "w.join(" + text(" ") + f') + ({IS_LAST} ? "" : " " + {text(messages.NO_WAY_PAST)})'
-    where = said(messages.TIER, number=number("i + 1"), pool=f"{_TIER}.pool")
-    of_shape = said(messages.CANNOT_FALL_BACK, who=title("variables.shapes[j]"), where=where, why=why)
-    of_all = said(messages.CANNOT_FALL_BACK, who=text(messages.THE_JOB), where=where, why=why)
-    found = " + ".join([f"({capacity()})", *(f"variables.{link}[i][j]" for link in links())])
+    where = fill_template(messages.TIER, number=integer_string("i + 1"), pool=f"{_TIER}.pool")
+    of_shape = fill_template(
+        messages.CANNOT_FALL_BACK, who=shape_title("variables.shapes[j]"), where=where, why=why
+    )
+    of_all = fill_template(messages.CANNOT_FALL_BACK, who=text(messages.THE_JOB), where=where, why=why)
+    found = " + ".join([f"({capacity_check()})", *(f"variables.{link}[i][j]" for link in tier_checks())])
     shapes = f"lists.range(size(variables.shapes)).map(j, [{found}].filter(w, size(w) > 0).map(w, {of_shape})).flatten()"
-    job = f"[{together()}].filter(w, size(w) > 0).map(w, {of_all})"
+    job = f"[{total_check()}].filter(w, size(w) > 0).map(w, {of_all})"
     return (
         "variables.start < 0 ? [] : lists.range(size(variables.tiers)).map(i, "
         f"i < variables.start ? [] : ({shapes} + {job}))"
     )
 
 
-def end() -> str:
+def end_tier() -> str:
     """Return the tier on which the job's way ends: a list of its index, or an empty list.
 
     It ends where the job would be stuck, where the ladder has no further tier, where nodes may be on-demand,
@@ -163,6 +170,6 @@ def end() -> str:
     )
 
 
-def ending() -> str:
+def rejection_reasons() -> str:
     """Return why the job cannot reach the end of its ladder; empty if it can or if that is unknown."""
     return "size(variables.end) == 0 ? [] : variables.broken[variables.end[0]]"

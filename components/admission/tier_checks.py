@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from holdfast.scheduling.taints import Taint
 
 
-def said(template: str, **values: str) -> str:
+def fill_template(template: str, **values: str) -> str:
     """Return a message template as an expression; `values` are expressions for strings by their placeholder.
 
     Raises KeyError for a placeholder without an expression.
@@ -40,17 +40,17 @@ def said(template: str, **values: str) -> str:
     return f"({' + '.join(parts)})"
 
 
-def sentence(words: MessageTemplate, **values: str) -> str:
+def fill_sentence(words: MessageTemplate, **values: str) -> str:
     """Return a reason with its fix, filled."""
-    return said(words.sentence, **values)
+    return fill_template(words.sentence, **values)
 
 
-def number(value: str) -> str:
+def integer_string(value: str) -> str:
     """Return an integer as a string."""
     return f"string({value})"
 
 
-def amounts(resources: str) -> str:
+def format_requests(resources: str) -> str:
     """Return amounts as messages write them, from CPU in thousandths, memory in MiB and GPUs."""
     r = resources
     gpus = f'{r}.gpus == 0 ? "" : {r}.gpus == 1 ? "1 GPU, " : string({r}.gpus) + " GPUs, "'
@@ -68,29 +68,29 @@ LABELS: Final = "variables.labels[i]"
 UNLABELLED: Final = "!variables.tiers[i].?facts.?labels.hasValue()"
 
 
-def affinity() -> str:
+def affinity_check() -> str:
     """At least one term of the required node affinity may match the nodes."""
     terms = affinity_terms("s.spec")
     expressions = "a.?matchExpressions.orValue([])"
     empty = f"size({expressions}) == 0 && size(a.?matchFields.orValue([])) == 0"
-    fails = f"{empty} || {expressions}.exists(e, {is_false('e')})"
+    fails = f"{empty} || {expressions}.exists(e, {certainly_false('e')})"
     keys = (
         f"{terms}.map(a, {expressions}.map(e, string(e.key))).flatten().distinct().sort().join({text(', ')})"
     )
-    why = sentence(messages.AFFINITY, keys=keys)
+    why = fill_sentence(messages.AFFINITY, keys=keys)
     return f"{UNLABELLED} || size({terms}) == 0 || !{terms}.all(a, {fails}) ? [] : [{why}]"
 
 
-def is_false(expression: str) -> str:
+def certainly_false(expression: str) -> str:
     """Return whether a match expression of a node affinity certainly does not match the nodes of tier `i`."""
-    e, labels = expression, LABELS
+    e, known = expression, LABELS
     values = f"{e}.?values.orValue([])"
-    there, whole = f"string({labels}[{e}.key])", text("^-?[0-9]{1,18}$")
+    there, whole = f"string({known}[{e}.key])", text("^-?[0-9]{1,18}$")
     bound = f"string({values}[0])"
     comparable = f"size({values}) > 0 && {there}.matches({whole}) && {bound}.matches({whole})"
     known = {
-        "In": f"!({labels}[{e}.key] in {values})",
-        "NotIn": f"{labels}[{e}.key] in {values}",
+        "In": f"!({known}[{e}.key] in {values})",
+        "NotIn": f"{known}[{e}.key] in {values}",
         "DoesNotExist": "true",
         "Gt": f"!({comparable} && int({there}) > int({bound}))",
         "Lt": f"!({comparable} && int({there}) < int({bound}))",
@@ -98,11 +98,13 @@ def is_false(expression: str) -> str:
     of_known = " || ".join(
         f"{e}.operator == {text(operator)} && ({fails})" for operator, fails in known.items()
     )
-    of_missing = f"{e}.operator in {texts(['In', 'Exists', 'Gt', 'Lt'])} && !{is_given(f'string({e}.key)')}"
-    return f"({e}.key in {labels} ? ({of_known}) : ({of_missing}))"
+    of_missing = (
+        f"{e}.operator in {texts(['In', 'Exists', 'Gt', 'Lt'])} && !{is_undeclared_label(f'string({e}.key)')}"
+    )
+    return f"({e}.key in {known} ? ({of_known}) : ({of_missing}))"
 
 
-def is_given(key: str) -> str:
+def is_undeclared_label(key: str) -> str:
     """Return whether nodes may have this label although no pool declares it."""
     return f"{key}.matches({text(GIVEN_LABEL_PATTERN)})"
 
@@ -114,12 +116,12 @@ _ROOMS: Final = "variables.rooms[i]"
 IS_LAST: Final = "i == size(variables.tiers) - 1"
 
 
-def labels() -> str:
+def tier_labels() -> str:
     """Return the known node labels of each tier."""
     return "variables.tiers.map(t, t.?facts.?labels.orValue({}))"
 
 
-def rooms() -> str:
+def tier_machines() -> str:
     """Return the machines of each tier as maps of `name`, `cpu`, `memory`, `gpus` and `pods`."""
     cpu = "int(quantity(string(m.cpu)).asApproximateFloat() * 1000.0 + 0.5)"
     memory = "int(quantity(string(m.memory)).asApproximateFloat() / 1048576.0)"
@@ -130,41 +132,46 @@ def rooms() -> str:
     return f"variables.tiers.map(t, t.?facts.?machines.orValue([]).map(m, {room}))"
 
 
-def given(rules: Iterable[AdmissionRule]) -> str:
+def tolerated_taints(rules: Iterable[AdmissionRule]) -> str:
     """Return the taints for which admission adds tolerations, by the pool that the pods select."""
     pools: dict[str, list[str]] = {}
     for rule in rules:
         if isinstance(rule, TolerationRule):
             for selection in rule.selections:
                 for pool in selection.values if selection.key == POOL else ():
-                    pools.setdefault(pool, []).append(written(rule.taint))
-    pairs = ", ".join(f"{text(pool)}: {texts(taints)}" for pool, taints in sorted(pools.items()))
+                    pools.setdefault(pool, []).append(format_taint(rule.taint))
+    pairs = ", ".join(f"{text(pool)}: {texts(taint_check)}" for pool, taint_check in sorted(pools.items()))
     # The type of an empty map literal cannot be inferred.
     return f"{{{pairs}}}" if pairs else f"{{{text('')}: {texts([''])}}}"
 
 
-def given_to_gpus(rules: Iterable[AdmissionRule]) -> str:
+def tolerated_taints_with_gpus(rules: Iterable[AdmissionRule]) -> str:
     """Return the taints for which admission adds tolerations to pods that request GPUs."""
     found = [
-        written(rule.taint)
+        format_taint(rule.taint)
         for rule in rules
         if isinstance(rule, TolerationRule) and GPU_RESOURCE in rule.resources
     ]
     return texts(found) if found else texts([""])
 
 
-def written(taint: Taint) -> str:
+def format_taint(taint: Taint) -> str:
     """Return a taint as messages write it."""
     return f"{taint.key}={taint.value}:{taint.effect}"
 
 
-def links() -> Mapping[str, str]:
+def tier_checks() -> Mapping[str, str]:
     """Return the checks in their order, by the name of the policy variable.
 
     Each variable holds, for each tier and each shape, a list of sentences. Each check is its own variable
     because the cost limit of one expression is a tenth of the limit of the policy.
     """
-    found = {"selecting": selector(), "requiring": affinity(), "tolerating": taints(), "holding": machines()}
+    found = {
+        "selecting": selector_check(),
+        "requiring": affinity_check(),
+        "tolerating": taint_check(),
+        "holding": machine_check(),
+    }
     return {
         name: "variables.start < 0 ? [] : lists.range(size(variables.tiers)).map(i, "
         f"i < variables.start ? [] : variables.shapes.map(s, {link}))"
@@ -172,32 +179,32 @@ def links() -> Mapping[str, str]:
     }
 
 
-def capacity() -> str:
+def capacity_check() -> str:
     """The last tier is on-demand, or has `maxFailures: -1`."""
     is_spot = f"{_FACTS}.?capacity.orValue({text('')}) == {text(SPOT)}"
     forever = f"{_TIER}.?maxFailures.orValue(0) == {UNLIMITED}"
-    why = sentence(messages.CAPACITY, title=f"{text('pool ')} + {_TIER}.pool", kinds=text(SPOT))
+    why = fill_sentence(messages.CAPACITY, title=f"{text('pool ')} + {_TIER}.pool", kinds=text(SPOT))
     return f"{IS_LAST} && {is_spot} && !({forever}) ? [{why}] : []"
 
 
-def selector() -> str:
+def selector_check() -> str:
     """The nodes carry the labels that the pods select, beside the pool's name."""
     selected = "s.spec.?nodeSelector.orValue({})"
-    other = said(messages.OTHER_LABEL, key="k", there=f"string({LABELS}[k])")
+    other = fill_template(messages.OTHER_LABEL, key="k", there=f"string({LABELS}[k])")
     has = f"k in {LABELS} ? {other} : {text(messages.NO_SUCH_LABEL)}"
-    why = sentence(messages.SELECTOR, key="k", value=f"string({selected}[k])", has=has)
+    why = fill_sentence(messages.SELECTOR, key="k", value=f"string({selected}[k])", has=has)
     keys = f"{selected}.map(k, string(k)).filter(k, k != {text(POOL)}).sort()"
-    missing = f"k in {LABELS} ? {LABELS}[k] != {selected}[k] : !{is_given('k')}"
+    missing = f"k in {LABELS} ? {LABELS}[k] != {selected}[k] : !{is_undeclared_label('k')}"
     return f"{UNLABELLED} ? [] : {keys}.filter(k, {missing}).map(k, {why})"
 
 
-def repelling() -> str:
+def repelling_taints() -> str:
     """Return the distinct taints of all tiers that keep pods away."""
     repels = f"t.effect in {texts(sorted(REPELLING))}"
     return f"variables.tiers.map(p, p.?facts.?taints.orValue([]).filter(t, {repels})).flatten().distinct()"
 
 
-def untolerated(spec: str) -> str:
+def untolerated_taints(spec: str) -> str:
     """Return the taints that a pod specification itself does not tolerate, as messages write them."""
     effect = f"o.?effect.orValue({text('')}) in [{text('')}, string(t.effect)]"
     key = f"o.?key.orValue({text('')}) in [{text('')}, string(t.key)]"
@@ -207,12 +214,12 @@ def untolerated(spec: str) -> str:
     return f"variables.taints.filter(t, !{own}).map(t, {_written('t')})"
 
 
-def taints() -> str:
+def taint_check() -> str:
     """The pods tolerate every taint, with the tolerations that admission adds."""
     by_admission = (
         f"x in variables.given[?string({_TIER}.pool)].orValue([]) || s.gpus > 0 && x in variables.givenToGpus"
     )
-    why = sentence(messages.TAINT, taint="x")
+    why = fill_sentence(messages.TAINT, taint="x")
     found = f"{_FACTS}.?taints.orValue([]).map(t, {_written('t')})"
     return f"{found}.filter(x, x in s.untolerated && !({by_admission})).map(x, {why})"
 
@@ -222,35 +229,42 @@ def _written(taint: str) -> str:
     return f"string({taint}.key) + {text('=')} + {value} + {text(':')} + string({taint}.effect)"
 
 
-def machines() -> str:
+def machine_check() -> str:
     """A pod fits on a machine, and all pods fit on `maxNodes` machines."""
     fitting = f"{_ROOMS}.map(m, {_pods_on('m')}).max()"
     largest = f"{_ROOMS}[0]"
-    none = sentence(messages.MACHINE, requests=amounts("s"), machine=f"{largest}.name", room=amounts(largest))
+    none = fill_sentence(
+        messages.MACHINE,
+        requests=format_requests("s"),
+        machine=f"{largest}.name",
+        room=format_requests(largest),
+    )
     most = f"int({_NODES}.orValue(0)) * w"
-    few = sentence(
+    few = fill_sentence(
         messages.TOO_MANY,
-        room=number(most),
-        pods=number("s.pods"),
-        nodes=number("((s.pods + w - 1) / w)"),
+        room=integer_string(most),
+        pods=integer_string("s.pods"),
+        nodes=integer_string("((s.pods + w - 1) / w)"),
     )
     gang = f"{_NODES}.hasValue() && {most} < s.pods ? [{few}] : []"
     return f"size({_ROOMS}) == 0 ? [] : [{fitting}].map(w, w == 0 ? [{none}] : ({gang})).flatten()"
 
 
-def together() -> str:
+def total_check() -> str:
     """Return why the shapes that run together do not fit on tier `i`: a list of one sentence or none."""
     nodes = f"int({_NODES}.orValue(0))"
     most = ", ".join(
         f"{text(name)}: {_ROOMS}.map(m, int(m.{name})).max() * {nodes}" for name in ("cpu", "memory", "gpus")
     )
     exceeds = " || ".join(f"variables.total.{name} > r.{name}" for name in ("cpu", "memory", "gpus"))
-    why = sentence(messages.TOO_MUCH, room=amounts("r"), total=amounts("variables.total"))
+    why = fill_sentence(
+        messages.TOO_MUCH, room=format_requests("r"), total=format_requests("variables.total")
+    )
     known = f"size(variables.beside) > 1 && size({_ROOMS}) > 0 && {_NODES}.hasValue()"
     return f"{known} ? [{{{most}}}].filter(r, {exceeds}).map(r, {why}) : []"
 
 
-def total() -> str:
+def total_requests() -> str:
     """Return the sum of the requests of all pods of the shapes that run together."""
     sums = ", ".join(
         f"{text(name)}: variables.beside.map(s, int(s.pods) * int(s.{name})).sum()"

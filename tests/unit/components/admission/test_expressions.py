@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from holdfast.components.admission.expressions import label_patch, limits, selects, text, toleration_patch
+from holdfast.components.admission.expressions import (
+    has_limit,
+    label_patch,
+    selects_by_label,
+    text,
+    toleration_patch,
+)
 from holdfast.components.admission.rules import NodeSelection
 from holdfast.scheduling.taints import Taint
 
@@ -14,14 +20,14 @@ def test_quotes_in_a_value_cannot_end_its_literal() -> None:
 
 
 def test_a_selection_allows_exactly_its_values() -> None:
-    expression = selects(NodeSelection(key="example.com/market", values=("spot", "preemptible")))
+    expression = selects_by_label(NodeSelection(key="example.com/market", values=("spot", "preemptible")))
     assert expression == (
         'object.spec.?nodeSelector[?"example.com/market"].orValue("") in ["spot", "preemptible"]'
     ), "a pod without selector or key must read as one that selects nothing"
 
 
 def test_a_resource_is_looked_for_in_all_containers() -> None:
-    assert "object.spec.?initContainers" in limits("nvidia.com/gpu"), (
+    assert "object.spec.?initContainers" in has_limit("nvidia.com/gpu"), (
         "an init container needs the machine as much as a container does"
     )
 

@@ -18,7 +18,7 @@ from holdfast.components.admission.job_validation import (
 )
 from holdfast.components.admission.jobset import JOBSET
 from holdfast.components.admission.rules import aks_rules, gke_rules, karpenter_rules
-from holdfast.components.admission.tier_checks import said, sentence
+from holdfast.components.admission.tier_checks import fill_sentence, fill_template
 from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.messages import MessageTemplate
@@ -113,28 +113,32 @@ def test_every_variable_is_there_before_it_is_used() -> None:
     "rules", [RULES, gke_rules(POOLS), aks_rules(POOLS)], ids=["Karpenter", "GKE", "AKS"]
 )
 def test_what_admission_lets_pods_tolerate_is_held_against_nobody(rules: tuple[AdmissionRule, ...]) -> None:
-    given = links.given(rules)
+    given = links.tolerated_taints(rules)
     for pool in POOLS:
         if pool.taints:
             assert f'"{pool.name}": [' in given, "pods that select a pool by its name are let in there"
 
 
 def test_without_rules_nothing_is_tolerated_and_the_expressions_have_types() -> None:
-    assert (links.given(()), links.given_to_gpus(())) == ('{"": [""]}', '[""]'), "an empty list has no type"
+    assert (links.tolerated_taints(()), links.tolerated_taints_with_gpus(())) == ('{"": [""]}', '[""]'), (
+        "an empty list has no type"
+    )
 
 
 def test_a_template_becomes_an_expression_of_the_same_text() -> None:
-    assert said("a {b} c", b="x") == '("a " + (x) + " c")', "texts and what is filled in, one after the other"
-    assert said("{a}", a="x") == "((x))", "nothing is added"
+    assert fill_template("a {b} c", b="x") == '("a " + (x) + " c")', (
+        "texts and what is filled in, one after the other"
+    )
+    assert fill_template("{a}", a="x") == "((x))", "nothing is added"
     assert (
-        sentence(MessageTemplate(reason="no {a}", fix="Say {a}."), a="x")
+        fill_sentence(MessageTemplate(reason="no {a}", fix="Say {a}."), a="x")
         == '("no " + (x) + ". Say " + (x) + ".")'
     )
 
 
 def test_a_name_without_an_expression_is_a_mistake() -> None:
     with pytest.raises(KeyError):
-        said("{missing}", other="x")
+        fill_template("{missing}", other="x")
 
 
 def test_a_jobset_that_ends_is_judged_when_it_comes_and_not_when_it_changes() -> None:
