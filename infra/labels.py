@@ -19,12 +19,12 @@ STACK: Final = "holdfast.dev/stack"
 _OF_THE_ACCOUNT: Final = frozenset({"aws:iam/serviceLinkedRole:ServiceLinkedRole"})
 
 
-def labels(stack: str) -> Mapping[str, str]:
+def stack_labels(stack: str) -> Mapping[str, str]:
     """The labels of every Kubernetes object of a stack."""
     return {MANAGED_BY: "holdfast", STACK: naming.as_label_value(stack)}
 
 
-def label_everything(marks: Mapping[str, str]) -> None:
+def label_kubernetes_objects(marks: Mapping[str, str]) -> None:
     """Put labels on every Kubernetes object that is registered from here on; an object's own labels win.
 
     At the stack, because a component that took them as an argument could forget one of its children.
@@ -37,14 +37,17 @@ def label_everything(marks: Mapping[str, str]) -> None:
         if not args.type_.startswith("kubernetes:") or not isinstance(metadata, Mapping):
             return None
         return pulumi.ResourceTransformationResult(
-            props={**args.props, "metadata": labelled(cast("Mapping[str, Input[object]]", metadata), marks)},
+            props={
+                **args.props,
+                "metadata": with_labels(cast("Mapping[str, Input[object]]", metadata), marks),
+            },
             opts=args.opts,
         )
 
     pulumi.runtime.register_stack_transformation(mark)
 
 
-def tag_everything(marks: Mapping[str, str]) -> None:
+def tag_aws_resources(marks: Mapping[str, str]) -> None:
     """Put tags on every AWS resource, of those that take tags, which is registered from here on; its own win."""
 
     def mark(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
@@ -97,7 +100,9 @@ def tag_azure_resources(marks: Mapping[str, str]) -> None:
     pulumi.runtime.register_stack_transformation(mark)
 
 
-def labelled(metadata: Mapping[str, Input[object]], marks: Mapping[str, str]) -> Mapping[str, Input[object]]:
+def with_labels(
+    metadata: Mapping[str, Input[object]], marks: Mapping[str, str]
+) -> Mapping[str, Input[object]]:
     """An object's metadata with these labels beside its own."""
     own = cast("Mapping[str, Input[str]]", metadata.get("labels") or {})
     return {**metadata, "labels": {**marks, **own}}

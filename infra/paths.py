@@ -1,16 +1,22 @@
-"""Where what the configuration names lies: its paths are relative to the project's folder."""
+"""Resolves paths of the configuration, which are relative to the project's directory."""
 
 from pathlib import Path
-from typing import Final
+from typing import Final, overload
 
 _PROJECT: Final = Path(__file__).resolve().parents[1]
 
 
 def in_project(path: str) -> str:
-    """The absolute path, wherever the program is run from."""
+    """The absolute path of a path in the project, whatever the working directory."""
     return str(_PROJECT / path)
 
 
-def chart_source(source: str) -> str:
-    """Where charts come from: an address as it is, a directory by its absolute path."""
-    return source if "://" in source else in_project(source)
+@overload
+def chart_source(source: str) -> str: ...
+@overload
+def chart_source(source: None) -> None: ...
+@overload
+def chart_source(source: str | None) -> str | None: ...
+def chart_source(source: str | None) -> str | None:
+    """Where charts come from: an address unchanged, a directory as an absolute path, None for upstream."""
+    return source if source is None or "://" in source else in_project(source)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pulumi
 
 from holdfast.components.checkpoints.s3 import CheckpointAccess, CheckpointAccessArgs
-from holdfast.components.training_namespace import TrainingNamespace, TrainingNamespaceArgs
 from holdfast.infra import naming
-from holdfast.infra.aws.pools import pool_facts_of
+from holdfast.infra.aws.pools import pool_summaries
+from holdfast.infra.cluster_services import make_training_namespace
 
 if TYPE_CHECKING:
     from holdfast.components.checkpoints.s3 import CheckpointBucket
@@ -27,7 +27,7 @@ def make_namespaces(
 
     A pod is given its credentials when it is admitted, and not later.
     """
-    pools = pool_facts_of(platform)
+    pools = pool_summaries(platform)
     for namespace in platform.namespaces:
         access = CheckpointAccess(
             naming.checkpoint_access(namespace.name),
@@ -40,15 +40,9 @@ def make_namespaces(
             ),
             opts=after,
         )
-        TrainingNamespace(
-            naming.training_namespace(namespace.name),
-            TrainingNamespaceArgs(
-                namespace=namespace.name,
-                ladder=namespace.as_ladder(),
-                checkpoint_uri=checkpoints.uri(namespace.name),
-                pools=pools,
-                shapes=namespace.as_shapes(),
-                quota=namespace.as_quota(pools),
-            ),
+        make_training_namespace(
+            namespace,
+            checkpoint_uri=checkpoints.uri(namespace.name),
+            pools=pools,
             opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=[access])),
         )

@@ -58,7 +58,7 @@ def make_pools(
     return [_pool(pool, platform.region, ground, fabric, weight[pool.name], after) for pool in platform.pools]
 
 
-def pool_facts_of(platform: AwsPlatform) -> Mapping[str, PoolSummary]:
+def pool_summaries(platform: AwsPlatform) -> Mapping[str, PoolSummary]:
     """What the fallback controller is told of each pool, by name."""
     found: dict[str, PoolSummary] = {}
     for asked in platform.pools:

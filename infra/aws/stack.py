@@ -1,9 +1,9 @@
-"""The AWS stack, composed: from an account to a cluster that trains on spot.
+"""Composes an AWS stack: account checks, network, cluster, Karpenter, pools, services, training namespaces.
 
-Read `depends_on` backwards for the order of destroy: training namespaces while KubeRay and JobSet still answer for
-their finalizers, the fallback controller once no job is left to move, pools while Karpenter still ends their nodes and the operators answer for what still runs there,
-operators and Karpenter while they have system nodes and identities, and the network last, because nodes drain through
-it.
+`depends_on`, read backwards, is the order of `pulumi destroy`. Training namespaces go while KubeRay and JobSet still
+remove their finalizers, and the fallback controller when no job is left to move. Pools go while Karpenter still deletes
+their nodes, operators and Karpenter while they have system nodes and identities. The network goes last, because nodes
+drain through it.
 """
 
 from __future__ import annotations
@@ -12,13 +12,10 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from holdfast.components.admission.pod_admission import TrainingAdmission, TrainingAdmissionArgs
 from holdfast.components.admission.rules import karpenter_rules
 from holdfast.components.checkpoints.s3 import CheckpointBucket, CheckpointBucketArgs
 from holdfast.components.cluster.eks.access import NodeAccess, NodeAccessArgs
 from holdfast.components.karpenter.eks.component import EksKarpenter, EksKarpenterArgs
-from holdfast.components.operators.device_plugins import DevicePlugins, DevicePluginsArgs
-from holdfast.components.operators.job_operators import Operators, OperatorsArgs
 from holdfast.components.spot_service_linked_role import SpotServiceLinkedRole, SpotServiceLinkedRoleArgs
 from holdfast.infra import labels, naming, versions
 from holdfast.infra.aws.cluster import cluster_of
@@ -26,7 +23,7 @@ from holdfast.infra.aws.namespaces import make_namespaces
 from holdfast.infra.aws.network import network_of
 from holdfast.infra.aws.pools import PoolDependencies, make_pools
 from holdfast.infra.aws.preflight import check_account
-from holdfast.infra.fallback import FallbackPlan, make_fallback
+from holdfast.infra.cluster_services import AdmissionPlan, ClusterServices
 from holdfast.infra.paths import chart_source
 
 if TYPE_CHECKING:
@@ -34,23 +31,21 @@ if TYPE_CHECKING:
 
 
 def compose(platform: AwsPlatform, stack: str, profile: str | None) -> None:
-    """Make everything of an AWS stack.
+    """Register every resource of an AWS stack.
 
-    `profile` is the AWS CLI's profile that the cluster's tokens are asked as. Raises ConfigError, before anything is
-    made, where the account cannot hold the stack.
+    `profile` is the AWS CLI profile that gets tokens for the cluster. Raises ConfigError, before anything is
+    registered, if the account cannot hold the stack.
     """
     account = check_account(platform)
-    marks = labels.labels(stack)
-    labels.label_everything(marks)
-    labels.tag_everything(marks)
+    tags = labels.stack_labels(stack)
+    labels.label_kubernetes_objects(tags)
+    labels.tag_aws_resources(tags)
     name = naming.cluster(stack)
-    charts = None if platform.mirror.charts is None else chart_source(platform.mirror.charts)
+    charts, images = chart_source(platform.mirror.charts), platform.mirror.images
 
     network = network_of(platform, account, name)
-    cluster = cluster_of(platform, account, network, name, tags=marks, profile=profile)
-
-    def after(*resources: pulumi.Resource) -> pulumi.ResourceOptions:
-        return pulumi.ResourceOptions(providers=[cluster.kubernetes], depends_on=[cluster, *resources])
+    cluster = cluster_of(platform, account, network, name, tags=tags, profile=profile)
+    services = ClusterServices(cluster=cluster, kubernetes=cluster.kubernetes, charts=charts, images=images)
 
     karpenter = EksKarpenter(
         "karpenter",
@@ -60,39 +55,21 @@ def compose(platform: AwsPlatform, stack: str, profile: str | None) -> None:
             region=platform.region,
             partition=platform.partition,
             charts=charts,
-            images=platform.mirror.images,
+            images=images,
             version=versions.KARPENTER,
             image_digest=versions.KARPENTER_IMAGE_DIGEST,
             isolated=platform.network.isolated,
         ),
-        opts=after(),
+        opts=services.after(),
     )
     node_access = NodeAccess(
-        "node-access", NodeAccessArgs(cluster_name=name, role_arn=karpenter.node_role_arn), opts=after()
+        "node-access",
+        NodeAccessArgs(cluster_name=name, role_arn=karpenter.node_role_arn),
+        opts=services.after(),
     )
     spot_role = SpotServiceLinkedRole("spot-role", SpotServiceLinkedRoleArgs(existing_arn=account.spot_role))
-    device_plugins = DevicePlugins(
-        "device-plugins",
-        DevicePluginsArgs(
-            charts=charts,
-            images=platform.mirror.images,
-            nvidia_version=versions.NVIDIA_DEVICE_PLUGIN,
-            efa_version=versions.EFA_DEVICE_PLUGIN if platform.has_efa else None,
-            region=platform.region,
-        ),
-        opts=after(),
-    )
-    operators = Operators(
-        "operators",
-        OperatorsArgs(
-            charts=charts,
-            images=platform.mirror.images,
-            jobset_version=versions.JOBSET,
-            kuberay_version=versions.KUBERAY,
-            replicas=2,
-        ),
-        opts=after(),
-    )
+    device_plugins = services.device_plugins(region=platform.region, efa=platform.has_efa)
+    operators = services.operators()
     pools = make_pools(
         platform,
         PoolDependencies(
@@ -100,20 +77,16 @@ def compose(platform: AwsPlatform, stack: str, profile: str | None) -> None:
             security_group_id=cluster.cluster_security_group_id,
             network=network,
             karpenter=karpenter,
-            tags=marks,
+            tags=tags,
         ),
-        after=after(karpenter, node_access, spot_role, device_plugins, operators),
+        after=services.after(karpenter, node_access, spot_role, device_plugins, operators),
     )
-    rules = karpenter_rules(platform.scheduling_pools())
-    admission = TrainingAdmission(
-        "admission",
-        TrainingAdmissionArgs(kubernetes_version=platform.cluster.version, rules=rules),
-        opts=after(),
-    )
-    fallback = make_fallback(
+    prerequisites = services.admission_and_fallback(
         platform.fallback,
-        FallbackPlan(rules=rules, images=platform.mirror.images, replicas=2),
-        after=after,
+        AdmissionPlan(
+            kubernetes_version=platform.cluster.version,
+            pod_rules=karpenter_rules(platform.scheduling_pools()),
+        ),
         pools=pools,
     )
     checkpoints = CheckpointBucket(
@@ -129,7 +102,7 @@ def compose(platform: AwsPlatform, stack: str, profile: str | None) -> None:
         platform,
         cluster_name=name,
         checkpoints=checkpoints,
-        after=after(operators, *pools, admission, *fallback, checkpoints),
+        after=services.after(operators, *pools, *prerequisites, checkpoints),
     )
     pulumi.export("cluster", name)
     pulumi.export("checkpoints", checkpoints.bucket_name)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pulumi
 
 from holdfast.components.checkpoints.blob import CLIENT_ID, CheckpointAccess, CheckpointAccessArgs
-from holdfast.components.training_namespace import TrainingNamespace, TrainingNamespaceArgs
 from holdfast.infra import naming
-from holdfast.infra.azure.pools import pool_facts_of
+from holdfast.infra.azure.pools import pool_summaries
+from holdfast.infra.cluster_services import Identity, make_training_namespace
 
 if TYPE_CHECKING:
     from holdfast.components.checkpoints.blob import CheckpointBucket
@@ -27,7 +27,7 @@ def make_namespaces(
     after: pulumi.ResourceOptions,
 ) -> None:
     """Make every training namespace, each after what `after` names and after its identity."""
-    pools = pool_facts_of(platform)
+    pools = pool_summaries(platform)
     for namespace in platform.namespaces:
         access = CheckpointAccess(
             naming.checkpoint_access(namespace.name),
@@ -41,16 +41,10 @@ def make_namespaces(
             ),
             opts=after,
         )
-        TrainingNamespace(
-            naming.training_namespace(namespace.name),
-            TrainingNamespaceArgs(
-                namespace=namespace.name,
-                ladder=namespace.as_ladder(),
-                checkpoint_uri=checkpoints.uri(namespace.name),
-                identity={CLIENT_ID: access.client_id},
-                pools=pools,
-                shapes=namespace.as_shapes(),
-                quota=namespace.as_quota(pools),
-            ),
+        make_training_namespace(
+            namespace,
+            checkpoint_uri=checkpoints.uri(namespace.name),
+            pools=pools,
+            identity=Identity(annotations={CLIENT_ID: access.client_id}),
             opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=[access])),
         )

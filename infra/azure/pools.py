@@ -50,7 +50,7 @@ def make_pools(
     return made
 
 
-def pool_facts_of(platform: AzurePlatform) -> Mapping[str, PoolSummary]:
+def pool_summaries(platform: AzurePlatform) -> Mapping[str, PoolSummary]:
     """What the fallback controller is told of each pool, by name, with the taint that AKS adds to spot scale sets."""
     if isinstance(platform, NapPlatform):
         provisioned = [

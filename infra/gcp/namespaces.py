@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING
 import pulumi
 
 from holdfast.components.checkpoints.gcs import CheckpointAccess, CheckpointAccessArgs
-from holdfast.components.training_namespace import (
-    TrainingNamespace,
-    TrainingNamespaceArgs,
-    service_account_of,
-)
+from holdfast.components.training_namespace import service_account_of
 from holdfast.infra import naming
-from holdfast.infra.gcp.pools import pool_facts_of
+from holdfast.infra.cluster_services import Identity, make_training_namespace
+from holdfast.infra.gcp.pools import pool_summaries
 
 if TYPE_CHECKING:
     from holdfast.components.checkpoints.gcs import CheckpointBucket
@@ -35,7 +32,7 @@ def make_namespaces(
     apart by nothing else.
     """
     account = service_account_of(environment)
-    pools = pool_facts_of(platform)
+    pools = pool_summaries(platform)
     for namespace in platform.namespaces:
         access = CheckpointAccess(
             naming.checkpoint_access(namespace.name),
@@ -49,16 +46,10 @@ def make_namespaces(
             ),
             opts=after,
         )
-        TrainingNamespace(
-            naming.training_namespace(namespace.name),
-            TrainingNamespaceArgs(
-                namespace=namespace.name,
-                ladder=namespace.as_ladder(),
-                checkpoint_uri=checkpoints.uri(namespace.name),
-                service_account=account,
-                pools=pools,
-                shapes=namespace.as_shapes(),
-                quota=namespace.as_quota(pools),
-            ),
+        make_training_namespace(
+            namespace,
+            checkpoint_uri=checkpoints.uri(namespace.name),
+            pools=pools,
+            identity=Identity(service_account=account),
             opts=pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=[access])),
         )

@@ -39,7 +39,7 @@ def make_classes(
     ]
 
 
-def pool_facts_of(platform: GcpPlatform) -> Mapping[str, PoolSummary]:
+def pool_summaries(platform: GcpPlatform) -> Mapping[str, PoolSummary]:
     """What the fallback controller is told of each pool, by name, with the taint that GKE adds to GPU nodes."""
     found: dict[str, PoolSummary] = {}
     for asked in platform.pools:

@@ -1,7 +1,8 @@
-"""The local stack, composed: a control plane on this machine, real operators, simulated nodes.
+"""Composes the local stack: a control plane on this machine, real operators, simulated nodes.
 
-Read `depends_on` backwards for the order of destroy: training namespaces while KubeRay and JobSet still answer for
-their finalizers, the fallback controller once no job is left to move, pools while Karpenter still ends their nodes, the operators while they still have system nodes.
+`depends_on`, read backwards, is the order of `pulumi destroy`. Training namespaces go while KubeRay and JobSet still
+remove their finalizers, and the fallback controller when no job is left to move. Pools go while Karpenter still deletes
+their nodes, and operators while they have system nodes.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from holdfast.components.admission.pod_admission import TrainingAdmission, TrainingAdmissionArgs
 from holdfast.components.admission.rules import karpenter_rules
 from holdfast.components.checkpoints.directory import (
     CLAIM,
@@ -21,11 +21,9 @@ from holdfast.components.checkpoints.directory import (
 )
 from holdfast.components.cluster.local import LocalCluster, LocalClusterArgs
 from holdfast.components.karpenter.kwok import KwokKarpenter, KwokKarpenterArgs
-from holdfast.components.operators.job_operators import Operators, OperatorsArgs
 from holdfast.components.pools.karpenter import KWOK, KarpenterPool, KarpenterPoolArgs, node_labels
-from holdfast.components.training_namespace import TrainingNamespace, TrainingNamespaceArgs
 from holdfast.infra import labels, naming, versions
-from holdfast.infra.fallback import FallbackPlan, make_fallback
+from holdfast.infra.cluster_services import AdmissionPlan, ClusterServices, make_training_namespace
 from holdfast.infra.paths import chart_source, in_project
 from holdfast.scheduling.machines import LOCAL_ZONES, machine_catalogue
 from holdfast.scheduling.pools import PoolSummary, summarize_pool, weights
@@ -38,8 +36,8 @@ if TYPE_CHECKING:
 
 
 def compose(platform: LocalPlatform, stack: str) -> None:
-    """Make everything of a local stack."""
-    labels.label_everything(labels.labels(stack))
+    """Register every resource of a local stack."""
+    labels.label_kubernetes_objects(labels.stack_labels(stack))
     charts = chart_source(platform.mirror.charts)
     pools = [pool.as_pool() for pool in platform.pools]
 
@@ -49,20 +47,9 @@ def compose(platform: LocalPlatform, stack: str) -> None:
             kubeconfig=in_project(platform.cluster.kubeconfig), system_nodes=platform.cluster.system_nodes
         ),
     )
+    services = ClusterServices(cluster=cluster, kubernetes=cluster.kubernetes, charts=charts, replicas=1)
 
-    def after(*resources: pulumi.Resource) -> pulumi.ResourceOptions:
-        return pulumi.ResourceOptions(providers=[cluster.kubernetes], depends_on=[cluster, *resources])
-
-    operators = Operators(
-        "operators",
-        OperatorsArgs(
-            charts=charts,
-            jobset_version=versions.JOBSET,
-            kuberay_version=versions.KUBERAY,
-            replicas=1,
-        ),
-        opts=after(),
-    )
+    operators = services.operators()
     karpenter = KwokKarpenter(
         "karpenter",
         KwokKarpenterArgs(
@@ -72,31 +59,25 @@ def compose(platform: LocalPlatform, stack: str) -> None:
             machines=tuple(machine_catalogue("local").values()),
             zones=LOCAL_ZONES,
         ),
-        opts=after(),
+        opts=services.after(),
     )
     weight = weights(pools)
-    nodes = [
+    node_pools = [
         KarpenterPool(
             naming.pool(pool.name),
             KarpenterPoolArgs(
                 pool=pool.as_pool(), machines=pool.machines(), node_class=KWOK, weight=weight[pool.name]
             ),
-            opts=after(karpenter),
+            opts=services.after(karpenter),
         )
         for pool in platform.pools
     ]
-
-    rules = karpenter_rules(pools)
-    admission = TrainingAdmission(
-        "admission",
-        TrainingAdmissionArgs(kubernetes_version=platform.cluster.version, rules=rules),
-        opts=after(),
-    )
-    fallback = make_fallback(
+    prerequisites = services.admission_and_fallback(
         platform.fallback,
-        FallbackPlan(rules=rules, images=None, replicas=1, claims=(CLAIM,)),
-        after=after,
-        pools=nodes,
+        AdmissionPlan(
+            kubernetes_version=platform.cluster.version, pod_rules=karpenter_rules(pools), claims=[CLAIM]
+        ),
+        pools=node_pools,
     )
     checkpoints = CheckpointBucket(
         "checkpoints",
@@ -104,31 +85,27 @@ def compose(platform: LocalPlatform, stack: str) -> None:
             directory=in_project(platform.checkpoints.directory),
             namespaces=[namespace.name for namespace in platform.namespaces],
         ),
-        opts=after(),
+        opts=services.after(),
     )
-    facts = _facts(platform)
+    summaries = _pool_summaries(platform)
     for namespace in platform.namespaces:
-        training = TrainingNamespace(
-            naming.training_namespace(namespace.name),
-            TrainingNamespaceArgs(
-                namespace=namespace.name,
-                ladder=namespace.as_ladder(),
-                checkpoint_uri=checkpoints.uri(namespace.name),
-                pools=facts,
-                shapes=namespace.as_shapes(),
-                quota=namespace.as_quota(facts),
-            ),
-            opts=after(operators, *nodes, admission, *fallback, checkpoints),
+        training = make_training_namespace(
+            namespace,
+            checkpoint_uri=checkpoints.uri(namespace.name),
+            pools=summaries,
+            opts=services.after(operators, *node_pools, *prerequisites, checkpoints),
         )
         CheckpointClaim(
             naming.checkpoint_claim(namespace.name),
             CheckpointClaimArgs(namespace=namespace.name),
-            # It goes with its namespace, not before: a claim that pods still mount cannot be deleted.
-            opts=pulumi.ResourceOptions.merge(after(training), pulumi.ResourceOptions(deleted_with=training)),
+            # The claim is deleted with its namespace: a claim that pods still mount cannot be deleted earlier.
+            opts=pulumi.ResourceOptions.merge(
+                services.after(training), pulumi.ResourceOptions(deleted_with=training)
+            ),
         )
 
 
-def _facts(platform: LocalPlatform) -> Mapping[str, PoolSummary]:
+def _pool_summaries(platform: LocalPlatform) -> Mapping[str, PoolSummary]:
     pools = [(pool.as_pool(), pool.machines()) for pool in platform.pools]
     return {
         pool.name: summarize_pool(

@@ -11,7 +11,7 @@ from holdfast.components.spot_service_linked_role import (
     SpotServiceLinkedRole,
     SpotServiceLinkedRoleArgs,
 )
-from holdfast.infra.labels import tag_everything
+from holdfast.infra.labels import tag_aws_resources
 from holdfast.simulator.pulumi import EngineFailure
 from tests.support.cloud_program import CloudProgram
 from tests.support.spot_role_account import ARN, ROLE, let_the_caller_only_read, somebody_makes_the_role
@@ -32,7 +32,7 @@ def found_by_looking() -> None:
     from pulumi_aws import iam
 
     # As a stack's own tags reach whatever it makes: one more thing in which somebody else's role differs.
-    tag_everything({"stack": "dev"})
+    tag_aws_resources({"stack": "dev"})
     arns = iam.get_roles(path_prefix=PATH).arns
     SpotServiceLinkedRole("spot-role", SpotServiceLinkedRoleArgs(existing_arn=arns[0] if arns else None))
 

@@ -197,17 +197,17 @@ MISTAKES: dict[str, tuple[Callable[[Document], object], str, str]] = {
     "soft delete for a year": (
         checkpoints(retainDays=365),
         ".checkpoints.retainDays",
-        "`wayBack: versioning`",
+        "`recovery: versioning`",
     ),
     "versions in real folders": (
-        checkpoints(wayBack="versioning", hierarchical=True),
-        ".checkpoints.wayBack",
-        "Write `wayBack: soft-delete`",
+        checkpoints(recovery="versioning", hierarchical=True),
+        ".checkpoints.recovery",
+        "Write `recovery: soft-delete`",
     ),
     "Google's word for versions": (
         checkpoints(versioning=True),
         ".checkpoints.versioning",
-        "wayBack: versioning",
+        "recovery: versioning",
     ),
     "a key of checkpoints from elsewhere": (
         checkpoints(kmsKey="projects/my-project/locations/us/keyRings/r/cryptoKeys/k"),

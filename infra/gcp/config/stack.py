@@ -31,8 +31,8 @@ class GcpCheckpoints(Section):
         "directory": "Leave it out: on GCP checkpoints are objects in a bucket.",
         "location": "Leave it out: the bucket is in the stack's region, where reading it costs nothing.",
         "kms": "Write kmsKey, the name of a key; without it Google's encrypt.",
-        "versioning": "Write wayBack: versioning.",
-        "softDelete": "Write wayBack: soft-delete.",
+        "versioning": "Write recovery: versioning.",
+        "softDelete": "Write recovery: soft-delete.",
     }
 
     retain_days: int = Field(
@@ -42,7 +42,7 @@ class GcpCheckpoints(Section):
         description="a whole number of days, 1 to 3650, for which what was overwritten or deleted is kept",
         examples=["30"],
     )
-    way_back: Recovery = Field(
+    recovery: Recovery = Field(
         default=Recovery.SOFT_DELETE,
         description="soft-delete or versioning, one of the two",
         examples=["soft-delete"],
@@ -89,7 +89,7 @@ class GcpDocument(CloudDocument):
     )
     checkpoints: GcpCheckpoints = Field(
         default_factory=GcpCheckpoints,
-        description="a mapping of retainDays, wayBack, hierarchical and kmsKey",
+        description="a mapping of retainDays, recovery, hierarchical and kmsKey",
         examples=["{retainDays: 30}"],
     )
 

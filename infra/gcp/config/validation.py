@@ -319,20 +319,20 @@ _MOST_DAYS: Final = 90
 def checkpoint_problems(checkpoints: GcpCheckpoints, region: str | None, at: str) -> Iterator[Problem]:
     """Everything that is wrong with a bucket; `region` is None where it is not known."""
     days = checkpoints.retain_days
-    if checkpoints.way_back is Recovery.SOFT_DELETE and not _FEWEST_DAYS <= days <= _MOST_DAYS:
+    if checkpoints.recovery is Recovery.SOFT_DELETE and not _FEWEST_DAYS <= days <= _MOST_DAYS:
         yield Problem(
             field=f"{at}.retainDays",
             value=f"{days} with soft delete",
             allowed=f"{_FEWEST_DAYS} to {_MOST_DAYS}, for which Cloud Storage can keep what was soft-deleted",
-            fix=f"Write `retainDays: {min(max(days, _FEWEST_DAYS), _MOST_DAYS)}`, or `wayBack: versioning` beside it.",
+            fix=f"Write `retainDays: {min(max(days, _FEWEST_DAYS), _MOST_DAYS)}`, or `recovery: versioning` beside it.",
         )
-    if checkpoints.hierarchical and checkpoints.way_back is Recovery.VERSIONING:
+    if checkpoints.hierarchical and checkpoints.recovery is Recovery.VERSIONING:
         yield Problem(
-            field=f"{at}.wayBack",
+            field=f"{at}.recovery",
             value="versioning with hierarchical: true",
             allowed="soft-delete there: a bucket with real folders keeps no versions, and Cloud Storage FUSE, for which "
             "such folders are made, supports none",
-            fix="Write `wayBack: soft-delete`, or leave out hierarchical.",
+            fix="Write `recovery: soft-delete`, or leave out hierarchical.",
         )
     if checkpoints.kms_key is not None and region is not None:
         wrong = key_problem(checkpoints.kms_key, region, f"{at}.kmsKey")

@@ -71,7 +71,7 @@ def test_a_bare_pool_and_a_way_in_are_enough() -> None:
     assert platform.network == GcpNewNetwork(), "a network is made"
     assert platform.location == REGION, "with a control plane in three zones"
     assert platform.cluster.channel is Channel.REGULAR, "on a channel that Google has qualified"
-    assert platform.checkpoints.way_back is Recovery.SOFT_DELETE, "which works whatever reads the bucket"
+    assert platform.checkpoints.recovery is Recovery.SOFT_DELETE, "which works whatever reads the bucket"
 
 
 def test_project_and_region_are_what_stands_beside_the_document() -> None:
@@ -302,12 +302,12 @@ def pools(draw: DrawFn, index: int) -> Document:
 @st.composite
 def platforms(draw: DrawFn) -> Document:
     """A valid GCP stack's document."""
-    way_back, days = draw(
+    recovery, days = draw(
         st.tuples(st.just("soft-delete"), st.integers(7, 90))
         | st.tuples(st.just("versioning"), st.integers(1, 3650))
     )
-    checkpoints: Document = {"retainDays": days, "wayBack": way_back, "kmsKey": draw(st.sampled_from([KEY]))}
-    if way_back == "soft-delete":
+    checkpoints: Document = {"retainDays": days, "recovery": recovery, "kmsKey": draw(st.sampled_from([KEY]))}
+    if recovery == "soft-delete":
         checkpoints["hierarchical"] = draw(st.booleans())
     return {
         "cloud": "gcp",

@@ -68,7 +68,7 @@ def test_all_mistakes_are_shown_at_once() -> None:
     assert fields == {
         ".cluster.access",
         ".pools[1].machineType",
-        ".checkpoints.wayBack",
+        ".checkpoints.recovery",
         ".network.servicesCidr",
     }, "one run, one list"
 

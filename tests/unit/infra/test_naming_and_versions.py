@@ -41,7 +41,7 @@ def test_logical_names_of_different_things_never_meet() -> None:
 
 @given(st.from_regex(r"[A-Za-z0-9_.-]{1,100}", fullmatch=True))
 def test_any_stack_name_makes_a_label(stack: str) -> None:
-    value = labels.labels(stack)[labels.STACK]
+    value = labels.stack_labels(stack)[labels.STACK]
     assert re.fullmatch(r"([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?", value), (
         f"{value!r} would be refused as a label"
     )
@@ -54,7 +54,9 @@ def test_any_stack_name_makes_the_name_of_a_cluster(stack: str) -> None:
 
 
 def test_an_objects_own_label_wins_over_that_of_all() -> None:
-    merged = labels.labelled({"name": "x", "labels": {"team": "vision"}}, {"team": "all", "stack": "local"})
+    merged = labels.with_labels(
+        {"name": "x", "labels": {"team": "vision"}}, {"team": "all", "stack": "local"}
+    )
     assert merged == {"name": "x", "labels": {"team": "vision", "stack": "local"}}, (
         "the nearer one knows better"
     )
