@@ -10,7 +10,8 @@ SEED   ?=
 JOBS   ?=
 ROUNDS ?=
 BIN    := .venv/bin
-RUN    := $(BIN)/python -m holdfast.rehearsal
+RUN    := $(BIN)/holdfast
+SOAK   := $(BIN)/python -m tests.soak
 UV     := $(BIN)/uv
 # Three on two cores: tests wait for control planes longer than they compute. Four starve the waits with short limits.
 WORKERS ?= 3
@@ -25,10 +26,10 @@ export PULUMI_SKIP_UPDATE_CHECK := true
 export PYTHONUNBUFFERED := 1
 
 .PHONY: help
-help: ## list the tasks
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+help: ## list the targets
+	@awk -F ':.*## ' '/^##@ / {printf "%s%s\n", gap, substr($$0, 5); gap = "\n"} /^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# --- what everything else needs -------------------------------------------------------------------
+##@ Setup
 
 .venv/.installed: requirements.lock pyproject.toml
 	@echo "python: installing the locked packages into .venv"
@@ -43,10 +44,10 @@ help: ## list the tasks
 venv: .venv/.installed ## Python packages, pinned by hash, in .venv
 
 .PHONY: tools
-tools: venv ## build what is not on PATH into .tools/bin
-	@$(BIN)/python -m holdfast.simulator.tools
+tools: venv ## build the tools that are not on PATH into .tools/bin
+	@$(RUN) tools
 
-# --- the local platform ---------------------------------------------------------------------------
+##@ The local platform
 
 .PHONY: up
 up: tools ## bring up the local platform
@@ -60,44 +61,32 @@ demo: tools ## a spot eviction on the local platform, step by step
 down: tools ## drain and remove the local platform
 	@$(RUN) down local
 
-# --- any stack, without an account ----------------------------------------------------------------
+##@ Any stack, with no account
 
 .PHONY: preview
-preview: tools ## make preview STACK=aws-dev: the engine's plan, then the policies' verdicts
+preview: tools ## print the engine's plan and the policies' verdicts, for example STACK=aws-dev
 	@$(RUN) preview $(STACK)
 
 .PHONY: rehearse
-rehearse: tools ## make rehearse STACK=aws-dev: preview, up, up again, a lost spot node, refresh, destroy
+rehearse: tools ## run the whole lifecycle: preview, up, up again, a lost spot node, refresh, destroy
 	@$(RUN) rehearse $(STACK)
 
-.PHONY: crash
-crash: tools ## interrupt `up` after every resource of STACK and converge
-	@$(RUN) crash $(STACK) --every
-
-.PHONY: chaos
-chaos: tools ## make chaos SEED=7 JOBS=200: jobs on a ladder while everything around them fails
-	@$(RUN) chaos $(if $(SEED),--seed $(SEED)) $(if $(JOBS),--jobs $(JOBS)) $(if $(ROUNDS),--rounds $(ROUNDS))
-
-.PHONY: bench
-bench: tools ## preview and up beside an empty program; moves down a ladder beside JobSet's own restarts
-	@$(RUN) bench $(if $(JOBS),--moves-only --jobs $(JOBS))
-
-# --- checks ---------------------------------------------------------------------------------------
+##@ Checks
 
 .PHONY: format
-format: venv ## rewrite the sources in the one format
+format: venv ## format the sources
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
 .PHONY: lint
-lint: venv ## format, lint and types
+lint: venv ## check format, lint and types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/pyright
 
 .PHONY: workflows
 workflows: tools ## lint the GitHub workflows
-	@$$($(BIN)/python -m holdfast.simulator.tools which actionlint)
+	@$$($(RUN) tools which actionlint)
 	@$(BIN)/zizmor --offline --quiet .github/workflows
 
 .PHONY: unit
@@ -119,10 +108,28 @@ test: tools ## everything on a pull request: lint, types, unit, engine, cluster 
 	cat $$log; \
 	exit $$failed
 
+##@ Long runs
+
+.PHONY: crash
+crash: tools ## kill `up` and `destroy` after every resource of STACK; the next run must converge
+	@$(SOAK) crash $(STACK) --every
+
+.PHONY: chaos
+chaos: tools ## run jobs on a ladder while everything around them fails; SEED=7 JOBS=200 ROUNDS=6
+	@$(SOAK) faults $(if $(SEED),--seed $(SEED)) $(if $(JOBS),--jobs $(JOBS)) $(if $(ROUNDS),--rounds $(ROUNDS))
+
+.PHONY: bench
+bench: tools ## measure preview and up against an empty program, and moves against JobSet's restarts
+	@$(SOAK) bench $(if $(JOBS),--moves-only --jobs $(JOBS))
+
 .PHONY: soak
 soak: tools ## what is exhaustive or drawn at length: all lifecycles, kills, fault runs, long properties; hours
 	@HOLDFAST_SOAK=1 $(if $(SEED),HOLDFAST_SEED=$(SEED)) $(PYTEST) -n $(WORKERS) -m "soak or seeded or hypothesis" tests \
 		$(if $(SEED),--hypothesis-seed=$(SEED))
+
+.PHONY: mutants
+mutants: venv ## change the sources in small ways and check that unit tests fail; AREA=ladder takes one list
+	@$(SOAK) mutants $(if $(AREA),--area $(AREA))
 
 .PHONY: frameworks
 frameworks: venv ## run the examples' training with Ray and TensorFlow, 2 GB of packages; minutes
@@ -130,7 +137,7 @@ frameworks: venv ## run the examples' training with Ray and TensorFlow, 2 GB of 
 	@$(UV) pip install --quiet --python .tools/frameworks -r tests/soak/frameworks/requirements.txt
 	@$(BIN)/pytest tests/soak/frameworks/resume.py
 
-# --- generated files ------------------------------------------------------------------------------
+##@ Generated files
 
 .PHONY: lock
 lock: venv ## pin every Python package with its hashes
@@ -143,8 +150,8 @@ lock: venv ## pin every Python package with its hashes
 
 .PHONY: crds
 crds: tools ## regenerate the CRD charts from the pinned modules
-	@$(BIN)/python -m holdfast.simulator.tools crd-charts
+	@$(RUN) tools crd-charts
 
 .PHONY: machines
 machines: venv ## regenerate the machine tables of AWS and Azure from their pinned sources
-	@$(BIN)/python -m holdfast.simulator.tools.machine_table
+	@$(RUN) tools machine-tables

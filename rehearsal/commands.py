@@ -15,7 +15,7 @@ from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi import Audience, EngineFailure, Outcome, Verdict
 from holdfast.simulator.pulumi.folder import EngineFolder
-from holdfast.simulator.stacks import Stack, Surroundings
+from holdfast.simulator.stacks import Stack, StackEnvironment
 
 # The engine's operations: what a run did, and what a preview would do.
 _OPERATIONS: Final[Mapping[str, tuple[str, str]]] = {
@@ -152,7 +152,7 @@ def down(stack: Stack) -> None:
 
 def drop(name: str, workspace: Workspace) -> None:
     """End every process of a stack and remove its state, whatever condition it is in."""
-    Surroundings(stack=name, workspace=workspace, report=say).remove()
+    StackEnvironment(stack=name, workspace=workspace, report=say).remove()
     forget(name, workspace)
     say(f"{name} is removed: no process of it is left, and none of its state.")
 

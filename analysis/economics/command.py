@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from argparse import Namespace
 from dataclasses import dataclass, fields
 from datetime import timedelta

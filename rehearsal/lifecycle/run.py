@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from holdfast.rehearsal.lifecycle.checks import (
-    retained_in_clouds,
+    first_few,
     left_in_clouds,
     left_in_cluster,
     names,
@@ -15,7 +15,7 @@ from holdfast.rehearsal.lifecycle.checks import (
     require_no_changes,
     require_nothing_left,
     retained,
-    first_few,
+    retained_in_clouds,
     unprotected,
 )
 from holdfast.rehearsal.output import render_table

@@ -1,4 +1,4 @@
-"""The command that measures."""
+"""`python -m tests.soak bench`: measures preview and up, the cost of the policy pack, and moves of jobs."""
 
 import os
 import platform
@@ -6,9 +6,9 @@ import shutil
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import psutil
-from holdfast.rehearsal.cli.arguments import Arguments
 
 from holdfast.rehearsal.commands import own_place
 from holdfast.rehearsal.output import say
@@ -20,7 +20,7 @@ from tests.soak.bench.measurement import Measurement, measure, median_of, render
 from tests.soak.bench.moves_report import SIZES, measure_moves
 from tests.soak.bench.policy_pack import measure_policies
 
-# In this order, once a round: each begins where the one before ends.
+# In this order, once per round: each starts where the previous one ended.
 ROUND = (
     ("preview", "preview of a new stack"),
     ("up", "up of a new stack"),
@@ -31,31 +31,42 @@ ROUND = (
 _GIB = 1024**3
 
 
-def bench(arguments: Arguments, workspace: Workspace) -> None:
-    """Measure what the policy pack adds to a preview, the commands of a stack, and moves of jobs; print tables.
+@dataclass(frozen=True, kw_only=True)
+class BenchOptions:
+    """What to measure. `jobs` is the number of jobs to move; None measures several numbers."""
 
-    Each beside what it is to be compared with: the same preview, an empty program, restarts. The latter two run on a
-    control plane of its own, which, as the operators, is not counted: it serves every command.
+    stack: str
+    repetitions: int = 3
+    jobs: int | None = None
+    moves_only: bool = False
+    policies_only: bool = False
+
+
+def bench(options: BenchOptions, workspace: Workspace) -> None:
+    """Measure the cost of the policy pack, the commands of a stack and moves of jobs; print tables.
+
+    Each is compared: with the same preview without the pack, with an empty program, with restarts. The last two run on
+    a control plane of their own; it and the operators serve every command and are not counted.
     """
-    name = f"{arguments.stack}-bench"
+    name = f"{options.stack}-bench"
     say(machine())
-    if not arguments.moves_only:
-        measure_policies(workspace, arguments.repetitions, run_as=f"{name}-policies", say=say)
-    if arguments.policies_only:
+    if not options.moves_only:
+        measure_policies(workspace, options.repetitions, run_as=f"{name}-policies", say=say)
+    if options.policies_only:
         return
-    stack = Stack.named(arguments.stack, workspace, report=say, run_as=name)
-    with own_place(stack, doing=f"bench {arguments.stack}"), _empty_place(f"{name}-empty", workspace):
+    stack = Stack.named(options.stack, workspace, report=say, run_as=name)
+    with own_place(stack, doing=f"bench {options.stack}"), _empty_place(f"{name}-empty", workspace):
         stack.environment.start()
-        if not arguments.moves_only:
-            _bench_engine(arguments, workspace, name)
+        if not options.moves_only:
+            _bench_engine(options, workspace, name)
         with stack.session() as rehearsal:
             rehearsal.up()
-        measure_moves(stack, (arguments.jobs,) if arguments.jobs else SIZES, say=say)
+        measure_moves(stack, (options.jobs,) if options.jobs else SIZES, say=say)
 
 
 @contextmanager
 def _empty_place(name: str, workspace: Workspace) -> Generator[None]:
-    """Have nothing of the empty program's stack before the body nor after it."""
+    """Remove the empty program's stack before and after the body."""
     place = EngineFolder.of(name, workspace).root.parent
     shutil.rmtree(place, ignore_errors=True)
     try:
@@ -64,31 +75,31 @@ def _empty_place(name: str, workspace: Workspace) -> Generator[None]:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _bench_engine(arguments: Arguments, workspace: Workspace, name: str) -> None:
-    """Measure the engine's commands turn by turn."""
-    found: dict[str, dict[str, list[Measurement]]] = {EMPTY: {}, arguments.stack: {}}
-    for repetition in range(arguments.repetitions):
-        say(f"round {repetition + 1} of {arguments.repetitions}")
+def _bench_engine(options: BenchOptions, workspace: Workspace, name: str) -> None:
+    """Measure the engine's commands, the stack and the empty program in turn."""
+    found: dict[str, dict[str, list[Measurement]]] = {EMPTY: {}, options.stack: {}}
+    for repetition in range(options.repetitions):
+        say(f"round {repetition + 1} of {options.repetitions}")
         for subject, measured in found.items():
             _round(subject, f"{name}-empty" if subject == EMPTY else name, workspace, measured)
     medians = {
         subject: {what: median_of(several) for what, several in measured.items()}
         for subject, measured in found.items()
     }
-    for line in render(rows(medians[EMPTY], medians[arguments.stack], arguments.stack)):
+    for line in render(rows(medians[EMPTY], medians[options.stack], options.stack)):
         say(line)
     say(
-        f"Medians of {arguments.repetitions}: seconds from the start of Python to its end, and the most memory held "
-        "by Python, the engine and the policy pack together. Both grow with other load on the cores and with "
-        "a slow disk; their ratios hardly do."
+        f"Medians of {options.repetitions}: seconds from the start of Python to its end, and the peak memory of "
+        "Python, the engine and the policy pack together. Other load and a slow disk increase both; "
+        "the ratios change little."
     )
 
 
 def machine() -> str:
-    """Return the facts of this machine that matter to the figures."""
+    """Return the facts of this machine that affect the figures."""
     return (
         f"{os.cpu_count()} cores ({platform.machine()}), {psutil.virtual_memory().total / _GIB:.0f} GiB, "
-        f"load {os.getloadavg()[0]:.1f} before the start, Python {platform.python_version()}"
+        f"load {os.getloadavg()[0]:.1f} before the run, Python {platform.python_version()}"
     )
 
 

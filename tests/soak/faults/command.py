@@ -1,9 +1,7 @@
-"""The command that has everything fail around many jobs on a ladder."""
+"""`python -m tests.soak faults`: runs many jobs on a ladder while everything around them fails."""
 
 import os
 from pathlib import Path
-
-from holdfast.rehearsal.cli.arguments import Arguments
 
 from holdfast.rehearsal.commands import own_place
 from holdfast.rehearsal.output import say
@@ -19,43 +17,39 @@ from tests.soak.faults.run import run_faults
 from tests.soak.seeds import SEED_VARIABLE, seed_of
 
 
-def chaos(arguments: Arguments, workspace: Workspace) -> None:
-    """Bring the stack up on a control plane of its own, give it the faults of a seed, and judge what became of its jobs.
+def faults(name: str, workspace: Workspace, *, seed: int | None, jobs: int, rounds: int) -> None:
+    """Bring the stack up on a control plane of its own, inject the faults of a seed, and check every job.
 
-    Raises RehearsalError where a job is not where the ladder's own function says, or two gangs of one were alive together.
+    Raises RehearsalError if a job is not where the ladder's state machine says, or two gangs of one ran together.
     """
-    plan = draw_plan(
-        seed_of(arguments.seed, os.environ.get(SEED_VARIABLE)),
-        jobs=arguments.jobs or 1,
-        rounds=arguments.rounds,
-    )
+    plan = draw_plan(seed_of(seed, os.environ.get(SEED_VARIABLE)), jobs=jobs, rounds=rounds)
     say(f"{plan.jobs} jobs, {len(plan.rounds)} rounds of faults, seed {plan.seed}")
-    stack = Stack.named(arguments.stack, workspace, report=say, run_as=f"{arguments.stack}-chaos")
-    with own_place(stack, doing=f"chaos {arguments.stack}"):
+    stack = Stack.named(name, workspace, report=say, run_as=f"{name}-faults")
+    with own_place(stack, doing=f"faults {name}"):
         stack.environment.start()
         with stack.session() as rehearsal:
             rehearsal.up()
         client = KubeClient.from_kubeconfig(workspace.kubeconfig(stack.place))
         logs = workspace.logs_dir(stack.place)
         ground = Ground(client=client, layout=Layout.of(stack.place, workspace), folder=logs)
-        _judge(run_faults(ground, plan, say=say), plan.seed, logs)
+        _report(run_faults(ground, plan, say=say), plan.seed, logs)
 
 
-def _judge(outcome: Outcome, seed: int, logs: Path) -> None:
+def _report(outcome: Outcome, seed: int, logs: Path) -> None:
     places = ", ".join(f"{count} {place}" for place, count in outcome.places.items())
     say(
-        f"In the end: {places}; {outcome.moves} moves, {outcome.restarts} restarts, {outcome.deaths} deaths of the "
-        f"controller, which made {outcome.writes} writes"
+        f"At the end: {places}; {outcome.moves} moves, {outcome.restarts} restarts, {outcome.deaths} kills of the "
+        f"controller, {outcome.writes} writes by it"
     )
     for problem in outcome.problems:
         say(f"  {problem}")
     for name, seen in outcome.seen.items():
-        (logs / f"chaos-{name}.log").write_text(seen, encoding="utf-8")
+        (logs / f"faults-{name}.log").write_text(seen, encoding="utf-8")
     if outcome.problems:
         raise RehearsalError(
-            f"{len(outcome.problems)} things went wrong; the faults are those of --seed {seed}, and what was seen of "
-            f"each such job is in {logs}"
+            f"{len(outcome.problems)} invariants do not hold; run it again with --seed {seed}, and read the timeline of "
+            f"each such job in {logs}"
         )
     say(
-        "Every job is where the ladder's own function says, none is suspended, and no two gangs of one were alive together."
+        "Every job is where the state machine says, none is suspended, and no two gangs of a job ran together."
     )

@@ -6,8 +6,7 @@ import shlex
 import textwrap
 from typing import TYPE_CHECKING
 
-from holdfast.analysis.economics.command import main as economics
-from holdfast.analysis.replay.command import main as replay
+from holdfast.__main__ import main
 from tests.support.doc_pages import DocPage
 
 if TYPE_CHECKING:
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
     import pytest
 
 PAGE = DocPage.read("docs/economics.md")
-COMMAND = "python -m "
-COMMANDS = {"holdfast.analysis.economics": economics, "holdfast.analysis.replay": replay}
+COMMAND = "holdfast "
 
 
 def commands() -> list[tuple[str, str]]:
@@ -43,8 +41,7 @@ def test_every_command_prints_what_the_page_says(
     asked = commands()
     assert len(asked) == 8, "all commands of the page"
     for command, said in asked:
-        module, *arguments = shlex.split(command)
-        assert COMMANDS[module](arguments) == 0, f"{command} has an answer"
+        assert main(shlex.split(command)) == 0, f"{command} has an answer"
         assert capsys.readouterr().out.rstrip() == said.rstrip(), command
 
 

@@ -1,0 +1,240 @@
+"""The command line `holdfast`: one table of commands, grouped in the help.
+
+What a command needs is imported when it runs: `holdfast --help` and the shell's completion import no SDK.
+"""
+
+import argparse
+import importlib
+import os
+import shlex
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Final, NoReturn, cast
+
+# What a shell reports for a command that Ctrl-C ended.
+_INTERRUPTED: Final = 128 + signal.SIGINT
+_FAILED: Final = 1
+_RESUMES: Final = "it continues from here"
+_RESTARTS: Final = "it starts from the beginning"
+
+Adds = Callable[[argparse.ArgumentParser], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """A subcommand.
+
+    `run` names the function that takes the parsed arguments and returns the exit code, as `module:function`.
+    `arguments` adds its options, or names a function that does; that module is imported only for this command.
+    `after_interrupt` is what the command does when it is run again after Ctrl-C.
+    """
+
+    summary: str
+    run: str
+    arguments: Adds | str | None = None
+    after_interrupt: str = _RESTARTS
+
+
+def _stack(parser: argparse.ArgumentParser) -> None:
+    argument = parser.add_argument("stack", metavar="STACK", help="a stack in stacks/, for example `local`")
+    # argcomplete reads this attribute; argparse does not declare it.
+    argument.completer = _stacks  # type: ignore[attr-defined]
+
+
+def _stack_and_force(parser: argparse.ArgumentParser) -> None:
+    _stack(parser)
+    parser.add_argument(
+        "--force", action="store_true", help="remove everything without running the engine's destroy"
+    )
+
+
+def _stacks(**_: object) -> list[str]:
+    return sorted(file.stem.removeprefix("Pulumi.") for file in Path("stacks").glob("Pulumi.*.yaml"))
+
+
+def _shell(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", choices=("bash", "zsh", "fish"))
+
+
+_REHEARSAL: Final = "holdfast.rehearsal.commands"
+
+GROUPS: Final[dict[str, dict[str, Command]]] = {
+    "Run a stack on this machine, with no account and no cloud": {
+        "preview": Command(
+            summary="print the engine's plan, the policies' verdicts and a summary",
+            run=f"{_REHEARSAL}:preview_stack",
+            arguments=_stack,
+            after_interrupt=_RESUMES,
+        ),
+        "up": Command(
+            summary="bring the stack up, with the control plane it needs",
+            run=f"{_REHEARSAL}:up_stack",
+            arguments=_stack,
+            after_interrupt=_RESUMES,
+        ),
+        "refresh": Command(
+            summary="read the actual resources into the stack's state",
+            run=f"{_REHEARSAL}:refresh_stack",
+            arguments=_stack,
+            after_interrupt=_RESUMES,
+        ),
+        "destroy": Command(
+            summary="delete the stack's resources and keep the control plane",
+            run=f"{_REHEARSAL}:destroy_stack",
+            arguments=_stack,
+            after_interrupt=_RESUMES,
+        ),
+        "down": Command(
+            summary="destroy the stack, then end every process of it",
+            run=f"{_REHEARSAL}:down_stack",
+            arguments=_stack_and_force,
+            after_interrupt=_RESUMES,
+        ),
+        "demo": Command(
+            summary="run the spot eviction scenarios on a stack that is up",
+            run=f"{_REHEARSAL}:demo_stack",
+            arguments=_stack,
+            after_interrupt=_RESUMES,
+        ),
+        "rehearse": Command(
+            summary="run the whole lifecycle of a stack, preview to destroy, on a control plane of its own",
+            run=f"{_REHEARSAL}:rehearse_stack",
+            arguments=_stack,
+        ),
+    },
+    "Plan a ladder": {
+        "economics": Command(
+            summary="calculate what spot saves and what the numbers of a ladder should be",
+            run="holdfast.analysis.economics.command:run",
+            arguments="holdfast.analysis.economics.command:add_arguments",
+        ),
+        "replay": Command(
+            summary="replay a ladder on recorded availability, with the controller's own decisions",
+            run="holdfast.analysis.replay.command:run",
+            arguments="holdfast.analysis.replay.command:add_arguments",
+        ),
+        "determined": Command(
+            summary="convert the resource pools of Determined's master configuration to a stack's pools",
+            run="holdfast.infra.determined.command:run",
+            arguments="holdfast.infra.determined.command:add_arguments",
+        ),
+    },
+    "Maintain this repository": {
+        "tools": Command(
+            summary="find or build the tools, and regenerate the files that come from pinned sources",
+            run="holdfast.simulator.tools.command:run",
+            arguments="holdfast.simulator.tools.command:add_arguments",
+            after_interrupt=_RESUMES,
+        ),
+        "completion": Command(
+            summary='print the completion script of a shell: eval "$(holdfast completion bash)"',
+            run="holdfast.__main__:print_completion",
+            arguments=_shell,
+        ),
+    },
+}
+
+COMMANDS: Final = {name: command for group in GROUPS.values() for name, command in group.items()}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code: 0, 1 for a failure, 2 for wrong usage, 130 when interrupted."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if "_ARGCOMPLETE" in os.environ:
+        import argcomplete
+
+        argcomplete.autocomplete(build_parser(_completed_command()))
+    parsed = build_parser(words[0] if words else None).parse_args(words)
+    command = COMMANDS[parsed.subcommand]
+    signal.signal(signal.SIGTERM, _interrupt)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A shell ignores SIGINT for a background job. The engine would inherit that and could not be interrupted.
+        signal.signal(signal.SIGINT, _ignore)
+    try:
+        return cast("int", _resolve(command.run)(parsed))
+    except KeyboardInterrupt:
+        print(
+            f"interrupted: run `holdfast {shlex.join(words)}` again and {command.after_interrupt}",
+            file=sys.stderr,
+        )
+        return _INTERRUPTED
+    except Exception as failure:
+        if not _is_for_the_user(failure):
+            raise
+        print(f"error: {failure}", file=sys.stderr)
+        return _FAILED
+
+
+def build_parser(command: str | None) -> argparse.ArgumentParser:
+    """Return the parser of the command line, with the options of one command only."""
+    parser = argparse.ArgumentParser(
+        prog="holdfast",
+        usage="holdfast COMMAND ...",
+        description="Spot-first training clusters on EKS, AKS and GKE.",
+        epilog=_commands_by_group(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(
+        dest="subcommand", required=True, metavar="COMMAND", help=argparse.SUPPRESS, prog="holdfast"
+    )
+    for name, each in COMMANDS.items():
+        # Without `help` argparse does not list the command a second time, below the groups.
+        subparser = commands.add_parser(name, description=each.summary)
+        if name == command and each.arguments is not None:
+            adds = (
+                cast("Adds", _resolve(each.arguments)) if isinstance(each.arguments, str) else each.arguments
+            )
+            adds(subparser)
+    return parser
+
+
+def print_completion(parsed: argparse.Namespace) -> int:
+    """Print the script with which a shell completes the commands, options and stacks."""
+    import argcomplete
+
+    print(argcomplete.shellcode(["holdfast"], shell=parsed.shell))
+    return 0
+
+
+def _commands_by_group() -> str:
+    width = max(map(len, COMMANDS)) + 2
+    blocks = [
+        "\n".join([f"{title}:", *(f"  {name:<{width}}{each.summary}" for name, each in group.items())])
+        for title, group in GROUPS.items()
+    ]
+    return "\n\n".join([*blocks, "`holdfast COMMAND --help` shows the options of a command."])
+
+
+def _completed_command() -> str | None:
+    """Return the command on the line that the shell completes."""
+    words = os.environ.get("COMP_LINE", "").split()
+    return words[1] if len(words) > 1 and words[1] in COMMANDS else None
+
+
+def _resolve(name: str) -> Callable[..., object]:
+    module, _, function = name.partition(":")
+    return cast("Callable[..., object]", getattr(importlib.import_module(module), function))
+
+
+def _is_for_the_user(failure: Exception) -> bool:
+    """Whether the message of a failure says all that the user needs: a traceback would hide it."""
+    from holdfast.scheduling.errors import ConfigError
+    from holdfast.simulator.errors import RehearsalError
+
+    return isinstance(failure, RehearsalError | ConfigError)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001 - the signature of a signal handler
+    raise KeyboardInterrupt
+
+
+def _ignore(number: int, frame: FrameType | None) -> None:
+    pass
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,118 @@
+"""`python -m tests.soak COMMAND`: long runs that a release needs and a commit does not."""
+
+import argparse
+import signal
+import sys
+from types import FrameType
+from typing import Final, NoReturn
+
+from holdfast.scheduling.errors import ConfigError
+from holdfast.simulator.errors import RehearsalError
+
+_INTERRUPTED: Final = 128 + signal.SIGINT
+_SAMPLE: Final = 3
+_SEED: Final = "default: HOLDFAST_SEED, otherwise drawn and printed"
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run a command and return its exit code: 0, 1 for a failure, 130 when interrupted."""
+    parsed = parse(argv)
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        return _run(parsed)
+    except (RehearsalError, ConfigError) as failure:
+        print(f"error: {failure}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted: run it again and it starts from the beginning", file=sys.stderr)
+        return _INTERRUPTED
+
+
+def parse(argv: list[str] | None = None) -> argparse.Namespace:
+    """Parse the command line. Exits with code 2 and a message if it is not valid."""
+    parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    faults = commands.add_parser(
+        "faults", help="run many jobs on a ladder while everything around them fails"
+    )
+    faults.set_defaults(stack="local")
+    faults.add_argument("--seed", type=int, metavar="S", help=f"draws the faults; {_SEED}")
+    faults.add_argument("--jobs", type=_positive, default=200, metavar="N", help="default: 200")
+    faults.add_argument("--rounds", type=_positive, default=6, metavar="N", help="of faults; default: 6")
+    crash = commands.add_parser(
+        "crash", help="kill the engine after a resource, and prove that the next run converges"
+    )
+    crash.add_argument("stack", metavar="STACK")
+    crash.set_defaults(sample=_SAMPLE)
+    which = crash.add_mutually_exclusive_group()
+    which.add_argument(
+        "--every", dest="sample", action="store_const", const=None, help="after every resource"
+    )
+    which.add_argument("--sample", type=_positive, metavar="N", help=f"after N of them; default: {_SAMPLE}")
+    crash.add_argument("--seed", type=int, metavar="S", help=f"chooses the sample; {_SEED}")
+    bench = commands.add_parser(
+        "bench", help="measure preview and up against an empty program, moves against restarts"
+    )
+    bench.add_argument("stack", metavar="STACK", nargs="?", default="local")
+    bench.add_argument("--repetitions", type=_positive, default=3, metavar="N", help="default: 3")
+    part = bench.add_mutually_exclusive_group()
+    part.add_argument("--moves-only", action="store_true", help="measure only moves of jobs")
+    part.add_argument("--policies-only", action="store_true", help="measure only the cost of the policy pack")
+    bench.add_argument("--jobs", type=_positive, metavar="N", help="jobs to move; default: 1, 100 and 1000")
+    mutants = commands.add_parser(
+        "mutants", help="apply small changes to the sources and check that unit tests fail"
+    )
+    mutants.add_argument(
+        "--area", metavar="AREA", help="only the mutations of one list in tests/soak/mutants"
+    )
+    mutants.add_argument(
+        "--only", metavar="TEXT", help="only the mutations whose file or effect contains TEXT"
+    )
+    mutants.add_argument("--check", action="store_true", help="only check that every mutation still applies")
+    return parser.parse_args(argv)
+
+
+def _run(parsed: argparse.Namespace) -> int:
+    # Each command imports only what it needs: the bench measures, and mutants need no simulator.
+    if parsed.command == "mutants":
+        from tests.soak.mutants.runner import run_mutants
+
+        return run_mutants(area=parsed.area, only=parsed.only, check_only=parsed.check)
+    from holdfast.rehearsal.commands import enter_workspace
+
+    workspace = enter_workspace()
+    if parsed.command == "crash":
+        from tests.soak.crash.command import crash
+
+        crash(parsed.stack, workspace, size=parsed.sample, seed=parsed.seed)
+    elif parsed.command == "faults":
+        from tests.soak.faults.command import faults
+
+        faults(parsed.stack, workspace, seed=parsed.seed, jobs=parsed.jobs, rounds=parsed.rounds)
+    else:
+        from tests.soak.bench.command import BenchOptions, bench
+
+        options = BenchOptions(
+            stack=parsed.stack,
+            repetitions=parsed.repetitions,
+            jobs=parsed.jobs,
+            moves_only=parsed.moves_only,
+            policies_only=parsed.policies_only,
+        )
+        bench(options, workspace)
+    return 0
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
+    return number
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())
