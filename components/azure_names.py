@@ -1,4 +1,4 @@
-"""What AKS calls a pool and a zone. Pure."""
+"""Names that Azure gives to pools, zones and checkpoint containers. No SDK needed."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import re
 from hashlib import sha256
 from typing import Final
 
-#: A node pool's name on Linux: small letters and digits, a letter first.
+#: Length of a Linux node pool's name: lower-case letters and digits, beginning with a letter.
 LONGEST_NAME: Final = 12
 
 _DIGEST: Final = 4
 
 
 def agent_pool_name(pool: str) -> str:
-    """The name of a pool's node pool: the pool's own without its hyphens (`a100-spot` → `a100spot`).
+    """Return the node pool name of a pool: its name without hyphens (`a100-spot` → `a100spot`).
 
-    One that is too long even so ends in a digest of the whole, so that two of a common beginning stay two. Names that
-    differ in their hyphens alone come out alike.
+    A name that is still too long is cut and ends in a digest of the whole name, so that pools with a common
+    prefix stay distinct. Names that differ only in hyphens give the same result.
     """
     letters = re.sub(r"[^a-z0-9]", "", pool)
     if not letters[:1].isalpha():
@@ -27,20 +27,20 @@ def agent_pool_name(pool: str) -> str:
 
 
 def zone_label(location: str, zone: str) -> str:
-    """The value of the zone label on the nodes of a zone (`1`) of a location (`westeurope`): `westeurope-1`."""
+    """Return the zone label's value for a zone (`1`) of a location (`westeurope`): `westeurope-1`."""
     return f"{location}-{zone}"
 
 
-#: Characters of a container's name, from the fewest to the most.
+#: The fewest and the most characters of a container's name.
 LENGTHS: Final = (3, 63)
 
 _RUNS: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 def is_container_name(namespace: str) -> bool:
-    """Whether a namespace's name can be its container's too.
+    """Return whether a namespace's name is valid as a container's name.
 
-    Kubernetes takes two names that Blob Storage does not: those of one or two characters, and those with `--`.
+    Kubernetes allows two kinds of names that Blob Storage does not: one or two characters, and `--`.
     """
     fewest, most = LENGTHS
     return fewest <= len(namespace) <= most and _RUNS.fullmatch(namespace) is not None

@@ -1,4 +1,4 @@
-"""The resource group that everything of a stack on Azure is in."""
+"""The resource group that contains all resources of a stack on Azure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class StackResourceGroupArgs:
-    """The group's name in the subscription, and where what Azure knows of it is kept. `protected`: it is not deleted."""
+    """The group's name and location. If `protected`, the group cannot be deleted."""
 
     group_name: str
     location: str
@@ -25,10 +25,10 @@ class StackResourceGroupArgs:
 
 
 class StackResourceGroup(ComponentResource):
-    """A resource group of the stack's own.
+    """The stack's own resource group (`holdfast:index:StackResourceGroup`).
 
-    Creates the group. `group_name` is its name, known on preview and tied to it: what is in the group is made after it,
-    and gone before.
+    Creates the group. `group_name` is known on preview; resources that use it are created after the group and
+    deleted before it.
     """
 
     group_name: Output[str]

@@ -1,4 +1,4 @@
-"""What every cluster offers, whichever cloud it is on."""
+"""What every cloud's cluster and checkpoint store provide to other components."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ if TYPE_CHECKING:
 
 
 class CheckpointStore(Protocol):
-    """A place for the checkpoints of every training namespace, each under a prefix of its own."""
+    """A store with a separate prefix for the checkpoints of each training namespace."""
 
     def uri(self, namespace: str) -> Output[str]:
-        """The address under which a namespace keeps its checkpoints (`s3://…`, `gs://…`, `file:///…`)."""
+        """The address of a namespace's checkpoints (`s3://…`, `gs://…`, `file:///…`)."""
         ...
 
 
 class Cluster(Protocol):
-    """A Kubernetes cluster that other components build on.
+    """A Kubernetes cluster that other components use.
 
-    `kubernetes` is how its API server is reached, `workload_identity_issuer` the OpenID Connect issuer of its service
-    accounts' tokens, as a URL.
+    `kubernetes` is the provider for its API server, `workload_identity_issuer` the URL of the OpenID Connect
+    issuer of its service account tokens.
     """
 
     cluster_name: str

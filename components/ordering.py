@@ -1,4 +1,4 @@
-"""Ties a value to resources beside the one it comes from."""
+"""Makes the users of an output depend on further resources."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def tied_to(value: Output[str], resources: Iterable[Resource]) -> Output[str]:
-    """The same value, whose users are made after these resources and deleted before them.
+    """Return the same value; its users are created after these resources and deleted before them.
 
-    By their URNs and not their ids: a URN is known on preview, so that a resource that is new among them does not make
-    the value unknown, which would show replacements of all that uses it.
+    It uses URNs instead of IDs: URNs are known on preview, so a new resource does not make the value unknown,
+    which would show a replacement of all its users.
     """
     return Output.all(value, *(resource.urn for resource in resources)).apply(
         lambda known: cast("str", known[0])

@@ -1,4 +1,4 @@
-"""The component that sees to it that an account may start spot machines."""
+"""The service-linked role that an AWS account needs to start spot instances."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pulumi_aws.iam import ServiceLinkedRole
 if TYPE_CHECKING:
     from pulumi import ErrorHookArgs
 
-#: The service that the role is linked to; where to look for the role is under its path.
+#: The service that the role is linked to; it is part of the role's path.
 SERVICE: Final = "spot.amazonaws.com"
 PATH: Final = f"/aws-service-role/{SERVICE}/"
 
-#: What a program may neither set nor take away: an account's role may bear a description and tags of somebody
-#: else's, and an import is followed by an update wherever these differ, which a caller who only reads cannot make.
-#: `tagsAll` holds the provider's default tags, which would differ just so.
+#: Never changed: the role may have a description and tags from other users, and an import is followed by an
+#: update if these differ, which a caller with read-only permissions cannot do. `tagsAll` contains the
+#: provider's default tags, which would differ as well.
 _LEFT_ALONE: Final = ("description", "tags", "tagsAll", "customSuffix")
 
 _TAKEN: Final = "has been taken in this account"
@@ -30,17 +30,17 @@ _RUN_AGAIN: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class SpotServiceLinkedRoleArgs:
-    """`existing_arn` is the ARN of the account's `AWSServiceRoleForEC2Spot`, None where it has none yet."""
+    """`existing_arn` is the ARN of the account's `AWSServiceRoleForEC2Spot`, None if it does not exist."""
 
     existing_arn: str | None
 
 
 class SpotServiceLinkedRole(ComponentResource):
-    """The account's service-linked role for EC2 Spot: made where there is none, adopted where there is, never deleted.
+    """The account's service-linked role for EC2 Spot (`holdfast:index:SpotServiceLinkedRole`).
 
-    Creates, or imports, `AWSServiceRoleForEC2Spot`. Without it EC2 refuses spot machines with
-    `AuthFailure.ServiceLinkedRoleCreationNotPermitted`, so spot pools depend on it. It belongs to the account: other
-    stacks and people use it, so it stays when the stack goes, and nothing of it is changed.
+    Creates or imports `AWSServiceRoleForEC2Spot`; it is never deleted. Without it EC2 rejects spot instances
+    with `AuthFailure.ServiceLinkedRoleCreationNotPermitted`, so spot pools depend on it. Other stacks of the
+    account use it too, so it is never changed and stays when the stack is destroyed.
     """
 
     def __init__(
@@ -52,7 +52,8 @@ class SpotServiceLinkedRole(ComponentResource):
             aws_service_name=SERVICE,
             opts=ResourceOptions(
                 parent=self,
-                # Once the role is in the stack's state, the same ARN means nothing new: it may be given for ever.
+                # Once the role is in the state, the import of the same ARN has no effect, so it can always be
+                # set.
                 import_=args.existing_arn,
                 ignore_changes=[*_LEFT_ALONE],
                 retain_on_delete=True,
@@ -64,9 +65,10 @@ class SpotServiceLinkedRole(ComponentResource):
 
 
 def _explain(failure: ErrorHookArgs) -> bool:
-    """Say what a creation lost to another means: AWS's words ask for a suffix, which Spot's role may not have.
+    """Explain a creation that failed because the role was created by another run in the meantime.
 
-    No retry: what the engine has planned is a create, and it would be refused as often as it is tried.
+    AWS's message asks for a suffix, which this role cannot have. There is no retry: the planned create would
+    fail each time.
     """
     if any(_TAKEN in error for error in failure.errors):
         pulumi.log.error(_RUN_AGAIN)

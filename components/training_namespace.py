@@ -1,4 +1,4 @@
-"""The component that makes a namespace a place for training."""
+"""A training namespace: where jobs run, with their ladder, checkpoints, quota and permissions."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from holdfast.scheduling.quotas import Quota
     from holdfast.scheduling.reachability.shape import Shape
 
-#: The service account that training pods name; each cloud binds it to the namespace's checkpoints alone.
+#: The service account of training pods; each cloud grants it access to the namespace's checkpoints only.
 SERVICE_ACCOUNT = "trainer"
 
-#: The ConfigMap that training pods take CHECKPOINT_URI from (`envFrom`).
+#: The ConfigMap from which training pods get CHECKPOINT_URI (`envFrom`).
 CHECKPOINTS = "checkpoints"
 
 #: The ResourceQuota of a training namespace.
@@ -42,24 +42,24 @@ PodSecurity: TypeAlias = Literal["privileged", "baseline", "restricted"]
 
 
 def service_account_of(environment: str) -> str:
-    """The service account's name where a cloud tells the pods of one environment from those of another by it alone.
+    """Return the service account's name where it must distinguish environments.
 
-    Google Cloud knows a pod by its project, namespace and service account, and not by its cluster: under one name the
-    jobs of two environments in one project could read and overwrite each other's checkpoints.
+    Google Cloud identifies a pod by project, namespace and service account, not by its cluster: with the same
+    name, the jobs of two environments in one project could overwrite each other's checkpoints.
     """
     return f"{SERVICE_ACCOUNT}-{environment}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingNamespaceArgs:
-    """What a training namespace is told.
+    """Arguments of `TrainingNamespace`.
 
-    `namespace` is its name in the cluster, `ladder` what its jobs walk down, `checkpoint_uri` the place its jobs write
-    checkpoints to, theirs alone. `pod_security` is the Pod Security Standard its pods are held to: `baseline` keeps them
-    off the host, and `privileged` is for training that needs it, as RDMA does with host devices or locked memory.
-    `service_account` is the name of the account that training pods name; `identity` are its annotations, by which a
-    cloud's own webhook knows whose rights its pods have. `pools` is what is known of the ladder's pools, by their names.
-    `shapes` are those of the jobs that it is for, `quota` what its pods may be together, None for no bound.
+    `namespace` is its name, `ladder` the ladder of its jobs, `checkpoint_uri` the address of their
+    checkpoints. `pod_security` is the Pod Security Standard that is enforced: `baseline`, or `privileged` for
+    training that needs host devices or locked memory, such as RDMA. `service_account` is the name of the
+    pods' service account, `identity` its annotations, from which a cloud's webhook determines the pods'
+    identity. `pools` are the known facts of the ladder's pools by name. `shapes` are the shapes of its jobs,
+    `quota` the limit for all its pods together, None for no limit.
     """
 
     namespace: str
@@ -74,12 +74,13 @@ class TrainingNamespaceArgs:
 
 
 class TrainingNamespace(ComponentResource):
-    """A namespace where jobs run.
+    """A namespace for training jobs (`holdfast:index:TrainingNamespace`).
 
-    Creates the Namespace, labelled `holdfast.dev/training: "true"`; in it the ServiceAccount of its jobs, the
-    FallbackPolicy `ladder`, the ConfigMap `checkpoints` with CHECKPOINT_URI, the ResourceQuota `training` if there is to be
-    one, and the RoleBinding by which the fallback controller may move them. It needs the cluster's
-    FallbackPolicyDefinition, TrainingAdmission, JobAdmission, JobValidation and FallbackController: depend on all of them.
+    Creates the Namespace with the label `holdfast.dev/training: "true"`; in it the ServiceAccount of the
+    jobs, the FallbackPolicy `ladder`, the ConfigMap `checkpoints` with CHECKPOINT_URI, with `quota` the
+    ResourceQuota `training`, and the RoleBinding that lets the fallback controller move the jobs. Depend on
+    the cluster's FallbackPolicyDefinition, TrainingAdmission, JobAdmission, JobValidation and
+    FallbackController.
     """
 
     def __init__(self, name: str, args: TrainingNamespaceArgs, opts: ResourceOptions | None = None) -> None:
@@ -92,14 +93,13 @@ class TrainingNamespace(ComponentResource):
             },
             opts=ResourceOptions(parent=self),
         )
-        # The namespace's name is passed as text rather than as its output, so that a preview knows which namespace
-        # each object lies in, and with it the policies.
-        # They go with the namespace: deleted one by one they would be taken from under jobs that still run.
+        # The namespace's name is a plain string, not an output, so that policies know it on preview. The
+        # objects are deleted with the namespace: deleting them one by one would take them from running jobs.
         inside = ResourceOptions(parent=self, depends_on=[namespace], deleted_with=namespace)
         ServiceAccount(
             f"{name}-{SERVICE_ACCOUNT}",
             metadata=_account(args),
-            # Training has no business with the cluster's API, and checkpoints are reached by tokens of their own.
+            # Training pods do not use the Kubernetes API, and cloud access uses tokens of its own.
             automount_service_account_token=False,
             opts=inside,
         )
@@ -135,7 +135,8 @@ class TrainingNamespace(ComponentResource):
 
 
 def hard(quota: Quota) -> Mapping[str, str]:
-    """What a ResourceQuota bounds. Of CPU and memory nothing: it would refuse every pod that requests none."""
+    """Return the limits of the ResourceQuota. A limit for CPU or memory would reject pods without requests.
+    """
     return {f"requests.{GPU_RESOURCE}": str(quota.gpus), "pods": str(quota.pods)}
 
 

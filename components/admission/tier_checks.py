@@ -83,14 +83,14 @@ def affinity_check() -> str:
 
 def certainly_false(expression: str) -> str:
     """Return whether a match expression of a node affinity certainly does not match the nodes of tier `i`."""
-    e, known = expression, LABELS
+    e, labels = expression, LABELS
     values = f"{e}.?values.orValue([])"
-    there, whole = f"string({known}[{e}.key])", text("^-?[0-9]{1,18}$")
+    there, whole = f"string({labels}[{e}.key])", text("^-?[0-9]{1,18}$")
     bound = f"string({values}[0])"
     comparable = f"size({values}) > 0 && {there}.matches({whole}) && {bound}.matches({whole})"
     known = {
-        "In": f"!({known}[{e}.key] in {values})",
-        "NotIn": f"{known}[{e}.key] in {values}",
+        "In": f"!({labels}[{e}.key] in {values})",
+        "NotIn": f"{labels}[{e}.key] in {values}",
         "DoesNotExist": "true",
         "Gt": f"!({comparable} && int({there}) > int({bound}))",
         "Lt": f"!({comparable} && int({there}) < int({bound}))",
@@ -101,7 +101,7 @@ def certainly_false(expression: str) -> str:
     of_missing = (
         f"{e}.operator in {texts(['In', 'Exists', 'Gt', 'Lt'])} && !{is_undeclared_label(f'string({e}.key)')}"
     )
-    return f"({e}.key in {known} ? ({of_known}) : ({of_missing}))"
+    return f"({e}.key in {labels} ? ({of_known}) : ({of_missing}))"
 
 
 def is_undeclared_label(key: str) -> str:

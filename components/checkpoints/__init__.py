@@ -1,1 +1,1 @@
-"""Checkpoints: where training keeps what it has reached, so that the next attempt starts from there."""
+"""Checkpoint stores: one module for each kind of storage, with the access of training pods to it."""

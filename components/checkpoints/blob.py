@@ -1,4 +1,4 @@
-"""Checkpoints in Azure Blob Storage."""
+"""Checkpoints in Azure Blob Storage: the storage account, and the access of a training namespace to it."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ if TYPE_CHECKING:
     from pulumi_azure_native.storage import ManagementPolicyRuleArgsDict
 
 
-#: Days for which Blob Storage can keep what was deleted, from the fewest to the most.
+#: The fewest and the most days for which Blob Storage keeps deleted data.
 RETAIN_DAYS: Final = (1, 365)
 
-#: Copies in one place, or in three zones of the region, which not every region has.
+#: Copies in one data center, or in three zones, which not every region has.
 Redundancy: TypeAlias = Literal["Standard_LRS", "Standard_ZRS"]
 
-# The fewest that are sure to be whole: counted from when a version was written, not from when another took its place.
+# At least one full day: counted from when a version was written, not from when it was replaced.
 _VERSION_DAYS: Final = 1
 
-# The one there is in every storage account, of either kind.
+# The name that Azure requires for both resources; a storage account has one of each.
 _ONLY: Final = "default"
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckpointBucketArgs:
-    """What a store of checkpoints is told.
+    """Arguments of `CheckpointBucket`.
 
-    `location` is the cluster's; `namespaces` are the training namespaces, each with a container of its own.
-    `retain_days` (1 to 365) is how long a checkpoint can be had back that was overwritten or deleted. `redundancy` says
-    in how many places the copies are. `protected`: the store refuses to be deleted, and once that is lifted outlives
-    the stack; else it goes with it, checkpoints and all.
+    `location` is the cluster's. `namespaces` are the training namespaces; each gets a container.
+    `retain_days` (1 to 365) is how long overwritten or deleted checkpoints can be restored. `redundancy` is
+    where the copies are. If `protected`, the store cannot be deleted and, once the protection is removed, is
+    retained when the stack is destroyed; otherwise it is deleted with its checkpoints.
 
-    Raises ValueError for what Blob Storage would refuse halfway through an update.
+    Raises ValueError for values that Blob Storage would reject during an update.
     """
 
     location: str
@@ -72,13 +72,14 @@ class CheckpointBucketArgs:
 
 
 class CheckpointBucket(ComponentResource):
-    """The place for checkpoints on Azure: one storage account, one container for each training namespace.
+    """The checkpoint store on Azure (`holdfast:index:CheckpointBucket`): a container for each namespace.
 
-    Creates a ResourceGroup of its own, which no other resource's end takes with it; in it the StorageAccount, closed to
-    the public, to shared keys and to plain text; versioned, with soft delete for versions and for containers, and a
-    lifecycle that ends old versions and never a current blob; and the BlobContainers. Group and account have names that
-    are made up, so that a new stack never meets the account that an old one left. `name` has up to 16 letters and
-    digits, apart from hyphens: the account's begins with it.
+    Creates a ResourceGroup of its own, so that deleting another group does not delete the checkpoints; a
+    StorageAccount without public access, shared keys or plain HTTP; versioning with soft delete for blobs and
+    containers; a lifecycle that deletes old versions and never a current blob; and the BlobContainers. The
+    group and the account have generated names, so that a new stack does not collide with an account that an
+    old stack left behind. `name` has up to 16 letters and digits, not counting hyphens: the account's name
+    begins with it.
     """
 
     def __init__(self, name: str, args: CheckpointBucketArgs, opts: ResourceOptions | None = None) -> None:
@@ -86,14 +87,14 @@ class CheckpointBucket(ComponentResource):
         kept = ResourceOptions(parent=self, protect=args.protected, retain_on_delete=args.protected)
         group = ResourceGroup(f"{name}-group", location=args.location, opts=kept)
         account = StorageAccount(
-            # An account's name has neither hyphens nor more than 24 characters, 8 of them made up.
+            # An account's name has no hyphens and at most 24 characters, 8 of them generated.
             name.replace("-", ""),
             resource_group_name=group.name,
             location=args.location,
             kind="StorageV2",
             sku={"name": args.redundancy},
             allow_blob_public_access=False,
-            # Entra ID alone: whoever has a key has every namespace's checkpoints, versions and all.
+            # Only Entra ID: a shared key gives access to the checkpoints of all namespaces with all versions.
             allow_shared_key_access=False,
             is_local_user_enabled=False,
             default_to_o_auth_authentication=True,
@@ -128,7 +129,7 @@ class CheckpointBucket(ComponentResource):
                 resource_group_name=group.name,
                 container_name=namespace,
                 public_access=PublicAccess.NONE,
-                # A checkpoint that is written before soft delete is on would be deleted for good.
+                # Without soft delete a checkpoint would be deleted permanently.
                 opts=after_service,
             )
             for namespace in args.namespaces
@@ -137,14 +138,14 @@ class CheckpointBucket(ComponentResource):
         self.register_outputs({"account_name": self.account_name})
 
     def container_id(self, namespace: str) -> Output[str]:
-        """The resource id of a namespace's container, there when the container is.
+        """The resource ID of a namespace's container, available once the container exists.
 
-        Raises ValueError for a namespace that the store was not told of.
+        Raises ValueError for a namespace that is not in `namespaces`.
         """
         return self._container(namespace).id
 
     def uri(self, namespace: str) -> Output[str]:
-        """The `abfss://` address of a namespace's checkpoints: its container in the account."""
+        """The `abfss://` address of a namespace's checkpoints."""
         container = self._container(namespace)
         address = Output.concat("abfss://", namespace, "@", self.account_name, ".dfs.core.windows.net")
         return tied_to(address, [container])
@@ -156,9 +157,9 @@ class CheckpointBucket(ComponentResource):
 
 
 def _old_versions() -> ManagementPolicyRuleArgsDict:
-    """The rule that deletes what was overwritten or deleted, softly: from then on it is kept for the days asked for."""
+    """The rule that soft-deletes old versions; from then on they are kept for `retain_days`."""
     return {
-        # Letters and digits alone.
+        # Only letters and digits are allowed.
         "name": "OldVersions",
         "type": "Lifecycle",
         "enabled": True,
@@ -169,20 +170,20 @@ def _old_versions() -> ManagementPolicyRuleArgsDict:
     }
 
 
-#: On a service account: the identity that its pods get.
+#: The annotation of a service account that names the identity of its pods.
 CLIENT_ID: Final = "azure.workload.identity/client-id"
 
-# What the tokens of pods are for, in the one audience that Entra ID takes them for.
+# The only audience for which Entra ID accepts tokens of pods.
 _AUDIENCE: Final = "api://AzureADTokenExchange"
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckpointAccessArgs:
-    """Whose way it is and where to.
+    """Arguments of `CheckpointAccess`.
 
-    `resource_group` and `location` are where the identity is made, `subscription_id` is the subscription they are in.
-    `oidc_issuer` is the cluster's; `namespace` and `service_account` say which of its pods. `container_id` is the
-    resource id of the container.
+    The identity is created in `resource_group` and `location` of the subscription `subscription_id`.
+    `oidc_issuer`, `namespace` and `service_account` identify the cluster and its pods. `container_id` is the
+    resource ID of the container.
     """
 
     resource_group: Input[str]
@@ -195,15 +196,15 @@ class CheckpointAccessArgs:
 
 
 class CheckpointAccess(ComponentResource):
-    """Lets the pods of one service account reach one container, and nothing else.
+    """Lets the pods of one service account use one container (`holdfast:index:CheckpointAccess`).
 
-    Creates a UserAssignedIdentity, its one FederatedIdentityCredential, which says that those pods are it, and the
-    Assignment that gives it the container. `client_id`, for the service account's annotation CLIENT_ID, is known
-    when all are there. Neither namespace nor service account need be there yet. Entra ID takes up to a few minutes
-    until it heeds a new credential, and up to ten for a new assignment: jobs are refused until then.
+    Creates a UserAssignedIdentity, its FederatedIdentityCredential for those pods, and the Assignment of a
+    role on the container. `client_id`, for the service account's annotation CLIENT_ID, is known once all of
+    them exist. The namespace and the service account may be created later. Entra ID needs a few minutes to
+    accept a new credential and up to ten for a new assignment; until then it rejects the jobs.
 
-    One identity has room for 20 credentials, written one after the other: here it has one, so that a namespace more
-    waits for no other, and no cluster can use up those of the next.
+    Each namespace has an identity of its own: an identity has room for 20 credentials, which are written one
+    after the other.
     """
 
     def __init__(self, name: str, args: CheckpointAccessArgs, opts: ResourceOptions | None = None) -> None:
@@ -230,7 +231,7 @@ class CheckpointAccess(ComponentResource):
                 scope=args.container_id,
                 role=STORAGE_BLOB_DATA_CONTRIBUTOR,
                 principal_id=identity.principal_id,
-                # Else Azure looks for the principal, which the place it looks in may not know for minutes.
+                # Otherwise Azure looks the principal up in a directory that may not have it for minutes.
                 principal_type="ServicePrincipal",
             ),
             opts=ResourceOptions(parent=self),

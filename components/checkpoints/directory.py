@@ -1,4 +1,4 @@
-"""Checkpoints in a directory of this machine."""
+"""Checkpoints in a local directory: a volume for each training namespace, and its claim."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ if TYPE_CHECKING:
 
 from pulumi_kubernetes.core.v1 import PersistentVolumeClaim
 
-#: The name of the claim in each training namespace.
+#: The name of the PersistentVolumeClaim in each training namespace.
 CLAIM: Final = "checkpoints"
 
-#: Kubernetes asks for a size; a directory has none, so nothing is held to it.
+#: Kubernetes requires a size; a directory has none, and nothing enforces it.
 NOMINAL_SIZE: Final = "1Ti"
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckpointBucketArgs:
-    """`directory` is an absolute path; `namespaces` the training namespaces, each with a folder of its own there."""
+    """`directory` is an absolute path; each of the training `namespaces` gets a folder in it."""
 
     directory: str
     namespaces: Sequence[str]
 
 
 class CheckpointBucket(ComponentResource):
-    """The local place for checkpoints: a directory, not an object store.
+    """The local checkpoint store (`holdfast:index:CheckpointBucket`): a directory, not an object store.
 
-    Creates a PersistentVolume for each training namespace, reserved for its claim. Simulated pods mount nothing, and a
-    trainer that runs on this machine opens a path or a `file://` address as readily as a bucket's; a server would be
-    one more process to start, to secure and to leave behind. The files stay when the stack is destroyed.
+    Creates a PersistentVolume for each training namespace, reserved for its claim. Simulated pods mount
+    nothing, and a trainer on the same machine opens a `file://` address as easily as a bucket's; an object
+    store would be one more process to run. The files stay when the stack is destroyed.
     """
 
     def __init__(self, name: str, args: CheckpointBucketArgs, opts: ResourceOptions | None = None) -> None:
@@ -49,9 +49,9 @@ class CheckpointBucket(ComponentResource):
                     "access_modes": ["ReadWriteMany"],
                     # Checkpoints outlive the claim, the namespace and the stack.
                     "persistent_volume_reclaim_policy": "Retain",
-                    # Empty, not absent: absent would mean the cluster's default class, which provisions volumes.
+                    # Empty, not absent: an absent class means the default class, which provisions volumes.
                     "storage_class_name": "",
-                    # No other claim may take the volume, whatever it asks for.
+                    # No other claim can bind to the volume.
                     "claim_ref": {"namespace": namespace, "name": CLAIM},
                     "host_path": {"path": str(self._directory / namespace), "type": "DirectoryOrCreate"},
                 },
@@ -65,21 +65,21 @@ class CheckpointBucket(ComponentResource):
 
 
 def volume_name(namespace: str) -> str:
-    """The volume of a training namespace; volumes are not in one, so the name says whose it is."""
+    """Return the name of a namespace's volume; volumes are not namespaced, so it contains the namespace."""
     return f"checkpoints-{namespace}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckpointClaimArgs:
-    """`namespace` is the training namespace's name in the cluster; it and its volume must be there."""
+    """`namespace` is the training namespace's name; it and its volume must exist."""
 
     namespace: str
 
 
 class CheckpointClaim(ComponentResource):
-    """What a training pod mounts to reach its namespace's checkpoints.
+    """The claim that training pods mount for their checkpoints (`holdfast:index:CheckpointClaim`).
 
-    Creates the PersistentVolumeClaim `checkpoints` in the namespace, bound to the namespace's own volume.
+    Creates the PersistentVolumeClaim `checkpoints` in the namespace, bound to the namespace's volume.
     """
 
     def __init__(self, name: str, args: CheckpointClaimArgs, opts: ResourceOptions | None = None) -> None:

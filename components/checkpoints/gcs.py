@@ -1,4 +1,4 @@
-"""Checkpoints in a Cloud Storage bucket."""
+"""Checkpoints in a Cloud Storage bucket: the bucket, and the access of a training namespace to it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectIdentities:
-    """The identities of a project's pods: those of all its clusters together, which GKE does not tell apart.
+    """The workload identities of a project, shared by all its clusters: GKE does not distinguish them.
 
-    `project` is the project's id, `number` its number: a principal's name holds both.
+    `project` is the project ID, `number` the project number; a principal contains both.
     """
 
     project: str
@@ -28,20 +28,20 @@ class ProjectIdentities:
 
     @property
     def pool(self) -> str:
-        """The pool that they are in; there is none before the project's first cluster."""
+        """The workload identity pool; it exists once the project has a cluster."""
         return f"{self.project}.svc.id.goog"
 
     def principal(self, *, namespace: str, service_account: str) -> str:
-        """The pods of a service account, in whichever of the project's clusters, as a grant names them."""
+        """The principal of a service account's pods in all clusters of the project."""
         pools = f"projects/{self.number}/locations/global/workloadIdentityPools"
         subject = f"ns/{namespace}/sa/{service_account}"
         return f"principal://iam.googleapis.com/{pools}/{self.pool}/subject/{subject}"
 
 
-#: Days for which Cloud Storage can keep what was soft-deleted, from the fewest to the most.
+#: The fewest and the most days for which Cloud Storage keeps soft-deleted objects.
 SOFT_DELETE_DAYS: Final = (7, 90)
 
-#: Days until the parts of an upload that was never finished are removed: longer than any upload, shorter than a bill.
+#: Days until the parts of an unfinished upload are deleted: longer than any upload takes.
 UPLOAD_DAYS: Final = 7
 
 _SECONDS_A_DAY: Final = 24 * 60 * 60
@@ -51,11 +51,11 @@ _KEY_ROLE: Final = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
 
 @dataclass(frozen=True, kw_only=True)
 class CustomerKey:
-    """A key that objects are encrypted with instead of Google's, in the location of the bucket.
+    """A customer-managed key for the objects, in the location of the bucket.
 
-    `name` is the key's (`projects/…/locations/…/keyRings/…/cryptoKeys/…`). `storage_agent` is the address of the
-    account in the bucket's project that Cloud Storage uses keys as (`service-…@gs-project-accounts.iam.…`). It is
-    there only once somebody has asked for it, and no grant can name it before.
+    `name` is the key's name (`projects/…/locations/…/keyRings/…/cryptoKeys/…`). `storage_agent` is the
+    address of Cloud Storage's service agent in the bucket's project (`service-…@gs-project-accounts.iam.…`).
+    Google creates the agent when it is first requested; before that no grant can name it.
     """
 
     name: str
@@ -64,16 +64,17 @@ class CustomerKey:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckpointBucketArgs:
-    """What a bucket of checkpoints is told.
+    """Arguments of `CheckpointBucket`.
 
-    `location` is a region; `namespaces` are the training namespaces, each with a folder of its own there.
-    `retain_days` is how long a checkpoint can be had back that was overwritten or deleted: by soft delete, for 7 to 90
-    days, which nobody can shorten who may delete an object; or where the bucket is `versioned` by its versions, which
-    they can delete as well, and with which neither Cloud Storage FUSE nor a hierarchical namespace works.
-    `hierarchical` makes folders real, so that one is renamed at once. `key` is None for Google's own. `protected`: the
-    bucket refuses to be deleted, and once that is lifted outlives the stack; else it goes with it, checkpoints and all.
+    `location` is a region. `namespaces` are the training namespaces; each gets a folder. `retain_days` is how
+    long overwritten or deleted checkpoints can be restored: with soft delete for 7 to 90 days, which users
+    that may delete objects cannot shorten; or, if `versioned`, with object versions, which those users can
+    delete, and which neither Cloud Storage FUSE nor a hierarchical namespace supports. `hierarchical` makes
+    folders real objects that can be renamed atomically. `key` None means Google's own key. If `protected`,
+    the bucket cannot be deleted and, once the protection is removed, is retained when the stack is destroyed;
+    otherwise it is deleted with its checkpoints.
 
-    Raises ValueError for what Cloud Storage would refuse halfway through an update.
+    Raises ValueError for values that Cloud Storage would reject during an update.
     """
 
     project: str
@@ -96,13 +97,13 @@ class CheckpointBucketArgs:
 
 
 class CheckpointBucket(ComponentResource):
-    """The place for checkpoints on Google Cloud: one bucket, one folder for each training namespace.
+    """The checkpoint store on Google Cloud (`holdfast:index:CheckpointBucket`): a bucket with folders.
 
-    Creates the Bucket, closed to the public and to keys that callers bring, with one set of rules for all in it;
-    keeping what was overwritten or deleted for a while; with a lifecycle that ends old versions and unfinished uploads
-    and never a current object. Where a key is brought, first the grant that lets Cloud Storage use it, which is never
-    taken back: it serves every bucket of the project that has this key. The bucket's name is made up, so that a new
-    stack never meets the bucket that an old one left.
+    Creates a Bucket without public access or customer-supplied keys and with uniform bucket-level access; it
+    keeps overwritten and deleted objects for `retain_days`, and its lifecycle deletes old versions and
+    unfinished uploads and never a current object. With `key`, first the grant that lets Cloud Storage use it;
+    the grant is never removed because it serves every bucket of the project with this key. The bucket has a
+    generated name, so that a new stack does not collide with a bucket that an old stack left behind.
     """
 
     def __init__(self, name: str, args: CheckpointBucketArgs, opts: ResourceOptions | None = None) -> None:
@@ -122,14 +123,15 @@ class CheckpointBucket(ComponentResource):
         bucket = Bucket(
             f"{name}-bucket",
             project=args.project,
-            # As Cloud Storage writes it: a location in small letters comes back from it changed.
+            # Cloud Storage returns locations in upper case; lower case would show a difference.
             location=args.location.upper(),
             uniform_bucket_level_access=True,
             public_access_prevention="enforced",
             force_destroy=not args.protected,
-            # Said even where it is off, which leaving it out does not turn it; but not where it can never be on.
+            # Set even if it is off, because leaving it out does not turn it off. A hierarchical bucket
+            # rejects it.
             versioning=None if args.hierarchical else {"enabled": args.versioned},
-            # Never left out: Cloud Storage would keep, and bill, every deleted object for a week of its own accord.
+            # Never left out: the default is to keep, and bill, deleted objects for a week.
             soft_delete_policy={"retention_duration_seconds": _soft_delete_seconds(args)},
             lifecycle_rules=_lifecycle(args),
             hierarchical_namespace={"enabled": True} if args.hierarchical else None,
@@ -145,9 +147,9 @@ class CheckpointBucket(ComponentResource):
         self.register_outputs({"bucket_name": self.bucket_name})
 
     def prefix(self, namespace: str) -> str:
-        """The folder that a namespace's checkpoints lie in, without slashes.
+        """The folder of a namespace's checkpoints, without slashes.
 
-        Raises ValueError for a namespace that the bucket was not told of.
+        Raises ValueError for a namespace that is not in `namespaces`.
         """
         if namespace not in self._namespaces:
             raise ValueError(f"{namespace!r} is none of the bucket's namespaces: {sorted(self._namespaces)}")
@@ -159,12 +161,12 @@ class CheckpointBucket(ComponentResource):
 
 
 def _soft_delete_seconds(args: CheckpointBucketArgs) -> int:
-    # Beside versions it would keep each a second time, after it had expired.
+    # With versions, soft delete would keep each version a second time after it expires.
     return 0 if args.versioned else args.retain_days * _SECONDS_A_DAY
 
 
 def _encryption(key: CustomerKey | None) -> BucketEncryptionArgsDict:
-    # A caller who brings a key of their own leaves checkpoints that nobody else can read.
+    # Checkpoints with a customer-supplied key could not be read by other users.
     brought: BucketEncryptionArgsDict = {
         "customer_supplied_encryption_enforcement_config": {"restriction_mode": "FullyRestricted"}
     }
@@ -178,26 +180,26 @@ def _lifecycle(args: CheckpointBucketArgs) -> list[BucketLifecycleRuleArgsDict]:
     }
     if args.hierarchical:
         return [uploads]
-    # Also without versioning: versions that are there when it is turned off would stay for ever.
+    # Also without versioning: otherwise the versions that exist when it is turned off stay indefinitely.
     versions: BucketLifecycleRuleArgsDict = {
         "action": {"type": "Delete"},
-        # Archived is what has been overwritten or deleted: by its age alone a current object would end too.
+        # ARCHIVED means noncurrent; by age alone current objects would be deleted too.
         "condition": {"days_since_noncurrent_time": args.retain_days, "with_state": "ARCHIVED"},
     }
     return [uploads, versions]
 
 
-# Read, write, list and delete, and nothing about who else may.
+# Read, write, list and delete objects, without changing permissions.
 _ROLE: Final = "roles/storage.objectUser"
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckpointAccessArgs:
-    """Whose way it is and where to.
+    """Arguments of `CheckpointAccess`.
 
-    `project` and `project_number` are the cluster's; `namespace` and `service_account` say which pods, in every cluster
-    of that project: two that share both names share their checkpoints. `bucket` is the bucket's name, `folder` the
-    folder in it (no slashes).
+    `project` and `project_number` are the cluster's. `namespace` and `service_account` identify the pods in
+    all clusters of the project: two clusters that use the same names share their checkpoints. `bucket` is the
+    bucket's name, `folder` the folder in it (no slashes).
     """
 
     project: str
@@ -209,12 +211,12 @@ class CheckpointAccessArgs:
 
 
 class CheckpointAccess(ComponentResource):
-    """Lets the pods of one service account reach one folder of the bucket, and nothing else.
+    """Lets the pods of one service account use one folder of the bucket (`holdfast:index:CheckpointAccess`).
 
-    Creates the ManagedFolder, which is what Cloud Storage can give rights to, and the ManagedFolderIamMember that
-    gives them. Depend on the cluster: Google Cloud knows no pods of a project before its first one. Neither namespace
-    nor service account need be there yet. When it goes the checkpoints stay, and none of the namespace's pods reaches
-    them.
+    Creates the ManagedFolder, to which Cloud Storage can grant access, and the ManagedFolderIamMember with
+    the grant. Depend on the cluster: the workload identity pool exists once the project has one. The
+    namespace and the service account may be created later. Deleting this component keeps the checkpoints and
+    removes the access.
     """
 
     def __init__(self, name: str, args: CheckpointAccessArgs, opts: ResourceOptions | None = None) -> None:
@@ -222,9 +224,9 @@ class CheckpointAccess(ComponentResource):
         folder = ManagedFolder(
             f"{name}-folder",
             bucket=args.bucket,
-            # With the slash: rights to `vision` would be rights to `vision-2/` too.
+            # With the slash: a grant on `vision` would also be one on `vision-2/`.
             name=f"{args.folder}/",
-            # Of the folder alone: its objects stay where they are, under names that begin as before.
+            # Deletes the managed folder only; the objects keep their names.
             force_destroy=True,
             opts=ResourceOptions(parent=self),
         )

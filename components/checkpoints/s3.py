@@ -1,4 +1,4 @@
-"""Checkpoints in an S3 bucket."""
+"""Checkpoints in an S3 bucket: the bucket, and the access of a training namespace to it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def bucket_policy(bucket_arn: str) -> str:
-    """The bucket's own policy: nobody, whoever they are, reads or writes in plain text over a network."""
+    """The bucket's own policy: it denies all requests without TLS."""
     return document(
         Statement(
             sid="TlsOnly",
@@ -45,12 +45,12 @@ def bucket_policy(bucket_arn: str) -> str:
 
 
 def prefix_access(*, bucket_arn: str, prefix: str, key_arn: str | None) -> str:
-    """What a namespace's pods may do: read, write and list under `prefix/`, and use the bucket's key for that.
+    """The permissions of a namespace's pods: read, write and list under `prefix/`, and use the bucket's key.
 
-    They may delete a checkpoint, which leaves its version behind, and not a version.
+    They may delete a checkpoint, which keeps its versions, but not a version.
     """
     objects = f"{bucket_arn}/{prefix}/*"
-    # A bucket's name is free once the bucket is gone: whoever takes it in another account is sent no checkpoints.
+    # A deleted bucket's name can be taken by another account, which must not receive checkpoints.
     ours = {"aws:ResourceAccount": "${aws:PrincipalAccount}"}
     statements = [
         Statement(
@@ -69,7 +69,7 @@ def prefix_access(*, bucket_arn: str, prefix: str, key_arn: str | None) -> str:
             sid="OwnPrefix",
             actions=["s3:ListBucket"],
             resources=[bucket_arn],
-            # With the slash: `vision*` would also list what lies under `vision-2/`.
+            # With the slash: `vision*` would also list `vision-2/`.
             conditions={"StringEquals": ours, "StringLike": {"s3:prefix": [f"{prefix}/*"]}},
         ),
     ]
@@ -79,28 +79,29 @@ def prefix_access(*, bucket_arn: str, prefix: str, key_arn: str | None) -> str:
                 sid="Key",
                 actions=["kms:Decrypt", "kms:GenerateDataKey"],
                 resources=[key_arn],
-                # S3 names the bucket under a bucket key, and the object for a writer who turns bucket keys off.
+                # The context is the bucket with a bucket key, and the object if a writer turns bucket keys
+                # off.
                 conditions={"StringLike": {"kms:EncryptionContext:aws:s3:arn": [bucket_arn, objects]}},
             )
         )
     return document(*statements)
 
 
-#: Days until the parts of an upload that was never finished are removed: longer than any upload, shorter than a bill.
+#: Days until the parts of an unfinished upload are deleted: longer than any upload takes.
 UPLOAD_DAYS: Final = 7
 
-#: Days that AWS keeps a deleted key for second thoughts: its shortest, and its longest.
+#: Days during which a key's deletion can be canceled: KMS's shortest and longest period.
 _KEY_DAYS: Final = {False: 7, True: 30}
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckpointBucketArgs:
-    """What a bucket of checkpoints is told.
+    """Arguments of `CheckpointBucket`.
 
-    `namespaces` are the training namespaces, each with a prefix of its own there. `retain_days` is how long a version
-    stays that was overwritten or deleted. `kms` encrypts with a key of the stack's own instead of S3's. `protected`:
-    bucket and key refuse to be deleted, and once that is lifted outlive the stack with everything that guards them;
-    else they go with it, checkpoints and all.
+    `namespaces` are the training namespaces; each gets a prefix. `retain_days` is how long overwritten or
+    deleted versions are kept. `kms` encrypts with a KMS key of the stack instead of S3's. If `protected`,
+    bucket and key cannot be deleted and, once the protection is removed, are retained with the resources that
+    secure them when the stack is destroyed; otherwise they are deleted with the checkpoints.
     """
 
     namespaces: Sequence[str]
@@ -110,16 +111,17 @@ class CheckpointBucketArgs:
 
 
 class CheckpointBucket(ComponentResource):
-    """The place for checkpoints on AWS: one bucket, one prefix for each training namespace.
+    """The checkpoint store on AWS (`holdfast:index:CheckpointBucket`): a bucket with prefixes.
 
-    Creates the Bucket, closed to the public, to plain text and to keys that callers bring; versioned; with a lifecycle
-    that ends old versions and unfinished uploads and never a current object; and where asked for a KMS key, used
-    through bucket keys. The bucket's name is made up, so that a new stack never meets the bucket that an old one left.
+    Creates a Bucket without public access, plain HTTP or customer-provided keys; versioned, with a lifecycle
+    that deletes old versions and unfinished uploads and never a current object; and with `kms` a KMS key,
+    used through bucket keys. The bucket has a generated name, so that a new stack does not collide with a
+    bucket that an old stack left behind.
     """
 
     def __init__(self, name: str, args: CheckpointBucketArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:CheckpointBucket", name, None, opts)
-        # What guards the bucket is kept as the bucket is: left behind without it, a bucket could be opened to all.
+        # The resources that secure the bucket are retained with it: without them it could be made public.
         kept = ResourceOptions(parent=self, protect=args.protected, retain_on_delete=args.protected)
         self._namespaces = frozenset(args.namespaces)
         self.key_arn = (
@@ -147,7 +149,7 @@ class CheckpointBucket(ComponentResource):
             f"{name}-policy",
             bucket=bucket.bucket,
             policy=bucket.arn.apply(bucket_policy),
-            # S3 refuses two of these at once: "a conflicting conditional operation is currently in progress".
+            # S3 rejects both at once: "a conflicting conditional operation is currently in progress".
             opts=ResourceOptions.merge(kept, ResourceOptions(depends_on=[private])),
         )
         BucketServerSideEncryptionConfiguration(
@@ -170,9 +172,9 @@ class CheckpointBucket(ComponentResource):
         self.register_outputs({"bucket_name": self.bucket_name})
 
     def prefix(self, namespace: str) -> str:
-        """The prefix that a namespace's checkpoints lie under, without slashes.
+        """The prefix of a namespace's checkpoints, without slashes.
 
-        Raises ValueError for a namespace that the bucket was not told of.
+        Raises ValueError for a namespace that is not in `namespaces`.
         """
         if namespace not in self._namespaces:
             raise ValueError(f"{namespace!r} is none of the bucket's namespaces: {sorted(self._namespaces)}")
@@ -184,7 +186,7 @@ class CheckpointBucket(ComponentResource):
 
 
 def _encryption(key_arn: Output[str] | None) -> BucketServerSideEncryptionConfigurationRuleArgsDict:
-    # A caller who brings a key of their own (SSE-C) leaves checkpoints that nobody else can read.
+    # Checkpoints with a customer-provided key (SSE-C) could not be read by other users.
     if key_arn is None:
         return {
             "apply_server_side_encryption_by_default": {"sse_algorithm": "AES256"},
@@ -192,7 +194,8 @@ def _encryption(key_arn: Output[str] | None) -> BucketServerSideEncryptionConfig
         }
     return {
         "apply_server_side_encryption_by_default": {"sse_algorithm": "aws:kms", "kms_master_key_id": key_arn},
-        # One call to KMS for many objects: a checkpoint of many shards would else be throttled, and billed, for each.
+        # One KMS call for many objects: a sharded checkpoint would otherwise be throttled and billed per
+        # shard.
         "bucket_key_enabled": True,
         "blocked_encryption_types": ["SSE-C"],
     }
@@ -202,25 +205,25 @@ def _lifecycle(retain_days: int) -> BucketLifecycleConfigurationRuleArgsDict:
     return {
         "id": "old-versions-and-unfinished-uploads",
         "status": "Enabled",
-        # All of the bucket. An absent filter is not the same: S3 then wants the prefix of the rules' first version.
+        # The whole bucket. Without a filter S3 expects the prefix of the first version of the API.
         "filter": {},
         "noncurrent_version_expiration": {"noncurrent_days": retain_days},
         "abort_incomplete_multipart_upload": {"days_after_initiation": UPLOAD_DAYS},
-        # Of a deleted object whose versions have all expired, the mark that it was deleted; never an object.
+        # Deletes delete markers without remaining versions; never an object.
         "expiration": {"expired_object_delete_marker": True},
     }
 
 
-#: Characters of a role's name that are ours: AWS allows 64, and 26 make it unique.
+#: Length of the chosen part of a role's name: AWS allows 64 characters, and 26 make it unique.
 _NAME_LIMIT: Final = 38
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckpointAccessArgs:
-    """Whose way it is and where to.
+    """Arguments of `CheckpointAccess`.
 
-    `cluster_name`, `namespace` and `service_account` say which pods. `bucket_arn` and `prefix` (no slashes) say where
-    to; `key_arn` is the KMS key of the bucket, None where it has none of its own.
+    `cluster_name`, `namespace` and `service_account` identify the pods. `bucket_arn` and `prefix` (no
+    slashes) are what they may use; `key_arn` is the bucket's KMS key, or None.
     """
 
     cluster_name: str
@@ -232,11 +235,11 @@ class CheckpointAccessArgs:
 
 
 class CheckpointAccess(ComponentResource):
-    """Lets the pods of one service account reach one prefix of the bucket, and nothing else.
+    """Lets the pods of one service account use one prefix of the bucket (`holdfast:index:CheckpointAccess`).
 
-    Creates a Role that those pods alone can get, its RolePolicy, and the PodIdentityAssociation by which they get it.
-    Neither namespace nor service account need be there yet; the association must be there before the first pod,
-    because credentials are put into a pod when it is admitted.
+    Creates a Role for those pods only, its RolePolicy and its PodIdentityAssociation. The namespace and the
+    service account may be created later. The association must exist before the first pod, because credentials
+    are injected at admission.
     """
 
     def __init__(self, name: str, args: CheckpointAccessArgs, opts: ResourceOptions | None = None) -> None:
@@ -272,7 +275,7 @@ class CheckpointAccess(ComponentResource):
             namespace=args.namespace,
             service_account=args.service_account,
             role_arn=role.arn,
-            # A pod that gets the role before its policy would be refused, and its job would count that as a failure.
+            # A pod with the role but without its policy would be denied, and its job would count a failure.
             opts=ResourceOptions(parent=self, depends_on=[policy]),
         )
         self.role_arn = role.arn

@@ -1,1 +1,1 @@
-"""IAM as values: statements in Python and JSON where AWS reads them, principals where Google Cloud does."""
+"""IAM as values: AWS policy documents and ARNs, and Azure role assignments."""

@@ -1,4 +1,4 @@
-"""Policy documents: statements, and the JSON that AWS reads. Pure."""
+"""AWS policy documents, trust policies and the ARNs of resources with known names. No SDK needed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json, JsonValue
 
-#: To join, to give pods addresses and to pull images. Not AmazonSSMManagedInstanceCore, which Karpenter's official
-#: template adds for shells on nodes: with it every node reads every parameter of the account.
+#: To join the cluster, assign pod addresses and pull images. Without AmazonSSMManagedInstanceCore, which
+#: Karpenter's official template adds for shells on nodes: it lets every node read every parameter of the
+#: account.
 NODE_POLICIES: Final = (
     "AmazonEKSWorkerNodePolicy",
     "AmazonEKS_CNI_Policy",
@@ -19,14 +20,14 @@ NODE_POLICIES: Final = (
 )
 
 
-#: Service principals outside China end in this.
+#: The suffix of service principals outside China.
 _SUFFIX: Final = "amazonaws.com"
 _SUFFIX_IN_CHINA: Final = "amazonaws.com.cn"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where resources live: the `account` of 12 digits, the `region`, the `partition` (`aws`, `aws-cn`, …)."""
+    """Where resources are: the 12-digit `account`, the `region` and the `partition` (`aws`, `aws-cn`, …)."""
 
     account: str
     region: str
@@ -49,15 +50,15 @@ class Place:
         return f"arn:{self.partition}:events:{self.region}:{self.account}:rule/{name}"
 
     def aws_policy(self, name: str) -> str:
-        """The ARN of a policy that AWS keeps."""
+        """The ARN of an AWS managed policy."""
         return f"arn:{self.partition}:iam::aws:policy/{name}"
 
     def ec2_service(self) -> str:
-        """EC2 as a principal, which has a name of its own in China."""
+        """The service principal of EC2, which is different in China."""
         return f"ec2.{_SUFFIX_IN_CHINA if self.partition == 'aws-cn' else _SUFFIX}"
 
 
-#: Operator → condition key → the value or values it is held against.
+#: Operator → condition key → the value or values to compare with.
 Conditions: TypeAlias = Mapping[str, Mapping[str, "str | Sequence[str]"]]
 
 _VERSION: Final = "2012-10-17"
@@ -67,7 +68,7 @@ _VERSION: Final = "2012-10-17"
 class Statement:
     """One statement of a policy.
 
-    `principals` is for trust and resource policies alone: kind (`Service`, `AWS`) → names, or `*`.
+    `principals` is only for trust and resource policies: kind (`Service`, `AWS`) → names, or `*`.
     """
 
     sid: str
@@ -78,7 +79,7 @@ class Statement:
     principals: Mapping[str, Sequence[str]] | Literal["*"] | None = None
 
     def as_statement(self) -> Json:
-        """The statement as AWS spells it."""
+        """The statement in the form of the policy document."""
         optional: dict[str, JsonValue] = {
             "Principal": self.principals,
             "Resource": list(self.resources),
@@ -113,7 +114,7 @@ def service_trust(service: str, *actions: str, conditions: Conditions | None = N
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """Pods that get an identity: those of one service account, in one namespace, of one cluster."""
+    """The pods of one service account in one namespace of one cluster."""
 
     cluster_name: str
     namespace: str
@@ -121,11 +122,11 @@ class Workload:
 
 
 def pod_identity_trust(workload: Workload | None = None) -> str:
-    """The trust policy of a role that pods get by EKS Pod Identity; only those of the workload, where one is given.
+    """The trust policy of a role for EKS Pod Identity, restricted to the pods of `workload` if given.
 
-    TagSession too: the agent tags each session with cluster, namespace and service account, and is refused without.
-    These tags are what tells workloads apart: without a condition on them, whoever may associate a role with a
-    service account can give this one to any other.
+    TagSession is required because the agent tags each session with cluster, namespace and service account.
+    Without a condition on these tags, a user that may create associations could give the role to any other
+    service account.
     """
     conditions = {} if workload is None else {"StringEquals": _session_tags(workload)}
     return service_trust("pods.eks.amazonaws.com", "sts:TagSession", conditions=conditions)

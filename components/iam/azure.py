@@ -1,4 +1,4 @@
-"""A role on Azure, given to somebody."""
+"""Role assignments on Azure, and the built-in roles that the components use."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ if TYPE_CHECKING:
 
 from uuid import UUID, uuid5
 
-#: Reads, writes, deletes and lists blobs; not their older versions, and not who else may.
+#: Reads, writes, deletes and lists blobs, but not their old versions, and without changing permissions.
 STORAGE_BLOB_DATA_CONTRIBUTOR: Final = "ba92f5b4-2d11-453d-a403-e96b0029c9fe"
 
-#: Puts machines and load balancers into a subnet, when it is given there.
+#: On a subnet: puts machines and load balancers into it.
 NETWORK_CONTRIBUTOR: Final = "4d97b98b-1d4f-4787-a291-c67834d212e7"
-#: Sees, and changes nothing.
+#: Reads everything and changes nothing.
 READER: Final = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
-#: Does everything in a cluster that takes Azure's roles for its own: "Azure Kubernetes Service RBAC Cluster Admin".
+#: "Azure Kubernetes Service RBAC Cluster Admin": all actions in a cluster that uses Azure RBAC.
 AKS_RBAC_CLUSTER_ADMIN: Final = "b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b"
 
-# Any one will do, as long as it is always the same.
+# An arbitrary constant; changing it would rename all assignments.
 _NAMES: Final = UUID("8f5ac1b2-0f7c-5a53-9d7e-3f2f0c2f6d11")
 
 
 def role_definition_id(subscription_id: str, role: str) -> str:
-    """The id of a built-in role, as Azure shows it in an assignment: within the subscription."""
+    """The resource ID of a built-in role in the subscription, as Azure returns it in assignments."""
     return f"/subscriptions/{subscription_id}/providers/Microsoft.Authorization/roleDefinitions/{role}"
 
 
 def assignment_name(*, scope: str, principal_id: str, role: str) -> str:
-    """The name of the assignment of a role to a principal at a scope, the same each time it is asked for.
+    """The deterministic name of the assignment of a role to a principal at a scope.
 
-    Azure tells assignments apart by these names alone, whatever the subscription, and changes neither principal nor
-    scope of one that is there (`RoleAssignmentUpdateNotPermitted`): so all three are in it.
+    Azure identifies assignments by name across all subscriptions and allows neither another principal nor
+    another scope (`RoleAssignmentUpdateNotPermitted`), so the name is derived from all three.
     """
     return str(uuid5(_NAMES, f"{scope.lower()}|{principal_id}|{role}"))
 
@@ -46,11 +46,12 @@ _OF_THE_PRINCIPAL: Final = ("principalId", "principalType", "roleAssignmentName"
 
 @dataclass(frozen=True, kw_only=True)
 class AssignmentArgs:
-    """Who is given which role, and on what.
+    """Arguments of `Assignment`.
 
-    `scope` is a resource id; `role` the id of a built-in role, without what stands before it; `principal_id` the object
-    id of a user, group or principal, and `principal_type` which of them it is. None lets Azure look, which it can only
-    for somebody that has been there for some minutes. `kept`: who was given the role first keeps it, whoever comes after.
+    `scope` is a resource ID, `role` the GUID of a built-in role. `principal_id` is the object ID of a user,
+    group or service principal and `principal_type` its type; None makes Azure look the type up, which works
+    only if the principal has existed for some minutes. If `kept`, a later change of the principal does not
+    replace the assignment.
     """
 
     subscription_id: str
@@ -62,9 +63,10 @@ class AssignmentArgs:
 
 
 class Assignment(ComponentResource):
-    """Gives a role to somebody.
+    """Assigns a role to a principal (`holdfast:index:Assignment`).
 
-    Creates the RoleAssignment, under a name that follows from who, what and where: what is made twice is the same one.
+    Creates the RoleAssignment with a name derived from principal, role and scope: assigning twice gives the
+    same resource.
     """
 
     def __init__(self, name: str, args: AssignmentArgs, opts: ResourceOptions | None = None) -> None:
@@ -75,8 +77,8 @@ class Assignment(ComponentResource):
             scope=args.scope,
             role_definition_id=role_definition_id(args.subscription_id, role),
             principal_id=args.principal_id,
-            # Left out, the SDK says that it is a user, and Azure refuses groups and principals. Nothing is what Azure is to
-            # be told to look by itself.
+            # If it is left out, the SDK sends `User`, and Azure rejects groups and service principals. An
+            # explicit null makes Azure look it up.
             principal_type=args.principal_type or Output.from_input(None),
             role_assignment_name=Output.all(scope=args.scope, principal=args.principal_id).apply(
                 lambda known: assignment_name(
