@@ -1,1 +1,1 @@
-"""Talking to a Kubernetes API server."""
+"""A client of the Kubernetes API."""

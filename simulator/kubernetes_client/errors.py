@@ -1,4 +1,4 @@
-"""What can go wrong between us and an API server."""
+"""The errors of the Kubernetes client, and the cancellation of its waits."""
 
 from typing import TYPE_CHECKING
 
@@ -11,11 +11,11 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-# ruff: noqa: N818 - a name that says what is wrong needs no "Error" behind it
+# ruff: noqa: N818 - these names describe the error without the suffix
 
 
 class KubeError(RehearsalError):
-    """The API server refused a request: its status code, its reason and its own words."""
+    """The API server refused a request; has the status code, the reason and the message of the server."""
 
     def __init__(self, status: int, reason: str, message: str) -> None:
         super().__init__(message or f"the API server answered {status} {reason}")
@@ -25,12 +25,12 @@ class KubeError(RehearsalError):
 
     @property
     def is_page_not_found(self) -> bool:
-        """Whether nobody serves the path at all, as against: the object in it is missing."""
+        """Whether the server does not serve the path, as opposed to a missing object."""
         return self.status == 404 and self.message == "404 page not found"
 
 
 class NoSuchKind(KubeError):
-    """The API server serves no such kind: its CRD is missing, or not served yet."""
+    """The API server does not serve the kind: its CRD is missing or not established yet."""
 
     def __init__(self, api_version: str, kind: str) -> None:
         super().__init__(404, "NoMatch", f"the API server serves no kind {kind} in {api_version}")
@@ -39,7 +39,7 @@ class NoSuchKind(KubeError):
 
 
 class KubeUnreachable(RehearsalError):
-    """Nothing answers where the API server should be."""
+    """The API server does not answer."""
 
     def __init__(self, server: str, cause: str) -> None:
         super().__init__(f"the API server at {server} does not answer ({cause})")
@@ -47,24 +47,24 @@ class KubeUnreachable(RehearsalError):
 
 
 class KubeCancelled(RehearsalError):
-    """A wait was ended because the run was cancelled or its client closed."""
+    """A wait ended because the run was canceled or its client was closed."""
 
     def __init__(self) -> None:
-        super().__init__("cancelled")
+        super().__init__("canceled")
 
 
 class KubeTimeout(RehearsalError):
-    """A condition did not come about in time."""
+    """A condition was not satisfied in time."""
 
     def __init__(self, what: str, seconds: float, last: "Json | None") -> None:
-        super().__init__(f"{what}: not so after {seconds:.0f} s; last seen: {summarize(last)}")
+        super().__init__(f"{what}: not satisfied after {seconds:.0f} s; last observed: {summarize(last)}")
         self.what = what
         self.seconds = seconds
         self.last = last
 
 
 class Cancellation:
-    """Cancels whatever is under way below it, once; what starts later is refused."""
+    """Cancels the running actions once, and refuses later ones. Callable from another thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -72,7 +72,7 @@ class Cancellation:
         self._cancelled = threading.Event()
 
     def cancel(self) -> None:
-        """Run every action in force, and refuse later ones. Harmless when repeated."""
+        """Run every registered action, and refuse later ones. A second call does nothing."""
         with self._lock:
             self._cancelled.set()
             actions = list(self._actions.values())
@@ -81,13 +81,13 @@ class Cancellation:
             action()
 
     def refuse_when_cancelled(self) -> None:
-        """Raise KubeCancelled once `cancel` was called."""
+        """Raise KubeCancelled if `cancel` was called."""
         if self._cancelled.is_set():
             raise KubeCancelled
 
     @contextmanager
     def running(self, action: Callable[[], None]) -> Generator[None]:
-        """Within the block, a cancellation calls `action`. Raises KubeCancelled when it is too late."""
+        """Call `action` on a cancellation during the block. Raises KubeCancelled if already canceled."""
         token = object()
         with self._lock:
             self.refuse_when_cancelled()
@@ -99,6 +99,6 @@ class Cancellation:
                 self._actions.pop(token, None)
 
     def pause(self, seconds: float) -> None:
-        """Wait for `seconds`. Raises KubeCancelled at once when cancelled."""
+        """Wait for `seconds`. Raises KubeCancelled on a cancellation."""
         if self._cancelled.wait(seconds):
             raise KubeCancelled

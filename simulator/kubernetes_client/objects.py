@@ -1,4 +1,4 @@
-"""One line that says what state an object is in, for messages about waits."""
+"""Reads fields of JSON objects, and summarizes the state of an object for messages."""
 
 from collections.abc import Mapping, Sequence
 from typing import cast
@@ -7,26 +7,26 @@ from holdfast.scheduling.json import Json, JsonValue
 
 
 def mapping(value: JsonValue) -> Json:
-    """Return `value` if it is an object, else an empty one: absent and null read alike."""
+    """Return `value` if it is an object, otherwise an empty object, also for null."""
     return value if isinstance(value, Mapping) else {}
 
 
 def sequence(value: JsonValue) -> "Sequence[JsonValue]":
-    """Return `value` if it is an array, else an empty one: absent and null read alike."""
+    """Return `value` if it is an array, otherwise an empty array, also for null."""
     if isinstance(value, str) or not isinstance(value, Sequence):
         return ()
     return cast("Sequence[JsonValue]", value)
 
 
 def identity(obj: Json) -> str:
-    """Return `Kind namespace/name`, or `Kind name` for an object of the cluster's scope."""
+    """Return `Kind namespace/name`, or `Kind name` for a cluster-scoped object."""
     metadata = mapping(obj.get("metadata"))
     name, namespace = metadata.get("name"), metadata.get("namespace")
     return f"{obj.get('kind')} {namespace}/{name}" if namespace else f"{obj.get('kind')} {name}"
 
 
 def summarize(obj: "Json | None") -> str:
-    """Return what a reader wants to know of an object that is not in the state it should be in."""
+    """Return one line with the deletion state, the phase and the conditions of an object."""
     if obj is None:
         return "it does not exist"
     metadata, status = mapping(obj.get("metadata")), mapping(obj.get("status"))

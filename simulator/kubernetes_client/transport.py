@@ -1,7 +1,7 @@
-"""JSON over HTTP to one API server: the only module that imports the official `kubernetes` client.
+"""JSON over HTTP to one API server, and the discovery of its kinds.
 
-That package carries no types and takes about a second to import, so it is met here alone, with casts,
-and only once a client is really made.
+Only this module imports the official `kubernetes` client, for kubeconfigs and authentication. That package has no
+types and takes about a second to import, so it is imported when the first client is created.
 """
 
 import json
@@ -20,10 +20,10 @@ from holdfast.scheduling.json import Json
 from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeError, KubeUnreachable, NoSuchKind
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
-# A loopback API server answers in milliseconds; a conversion or admission webhook may take its full 30 s.
+# A local API server answers in milliseconds, but a conversion or admission webhook may take 30 s.
 _CONNECT_SECONDS = 5
 _READ_SECONDS = 60
-# The engine runs its operations side by side, and each wait holds a connection for as long as it lasts.
+# The engine runs operations in parallel, and each wait holds a connection.
 _CONNECTIONS = 64
 
 
@@ -66,20 +66,20 @@ def _load(kubeconfig: Path) -> _Client:
     except config.ConfigException as error:
         raise KubeError(0, "BadKubeconfig", f"kubeconfig {kubeconfig} cannot be used: {error}") from error
     typed = cast("_Configuration", configuration)
-    typed.proxy = None  # a rehearsal's control plane is on this machine, whatever HTTPS_PROXY says
+    typed.proxy = None  # the control plane is on this machine: ignore HTTPS_PROXY
     typed.connection_pool_maxsize = _CONNECTIONS
     return cast("_Client", client.ApiClient(configuration))
 
 
 class Transport:
-    """Requests and watch streams to the API server a kubeconfig names; safe to use from many threads."""
+    """Sends requests and opens watch streams to the API server of a kubeconfig. Safe to use from many threads."""
 
     def __init__(self, kubeconfig: Path) -> None:
         self._client = _load(kubeconfig)
 
     @property
     def server(self) -> str:
-        """The API server's address."""
+        """The address of the API server."""
         return self._client.configuration.host
 
     def request(
@@ -91,9 +91,9 @@ class Transport:
         body: "Json | None" = None,
         content_type: str = "application/json",
     ) -> Json:
-        """Send one request and return the answer's JSON.
+        """Send one request and return the JSON response.
 
-        Raises KubeError with the server's own words when it refuses, KubeUnreachable when nothing answers.
+        Raises KubeError with the message of the server if it refuses, and KubeUnreachable if it does not answer.
         """
         response = self._send(method, path, query or {}, body, content_type, _READ_SECONDS)
         try:
@@ -105,9 +105,9 @@ class Transport:
     def stream(
         self, path: str, query: Mapping[str, str], *, seconds: float, cancellation: Cancellation
     ) -> Iterator[Json]:
-        """Yield one JSON document for each line of the answer, until the server ends it.
+        """Yield one JSON document for each line of the response until the server ends it.
 
-        Raises KubeError when the server refuses, and KubeCancelled, also in the middle of a quiet stream.
+        Raises KubeError if the server refuses, and KubeCancelled on a cancellation, also while the stream is idle.
         """
         response = self._send("GET", path, query, None, "application/json", seconds + _READ_SECONDS)
         if response.status >= 300:
@@ -117,7 +117,7 @@ class Transport:
             with cancellation.running(lambda: _cut(raw)):
                 yield from _lines(raw)
         except (HTTPError, OSError, ValueError):
-            # The connection broke, or the cancellation cut it.
+            # The connection failed, or the cancellation closed it.
             cancellation.refuse_when_cancelled()
         finally:
             raw.close()
@@ -145,14 +145,14 @@ class Transport:
         except HTTPError as error:
             raise KubeUnreachable(self.server, str(error)) from error
         except Exception as error:
-            # The client wraps a failed TLS handshake in an exception of its own with status 0.
+            # The client wraps a failed TLS handshake in its own exception with status 0.
             if getattr(error, "status", None) == 0:
                 raise KubeUnreachable(self.server, str(getattr(error, "reason", error))) from error
             raise
 
 
 def _cut(raw: urllib3.HTTPResponse) -> None:
-    """End a stream that another thread reads, unless it has ended by itself."""
+    """Close a stream that another thread reads."""
     with suppress(OSError, RuntimeError, ValueError):
         raw.shutdown()
 
@@ -170,7 +170,7 @@ def _decode(status: int, reason: str, text: bytes) -> Json:
     try:
         document = cast("Json", json.loads(text or b"{}"))
     except ValueError:
-        # A path nobody serves is answered with the words "404 page not found", not with a Status.
+        # The response for an unserved path is the text "404 page not found", not a Status.
         document = {"kind": "Text", "message": text.decode(errors="replace").strip()}
     if status >= 300:
         words = str(document.get("reason") or reason or "")
@@ -180,7 +180,7 @@ def _decode(status: int, reason: str, text: bytes) -> Json:
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
-    """Where objects of one kind live on the API server."""
+    """The API path of one kind."""
 
     api_version: str
     kind: str
@@ -188,31 +188,31 @@ class Endpoint:
     namespaced: bool
 
     def collection(self, namespace: str | None) -> str:
-        """Return the path of all its objects, in one namespace or in all of them (None)."""
+        """Return the path of the objects in one namespace, or in all namespaces (None)."""
         within = f"/namespaces/{namespace}" if self.namespaced and namespace else ""
         return f"{root(self.api_version)}{within}/{self.plural}"
 
     def item(self, namespace: str | None, name: str, subresource: str | None = None) -> str:
-        """Return the path of one object; a namespaced one without a namespace is in `default`."""
+        """Return the path of one object; a namespaced object without a namespace is in `default`."""
         tail = f"/{subresource}" if subresource else ""
         return f"{self.collection(namespace or 'default')}/{name}{tail}"
 
 
 class Requests(Protocol):
-    """The part of a transport that discovery needs."""
+    """The requests that discovery sends."""
 
     def request(self, method: str, path: str) -> Json:
-        """Send one request without a body and return the answer."""
+        """Send one request without a body and return the response."""
         ...
 
 
 def root(api_version: str) -> str:
-    """Return the path under which an apiVersion is served."""
+    """Return the path of an apiVersion."""
     return f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
 
 
 def endpoints(api_version: str, resources: Json) -> Mapping[str, Endpoint]:
-    """Return the endpoints, by kind, in an APIResourceList."""
+    """Return the endpoints of an APIResourceList by kind."""
     found = [mapping(each) for each in sequence(resources.get("resources"))]
     return {
         str(each["kind"]): Endpoint(
@@ -227,7 +227,7 @@ def endpoints(api_version: str, resources: Json) -> Mapping[str, Endpoint]:
 
 
 class Discovery:
-    """Endpoints by kind, asked of the API server once per apiVersion, and again for a kind not seen yet."""
+    """Finds the endpoint of a kind. Requests each apiVersion once, and again for an unknown kind."""
 
     def __init__(self, transport: Requests) -> None:
         self._transport = transport
@@ -235,7 +235,7 @@ class Discovery:
         self._known: dict[str, Mapping[str, Endpoint]] = {}
 
     def find(self, api_version: str, kind: str) -> Endpoint:
-        """Return where `kind` is served. Raises NoSuchKind when it is not (yet)."""
+        """Return the endpoint of `kind`. Raises NoSuchKind if the server does not serve it yet."""
         with self._lock:
             known = self._known.get(api_version, {}).get(kind)
         if known:
@@ -248,7 +248,7 @@ class Discovery:
         return fetched[kind]
 
     def listable(self) -> list[tuple[str, str]]:
-        """Return apiVersion and kind of everything that can be listed, each kind in its preferred version."""
+        """Return apiVersion and kind of all kinds that support `list`, in their preferred version."""
         groups = map(mapping, sequence(self._transport.request("GET", "/apis").get("groups")))
         preferred = [str(mapping(each.get("preferredVersion")).get("groupVersion")) for each in groups]
         return [
@@ -259,7 +259,7 @@ class Discovery:
         ]
 
     def forget(self, api_version: str) -> None:
-        """Ask again the next time: a CRD of this apiVersion came, changed or went."""
+        """Request this apiVersion again the next time, because one of its CRDs changed."""
         with self._lock:
             self._known.pop(api_version, None)
 

@@ -1,4 +1,4 @@
-"""Following a set of objects: list, then watch, and list again whenever the watch is lost."""
+"""Follows a set of objects: lists, then watches, and lists again when the watch breaks."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -13,16 +13,16 @@ from holdfast.simulator.kubernetes_client.transport import Endpoint
 
 Event: TypeAlias = tuple[str, Json]
 SYNCED: Event = ("SYNCED", {})
-"""Between the objects that were there at first and what happened to them since."""
+"""Marks the end of a complete list."""
 
 Key: TypeAlias = tuple[JsonValue, JsonValue]
 
 
 class Streams(Protocol):
-    """The part of a transport that following needs."""
+    """The requests that a watch sends."""
 
     def request(self, method: str, path: str, *, query: Mapping[str, str]) -> Json:
-        """Send one request without a body and return the answer."""
+        """Send one request without a body and return the response."""
         ...
 
     def stream(
@@ -34,7 +34,7 @@ class Streams(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """Which objects of a kind: of one namespace (None: all), of one name, with some labels."""
+    """Selects objects of a kind by namespace (None: all), name and labels."""
 
     namespace: str | None = None
     name: str | None = None
@@ -51,13 +51,13 @@ class Selection:
 
 
 def key_of(obj: Json) -> Key:
-    """Return what tells an object from the others of its kind."""
+    """Return the namespace and the name of an object."""
     metadata = mapping(obj.get("metadata"))
     return metadata.get("namespace"), metadata.get("name")
 
 
 def record(known: dict[Key, Json], event: Event) -> None:
-    """Bring what is known of a set of objects up to date with one event."""
+    """Apply one event to a set of known objects."""
     what, obj = event
     if what == "DELETED":
         known.pop(key_of(obj), None)
@@ -66,7 +66,7 @@ def record(known: dict[Key, Json], event: Event) -> None:
 
 
 def differences(known: Mapping[Key, Json], listed: Mapping[Key, Json]) -> Iterator[Event]:
-    """Yield the events that lead from what was known to what a fresh list shows."""
+    """Yield the events between the known objects and a new list."""
     for key, obj in known.items():
         if key not in listed:
             yield "DELETED", obj
@@ -103,7 +103,7 @@ def follow(
 
 
 def _listed(endpoint: Endpoint, answer: Json) -> Mapping[Key, Json]:
-    # Items of a list of built-in kinds come without their own apiVersion and kind.
+    # The items of a list of a built-in kind have no apiVersion and kind.
     named: Json = {"apiVersion": endpoint.api_version, "kind": endpoint.kind}
     items: list[Json] = [{**named, **mapping(each)} for each in sequence(answer.get("items"))]
     return {key_of(each): each for each in items}
@@ -120,12 +120,12 @@ def _changes(
     seconds = deadline - time.monotonic()
     if seconds <= 0:
         return
-    # The server takes whole seconds, and ends the stream itself when they are over.
+    # The server accepts whole seconds, and ends the stream after them.
     query = {"watch": "true", "resourceVersion": version, "timeoutSeconds": str(max(1, ceil(seconds)))}
     documents = streams.stream(path, {**selection.query, **query}, seconds=seconds, cancellation=cancellation)
     for document in documents:
         if document.get("type") == "ERROR":
-            return  # the version is too old for the server to resume from: list again
+            return  # the server cannot resume from this old version: list again
         yield str(document.get("type")), mapping(document.get("object"))
         if time.monotonic() >= deadline:
             return

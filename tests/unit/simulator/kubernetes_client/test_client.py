@@ -81,7 +81,7 @@ def test_a_wait_for_nothing_ends_when_there_is_nothing() -> None:
 
 
 def test_a_wait_that_is_over_names_what_it_waited_for() -> None:
-    with pytest.raises(KubeTimeout, match=r"the pod runs: not so after 0 s; last seen: Pod a/x"):
+    with pytest.raises(KubeTimeout, match=r"the pod runs: not satisfied after 0 s; last observed: Pod a/x"):
         client_of(FakeServer("x")).wait_for(
             "v1", "Pod", "x", timeout_seconds=0, condition=lambda _: False, what="the pod runs"
         )

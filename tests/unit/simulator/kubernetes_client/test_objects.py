@@ -25,4 +25,6 @@ def test_an_object_of_a_namespace_is_named_with_it() -> None:
 
 def test_a_timeout_names_the_condition_its_seconds_and_the_last_state() -> None:
     told = str(KubeTimeout("Pod n/p is gone", 5, None))
-    assert told == "Pod n/p is gone: not so after 5 s; last seen: it does not exist", "a part is missing"
+    assert told == "Pod n/p is gone: not satisfied after 5 s; last observed: it does not exist", (
+        "a part is missing"
+    )
