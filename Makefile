@@ -16,6 +16,7 @@ UV     := $(BIN)/uv
 # Three on two cores: tests wait for control planes longer than they compute. Four starve the waits with short limits.
 WORKERS ?= 3
 PYTEST := $(BIN)/pytest
+BESIDE := nice -n 10 $(MAKE) --no-print-directory
 # What needs `make tools`: the engine, control planes, and the tests that ask the package registry.
 SLOW   := -m "(engine or cluster or registry) and not soak" tests/engine tests/cluster tests/unit/simulator/tools tests/unit/fallback/test_image.py
 # One seed for what is drawn, so that no change is blamed for the draw of another; SEED=… draws others.
@@ -101,7 +102,7 @@ slow: tools ## tests on the real engine and on real control planes; FOLDER=tests
 test: tools ## everything on a pull request: lint, types, unit, engine, cluster and registry tests
 	@# The slow tests wait more than they compute: lint and unit tests run beside them, with lower priority.
 	@mkdir -p .tools/logs; log=.tools/logs/test-beside.log; \
-	nice -n 10 $(MAKE) --no-print-directory lint unit workflows > $$log 2>&1 & beside=$$!; \
+	$(BESIDE) lint unit workflows > $$log 2>&1 & beside=$$!; \
 	trap 'kill $$beside 2>/dev/null || true' EXIT; \
 	failed=0; $(SEEDED) $(PYTEST) -n $(WORKERS) $(SLOW) || failed=$$?; \
 	wait $$beside || failed=$$?; \
