@@ -1,1 +1,1 @@
-"""Clusters: one module for each cloud, and the small contract that they share."""
+"""Kubernetes clusters: EKS, GKE, AKS and the local one."""

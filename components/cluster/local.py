@@ -1,4 +1,4 @@
-"""The cluster on this machine: an API server that is there already, and simulated nodes for its operators."""
+"""The local cluster: an existing API server, and simulated nodes for its operators."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from holdfast.scheduling.labels import ARCH, CAPACITY_TYPE, ON_DEMAND, OS, SYSTE
 from holdfast.scheduling.machines import LOCAL_ZONES
 from holdfast.scheduling.taints import SYSTEM as SYSTEM_TAINT
 
-#: kube-apiserver's own default, which no cloud has replaced here by a public address.
+#: The default of kube-apiserver; managed clouds replace it by a public URL.
 _ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
 
 _NODE_METADATA: Final = {
-    # kwok plays the kubelet of the nodes that carry this, and of no others.
+    # kwok simulates the kubelet of the nodes with this annotation.
     "kwok.x-k8s.io/node": "fake",
-    # Taints are one atomic list, and the node controller writes its own into it while a node starts: without force a
-    # later change of ours would end in a field conflict.
+    # Taints are one atomic list, into which the node controller writes while a node starts: without force a
+    # later change would end in a field conflict.
     "pulumi.com/patchForce": "true",
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class LocalClusterArgs:
-    """`kubeconfig` is an absolute path; `system_nodes` how many nodes carry operators, 1 or more."""
+    """`kubeconfig` is an absolute path; `system_nodes` is the number of nodes for operators, 1 or more."""
 
     kubeconfig: str
     system_nodes: int = 1
 
 
 class LocalCluster(ComponentResource):
-    """A control plane on this machine.
+    """A cluster on the local machine (`holdfast:index:LocalCluster`).
 
-    Creates the Kubernetes provider and the system nodes `system-0`, `system-1`, …: on-demand, spread over the zones,
-    tainted so that only operators run there. What a node holds is decided where nodes are simulated.
+    Creates the Kubernetes provider and the system nodes `system-0`, `system-1`, …: on-demand, spread over the
+    zones, tainted so that only operators run there. The node simulator sets their capacity.
     """
 
     cluster_name: str

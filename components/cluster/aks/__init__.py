@@ -1,1 +1,1 @@
-"""The AKS cluster: its control plane, who reaches it, who may do what in it, and the nodes of its operators."""
+"""The AKS cluster: control plane, API server access, role assignments and system nodes."""

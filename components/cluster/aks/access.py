@@ -1,4 +1,4 @@
-"""From where the API server is reached. Pure."""
+"""How clients reach the API server of an AKS cluster: network access, kubeconfig and address ranges."""
 
 from __future__ import annotations
 
@@ -22,45 +22,45 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class PublicAccess:
-    """By a public address, from these ranges (`203.0.113.0/24`) and from the nodes' own.
+    """A public address, open to these ranges (`203.0.113.0/24`) and to the nodes.
 
-    The ranges include whoever runs `pulumi`. Raises ValueError for no range at all: AKS takes that for the whole
-    internet.
+    The ranges must include the machine that runs `pulumi`. Raises ValueError if there is none, because AKS
+    takes that as the whole internet.
     """
 
     cidrs: Sequence[str]
 
     def __post_init__(self) -> None:
-        """Refuse what AKS would take for everybody."""
         if not self.cidrs:
             raise ValueError("cidrs is empty: AKS would let in the whole internet; name a range")
 
     def as_profile(self, egress_cidrs: Sequence[Input[str]]) -> ManagedClusterAPIServerAccessProfileArgsDict:
-        """How AKS spells it; nodes come to the public address too, by the way that they call out.
+        """Return AKS's access profile.
 
-        `egress_cidrs` are the ranges that nodes are seen to call from. AKS adds those of its own load balancer by itself,
-        and no other: nodes behind a NAT gateway that is left out never join.
+        `egress_cidrs` are the source ranges of the nodes, which use the public address too. AKS adds only
+        those of its own load balancer: nodes behind a NAT gateway that is missing here never join.
         """
         return {"enable_private_cluster": False, "authorized_ip_ranges": [*self.cidrs, *egress_cidrs]}
 
     @property
     def name_to_use(self) -> Literal["public"] | None:
-        """Which of a cluster's names clients are given; None: its only one."""
+        """Which of the cluster's names clients use; None: its only one."""
         return None
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrivateAccess:
-    """By a private address in the nodes' network alone: whoever runs `pulumi` is in it, or beside it.
+    """A private address in the nodes' network: `pulumi` must run in that network or in one connected to it.
 
-    `public_name`: the name that leads to the private address is known to everybody, who is not let in for that.
-    Otherwise only hosts whose network is linked to the cluster's private DNS zone know it, and AKS links the nodes' own.
+    `public_name` makes the name of the private address resolvable on the internet, which opens no access.
+    Otherwise only hosts in networks that are linked to the cluster's private DNS zone can resolve it; AKS
+    links the nodes' network.
     """
 
     public_name: bool = False
 
     def as_profile(self, egress_cidrs: Sequence[Input[str]]) -> ManagedClusterAPIServerAccessProfileArgsDict:
-        """How AKS spells it. It takes no ranges for a private address."""
+        """Return AKS's access profile, which has no ranges for a private address."""
         del egress_cidrs
         return {
             "enable_private_cluster": True,
@@ -70,34 +70,34 @@ class PrivateAccess:
 
     @property
     def name_to_use(self) -> Literal["public"] | None:
-        """Which of a cluster's names clients are given; None: the private one, which AKS gives by itself."""
+        """Which of the cluster's names clients use; None: the private one."""
         return "public" if self.public_name else None
 
 
 ApiServerAccess: TypeAlias = PublicAccess | PrivateAccess
 
 
-#: Room for 1024 nodes, of which each has a /24: AKS's own default holds 256, surplus ones of an upgrade included.
+#: Room for 1024 nodes with a /24 each. AKS's default has room for 256, including surge nodes.
 PODS_CIDR: Final = "10.244.0.0/14"
 SERVICES_CIDR: Final = "172.20.0.0/16"
 
-#: The address of Kubernetes' DNS among the Services', counted from the first. The one after the first is the API server's.
+#: The index of the DNS address in the range of Services; index 1 is the API server.
 _DNS: Final = 10
 
 
 def dns_service_ip(services_cidr: str) -> str:
-    """The address of the cluster's DNS. AKS knows one for its own default range alone."""
+    """Return the address of the cluster's DNS, which AKS only knows for its own default range."""
     return str(IPv4Network(services_cidr)[_DNS])
 
 
-#: The program that whoever uses the kubeconfig needs on their PATH.
+#: The program that users of the kubeconfig need on their PATH.
 KUBELOGIN: Final = "kubelogin"
 
-#: Whose credentials kubelogin uses: the Azure CLI's, those of a federated token, or a service principal's. Who has to
-#: use others on their machine says so in AAD_LOGIN_METHOD, which kubelogin heeds first: the stack does not change.
+#: Whose credentials kubelogin uses: the Azure CLI's, a federated token's or a service principal's. Users that
+#: need another one set AAD_LOGIN_METHOD, which takes precedence and leaves the stack unchanged.
 Login: TypeAlias = Literal["azurecli", "workloadidentity", "spn"]
 
-#: What every AKS cluster is called in Entra ID: the application that tokens are for.
+#: The Entra ID application for which tokens are issued, the same for every AKS cluster.
 _SERVER: Final = "6dae42f8-4368-4678-94ff-3960e28e3630"
 
 _INSTALL_HINT: Final = f"{KUBELOGIN} is not on PATH: install it with `az aks install-cli`, or from https://azure.github.io/kubelogin"
@@ -105,16 +105,16 @@ _INSTALL_HINT: Final = f"{KUBELOGIN} is not on PATH: install it with `az aks ins
 
 @dataclass(frozen=True, kw_only=True)
 class ApiServer:
-    """Where the API server of a cluster is: its URL, and its certificate authority in base64."""
+    """The URL of a cluster's API server and its certificate authority in base64."""
 
     url: str
     certificate_authority: str
 
 
 def api_server(credentials: str) -> ApiServer:
-    """The API server that AKS names in the credentials it hands out: a kubeconfig in base64.
+    """Return the API server from AKS's credentials, which are a kubeconfig in base64.
 
-    Nothing else says which certificate authority a cluster has. Raises ValueError where it names none.
+    No other output contains the certificate authority. Raises ValueError if the credentials lack it.
     """
     try:
         document = cast("JsonValue", yaml.safe_load(base64.b64decode(credentials, validate=True)))
@@ -138,7 +138,7 @@ def _text(value: JsonValue, key: str) -> str | None:
 
 
 def kubeconfig(server: ApiServer, *, cluster_name: str, tenant_id: str, login: Login) -> str:
-    """A kubeconfig that holds no credential: whoever uses it is asked for their own."""
+    """Return a kubeconfig without a credential: it calls kubelogin for the user's own."""
     document: Json = {
         "apiVersion": "v1",
         "kind": "Config",
@@ -175,7 +175,7 @@ def _token_command(tenant_id: str, login: Login) -> Json:
         "command": KUBELOGIN,
         "args": [*arguments],
         "installHint": _INSTALL_HINT,
-        # A prompt would hang an unattended run.
+        # A prompt would block an unattended run.
         "interactiveMode": "Never",
         "provideClusterInfo": False,
     }

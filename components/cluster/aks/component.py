@@ -1,4 +1,4 @@
-"""The AKS cluster, put together."""
+"""The AKS cluster component, which combines all others of this package."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ if TYPE_CHECKING:
     from holdfast.components.network.azure import NodeSubnet
 
 
-#: Whom nodes pull images as, among the identities that AKS gives a cluster.
+#: The identity with which nodes pull images, in AKS's identity profile.
 _KUBELET: Final = "kubeletidentity"
 
 
 @dataclass(frozen=True, kw_only=True)
 class SeenCluster:
-    """A cluster as AKS shows it.
+    """Properties of a cluster, as AKS returns them.
 
-    `uid` is its own for as long as it lives, and no other's of the same name. `issuer` is the URL that its service
-    accounts' tokens are issued under, `node_principal_id` the object id of whom its nodes pull images as.
+    `uid` identifies this cluster and no later one of the same name. `issuer` is the issuer URL of its service
+    account tokens, `node_principal_id` the object ID of the identity with which nodes pull images.
     """
 
     uid: Output[str]
@@ -64,11 +64,11 @@ class SeenCluster:
 def see_cluster(
     resource_group: Input[str], name: Input[str], *, name_to_use: Literal["public"] | None, parent: Resource
 ) -> SeenCluster:
-    """Ask AKS for a cluster by its name, and for the way in.
+    """Look a cluster up by its name, with its credentials.
 
-    Asked for, and not taken from what made it: the provider knows the outputs of a resource that changes no longer until
-    it has changed, so that each preview of a change of the cluster would announce the replacement of everything in it.
-    And the certificate authority is in no output. `name_to_use` is which of its names the API server is to be called by.
+    It is a lookup because the provider treats all outputs of a changing resource as unknown until the change
+    is done: each preview of a change would show the replacement of everything in the cluster. The certificate
+    authority is in no output at all. `name_to_use` selects the API server's name.
     """
     options = InvokeOutputOptions(parent=parent)
     found = get_managed_cluster_output(resource_group_name=resource_group, resource_name=name, opts=options)
@@ -105,14 +105,15 @@ def _api_server(found: ListManagedClusterUserCredentialsResult) -> ApiServer:
 
 @dataclass(frozen=True, kw_only=True)
 class AksClusterArgs:
-    """The cluster, where it is, who reaches it, who may do what in it, and when it is upgraded.
+    """Arguments of `AksCluster`.
 
-    `cluster_name` has up to 63 characters; `resource_group` is the name of the group it is made in, `node_resource_group`
-    (up to 80) of the one that AKS makes for its machines. `version` is the Kubernetes version (`1.36`). `pods_cidr` has a
-    /24 for each node; neither it nor `services_cidr` may be in the network, or in one that it is connected to. `deployer`
-    is the object id of whoever makes the stack, `admins` are those of further users, groups and principals who may do
-    everything in the cluster. `login` is how kubelogin comes to its token. `disk_encryption_set_id` is the user's own set
-    of a key for the nodes' disks, in the same region. `protected`: the cluster cannot be deleted.
+    `cluster_name` has up to 63 characters. `resource_group` is the group of the cluster,
+    `node_resource_group` (up to 80 characters) the group that AKS creates for its machines. `version` is the
+    Kubernetes version (`1.36`). `pods_cidr` has a /24 for each node; neither it nor `services_cidr` may
+    overlap the network or a network connected to it. `deployer` is the object ID of the principal that runs
+    `pulumi`; `admins` are the object IDs of further administrators. `login` is kubelogin's login method.
+    `disk_encryption_set_id` is a disk encryption set for the nodes' disks in the same region. If `protected`,
+    the cluster cannot be deleted.
     """
 
     cluster_name: str
@@ -138,15 +139,16 @@ class AksClusterArgs:
 
 
 class AksCluster(ComponentResource):
-    """A cluster with its operators' nodes, ready for operators and for pools.
+    """An AKS cluster with its system nodes, ready for operators and pools (`holdfast:index:AksCluster`).
 
-    Creates the deployer's role, the cluster's identity with what it may do, the control plane with the system pool, its
-    maintenance, the administrators' roles, and the Kubernetes provider. The deployer's role comes before the control plane
-    and goes after it: Azure takes minutes until it heeds a new one, which the control plane takes anyway. The provider
-    comes last and goes first: what is in the cluster finds nodes and a way in, and is gone before both.
+    Creates the deployer's role assignment, the cluster's identity with its role assignments, the control
+    plane with the system pool, the maintenance schedule, the administrators' role assignments and the
+    Kubernetes provider. The deployer's role is created before the control plane and deleted after it: Azure
+    needs minutes to apply a new assignment. The provider is created last and deleted first, so that the
+    cluster's contents always find nodes and access.
 
-    `cluster_reference` is the cluster's name as whatever belongs to it names it, `subnet_id` where its machines are;
-    `node_principal_id` the object id that its nodes pull images with.
+    `cluster_reference` is the cluster's name as an output, `subnet_id` the nodes' subnet, `node_principal_id`
+    the object ID of the identity with which nodes pull images.
     """
 
     cluster_name: str
@@ -214,7 +216,8 @@ class AksCluster(ComponentResource):
         self.kubernetes = Provider(
             f"{name}-kubernetes",
             kubeconfig=seen.api_server.apply(lambda server: _kubeconfig(args, server)),
-            # By the address alone another way in would look like another cluster, and everything in it be replaced.
+            # Identified by its address, a cluster with another access would look like a different cluster,
+            # and everything in it would be replaced.
             cluster_identifier=seen.uid,
             opts=ResourceOptions(parent=self, depends_on=[cluster, administrators]),
         )

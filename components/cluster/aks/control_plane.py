@@ -1,4 +1,4 @@
-"""The control plane of an AKS cluster, with the nodes that it cannot be made without."""
+"""The control plane of an AKS cluster, its system pool, upgrades and maintenance windows."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from holdfast.components.network.azure import NodeSubnet, Outbound
 
 
-#: AKS takes up to 12 small letters and digits.
+#: At most 12 lower-case letters and digits.
 SYSTEM_POOL: Final = "system"
-#: AKS's own services tolerate it, as our operators do; what a job brings does not.
+#: AKS's services and the operators tolerate it; jobs do not.
 SYSTEM_TAINT: Final = "CriticalAddonsOnly=true:NoSchedule"
 
 _FEWEST: Final = 2
@@ -52,14 +52,13 @@ class SystemNodesArgs:
     disk_gib: int = 128
 
     def __post_init__(self) -> None:
-        """Refuse a pool that is gone with one machine."""
         if self.count < _FEWEST:
             raise ValueError(f"count is {self.count}: a system pool has {_FEWEST} nodes or more")
 
     def as_profile(self, *, version: str, subnet_id: Input[str]) -> ManagedClusterAgentPoolProfileArgsDict:
-        """The pool as a cluster's own, which AKS cannot be made without.
+        """Return the pool as part of the cluster, which AKS requires.
 
-        Of a fixed size: with node auto-provisioning AKS refuses a pool that grows by itself.
+        Its size is fixed: AKS rejects an autoscaled pool beside node auto-provisioning.
         """
         profile: ManagedClusterAgentPoolProfileArgsDict = {
             "name": SYSTEM_POOL,
@@ -68,13 +67,13 @@ class SystemNodesArgs:
             "os_type": "Linux",
             "vm_size": self.vm_size,
             "count": self.count,
-            # Named, so that the nodes follow the control plane to another version; AKS leaves them otherwise.
+            # Set so that the nodes follow the control plane to another version; otherwise AKS leaves them.
             "orchestrator_version": version,
             "os_disk_size_gb": self.disk_gib,
             "vnet_subnet_id": subnet_id,
             "node_labels": {SYSTEM: SYSTEM_VALUE},
             "node_taints": [SYSTEM_TAINT],
-            # Operators move to a new node before theirs goes.
+            # Operators move to a new node before the old one is removed.
             "upgrade_settings": {"max_surge": "1"},
         }
         if self.zones:
@@ -82,46 +81,46 @@ class SystemNodesArgs:
         return profile
 
 
-#: AKS has channels that go on to the next minor version. With one of them the stack's own version would be a downgrade at
-#: the next `up`, which AKS refuses.
+#: AKS's other channels move to the next minor version. The stack's version would then be a downgrade at the
+#: next `up`, which AKS rejects.
 ClusterChannel: TypeAlias = Literal["none", "patch"]
 NodeOsChannel: TypeAlias = Literal["None", "Unmanaged", "SecurityPatch", "NodeImage"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Upgrades:
-    """The channels of the Kubernetes version and of the nodes' operating system.
+    """The upgrade channels of Kubernetes and of the nodes' operating system.
 
-    `cluster`: `patch` drains every node for each patch; `none` waits until the stack's version is written anew.
-    `node_os`: `NodeImage` drains every node each week, `SecurityPatch` only where a patch cannot be applied to a node
-    that runs, `Unmanaged` never, with Ubuntu patching itself at night and nobody watching.
+    `cluster`: `patch` drains every node for each patch version; `none` upgrades only when the stack's version
+    changes. `node_os`: `NodeImage` drains every node each week, `SecurityPatch` only if a patch cannot be
+    applied live, `Unmanaged` never: Ubuntu patches itself at night.
     """
 
     cluster: ClusterChannel = "none"
     node_os: NodeOsChannel = "SecurityPatch"
 
     def as_profile(self) -> ManagedClusterAutoUpgradeProfileArgsDict:
-        """The channels as AKS spells them."""
+        """Return AKS's upgrade profile."""
         return {"upgrade_channel": self.cluster, "node_os_upgrade_channel": self.node_os}
 
 
 Day: TypeAlias = Literal["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
 
-#: What AKS calls the three: the version of Kubernetes, the nodes' operating system (which node auto-provisioning looks
-#: at too, before it takes up a new image), and AKS's own weekly releases of the control plane and of add-ons.
+#: AKS's names of the three maintenance configurations: Kubernetes versions, node images (which node
+#: auto-provisioning respects too) and AKS's weekly releases of control plane and add-ons.
 _SCHEDULES: Final[Mapping[str, str]] = {
     "version": "aksManagedAutoUpgradeSchedule",
     "node-os": "aksManagedNodeOSUpgradeSchedule",
     "releases": "default",
 }
 
-#: AKS takes 4 to 24.
+#: AKS accepts 4 to 24 hours.
 _HOURS: Final = range(4, 25)
 
 
 @dataclass(frozen=True, kw_only=True)
 class NoUpgrades:
-    """Days on which nothing is upgraded: the first and the last one, `2026-12-20`."""
+    """The first and the last day without upgrades (`2026-12-20`)."""
 
     start: str
     end: str
@@ -129,11 +128,11 @@ class NoUpgrades:
 
 @dataclass(frozen=True, kw_only=True)
 class Maintenance:
-    """The hours of the week in which AKS upgrades of its own accord.
+    """The weekly hours in which AKS performs automatic upgrades.
 
-    `start` is a time of day in UTC (`02:00`), `hours` from 4 to 24, `every_weeks` how many weeks there are from one such
-    day to the next. `start_date` is the day from which on it holds (`2026-01-03`): written down and never "now", which
-    would be a difference at each `up`. Raises ValueError for other hours.
+    `start` is a time in UTC (`02:00`), `hours` the length (4 to 24), `every_weeks` the interval. `start_date`
+    is the first day (`2026-01-03`); it is a constant because "now" would show a difference at each `up`.
+    Raises ValueError for another length.
     """
 
     day: Day
@@ -144,14 +143,13 @@ class Maintenance:
     exclusions: Sequence[NoUpgrades] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what AKS refuses a quarter of an hour later, when the cluster is there."""
         if self.hours not in _HOURS:
             raise ValueError(f"hours is {self.hours}: AKS takes from {_HOURS.start} to {_HOURS.stop - 1}")
 
     def as_window(self) -> MaintenanceWindowArgsDict:
-        """The window as AKS spells it."""
+        """Return AKS's maintenance window."""
         window: MaintenanceWindowArgsDict = {
-            # The only schedule that all three kinds take.
+            # The only schedule that all three configurations support.
             "schedule": {"weekly": {"day_of_week": self.day, "interval_weeks": self.every_weeks}},
             "start_time": self.start,
             "utc_offset": "+00:00",
@@ -165,7 +163,7 @@ class Maintenance:
 
 @dataclass(frozen=True, kw_only=True)
 class MaintenanceScheduleArgs:
-    """The hours, and the cluster: its resource group and its name as Azure gives it."""
+    """The window, and the cluster's resource group and name."""
 
     maintenance: Maintenance
     resource_group: Input[str]
@@ -173,10 +171,10 @@ class MaintenanceScheduleArgs:
 
 
 class MaintenanceSchedule(ComponentResource):
-    """One window for all that AKS does to a cluster unasked.
+    """One window for all automatic upgrades of a cluster (`holdfast:index:MaintenanceSchedule`).
 
-    Creates a MaintenanceConfiguration for Kubernetes versions, one for the nodes' operating system and one for AKS's own
-    releases. Without the second node auto-provisioning takes up new images when AKS sees fit.
+    Creates a MaintenanceConfiguration for Kubernetes versions, one for node images and one for AKS's
+    releases. Without the second one node auto-provisioning applies new images at any time.
     """
 
     def __init__(self, name: str, args: MaintenanceScheduleArgs, opts: ResourceOptions | None = None) -> None:
@@ -193,11 +191,11 @@ class MaintenanceSchedule(ComponentResource):
         self.register_outputs({})
 
 
-#: `nap`: node auto-provisioning, AKS's own Karpenter. `fixed`: scale sets, one for each pool. AKS forbids pools that grow by
-#: themselves beside node auto-provisioning.
+#: `nap`: node auto-provisioning, AKS's managed Karpenter. `fixed`: one scale set for each pool. AKS does not
+#: allow autoscaled pools beside node auto-provisioning.
 Scaling: TypeAlias = Literal["nap", "fixed"]
 
-#: What AKS takes at the beginning of the API server's name.
+#: The longest DNS prefix of the API server's name that AKS accepts.
 _LONGEST_PREFIX: Final = 54
 
 
@@ -224,11 +222,10 @@ class AksControlPlaneArgs:
 
 
 class AksControlPlane(ComponentResource):
-    """The API server and all behind it, and the system nodes.
+    """The managed control plane with the system pool (`holdfast:index:AksControlPlane`).
 
-    Creates the ManagedCluster. The system pool is the only one that is part of it: AKS makes no cluster without, and takes
-    no further one into it later. Nothing of it is ignored, or a change of something else would bring back pools that are
-    gone.
+    Creates the ManagedCluster. Only the system pool is part of it: AKS creates no cluster without one. No
+    property is ignored; otherwise a change of another property would restore deleted pools.
     """
 
     cluster: ManagedCluster
@@ -243,17 +240,17 @@ class AksControlPlane(ComponentResource):
             node_resource_group=args.node_resource_group,
             dns_prefix=args.cluster_name[:_LONGEST_PREFIX].rstrip("-"),
             kubernetes_version=args.version,
-            # Without a service level the API server is smaller too, and its clients are held back before the nodes are many.
+            # The free tier has a smaller API server that throttles clients of larger clusters.
             sku={"name": "Base", "tier": "Standard"},
             identity={
                 "type": ResourceIdentityType.USER_ASSIGNED,
                 "user_assigned_identities": [args.identity_id],
             },
-            # Whoever gets in is somebody in Entra ID, with a role of Azure's: there is no credential to lose.
+            # Access requires an Entra ID identity with an Azure role; there is no static credential to leak.
             disable_local_accounts=True,
             enable_rbac=True,
             aad_profile={"managed": True, "enable_azure_rbac": True, "tenant_id": args.tenant_id},
-            # Pods are somebody in Entra ID too.
+            # Required for the workload identity of pods.
             oidc_issuer_profile={"enabled": True},
             security_profile={"workload_identity": {"enabled": True}},
             api_server_access_profile=args.access.as_profile(args.network.egress_cidrs),
@@ -275,7 +272,7 @@ def _network(outbound: Outbound, pods: str, services: str) -> ContainerServiceNe
         "network_plugin_mode": "overlay",
         "network_dataplane": "cilium",
         "network_policy": "cilium",
-        # AKS's default, and yet unless it is written node auto-provisioning cannot be had (Azure/AKS #4759).
+        # AKS's default, but node auto-provisioning requires it to be explicit (Azure/AKS #4759).
         "ip_families": ["IPv4"],
         "load_balancer_sku": "standard",
         "outbound_type": outbound,
@@ -286,6 +283,6 @@ def _network(outbound: Outbound, pods: str, services: str) -> ContainerServiceNe
 
 
 def _node_provisioning(scaling: Scaling) -> ManagedClusterNodeProvisioningProfileArgsDict:
-    # AKS's own NodePools would be a way to nodes beside the pools, without their limits and taints. To switch them off
-    # later deletes them, and drains all their nodes.
+    # AKS's default NodePools would add nodes beside the pools, without their limits and taints. Turning them
+    # off later deletes them and drains their nodes.
     return {"mode": "Auto", "default_node_pools": "None"} if scaling == "nap" else {"mode": "Manual"}

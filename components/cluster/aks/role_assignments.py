@@ -1,4 +1,4 @@
-"""Who may do everything in a cluster."""
+"""Role assignments of an AKS cluster: its own identity, the deployer and the administrators."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterIdentityArgs:
-    """The cluster's name and place; the subnet of its nodes, and the disk encryption set of their disks, if any."""
+    """The cluster's name and location, the nodes' subnet, and the disk encryption set, if any."""
 
     cluster_name: str
     location: str
@@ -36,11 +36,11 @@ class ClusterIdentityArgs:
 
 
 class ClusterIdentity(ComponentResource):
-    """The identity of a cluster's control plane, one of our own: it is there, and let in, before the cluster.
+    """The identity of the control plane, with its permissions, before the cluster exists.
 
-    Creates the identity, the role assignment that lets it put machines and load balancers in the subnet, without which
-    node auto-provisioning makes none in a network of ours, and the one to read the disk encryption set. `identity_id` is
-    tied to all of them.
+    Type token `holdfast:index:ClusterIdentity`. Creates the identity, a role assignment on the subnet, which
+    node auto-provisioning needs in a custom network, and one to read the disk encryption set. `identity_id`
+    depends on all of them.
     """
 
     identity_id: Output[str]
@@ -77,7 +77,7 @@ class ClusterIdentity(ComponentResource):
 
 @dataclass(frozen=True, kw_only=True)
 class DeployerArgs:
-    """Whoever makes the stack, by their object id, and the resource group that the cluster is going to be in."""
+    """The deployer's object ID, and the resource group that will contain the cluster."""
 
     subscription_id: str
     resource_group: Input[str]
@@ -85,11 +85,11 @@ class DeployerArgs:
 
 
 class Deployer(ComponentResource):
-    """Lets whoever makes the stack into the cluster, before there is one.
+    """Makes the principal that runs `pulumi` an administrator before the cluster exists.
 
-    Creates their role on the resource group, which holds for clusters in it. It is theirs as long as the stack is there,
-    also when somebody else runs `up`: who that may be, `admins` says. Otherwise each of two who take turns would take the
-    other's role away, and find their own not heeded yet.
+    Type token `holdfast:index:Deployer`. Creates a role assignment on the resource group, which applies to
+    clusters in it. It stays with the first deployer when another principal runs `up` (add that one to
+    `admins`). Otherwise two deployers in turn would remove each other's role and wait minutes for their own.
     """
 
     def __init__(self, name: str, args: DeployerArgs, opts: ResourceOptions | None = None) -> None:
@@ -112,7 +112,7 @@ class Deployer(ComponentResource):
 
 @dataclass(frozen=True, kw_only=True)
 class AdministratorsArgs:
-    """Users, groups and principals by their object ids, and the cluster."""
+    """The object IDs of users, groups and service principals, and the cluster."""
 
     subscription_id: str
     cluster_id: Input[str]
@@ -120,9 +120,10 @@ class AdministratorsArgs:
 
 
 class Administrators(ComponentResource):
-    """Lets further people, groups and pipelines into a cluster.
+    """Further administrators of a cluster (`holdfast:index:Administrators`).
 
-    Creates a role for each of them, on the cluster itself: the deployer, who has one on the group, may be among them.
+    Creates a role assignment on the cluster for each of them. The deployer, whose assignment is on the group,
+    may be among them.
     """
 
     def __init__(self, name: str, args: AdministratorsArgs, opts: ResourceOptions | None = None) -> None:

@@ -1,1 +1,1 @@
-"""The EKS cluster: its control plane, who gets in, its add-ons and the nodes of its operators."""
+"""The EKS cluster: control plane, access, add-ons and system nodes."""

@@ -1,4 +1,4 @@
-"""Who is let into the cluster: access entries, and nothing in a ConfigMap."""
+"""Access to an EKS cluster: IAM roles, access entries (no ConfigMap) and the kubeconfig."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class RoleWithPoliciesArgs:
-    """`trust` is the document that says who assumes the role, `policies` the names of policies that AWS keeps."""
+    """`trust` is the trust policy, `policies` are the names of AWS managed policies."""
 
     place: Place
     trust: str
@@ -32,9 +32,10 @@ class RoleWithPoliciesArgs:
 
 
 class RoleWithPolicies(ComponentResource):
-    """A role with its policies.
+    """A role with AWS managed policies (`holdfast:index:RoleWithPolicies`).
 
-    Creates both. `arn` is tied to the policies: who uses the role finds it with them, and loses it before them.
+    Creates the Role and its attachments. `arn` depends on the attachments: users of the role are created
+    after them and deleted before them.
     """
 
     arn: Output[str]
@@ -65,7 +66,7 @@ _ADMIN_POLICY: Final = "AmazonEKSClusterAdminPolicy"
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterAdminsArgs:
-    """`principals` are the ARNs of IAM roles and users; the cluster's creator is let in already and not among them."""
+    """`principals` are the ARNs of IAM roles and users, without the cluster's creator, who has access."""
 
     cluster_name: Input[str]
     partition: str
@@ -73,15 +74,15 @@ class ClusterAdminsArgs:
 
 
 class ClusterAdmins(ComponentResource):
-    """Principals that may do everything in the cluster.
+    """Cluster administrators (`holdfast:index:ClusterAdmins`).
 
-    Creates for each an access entry and its association with EKS's policy for administrators.
+    Creates for each an access entry and its association with EKS's cluster admin policy.
     """
 
     def __init__(self, name: str, args: ClusterAdminsArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:ClusterAdmins", name, None, opts)
         for principal in args.principals:
-            # `arn:aws:iam::123456789012:role/platform`: what follows `::` tells principals of all accounts apart.
+            # In `arn:aws:iam::123456789012:role/platform`, the part after `::` is unique across accounts.
             who = principal.rpartition("::")[2]
             entry = AccessEntry(
                 f"{name}-{who}",
@@ -103,17 +104,17 @@ class ClusterAdmins(ComponentResource):
 
 @dataclass(frozen=True, kw_only=True)
 class NodeAccessArgs:
-    """`role_arn` is a role that nodes have which no managed node group started."""
+    """`role_arn` is the role of nodes that belong to no managed node group."""
 
     cluster_name: Input[str]
     role_arn: Input[str]
 
 
 class NodeAccess(ComponentResource):
-    """Lets nodes of a role join the cluster.
+    """Lets nodes with a role join the cluster (`holdfast:index:NodeAccess`).
 
-    Creates the role's access entry, of the type `EC2_LINUX`. Never for the role of a managed node group: EKS makes that
-    entry itself and refuses a second one.
+    Creates an access entry of type `EC2_LINUX`. Not for the role of a managed node group: EKS creates that
+    entry itself and rejects a second one.
     """
 
     def __init__(self, name: str, args: NodeAccessArgs, opts: ResourceOptions | None = None) -> None:
@@ -128,13 +129,13 @@ class NodeAccess(ComponentResource):
         self.register_outputs({})
 
 
-#: What clients ask for a token.
+#: The command that returns tokens to clients.
 AWS_CLI: Final = "aws"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ApiServer:
-    """Where the API server of a cluster is: its address, and its certificate authority in base64."""
+    """The address of a cluster's API server and its certificate authority in base64."""
 
     cluster_name: str
     region: str
@@ -143,9 +144,9 @@ class ApiServer:
 
 
 def kubeconfig(server: ApiServer, aws_profile: str | None) -> str:
-    """A kubeconfig that holds no credential: whoever uses it is asked for their own.
+    """Return a kubeconfig without a credential: it calls the AWS CLI for the user's own.
 
-    `aws_profile` is the profile of the AWS CLI to ask as; None: whatever the CLI finds in its surroundings.
+    `aws_profile` is the profile of the AWS CLI; None: the CLI's own default.
     """
     document: Json = {
         "apiVersion": "v1",
@@ -186,7 +187,7 @@ def _token_command(server: ApiServer, aws_profile: str | None) -> Json:
             "--output",
             "json",
         ],
-        # A prompt would hang an unattended run.
+        # A prompt would block an unattended run.
         "interactiveMode": "Never",
         **profile,
     }

@@ -1,4 +1,4 @@
-"""The EKS cluster, put together."""
+"""The EKS cluster component, which combines all others of this package."""
 
 from __future__ import annotations
 
@@ -29,19 +29,20 @@ if TYPE_CHECKING:
     from holdfast.components.cluster.eks.addon_versions import AddonVersions
     from holdfast.components.cluster.eks.system_nodes import SystemNodesArgs
 
-#: One of the two ranges that EKS chooses from itself; no VPC of the stack may overlap it.
+#: One of the two ranges from which EKS chooses by default; the stack's VPC must not overlap it.
 SERVICE_CIDR: Final = "172.20.0.0/16"
 
 
 @dataclass(frozen=True, kw_only=True)
 class EksClusterArgs:
-    """The cluster, where it is, who reaches it and who may do what there.
+    """Arguments of `EksCluster`.
 
-    `version` is Kubernetes' as EKS spells it (`1.36`), `addons` the versions that go with it. `private_subnet_ids` are
-    in two zones or more. `public_access_cidrs` reach the API server over the internet; with none it has no public
-    endpoint. `private_access_cidrs` reach it from the VPC or a network connected to it. `admins` are ARNs of IAM
-    principals other than the one that makes the cluster. `aws_profile` is the AWS CLI's profile that tokens are asked
-    as. `protected`: neither the cluster nor the key of its secrets can be deleted.
+    `version` is the Kubernetes version (`1.36`), `addons` are the add-on versions for it.
+    `private_subnet_ids` are in two or more zones. `public_access_cidrs` can reach the API server over the
+    internet; without any there is no public endpoint. `private_access_cidrs` can reach it from the VPC or a
+    connected network. `admins` are ARNs of IAM principals other than the cluster's creator. `aws_profile` is
+    the AWS CLI profile for tokens. If `protected`, neither the cluster nor the key of its secrets can be
+    deleted.
     """
 
     cluster_name: str
@@ -62,12 +63,12 @@ class EksClusterArgs:
 
 
 class EksCluster(ComponentResource):
-    """A cluster with its operators' nodes, ready for operators.
+    """An EKS cluster with its system nodes, ready for operators (`holdfast:index:EksCluster`).
 
-    Creates the control plane, its administrators, the add-ons that nodes need, the system nodes, then the add-ons that
-    need nodes, and the Kubernetes provider. The provider comes last and goes first: what is in the cluster finds nodes,
-    DNS and its deployer's access, and is gone before any of them. `pod_identity` is the agent that hands pods their
-    identities: who associates a role with a service account comes after it.
+    Creates the control plane, its administrators, the add-ons that nodes need, the system nodes, the add-ons
+    that need nodes, and the Kubernetes provider. The provider is created last and deleted first, so that the
+    cluster's contents always find nodes, DNS and access. `pod_identity` is the Pod Identity agent: create
+    associations of roles with service accounts after it.
     """
 
     cluster_name: str
@@ -159,5 +160,5 @@ def _kubeconfig(cluster: Cluster, args: EksClusterArgs) -> Output[str]:
 
 
 def _issuer(identities: Sequence[ClusterIdentity]) -> str:
-    # Optional in the SDK throughout, and there on every cluster.
+    # Optional in the SDK, but present on every cluster.
     return cast("str", cast("Sequence[ClusterIdentityOidc]", identities[0].oidcs)[0].issuer)

@@ -1,4 +1,4 @@
-"""The control plane of an EKS cluster."""
+"""The control plane of an EKS cluster, the encryption key of its secrets and its endpoints."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from holdfast.components.iam.aws import Place
 
 
-#: Days in which a deleted key can still be saved, and with it what it encrypts: KMS's longest and shortest.
+#: Days during which a key's deletion can be canceled: KMS's longest and shortest period.
 _LONGEST_WINDOW: Final = 30
 _SHORTEST_WINDOW: Final = 7
 
@@ -37,10 +37,10 @@ class SecretsKeyArgs:
 
 
 class SecretsKey(ComponentResource):
-    """A customer key for a cluster's secrets, rotated once a year.
+    """A customer-managed key for a cluster's secrets, rotated yearly (`holdfast:index:SecretsKey`).
 
-    Creates the key. Without it the cluster cannot read its own state: it must outlive the cluster. Its policy is KMS's
-    default, which leaves to IAM who in the account uses it; EKS takes a grant from whoever creates the cluster.
+    Creates the Key, which must outlive the cluster: without it the cluster cannot read its own state. Its
+    policy is KMS's default, which delegates to IAM; EKS gets a grant from the cluster's creator.
     """
 
     arn: Output[str]
@@ -60,19 +60,19 @@ class SecretsKey(ComponentResource):
 
 @dataclass(frozen=True, kw_only=True)
 class EndpointAccess:
-    """Ranges of addresses that reach the API server.
+    """The address ranges that can reach the API server.
 
-    `public_cidrs` over the internet; with none there is no public endpoint. `private_cidrs` from inside the VPC or a
-    network connected to it: nodes get in without being named, everybody else there does not.
+    `public_cidrs` over the internet; without any there is no public endpoint. `private_cidrs` from the VPC or
+    a connected network; nodes need no entry.
     """
 
     public_cidrs: Sequence[str] = ()
     private_cidrs: Sequence[str] = ()
 
     def as_vpc_config(self, subnet_ids: Sequence[Input[str]]) -> ClusterVpcConfigArgsDict:
-        """The network of a cluster in these subnets.
+        """Return the VPC configuration of a cluster in these subnets.
 
-        The private endpoint is always on: through the public one nodes would be among those who need naming.
+        The private endpoint is always on; otherwise the nodes would need an entry in `public_cidrs`.
         """
         private: ClusterVpcConfigArgsDict = {
             "subnet_ids": list(subnet_ids),
@@ -84,16 +84,16 @@ class EndpointAccess:
 
 _LOGS: Final = ("api", "audit", "authenticator", "controllerManager", "scheduler")
 
-#: Read when the cluster is made and never again. A difference in one of them later (a cluster that was imported, a
-#: default that changed) says nothing about the cluster, yet would replace it with everything in it.
+#: EKS reads these on creation only. A later difference (an imported cluster, a changed default) does not
+#: describe the cluster, but would replace it with everything in it.
 _READ_ONCE: Final = ("accessConfig.bootstrapClusterCreatorAdminPermissions", "bootstrapSelfManagedAddons")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ControlPlaneArgs:
-    """`subnet_ids` are in two zones or more, `service_cidr` is the range of Services' addresses.
+    """`subnet_ids` are in two or more zones; `service_cidr` is the address range of Services.
 
-    `protected`: neither cluster nor key can be deleted, by Pulumi or by hand.
+    If `protected`, neither the cluster nor the key can be deleted, by Pulumi or by hand.
     """
 
     cluster_name: str
@@ -107,11 +107,11 @@ class ControlPlaneArgs:
 
 
 class ControlPlane(ComponentResource):
-    """The API server and all behind it, without a node and without an add-on.
+    """The API server, without nodes and add-ons (`holdfast:index:ControlPlane`).
 
-    Creates its role, the key of its secrets, the log group that EKS would otherwise make itself and keep for ever, the
-    cluster, and rules that let private clients in. Only access entries say who gets in: the first is the creator's,
-    which EKS makes with the cluster and removes with it.
+    Creates its role, the key of its secrets, its log group (EKS would create one without retention), the
+    cluster, and rules for private clients. Access is by access entries only; EKS creates the first one, for
+    the cluster's creator, with the cluster.
     """
 
     cluster: Cluster
@@ -137,7 +137,7 @@ class ControlPlane(ComponentResource):
         )
         logs = LogGroup(
             f"{name}-logs",
-            # The name EKS writes to: another one stays empty.
+            # The name to which EKS writes.
             name=f"/aws/eks/{args.cluster_name}/cluster",
             retention_in_days=args.log_retention_days,
             opts=ResourceOptions(parent=self),
@@ -147,7 +147,7 @@ class ControlPlane(ComponentResource):
             name=args.cluster_name,
             version=args.version,
             role_arn=role.arn,
-            # All five add-ons are the program's own: EKS puts none of them there first.
+            # The program installs all five add-ons itself.
             bootstrap_self_managed_addons=False,
             access_config={
                 "authentication_mode": "API",
@@ -166,7 +166,7 @@ class ControlPlane(ComponentResource):
             ),
         )
         self.security_group_id = self.cluster.vpc_config.apply(
-            # Optional only because the same type is the input.
+            # Optional only because the same type is used for inputs.
             lambda network: cast("str", network.cluster_security_group_id)
         )
         self.private_access = [

@@ -1,4 +1,4 @@
-"""The on-demand nodes that carry the operators."""
+"""The system nodes of an EKS cluster: on-demand nodes for the operators."""
 
 from __future__ import annotations
 
@@ -30,10 +30,12 @@ _AMI_TYPES: Final[Mapping[Architecture, str]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class SystemNodesArgs:
-    """`instance_types` are tried in order and have one architecture; `count` is two or more, to be in two zones.
+    """The machines of the system nodes.
 
-    `release_version` is the release of EKS's image for nodes (`1.36.3-20260911`); None: the newest when the nodes are
-    made, which they then keep. `tags` are put on the machines and their volumes, which no tag of the group reaches.
+    `instance_types` are tried in order and have one architecture; `count` is two or more, in different zones.
+    `release_version` is the release of EKS's node image (`1.36.3-20260911`); None: the newest on creation,
+    which then stays. `tags` are put on the machines and their volumes, which the node group's tags do not
+    reach.
     """
 
     instance_types: Sequence[str]
@@ -46,7 +48,7 @@ class SystemNodesArgs:
 
 @dataclass(frozen=True, kw_only=True)
 class SystemNodeGroupArgs:
-    """The nodes, and the cluster they join: its name, as known on preview and as the cluster gives it, and version."""
+    """The nodes and their cluster: its name as a string and as an output, and its version."""
 
     nodes: SystemNodesArgs
     cluster_name: str
@@ -57,11 +59,11 @@ class SystemNodeGroupArgs:
 
 
 class SystemNodeGroup(ComponentResource):
-    """Nodes for operators alone, which no interruption takes and no pool's pods enter.
+    """Nodes for operators only, never interrupted (`holdfast:index:SystemNodeGroup`).
 
-    Creates their role, which is no other node's, their launch template and the managed node group, spread over the
-    zones of the subnets. EKS makes the role's access entry itself. Nothing here carries a tag that Karpenter would
-    look for: these nodes are not its own.
+    Creates their role, which no other nodes use, their launch template, and the managed node group across the
+    zones of the subnets. EKS creates the role's access entry. Nothing here has a tag that Karpenter selects:
+    it does not manage these nodes.
     """
 
     def __init__(self, name: str, args: SystemNodeGroupArgs, opts: ResourceOptions | None = None) -> None:
@@ -78,7 +80,7 @@ class SystemNodeGroup(ComponentResource):
         )
         template = LaunchTemplate(
             f"{name}-template",
-            # One hop: pods outside the host's network do not reach the node's credentials.
+            # With a hop limit of 1, pods outside the host network cannot reach the node's credentials.
             metadata_options={
                 "http_endpoint": "enabled",
                 "http_tokens": "required",
@@ -96,7 +98,7 @@ class SystemNodeGroup(ComponentResource):
                     },
                 }
             ],
-            # A node group's own tags stay with it: only these get to its machines.
+            # The tags of a node group do not reach its machines; these do.
             tag_specifications=[
                 {"resource_type": kind, "tags": {"Name": f"{args.cluster_name}-system", **args.nodes.tags}}
                 for kind in ("instance", "volume")
@@ -117,7 +119,7 @@ class SystemNodeGroup(ComponentResource):
                 "id": template.id,
                 "version": template.latest_version.apply(str),
             },
-            # Its size is fixed, so nothing else ever changes it and the plan stays empty.
+            # The size is fixed, so nothing else changes it and previews show no difference.
             scaling_config={
                 "desired_size": args.nodes.count,
                 "min_size": args.nodes.count,

@@ -1,1 +1,1 @@
-"""The GKE cluster: its control plane, who reaches it, what its nodes may do, and the nodes of its operators."""
+"""The GKE cluster: control plane, access, node identity and system nodes."""

@@ -1,4 +1,4 @@
-"""From where the API server is reached. Pure."""
+"""How clients reach the API server of a GKE cluster: network access and kubeconfig."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
 
 
-#: The program that whoever uses the kubeconfig needs on their PATH.
+#: The program that users of the kubeconfig need on their PATH.
 AUTH_PLUGIN: Final = "gke-gcloud-auth-plugin"
 
 _INSTALL_HINT: Final = (
@@ -32,10 +32,10 @@ _INSTALL_HINT: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class ApiServer:
-    """Where the API server of a cluster is.
+    """The API server of a cluster.
 
-    `host` is a name or an address; `certificate_authority`, in base64, is the cluster's own, and None for the DNS
-    endpoint: it has a certificate that every client trusts anyway, and the cluster's authority did not sign it.
+    `host` is a name or an address. `certificate_authority`, in base64, is the cluster's own; None for the DNS
+    endpoint, whose certificate is signed by a public authority.
     """
 
     cluster_name: str
@@ -44,7 +44,7 @@ class ApiServer:
 
 
 def kubeconfig(server: ApiServer) -> str:
-    """A kubeconfig that holds no credential: whoever uses it is asked for their own."""
+    """Return a kubeconfig without a credential: it calls Google's plugin for the user's own."""
     authority: Json = (
         {}
         if server.certificate_authority is None
@@ -71,10 +71,10 @@ def kubeconfig(server: ApiServer) -> str:
 _TOKEN_COMMAND: Final[Json] = {
     "apiVersion": "client.authentication.k8s.io/v1beta1",
     "command": AUTH_PLUGIN,
-    # The credentials that Pulumi uses. Without this it is whoever `gcloud auth list` shows, who may be another.
+    # The same credentials as Pulumi's. Without it the plugin uses the active account of `gcloud auth list`.
     "args": ["--use_application_default_credentials"],
     "installHint": _INSTALL_HINT,
-    # A prompt would hang an unattended run.
+    # A prompt would block an unattended run.
     "interactiveMode": "Never",
     "provideClusterInfo": True,
 }
@@ -82,16 +82,15 @@ _TOKEN_COMMAND: Final[Json] = {
 
 @dataclass(frozen=True, kw_only=True)
 class DnsEndpoint:
-    """By a name that Google answers at, and that lets in who has the IAM permission `container.clusters.connect`.
+    """A DNS name, open to clients with the IAM permission `container.clusters.connect`.
 
-    It answers the whole internet, or no user at all: `allow_external` is there to say so aloud. Raises ValueError
-    where it is not said: a cluster that nobody reaches could not be filled.
+    GKE opens it to the whole internet or to no user at all: `allow_external` must be true to make that
+    explicit. Raises ValueError otherwise, because the program itself could not reach the cluster.
     """
 
     allow_external: bool
 
     def __post_init__(self) -> None:
-        """Refuse an endpoint that is closed to the program as well."""
         if not self.allow_external:
             raise ValueError(
                 "allow_external is false: a DNS endpoint is open to the internet, behind IAM, or closed to "
@@ -99,61 +98,60 @@ class DnsEndpoint:
             )
 
     def as_endpoints(self) -> ClusterControlPlaneEndpointsConfigArgsDict:
-        """The endpoints of the control plane: this one, and no address."""
+        """Return the endpoints of the control plane: the DNS name and no address."""
         return {
             "dns_endpoint_config": {"allow_external_traffic": True},
             "ip_endpoints_config": {"enabled": False},
         }
 
     def as_private_cluster(self) -> ClusterPrivateClusterConfigArgsDict:
-        """Nodes without public addresses. GKE says itself which addresses there are, and takes no wish about them."""
+        """Return private nodes. GKE sets the endpoint's addresses itself and accepts no setting."""
         return {"enable_private_nodes": True}
 
     def as_authorized_networks(self) -> ClusterMasterAuthorizedNetworksConfigArgsDict | None:
-        """None: without an address there is nobody to let in to it."""
+        """Return None: there is no address to restrict."""
         return None
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuthorizedNetworks:
-    """By address, from these ranges (`203.0.113.0/24`): nodes are let in without being named, nobody else is.
+    """An address, open to these ranges (`203.0.113.0/24`) and to the nodes.
 
-    With private ranges alone there is no public address. Raises ValueError for no range at all.
+    With private ranges only, there is no public address. Raises ValueError if there is no range.
     """
 
     cidrs: Sequence[str]
 
     def __post_init__(self) -> None:
-        """Refuse a cluster that only its own nodes would reach."""
         if not self.cidrs:
             raise ValueError("cidrs is empty: nobody but the nodes would reach the cluster; name a range")
 
     @property
     def has_public_address(self) -> bool:
-        """Whether any of the ranges is of the internet."""
+        """Whether a range is outside the private address ranges."""
         return any(
             not any(IPv4Network(cidr, strict=False).subnet_of(private) for private in PRIVATE)
             for cidr in self.cidrs
         )
 
     def as_endpoints(self) -> ClusterControlPlaneEndpointsConfigArgsDict:
-        """The endpoints of the control plane: addresses, and no name that answers users."""
+        """Return the endpoints of the control plane: addresses and no DNS name for users."""
         return {
             "dns_endpoint_config": {"allow_external_traffic": False},
             "ip_endpoints_config": {"enabled": True},
         }
 
     def as_private_cluster(self) -> ClusterPrivateClusterConfigArgsDict:
-        """Nodes without public addresses, and a control plane with one only where a range needs it."""
+        """Return private nodes, and a public endpoint only if a range needs it."""
         return {"enable_private_nodes": True, "enable_private_endpoint": not self.has_public_address}
 
     def as_authorized_networks(self) -> ClusterMasterAuthorizedNetworksConfigArgsDict | None:
-        """The ranges, for the private address as well: otherwise the whole network and all it is peered with get in."""
+        """Return the ranges. They also restrict the private address; otherwise all peered networks get in."""
         named: ClusterMasterAuthorizedNetworksConfigArgsDict = {
             "cidr_blocks": [{"cidr_block": cidr} for cidr in self.cidrs],
             "private_endpoint_enforcement_enabled": True,
         }
-        # By default every machine on Google Cloud that has a public address is let in to a public address.
+        # By default the public address is open to all public addresses of Google Cloud.
         return {**named, "gcp_public_cidrs_access_enabled": False} if self.has_public_address else named
 
 

@@ -1,4 +1,4 @@
-"""The GKE cluster, put together."""
+"""The GKE cluster component, which combines all others of this package."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ Channel: TypeAlias = Literal["RAPID", "REGULAR", "STABLE", "EXTENDED"]
 
 @dataclass(frozen=True, kw_only=True)
 class GkeClusterArgs:
-    """The cluster, where it is, who reaches it and when it is upgraded.
+    """Arguments of `GkeCluster`.
 
-    `cluster_name` has up to 40 characters. `location` is a region (`europe-west4`), or a zone for a control plane in
-    that zone alone; `zones` are those of the system nodes, the location among them where it is a zone. `version` is the
-    least Kubernetes version, as GKE spells it (`1.36`): the channel goes on from there. `protected`: the cluster cannot
-    be deleted.
+    `cluster_name` has up to 40 characters. `location` is a region (`europe-west4`), or a zone for a zonal
+    control plane. `zones` are the zones of the system nodes, including the location if that is a zone.
+    `version` is the minimum Kubernetes version (`1.36`); the channel upgrades from there. If `protected`, the
+    cluster cannot be deleted.
     """
 
     cluster_name: str
@@ -60,12 +60,12 @@ class GkeClusterArgs:
 
 
 class GkeCluster(ComponentResource):
-    """A cluster with its operators' nodes, ready for operators and for pools.
+    """A GKE cluster with its system nodes, ready for operators and pools (`holdfast:index:GkeCluster`).
 
-    Creates the nodes' service account, the grant of the database's key, the control plane, the system pool, and the
-    Kubernetes provider. The provider comes last and goes first: what is in the cluster finds nodes, and is gone before
-    them. `system_pool` is what every other pool comes after. From the project's first cluster on there is the
-    `workload_pool`: who grants something to a workload's identity comes after the cluster.
+    Creates the nodes' service account, the grant on the database key, the control plane, the system pool and
+    the Kubernetes provider. The provider is created last and deleted first, so that the cluster's contents
+    always find nodes. Create all other pools after `system_pool`. The `workload_pool` exists once the project
+    has a cluster: create grants to workload identities after the cluster.
     """
 
     cluster_name: str
@@ -131,8 +131,9 @@ class GkeCluster(ComponentResource):
         self.kubernetes = Provider(
             f"{name}-kubernetes",
             kubeconfig=_kubeconfig(cluster, args),
-            # By the address alone another way in would look like another cluster, and everything in it be replaced.
-            # This name is the cluster's own for as long as it lives, also where nobody is let in by it.
+            # Identified by its address, a cluster with another access would look like a different cluster,
+            # and everything in it would be replaced. The DNS name is constant, also if no user may connect by
+            # it.
             cluster_identifier=_dns_name(cluster),
             opts=ResourceOptions(parent=self, depends_on=[system]),
         )
@@ -154,7 +155,7 @@ def _kubeconfig(cluster: Cluster, args: GkeClusterArgs) -> Output[str]:
 
 
 def _dns_name(cluster: Cluster) -> Output[str]:
-    # Optional in the SDK throughout, and there on every cluster.
+    # Optional in the SDK, but present on every cluster.
     return cluster.control_plane_endpoints_config.apply(
         lambda found: cast("str", found.dns_endpoint_config.endpoint if found.dns_endpoint_config else None)
     )

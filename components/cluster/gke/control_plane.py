@@ -1,4 +1,4 @@
-"""The control plane of a GKE cluster."""
+"""The control plane of a GKE cluster, its maintenance windows and its database encryption key."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ _ROLE: Final = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
 
 @dataclass(frozen=True, kw_only=True)
 class DatabaseKey:
-    """A key of the user's own, and the number of the project that the cluster is in.
+    """A customer-managed key, and the number of the cluster's project.
 
-    `key` is `projects/<project>/locations/<region>/keyRings/<ring>/cryptoKeys/<key>`, in the cluster's region.
+    `key` is `projects/<project>/locations/<region>/keyRings/<ring>/cryptoKeys/<key>`, in the cluster's
+    region.
     """
 
     key: str
@@ -40,10 +41,10 @@ class DatabaseKey:
 
 
 class DatabaseKeyAccess(ComponentResource):
-    """Lets GKE encrypt and decrypt with a key.
+    """Lets GKE encrypt and decrypt with a key (`holdfast:index:DatabaseKeyAccess`).
 
-    Creates the grant to GKE's service agent of the project, which must be there before the cluster. It stays when the
-    stack goes: another cluster of the project has it by the same grant, and is lost without it.
+    Creates the grant to the project's GKE service agent, before the cluster. It stays when the stack is
+    destroyed: another cluster of the project may depend on the same grant.
     """
 
     key: str
@@ -66,11 +67,11 @@ Scope: TypeAlias = Literal["NO_UPGRADES", "NO_MINOR_UPGRADES", "NO_MINOR_OR_NODE
 
 @dataclass(frozen=True, kw_only=True)
 class MaintenanceExclusion:
-    """A time in which GKE leaves upgrades of a scope undone.
+    """A time in which GKE performs no upgrades of a scope.
 
-    `start` and `end` are moments in UTC, `2026-01-01T00:00:00Z`, written down and never "now": a start that moves is a
-    difference at each `up`. `end` None: until the cluster's version is supported no longer, which GKE knows and which
-    moves with each minor version.
+    `start` and `end` are times in UTC (`2026-01-01T00:00:00Z`). They are constants because "now" would show a
+    difference at each `up`. `end` None: until the end of support of the cluster's minor version, which GKE
+    determines.
     """
 
     name: str
@@ -79,7 +80,7 @@ class MaintenanceExclusion:
     scope: Scope = "NO_MINOR_OR_NODE_UPGRADES"
 
     def as_exclusion(self) -> ClusterMaintenancePolicyMaintenanceExclusionArgsDict:
-        """The exclusion as GKE spells it: with an end, or with a behaviour instead."""
+        """Return GKE's maintenance exclusion, with an end time or an end-time behavior."""
         if self.end is None:
             return {
                 "exclusion_name": self.name,
@@ -96,10 +97,10 @@ class MaintenanceExclusion:
 
 @dataclass(frozen=True, kw_only=True)
 class Maintenance:
-    """The hours in which GKE upgrades of its own accord, and what it leaves undone even then.
+    """The hours in which GKE performs automatic upgrades, and the exclusions.
 
-    `start` and `end` are the first such time, in UTC: `2026-01-03T00:00:00Z`. `recurrence` is when it comes again, as
-    RFC 5545 spells it (`FREQ=WEEKLY;BYDAY=SA,SU`). GKE wants 48 hours in any 32 days, four or more at a time.
+    `start` and `end` are the first window in UTC (`2026-01-03T00:00:00Z`), `recurrence` is its RFC 5545 rule
+    (`FREQ=WEEKLY;BYDAY=SA,SU`). GKE requires 48 hours in any 32 days, in windows of at least four hours.
     """
 
     start: str
@@ -108,7 +109,7 @@ class Maintenance:
     exclusions: Sequence[MaintenanceExclusion] = ()
 
     def as_policy(self) -> ClusterMaintenancePolicyArgsDict:
-        """The policy of a cluster."""
+        """Return the cluster's maintenance policy."""
         return {
             "recurring_window": {
                 "start_time": self.start,
@@ -119,17 +120,17 @@ class Maintenance:
         }
 
 
-#: They say what GKE's first pool is made of, which is gone before anybody uses the cluster. GKE goes on to show another
-#: pool's there, and a difference would replace the cluster with everything in it.
+#: They describe GKE's initial pool, which is removed at once. GKE later returns another pool's values, and
+#: the difference would replace the cluster with everything in it.
 _OF_THE_FIRST_POOL: Final = ("initialNodeCount", "nodeConfig")
 
 
 @dataclass(frozen=True, kw_only=True)
 class GkeControlPlaneArgs:
-    """`location` is a region, or a zone for a control plane in that zone alone; `zones` are where nodes are.
+    """`location` is a region, or a zone for a zonal control plane; `zones` are the zones of nodes.
 
-    `database_key` is the full name of a key that GKE's service agent may use. `protected`: the cluster cannot be
-    deleted.
+    `database_key` is the full name of a key that GKE's service agent may use. If `protected`, the cluster
+    cannot be deleted.
     """
 
     cluster_name: str
@@ -147,10 +148,10 @@ class GkeControlPlaneArgs:
 
 
 class GkeControlPlane(ComponentResource):
-    """The API server and all behind it, without a node.
+    """The API server, without nodes (`holdfast:index:GkeControlPlane`).
 
-    Creates the cluster. GKE makes one only with a pool of nodes, which is removed at once: it has the nodes' own service
-    account too, since Compute Engine's default one may be disabled, or may edit the project.
+    Creates the cluster. GKE requires an initial pool, which is removed at once. It uses the nodes' service
+    account, because Compute Engine's default one may be disabled or may edit the project.
     """
 
     cluster: Cluster
@@ -181,14 +182,15 @@ class GkeControlPlane(ComponentResource):
             database_encryption=(
                 None if args.database_key is None else {"state": "ENCRYPTED", "key_name": args.database_key}
             ),
-            # Nodes are taken away when they are empty. The other profile moves pods together to empty more of them,
-            # and a training pod that is moved is a training pod that is lost.
+            # Removes empty nodes only. The other profile moves pods to empty more nodes, and a training pod
+            # that is moved loses its progress.
             cluster_autoscaling={"enabled": False, "autoscaling_profile": "BALANCED"},
             enable_shielded_nodes=True,
             initial_node_count=1,
             remove_default_node_pool=True,
             node_config=_first_pool(args.node_service_account),
-            # The pools are resources of their own; listed here, each of them would be a difference of the cluster.
+            # The pools are separate resources; listed here as well, they would show as differences of the
+            # cluster.
             skip_node_pool_refresh=True,
             deletion_protection=args.protected,
             opts=ResourceOptions(
@@ -201,7 +203,7 @@ class GkeControlPlane(ComponentResource):
 
 
 def _further_zones(location: str, zones: Sequence[str]) -> list[str] | None:
-    """Zones of the nodes: a control plane in one zone has nodes there in any case, and GKE leaves that one away."""
+    """Return the nodes' zones without the location of a zonal control plane, which GKE implies."""
     return [zone for zone in zones if zone != location] or None
 
 
@@ -209,10 +211,10 @@ def _first_pool(service_account: Input[str]) -> ClusterNodeConfigArgsDict:
     return {
         "service_account": service_account,
         "oauth_scopes": list(OAUTH_SCOPES),
-        # A new project has 500 GB of SSD in a region, of which three default disks would take 300.
+        # A new project has a quota of 500 GB of SSD per region, of which three default disks would take 300.
         "disk_type": "pd-standard",
         "disk_size_gb": 30,
-        # An organization's policy may forbid machines without, if they only live for a minute.
+        # An organization policy may require it, also for machines that exist for a minute.
         "shielded_instance_config": {"enable_secure_boot": True, "enable_integrity_monitoring": True},
         "workload_metadata_config": {"mode": "GKE_METADATA"},
     }

@@ -1,4 +1,4 @@
-"""The on-demand nodes that carry cluster services, operators and whatever asks for nothing."""
+"""The system nodes of a GKE cluster, and the service account of all its nodes."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from pulumi import Input, Output
 
 
-#: What Google takes as a service account's id.
+#: The longest ID of a service account.
 _LONGEST_ID: Final = 30
 
-#: To write logs and metrics, which is the least that GKE asks of a node; and to pull the images of the project.
-#: Pods get nothing of it: what they ask for a token is GKE's metadata server, which knows them by their own account.
+#: To write logs and metrics, the minimum that GKE requires for nodes, and to pull the project's images. Pods
+#: do not get these: GKE's metadata server gives them tokens of their own service account.
 _ROLES: Final[Mapping[str, str]] = {
     "logs-and-metrics": "roles/container.defaultNodeServiceAccount",
     "images": "roles/artifactregistry.reader",
@@ -32,7 +32,7 @@ _ROLES: Final[Mapping[str, str]] = {
 
 
 def account_id(cluster_name: str) -> str:
-    """The id of the nodes' service account: the cluster's name with `-nodes`, cut and told apart where it is long."""
+    """Return the ID of the nodes' service account: `<cluster>-nodes`, with a digest if it is too long."""
     whole = f"{cluster_name}-nodes"
     if len(whole) <= _LONGEST_ID:
         return whole
@@ -42,17 +42,17 @@ def account_id(cluster_name: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeIdentityArgs:
-    """The cluster, and the project it is in."""
+    """The cluster's name and project."""
 
     cluster_name: str
     project: str
 
 
 class NodeIdentity(ComponentResource):
-    """The service account of all nodes of a cluster: never Compute Engine's default one, which may edit the project.
+    """The service account of all nodes of a cluster (`holdfast:index:NodeIdentity`).
 
-    Creates the account and its two roles. `email` is tied to the roles: nodes that have it find it able to write logs
-    and to pull images, to their end.
+    Creates the account and its two roles, instead of Compute Engine's default account, which may edit the
+    project. `email` depends on the roles: nodes can write logs and pull images as long as they exist.
     """
 
     email: Output[str]
@@ -80,13 +80,13 @@ class NodeIdentity(ComponentResource):
         self.register_outputs({"email": self.email})
 
 
-#: What a node may do its service account's roles say; a narrower scope would only take from them.
+#: The service account's roles define the permissions; a narrower scope would only reduce them.
 OAUTH_SCOPES: Final = ("https://www.googleapis.com/auth/cloud-platform",)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SystemNodesArgs:
-    """`machine_type` has no GPU; in each zone there are `per_zone` nodes, and up to `spare_per_zone` more when need be."""
+    """`machine_type` has no GPU. Each zone has `per_zone` nodes and up to `spare_per_zone` more if needed."""
 
     machine_type: str
     per_zone: int = 1
@@ -96,7 +96,7 @@ class SystemNodesArgs:
 
 @dataclass(frozen=True, kw_only=True)
 class SystemPoolArgs:
-    """The nodes, and the cluster they join: its project, its location and its name as the cluster gives it."""
+    """The nodes and their cluster: its project, location and name."""
 
     nodes: SystemNodesArgs
     project: str
@@ -107,13 +107,12 @@ class SystemPoolArgs:
 
 
 class SystemPool(ComponentResource):
-    """The pool without GPUs that every other pool comes after: GKE taints GPU nodes only where there is one.
+    """The pool without GPUs, created before all others (`holdfast:index:SystemPool`).
 
-    Creates the node pool. It has no taint, though EKS's has: GKE's own services (DNS, metrics, the agents of logs)
-    tolerate none that a chart would, and Ray's heads live here as well. Operators select these nodes by their label;
-    what asks for nothing is let in, and brings another node where there is no room.
-
-    `pool` is the node pool.
+    Creates the node pool `pool`. GKE taints GPU nodes only if the cluster has a pool without GPUs. Unlike on
+    EKS it has no taint: GKE's own services (DNS, metrics, log agents) would not tolerate it, and Ray heads
+    run here too. Operators select these nodes by their label. Pods without a selector run here and add a node
+    if there is no room.
     """
 
     pool: NodePool
@@ -121,7 +120,7 @@ class SystemPool(ComponentResource):
     def __init__(self, name: str, args: SystemPoolArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__("holdfast:index:SystemPool", name, None, opts)
         nodes = args.nodes
-        # Without a name of ours: a pool that has to be replaced is there before the old one goes.
+        # With a generated name, a replacement is created before the old pool is deleted.
         self.pool = NodePool(
             f"{name}-nodes",
             project=args.project,
@@ -134,9 +133,9 @@ class SystemPool(ComponentResource):
                 "max_node_count": nodes.per_zone + nodes.spare_per_zone,
                 "location_policy": "BALANCED",
             },
-            # On a release channel both are a must.
+            # A release channel requires both.
             management={"auto_repair": True, "auto_upgrade": True},
-            # Operators move to a new node before theirs goes.
+            # Operators move to a new node before the old one is removed.
             upgrade_settings={"strategy": "SURGE", "max_surge": 1, "max_unavailable": 0},
             network_config={"enable_private_nodes": True},
             node_config={
@@ -152,10 +151,11 @@ class SystemPool(ComponentResource):
                     "enable_secure_boot": True,
                     "enable_integrity_monitoring": True,
                 },
-                # Pods reach the metadata server of GKE, which gives them their own identity, and never the node's.
+                # Pods reach GKE's metadata server, which gives them their own identity, not the node's.
                 "workload_metadata_config": {"mode": "GKE_METADATA"},
             },
-            # Read once, and a replacement when it changes: how many nodes there are is the autoscaler's business.
+            # GKE reads it on creation only, and a change would replace the pool; the autoscaler sets the
+            # number of nodes.
             opts=ResourceOptions(parent=self, ignore_changes=["initialNodeCount"]),
         )
         self.register_outputs({"pool": self.pool.name})
