@@ -135,7 +135,7 @@ class TrainingNamespace(ComponentResource):
 
 
 def hard(quota: Quota) -> Mapping[str, str]:
-    """Return the limits of the ResourceQuota. A limit for CPU or memory would reject pods without requests."""
+    """Return the limits of the ResourceQuota. A CPU or memory limit would reject pods without requests."""
     return {f"requests.{GPU_RESOURCE}": str(quota.gpus), "pods": str(quota.pods)}
 
 

@@ -41,9 +41,10 @@ _FEWEST: Final = 2
 
 @dataclass(frozen=True, kw_only=True)
 class SystemNodesArgs:
-    """Nodes without GPUs: `count` of them, two or more, spread over `zones` (`1`, `2`, `3`; none: AKS's choice).
+    """The system nodes: `count` nodes (two or more) without GPUs in `zones` (`1`, `2`, `3`).
 
-    `vm_size` has four vCPUs or more and is not of the B series: AKS takes no other. Raises ValueError for fewer nodes.
+    Without zones AKS decides. `vm_size` has four vCPUs or more and is not of the B series, as AKS requires.
+    Raises ValueError for a lower count.
     """
 
     vm_size: str
@@ -201,7 +202,7 @@ _LONGEST_PREFIX: Final = 54
 
 @dataclass(frozen=True, kw_only=True)
 class AksControlPlaneArgs:
-    """As for the whole cluster; `identity_id` is that of an identity which may use the subnet and the disks' key."""
+    """As in `AksClusterArgs`; `identity_id` may use the subnet and the disk encryption set."""
 
     cluster_name: str
     location: str

@@ -1,7 +1,7 @@
-"""Which add-on versions go with which Kubernetes version. Pure.
+"""The add-on versions for each Kubernetes version.
 
-EKS publishes builds for each Kubernetes version; these are ones that it lists for it. They are pinned together: taking
-"the most recent" would change the plan of a stack that nobody changed.
+EKS publishes builds for each Kubernetes version. They are pinned together: "the most recent" would change the
+plan of an unchanged stack.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class AddonVersions:
-    """The versions of the five add-ons, as EKS spells them (`v1.36.0-eksbuild.25`)."""
+    """The versions of the five add-ons in EKS's form (`v1.36.0-eksbuild.25`)."""
 
     vpc_cni: str
     kube_proxy: str
@@ -34,10 +34,10 @@ _BY_KUBERNETES: Final[Mapping[str, AddonVersions]] = {
     ),
 }
 
-#: The Kubernetes versions that there are add-ons for, oldest first.
+#: The Kubernetes versions with add-on versions, oldest first.
 KUBERNETES_VERSIONS: Final = tuple(_BY_KUBERNETES)
 
 
 def addon_versions(kubernetes_version: str) -> AddonVersions | None:
-    """The add-ons of a Kubernetes version as EKS spells it (`1.36`), None for one that has none here."""
+    """Return the add-on versions for a Kubernetes version (`1.36`), None for a version without any."""
     return _BY_KUBERNETES.get(kubernetes_version)

@@ -1,4 +1,4 @@
-"""What EKS installs into the cluster: add-ons at pinned versions."""
+"""The EKS add-ons of a cluster, at pinned versions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from holdfast.components.iam.aws import Place
     from holdfast.scheduling.json import Json
 
-#: Where a Deployment of an add-on runs: not on a pool's nodes, which come and go and would never be empty under it.
+#: Where Deployments of add-ons run: on a pool's nodes they would prevent scale-down to zero.
 _ON_SYSTEM_NODES: Final[Json] = {
     "nodeSelector": SYSTEM_NODE_SELECTOR,
     "tolerations": list(SYSTEM_TOLERATIONS),
@@ -38,10 +38,10 @@ class NodeAddonsArgs:
 
 
 class NodeAddons(ComponentResource):
-    """The add-ons without which a node does not get ready, or its pods get no identity.
+    """The add-ons that nodes need to become ready (`holdfast:index:NodeAddons`).
 
-    Creates `vpc-cni`, `kube-proxy` and `eks-pod-identity-agent`: DaemonSets, so they are complete without a node, and
-    they tolerate every taint.
+    Creates `vpc-cni`, `kube-proxy` and `eks-pod-identity-agent`. They are DaemonSets, so they are complete
+    without a node, and they tolerate every taint.
     """
 
     pod_identity: Addon
@@ -72,7 +72,7 @@ class NodeAddons(ComponentResource):
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceAddonsArgs:
-    """The cluster's name as it is known on preview and as the cluster gives it, and the versions of its add-ons."""
+    """The cluster's name as a string and as an output, and the versions of its add-ons."""
 
     cluster_name: str
     cluster: Input[str]
@@ -81,10 +81,10 @@ class ServiceAddonsArgs:
 
 
 class ServiceAddons(ComponentResource):
-    """The add-ons that need a node to run on: before there is one, EKS waits 20 minutes for them and fails.
+    """The add-ons that need a node (`holdfast:index:ServiceAddons`).
 
-    Creates `coredns`, and `aws-ebs-csi-driver` with a role of its own that its controller gets by Pod Identity and that
-    reaches the volumes and machines of this cluster only.
+    Creates `coredns`, and `aws-ebs-csi-driver` with a role for its controller by Pod Identity, limited to the
+    volumes and machines of this cluster. Without a node EKS waits 20 minutes for them and fails.
     """
 
     def __init__(self, name: str, args: ServiceAddonsArgs, opts: ResourceOptions | None = None) -> None:
@@ -104,8 +104,9 @@ class ServiceAddons(ComponentResource):
             RoleWithPoliciesArgs(
                 place=args.place,
                 trust=pod_identity_trust(workload),
-                # Reaches what carries `ebs.csi.aws.com/cluster-name` or `eks:cluster-name` of this cluster. The other
-                # policies of AWS for the driver reach every volume in the account, or every one a driver made.
+                # Limited to resources with the tag `ebs.csi.aws.com/cluster-name` or `eks:cluster-name` of
+                # this cluster. AWS's other policies for the driver cover all volumes of the account, or all
+                # that a driver created.
                 policies=["AmazonEBSCSIDriverEKSClusterScopedPolicy"],
                 description=f"EBS volumes of the EKS cluster {args.cluster_name}",
             ),
@@ -127,14 +128,14 @@ class ServiceAddons(ComponentResource):
                 args.versions.ebs_csi,
                 {"controller": _ON_SYSTEM_NODES, "node": {"tolerateAllTaints": True}},
             ),
-            # A pod is given its identity when it is made, and not later.
+            # Identities are injected when a pod is created.
             opts=ResourceOptions(parent=self, depends_on=[identity]),
         )
         self.register_outputs({})
 
 
 def _addon(cluster: Input[str], addon: str, version: str, configuration: Json | None = None) -> AddonArgs:
-    """An add-on as the program wants it, whatever somebody made of it by hand."""
+    """Return an add-on that overwrites manual changes of its configuration."""
     return AddonArgs(
         cluster_name=cluster,
         addon_name=addon,

@@ -30,7 +30,7 @@ _SHORTEST_WINDOW: Final = 7
 
 @dataclass(frozen=True, kw_only=True)
 class SecretsKeyArgs:
-    """`protected`: the key is not to be deleted, and if it is all the same there is a month to undo it."""
+    """If `protected`, Pulumi cannot delete the key, and a deletion by hand can be canceled for 30 days."""
 
     cluster_name: str
     protected: bool
