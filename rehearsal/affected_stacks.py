@@ -40,7 +40,7 @@ def cloud_of(stack: str) -> str:
     return stack.partition("-")[0]
 
 
-def touched_by(path: str, stacks: frozenset[str]) -> frozenset[str]:
+def affected_by(path: str, stacks: frozenset[str]) -> frozenset[str]:
     """The stacks which a change of one file touches."""
     file = PurePosixPath(path)
     if file.parent == PurePosixPath("stacks"):
@@ -57,15 +57,15 @@ def _clouds_of(path: str) -> frozenset[str]:
     return frozenset(named | {cloud for folder, cloud in CLOUD_FOLDERS.items() if path.startswith(folder)})
 
 
-def touched(paths: list[str], stacks: frozenset[str]) -> list[str]:
+def affected(paths: list[str], stacks: frozenset[str]) -> list[str]:
     """The stacks which a change of these files touches, sorted."""
-    return sorted({stack for path in paths for stack in touched_by(path, stacks)})
+    return sorted({stack for path in paths for stack in affected_by(path, stacks)})
 
 
 def main() -> None:
     """Read file names from standard input, print the two output lines."""
     stacks = frozenset(file.stem.removeprefix("Pulumi.") for file in Path("stacks").glob("Pulumi.*.yaml"))
-    found = touched([line.strip() for line in sys.stdin if line.strip()], stacks)
+    found = affected([line.strip() for line in sys.stdin if line.strip()], stacks)
     print(f"cloud={json.dumps([stack for stack in found if cloud_of(stack) != 'local'])}")
     print(f"all={json.dumps(found)}")
 

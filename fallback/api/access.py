@@ -35,7 +35,7 @@ class ClientCertificate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Access:
+class ApiAccess:
     """One API server and one identity.
 
     `authority` is what its certificate must be signed by (PEM), None for the machine's own trust. Of `certificate`,
@@ -56,7 +56,9 @@ class Access:
             if self.certificate is not None:
                 _load(context, self.certificate)
         except (ssl.SSLError, UnicodeDecodeError, ValueError) as error:
-            raise _refusal("certificates", str(error), "PEM certificates", "Make the file anew.") from error
+            raise _config_error(
+                "certificates", str(error), "PEM certificates", "Make the file anew."
+            ) from error
         return context
 
 
@@ -70,10 +72,10 @@ def _load(context: ssl.SSLContext, certificate: ClientCertificate) -> None:
         context.load_cert_chain(chain, key)
 
 
-class Bearer:
+class BearerToken:
     """The `Authorization` header of an access, with a token from a file read anew every minute."""
 
-    def __init__(self, access: Access, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, access: ApiAccess, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._access = access
         self._clock = clock
         self._read_at: float | None = None
@@ -86,20 +88,20 @@ class Bearer:
             try:
                 self._token = file.read_text(encoding="utf-8").strip()
             except OSError as error:
-                raise _refusal("tokenFile", str(file), "a readable file", str(error)) from error
+                raise _config_error("tokenFile", str(file), "a readable file", str(error)) from error
             self._read_at = self._clock()
-        return {"Authorization": f"Bearer {self._token}"} if self._token else {}
+        return {"Authorization": f"BearerToken {self._token}"} if self._token else {}
 
     def forget(self) -> None:
         """Read the file again the next time: the server did not accept the token."""
         self._read_at = None
 
 
-def in_cluster(variables: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> Access:
+def in_cluster(variables: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> ApiAccess:
     """Return the access every pod has. Raises ConfigError outside a pod."""
     host, port = variables.get("KUBERNETES_SERVICE_HOST"), variables.get("KUBERNETES_SERVICE_PORT")
     if not host or not port:
-        raise _refusal(
+        raise _config_error(
             "KUBERNETES_SERVICE_HOST",
             "nothing",
             "the API server's address, as in every pod",
@@ -110,12 +112,12 @@ def in_cluster(variables: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> 
         certificates = authority.read_bytes()
     except OSError as error:
         fix = "Leave automountServiceAccountToken on for this pod."
-        raise _refusal("service account", str(authority), "a readable file", fix) from error
+        raise _config_error("service account", str(authority), "a readable file", fix) from error
     address = f"[{host}]" if ":" in host else host
-    return Access(server=f"https://{address}:{port}", authority=certificates, token_file=token)
+    return ApiAccess(server=f"https://{address}:{port}", authority=certificates, token_file=token)
 
 
-def from_kubeconfig(path: Path) -> Access:
+def from_kubeconfig(path: Path) -> ApiAccess:
     """Return the access of a kubeconfig's current context.
 
     Raises ConfigError for a file that is none, and for a user that is asked of another program (`exec`): the
@@ -124,21 +126,21 @@ def from_kubeconfig(path: Path) -> Access:
     try:
         document: JsonValue = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise _refusal("--kubeconfig", str(path), "a readable kubeconfig", str(error)) from error
+        raise _config_error("--kubeconfig", str(path), "a readable kubeconfig", str(error)) from error
     config = mapping(document)
     context = _named(config, "contexts", "context", text(config.get("current-context")), path)
     cluster = _named(config, "clusters", "cluster", text(context.get("cluster")), path)
     user = _named(config, "users", "user", text(context.get("user")), path)
     if "exec" in user or "auth-provider" in user:
         fix = "Use a kubeconfig with a certificate, a token or a tokenFile."
-        raise _refusal("users[].user", "exec or auth-provider", "certificate, token, tokenFile", fix)
+        raise _config_error("users[].user", "exec or auth-provider", "certificate, token, tokenFile", fix)
     server = text(cluster.get("server"))
     if not server.startswith(_ADDRESSES):
         allowed = "an https:// address, or http:// to this machine"
-        raise _refusal("clusters[].cluster.server", server or "nothing", allowed, f"Mend {path}.")
+        raise _config_error("clusters[].cluster.server", server or "nothing", allowed, f"Mend {path}.")
     chain, key = _data(user, "client-certificate", path), _data(user, "client-key", path)
     file = text(user.get("tokenFile"))
-    return Access(
+    return ApiAccess(
         server=server.rstrip("/"),
         authority=_data(cluster, "certificate-authority", path),
         certificate=ClientCertificate(certificate=chain, key=key) if chain and key else None,
@@ -151,7 +153,7 @@ def _named(config: Json, plural: str, singular: str, name: str, path: Path) -> J
     for each in map(mapping, sequence(config.get(plural))):
         if each.get("name") == name:
             return mapping(each.get(singular))
-    raise _refusal(
+    raise _config_error(
         f"{plural}[]", f"no {name or 'name'}", f"the current context's {singular}", f"Mend {path}."
     )
 
@@ -163,8 +165,8 @@ def _data(entry: Json, name: str, path: Path) -> bytes | None:
             return base64.b64decode(inline, validate=True)
         return (path.parent / file).read_bytes() if file else None
     except (OSError, binascii.Error) as error:
-        raise _refusal(name, file or "its data", "a readable PEM file, or base64", str(error)) from error
+        raise _config_error(name, file or "its data", "a readable PEM file, or base64", str(error)) from error
 
 
-def _refusal(field_name: str, value: str, allowed: str, fix: str) -> ConfigError:
+def _config_error(field_name: str, value: str, allowed: str, fix: str) -> ConfigError:
     return ConfigError([Problem(field=field_name, value=value, allowed=allowed, fix=fix)])

@@ -49,7 +49,7 @@ class Cache(Generic[T]):
     def __iter__(self) -> Iterator[T]:
         return iter(self._objects.values())
 
-    def listen(self, listener: Callable[[Change[T]], None]) -> None:
+    def add_handler(self, listener: Callable[[Change[T]], None]) -> None:
         """Tell `listener` of every change from now on."""
         self._listeners.append(listener)
 

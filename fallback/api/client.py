@@ -63,7 +63,7 @@ class Unreachable(Exception):
         self.server = server
 
 
-class Deposed(Exception):
+class LeadershipLost(Exception):
     """Another replica may lead by now, so nothing is written."""
 
     def __init__(self) -> None:
@@ -125,7 +125,7 @@ _SILENT_SECONDS: Final = 150.0
 _MOST_QUIET_SECONDS: Final = 30.0
 
 
-class Requests(Protocol):
+class RequestSender(Protocol):
     """The part of a connection that a client needs."""
 
     async def request(
@@ -157,7 +157,7 @@ class Client:
     write that is not urgent asks it last of all, and is given up when that time is over.
     """
 
-    def __init__(self, requests: Requests, *, may_write: Callable[[], float] = lambda: inf) -> None:
+    def __init__(self, requests: RequestSender, *, may_write: Callable[[], float] = lambda: inf) -> None:
         self._requests = requests
         self._may_write = may_write
         self._quiet_until = 0.0
@@ -174,14 +174,14 @@ class Client:
         *,
         namespace: str | None = None,
         labels: str | None = None,
-        go_on: str | None = None,
+        continue_token: str | None = None,
         limit: int = _PAGE,
     ) -> "Page":
         """Return some objects of a kind as they are now, not as a cache has them.
 
-        `labels` is a label selector; `go_on` what the page before said.
+        `labels` is a label selector; `continue_token` what the page before said.
         """
-        query = {"limit": str(limit), **_given({"labelSelector": labels, "continue": go_on})}
+        query = {"limit": str(limit), **_given({"labelSelector": labels, "continue": continue_token})}
         answer = await self._send("GET", kind.collection(namespace), query=query)
         return Page(answer)
 
@@ -295,7 +295,7 @@ class Page:
         return [mapping(each) for each in sequence(self._answer.get("items"))]
 
     @property
-    def go_on(self) -> str | None:
+    def continue_token(self) -> str | None:
         """What to ask for the next page with; None on the last."""
         return text(metadata_of(self._answer).get("continue")) or None
 

@@ -9,7 +9,7 @@ from typing import Final, cast
 
 import aiohttp
 
-from holdfast.fallback.api.access import Access, Bearer
+from holdfast.fallback.api.access import ApiAccess, BearerToken
 from holdfast.fallback.api.client import ApiError, Unreachable
 from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.json import Json, JsonValue
@@ -36,7 +36,7 @@ class Connection:
 
     def __init__(
         self,
-        load: Callable[[], Access],
+        load: Callable[[], ApiAccess],
         *,
         seen: Callable[[str, int, float], None] = lambda _method, _status, _seconds: None,
     ) -> None:
@@ -44,7 +44,7 @@ class Connection:
         self._seen = seen
         self._access = load()
         self._ssl = self._access.ssl_context()
-        self._bearer = Bearer(self._access)
+        self._bearer = BearerToken(self._access)
         self._session: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
@@ -125,7 +125,7 @@ class Connection:
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
-            connector = aiohttp.TCPConnector(ssl=self._ssl, limit=0, socket_factory=_watched_socket)
+            connector = aiohttp.TCPConnector(ssl=self._ssl, limit=0, socket_factory=_keepalive_socket)
             self._session = aiohttp.ClientSession(
                 connector=connector, headers={"User-Agent": "holdfast-fallback"}, auto_decompress=True
             )
@@ -139,13 +139,13 @@ class Connection:
             return  # half written, or gone with the pod: what worked before is the best there is
         if access != self._access:
             await self.close()
-            self._access, self._ssl, self._bearer = access, context, Bearer(access)
+            self._access, self._ssl, self._bearer = access, context, BearerToken(access)
 
     def _refusal(self, answer: aiohttp.ClientResponse, content: bytes) -> ApiError:
         if answer.status == _UNAUTHORIZED:
             self._bearer.forget()
         wait = answer.headers.get("Retry-After", "")
-        return refusal(
+        return error_of(
             answer.status,
             answer.reason or "",
             content,
@@ -153,7 +153,7 @@ class Connection:
         )
 
 
-def refusal(status: int, reason: str, content: bytes, *, retry_after_seconds: float | None) -> ApiError:
+def error_of(status: int, reason: str, content: bytes, *, retry_after_seconds: float | None) -> ApiError:
     """Return the error of an answer that is a refusal, whatever its body is."""
     try:
         document: object = json.loads(content)
@@ -169,7 +169,7 @@ def refusal(status: int, reason: str, content: bytes, *, retry_after_seconds: fl
     )
 
 
-def _watched_socket(address: tuple[int, int, int, str, tuple[object, ...]]) -> socket.socket:
+def _keepalive_socket(address: tuple[int, int, int, str, tuple[object, ...]]) -> socket.socket:
     made = socket.socket(*address[:3])
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in (

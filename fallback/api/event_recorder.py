@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
-from holdfast.fallback.api.client import EVENT, ApiError, Client, Deposed, Kind, Unreachable
+from holdfast.fallback.api.client import EVENT, ApiError, Client, Kind, LeadershipLost, Unreachable
 from holdfast.fallback.api.objects import mapping
 from holdfast.scheduling.json import Json
 
@@ -26,7 +26,7 @@ _COMPONENT: Final = "holdfast-fallback"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Subject:
+class InvolvedObject:
     """Which object is spoken of."""
 
     kind: Kind
@@ -36,20 +36,20 @@ class Subject:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Occurrence:
+class ObjectEvent:
     """One thing said of a subject."""
 
-    subject: Subject
+    subject: InvolvedObject
     reason: str
     message: str
     is_warning: bool
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class AggregatedEvent:
     """What was said, how often, and since when; `written` is when that was last sent, in seconds of our clock."""
 
-    said: Occurrence
+    event: ObjectEvent
     first: datetime
     last: datetime
     count: int = 1
@@ -58,22 +58,22 @@ class Entry:
     @property
     def name(self) -> str:
         """The Event's name, the same whichever process says it: what was said before a restart is counted on."""
-        said = self.said
+        said = self.event
         text = f"{said.subject.uid}\n{said.reason}\n{said.message}"
         # A name has at most 253 characters.
         return f"{said.subject.name[:236]}.{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
-class EventLog:
+class EventCorrelator:
     """What was said lately. A thing said again is counted, and an object that is spoken of too much is cut short."""
 
     def __init__(self) -> None:
-        self._entries: OrderedDict[str, Entry] = OrderedDict()
+        self._entries: OrderedDict[str, AggregatedEvent] = OrderedDict()
         self._spoken: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def take(self, said: Occurrence, at: datetime, now: float) -> Entry | None:
+    def take(self, said: ObjectEvent, at: datetime, now: float) -> AggregatedEvent | None:
         """Return what is to be written of an occurrence; None for nothing now. `now`: seconds of our clock."""
-        fresh = Entry(said=said, first=at, last=at)
+        fresh = AggregatedEvent(event=said, first=at, last=at)
         known = self._entries.get(fresh.name)
         entry = fresh if known is None else replace(known, last=at, count=known.count + 1)
         if known is None and not self._may_speak(said.subject.uid, now):
@@ -82,7 +82,7 @@ class EventLog:
         self._keep(replace(entry, written=now) if is_due else entry)
         return entry if is_due else None
 
-    def count_on(self, entry: Entry, before: int) -> Entry:
+    def count_on(self, entry: AggregatedEvent, before: int) -> AggregatedEvent:
         """Return an entry that another process had counted to `before`."""
         counted = replace(entry, count=entry.count + before)
         self._keep(
@@ -92,7 +92,7 @@ class EventLog:
         )
         return counted
 
-    def _keep(self, entry: Entry) -> None:
+    def _keep(self, entry: AggregatedEvent) -> None:
         self._entries[entry.name] = entry
         self._entries.move_to_end(entry.name)
         while len(self._entries) > _REMEMBERED:
@@ -109,9 +109,9 @@ class EventLog:
         return allowed
 
 
-def event_object(entry: Entry, *, instance: str) -> Json:
+def event_object(entry: AggregatedEvent, *, instance: str) -> Json:
     """Return the Event to create; `instance` is which replica says it."""
-    said = entry.said
+    said = entry.event
     return {
         "apiVersion": EVENT.api_version,
         "kind": EVENT.name,
@@ -135,7 +135,7 @@ def event_object(entry: Entry, *, instance: str) -> Json:
     }
 
 
-def repetition(entry: Entry) -> Json:
+def repeat_patch(entry: AggregatedEvent) -> Json:
     """Return the patch of an Event that is there already."""
     return {"count": entry.count, "lastTimestamp": _written(entry.last)}
 
@@ -151,7 +151,7 @@ _CONFLICT: Final = 409
 _log = logging.getLogger(__name__)
 
 
-class Recorder:
+class EventRecorder:
     """Takes what is to be said, and writes it as Events while `run` runs. What cannot be written is dropped.
 
     `written` is told whether each went well.
@@ -163,11 +163,11 @@ class Recorder:
         self._client = client
         self._instance = instance
         self._written = written
-        self._log = EventLog()
-        self._waiting: deque[Entry] = deque(maxlen=_WAITING)
+        self._log = EventCorrelator()
+        self._waiting: deque[AggregatedEvent] = deque(maxlen=_WAITING)
         self._filled = asyncio.Event()
 
-    def say(self, said: Occurrence) -> None:
+    def record(self, said: ObjectEvent) -> None:
         """Have something written, unless it was said just now."""
         entry = self._log.take(said, datetime.now(UTC), asyncio.get_running_loop().time())
         if entry is not None:
@@ -181,17 +181,17 @@ class Recorder:
                 entry = self._waiting.popleft()
                 try:
                     await self._write(entry)
-                except Deposed as error:
+                except LeadershipLost as error:
                     self._drop_all(entry, error)
                 except (ApiError, Unreachable) as error:
-                    _log.warning("an Event was not written: %s", error, extra={"reason": entry.said.reason})
+                    _log.warning("an Event was not written: %s", error, extra={"reason": entry.event.reason})
                     self._written(False)
                 else:
                     self._written(True)
             self._filled.clear()
             await self._filled.wait()
 
-    def _drop_all(self, entry: Entry, error: Deposed) -> None:
+    def _drop_all(self, entry: AggregatedEvent, error: LeadershipLost) -> None:
         """Drop what waits, too: whoever leads now says what is so, and a line for each would hide that it does."""
         dropped = [entry, *self._waiting]
         self._waiting.clear()
@@ -199,11 +199,11 @@ class Recorder:
         for _ in dropped:
             self._written(False)
 
-    async def _write(self, entry: Entry) -> None:
-        namespace = entry.said.subject.namespace
+    async def _write(self, entry: AggregatedEvent) -> None:
+        namespace = entry.event.subject.namespace
         if entry.count > 1:
             try:
-                await self._client.patch(EVENT, namespace, entry.name, repetition(entry))
+                await self._client.patch(EVENT, namespace, entry.name, repeat_patch(entry))
             except ApiError as error:
                 if not error.is_missing:
                     raise
@@ -217,4 +217,4 @@ class Recorder:
             known = mapping(await self._client.get(EVENT, namespace, entry.name))
             count = known.get("count")
             counted = self._log.count_on(entry, count if isinstance(count, int) else 1)
-            await self._client.patch(EVENT, namespace, entry.name, repetition(counted))
+            await self._client.patch(EVENT, namespace, entry.name, repeat_patch(counted))

@@ -103,11 +103,11 @@ class Informer(Generic[T]):
         names: set[Name] = set()
         go_on: str | None = None
         while True:
-            page = await self._client.page(self.kind, labels=self._labels, go_on=go_on)
+            page = await self._client.page(self.kind, labels=self._labels, continue_token=go_on)
             for obj in page.objects:
                 names.add(name_of(obj))
                 self.cache.put(obj, is_listed=True)
-            go_on = page.go_on
+            go_on = page.continue_token
             if go_on is None:
                 break
         self.cache.retain(names)

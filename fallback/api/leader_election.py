@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from holdfast.fallback.api.client import LEASE, ApiError, Client, Deposed, Unreachable
+from holdfast.fallback.api.client import LEASE, ApiError, Client, LeadershipLost, Unreachable
 from holdfast.fallback.api.objects import mapping, metadata_of, text
 from holdfast.scheduling.json import Json, JsonValue
 
@@ -21,7 +21,7 @@ RETRY_SECONDS: Final = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Term:
+class LeaseRecord:
     """What a Lease says: who leads (empty: nobody), how long that holds unrenewed, and how often it changed hands.
 
     `version` is what a write must name to be the next one. `renewed` is only ever compared with itself: another
@@ -36,7 +36,7 @@ class Term:
     version: str
 
     @classmethod
-    def of(cls, lease: Json) -> "Term":
+    def of(cls, lease: Json) -> "LeaseRecord":
         """Read a Lease; what is missing in it is as in one that nobody holds."""
         spec = mapping(lease.get("spec"))
         return cls(
@@ -50,16 +50,16 @@ class Term:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen:
+class ObservedLease:
     """A term, and at which second of our own clock it was first seen to be so."""
 
-    term: Term
+    term: LeaseRecord
     since: float
 
-    def then(self, term: Term, now: float) -> "Seen":
+    def then(self, term: LeaseRecord, now: float) -> "ObservedLease":
         """Return what is known after one more look."""
         renewed = (term.holder, term.renewed) != (self.term.holder, self.term.renewed)
-        return Seen(term=term, since=now if renewed else self.since)
+        return ObservedLease(term=term, since=now if renewed else self.since)
 
     def may_take(self, identity: str, now: float) -> bool:
         """Whether this replica may lead: it does already, nobody does, or whoever did has not been heard of."""
@@ -68,38 +68,38 @@ class Seen:
         return now - self.since >= self.term.duration_seconds
 
 
-def taken(namespace: str, name: str, identity: str, term: Term | None, at: datetime) -> Json:
+def acquired_lease(namespace: str, name: str, identity: str, term: LeaseRecord | None, at: datetime) -> Json:
     """Return the Lease with which `identity` begins to lead, or goes on; `term` None where there is none yet."""
     continues = term is not None and term.holder == identity
     changes = term is not None and bool(term.acquired) and not continues
     spec: Json = {
         "holderIdentity": identity,
         "leaseDurationSeconds": DURATION_SECONDS,
-        "acquireTime": term.acquired if term is not None and continues else moment(at),
-        "renewTime": moment(at),
+        "acquireTime": term.acquired if term is not None and continues else lease_time(at),
+        "renewTime": lease_time(at),
         "leaseTransitions": (term.transitions if term is not None else 0) + changes,
     }
     return _lease(namespace, name, term, spec)
 
 
-def released(namespace: str, name: str, term: Term, at: datetime) -> Json:
+def released_lease(namespace: str, name: str, term: LeaseRecord, at: datetime) -> Json:
     """Return the Lease with which whoever leads makes room at once."""
     spec: Json = {
         "holderIdentity": "",
         "leaseDurationSeconds": 1,
         "acquireTime": term.acquired,
-        "renewTime": moment(at),
+        "renewTime": lease_time(at),
         "leaseTransitions": term.transitions,
     }
     return _lease(namespace, name, term, spec)
 
 
-def moment(at: datetime) -> str:
+def lease_time(at: datetime) -> str:
     """Return a time as a Lease has it, to the microsecond."""
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def _lease(namespace: str, name: str, term: Term | None, spec: Json) -> Json:
+def _lease(namespace: str, name: str, term: LeaseRecord | None, spec: Json) -> Json:
     metadata = {"name": name, "namespace": namespace}
     if term is not None:
         metadata["resourceVersion"] = term.version
@@ -129,23 +129,23 @@ class Fence:
         return self._until is not None and self.now() < self._until
 
     def seconds_left(self) -> float:
-        """Return for how long it still is. Raises Deposed where it is not."""
+        """Return for how long it still is. Raises LeadershipLost where it is not."""
         left = 0.0 if self._until is None else self._until - self.now()
         if left <= 0:
-            raise Deposed
+            raise LeadershipLost
         return left
 
     def open_until(self, until: float) -> None:
         """Let writes through until then."""
         self._until = until
 
-    def shut(self) -> None:
+    def close(self) -> None:
         """Let none through."""
         self._until = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Candidacy:
+class LeaderElectionConfig:
     """Which Lease decides, and under which name this replica stands: another one for each start of the process."""
 
     namespace: str
@@ -153,15 +153,15 @@ class Candidacy:
     identity: str
 
 
-class Election:
+class LeaderElector:
     """Stands for election until cancelled, and leads whenever it has won."""
 
-    def __init__(self, client: Client, candidacy: Candidacy, fence: Fence) -> None:
+    def __init__(self, client: Client, candidacy: LeaderElectionConfig, fence: Fence) -> None:
         self._client = client
         self._own = candidacy
         self._fence = fence
-        self._held: Term | None = None  # the lease as we wrote it, None while that is not known
-        self._seen: Seen | None = None
+        self._held: LeaseRecord | None = None  # the lease as we wrote it, None while that is not known
+        self._seen: ObservedLease | None = None
 
     async def run(self, lead: Callable[[], Coroutine[None, None, None]]) -> None:
         """Run `lead` for as long as this replica leads, again and again; cancelled, make room for another.
@@ -176,7 +176,7 @@ class Election:
                 await self._lead(lead)
                 _log.warning("this replica no longer leads", extra={"identity": self._own.identity})
         finally:
-            self._fence.shut()
+            self._fence.close()
             await self._release()
 
     async def _lead(self, lead: Callable[[], Coroutine[None, None, None]]) -> None:
@@ -186,7 +186,7 @@ class Election:
                 await asyncio.wait({leading}, timeout=RETRY_SECONDS)
                 await self._attempt()
         finally:
-            self._fence.shut()
+            self._fence.close()
             leading.cancel()
             with suppress(asyncio.CancelledError):
                 await leading
@@ -197,7 +197,7 @@ class Election:
         asked = self._fence.now()
         try:
             if not await self._take(asked):
-                self._fence.shut()
+                self._fence.close()
                 return False
         except (ApiError, Unreachable) as error:
             _log.warning("the lease could not be taken: %s", error)
@@ -211,15 +211,15 @@ class Election:
         if term is None:
             term = await self._look()
             if term is not None:
-                self._seen = self._seen.then(term, now) if self._seen else Seen(term=term, since=now)
+                self._seen = self._seen.then(term, now) if self._seen else ObservedLease(term=term, since=now)
                 if not self._seen.may_take(own.identity, now):
                     return False
-        lease = taken(own.namespace, own.name, own.identity, term, datetime.now(UTC))
+        lease = acquired_lease(own.namespace, own.name, own.identity, term, datetime.now(UTC))
         self._held = None
-        self._held = Term.of(await self._write(lease, is_new=term is None))
+        self._held = LeaseRecord.of(await self._write(lease, is_new=term is None))
         return True
 
-    async def _look(self) -> Term | None:
+    async def _look(self) -> LeaseRecord | None:
         own = self._own
         try:
             lease = await self._client.get(
@@ -229,7 +229,7 @@ class Election:
             if error.is_missing:
                 return None
             raise
-        return Term.of(lease)
+        return LeaseRecord.of(lease)
 
     async def _write(self, lease: Json, *, is_new: bool) -> Json:
         own = self._own
@@ -247,5 +247,5 @@ class Election:
             # The last renewal may have come about with nobody told.
             term = self._held or await self._look()
             if term is not None and term.holder == self._own.identity:
-                lease = released(self._own.namespace, self._own.name, term, datetime.now(UTC))
+                lease = released_lease(self._own.namespace, self._own.name, term, datetime.now(UTC))
                 await self._write(lease, is_new=False)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.fallback.api.objects import mapping, metadata_of, moment, objects, text, uid_of
 from holdfast.fallback.jobs import patches
-from holdfast.fallback.jobs.pod_history import dead_pods_in, losses_in, records
+from holdfast.fallback.jobs.pod_history import dead_pods_of, losses_of, pod_records
 from holdfast.fallback.jobs.pods_and_nodes import (
     NodeState,
     bound_at,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from holdfast.fallback.jobs.pod_history import JobMemory
+    from holdfast.fallback.jobs.pod_history import PodHistory
     from holdfast.fallback.jobs.snapshot import Snapshot
     from holdfast.scheduling.json import Json
 
@@ -33,30 +33,30 @@ if TYPE_CHECKING:
 _NAMED: Final = 3
 
 
-def ends_well_when_stopped(memory: JobMemory) -> tuple[JobEvent, ...]:
+def exits_zero_events(memory: PodHistory) -> tuple[JobEvent, ...]:
     """Say that pods exit 0 when they are told to stop, which their operator takes for the training's success."""
     names = sorted(
         record.name
-        for _, record in records(memory)
-        if record.ending.succeeded and (record.ending.disrupted_at or record.ending.deleted_at)
+        for _, record in pod_records(memory)
+        if record.end.succeeded and (record.end.disrupted_at or record.end.deleted_at)
     )
     if not names:
         return ()
     return (
-        standing(
+        standing_event(
             "EndsWellWhenStopped",
-            f"{listed(names)} ended with exit code 0 when told to stop, which completes the job although its training "
+            f"{joined_names(names)} ended with exit code 0 when told to stop, which completes the job although its training "
             "is not done: have the program exit with another code after the checkpoint that it writes on SIGTERM.",
         ),
     )
 
 
-def standing(reason: str, message: str) -> JobEvent:
+def standing_event(reason: str, message: str) -> JobEvent:
     """Return a warning that comes with every look for as long as it holds."""
     return JobEvent(reason=reason, message=message, is_warning=True, is_standing=True)
 
 
-def listed(names: Iterable[str]) -> str:
+def joined_names(names: Iterable[str]) -> str:
     """Return the first names, and how many more there are."""
     shown = list(names)
     more = len(shown) - _NAMED
@@ -67,26 +67,26 @@ def listed(names: Iterable[str]) -> str:
 class Placement:
     """So many pods are there, so many of those have a live node, and have started; `starting_since`: see the observation."""
 
-    made: int
+    created: int
     placed: int
     started: int
     starting_since: datetime | None
 
 
-def placement_of(pods: Iterable[Json], snapshot: Snapshot) -> Placement:
+def gang_placement(pods: Iterable[Json], snapshot: Snapshot) -> Placement:
     """Return how far a gang's pods are; those that end or have ended are none of it any more."""
     made = [pod for pod in pods if not is_terminating(pod) and not has_ended(pod)]
     placed = [pod for pod in made if _is_placed(pod, snapshot)]
     waiting = [pod for pod in placed if not has_started(pod)]
     return Placement(
-        made=len(made),
+        created=len(made),
         placed=len(placed),
         started=len(placed) - len(waiting),
         starting_since=min((bound_at(pod) or snapshot.now for pod in waiting), default=None),
     )
 
 
-def left(pods: Iterable[Json]) -> int:
+def remaining_pods(pods: Iterable[Json]) -> int:
     """How many pods exist and have not ended, those that terminate included."""
     return sum(not has_ended(pod) for pod in pods)
 
@@ -104,7 +104,7 @@ QUEUE: Final = "kueue.x-k8s.io/queue-name"
 _MULTIKUEUE: Final = "kueue.x-k8s.io/multikueue"
 
 
-def is_queued(job: Json, workloads: Iterable[Json]) -> bool:
+def is_managed_by_kueue(job: Json, workloads: Iterable[Json]) -> bool:
     """Whether Kueue manages a job: by its label, by a Workload it owns, or by handing it to another cluster.
 
     Kueue may be told to manage jobs that name no queue; those are known by their Workloads alone.
@@ -119,7 +119,7 @@ def _is_owned(workload: Json, uid: str) -> bool:
     return any(each.get("uid") == uid for each in owners)
 
 
-def first_sight(snapshot: Snapshot, memory: JobMemory) -> Observation:
+def base_observation(snapshot: Snapshot, memory: PodHistory) -> Observation:
     """Return what any job shows: who it is, what was lost of it, what is left of it, what it says of checkpoints."""
     job = snapshot.job
     return Observation(
@@ -128,10 +128,10 @@ def first_sight(snapshot: Snapshot, memory: JobMemory) -> Observation:
         now=snapshot.now,
         follows=_follows(job),
         suspended=mapping(job.get("spec")).get("suspend") is True,
-        is_managed_by_kueue=is_queued(job, snapshot.workloads),
-        losses=losses_in(memory),
-        pods_remaining=left(snapshot.pods),
-        dead_pods=dead_pods_in(memory),
+        is_managed_by_kueue=is_managed_by_kueue(job, snapshot.workloads),
+        losses=losses_of(memory),
+        pods_remaining=remaining_pods(snapshot.pods),
+        dead_pods=dead_pods_of(memory),
         checkpoints_on_request=patches.checkpoints_on_request(job),
         checkpoint_requested_at=patches.checkpoint_requested_at(job),
         checkpointed_at=patches.checkpointed_at(snapshot.pods),

@@ -19,14 +19,14 @@ from holdfast.fallback.api.objects import (
 )
 from holdfast.fallback.jobs import patches
 from holdfast.fallback.jobs.base_observation import (
-    ends_well_when_stopped,
-    first_sight,
-    placement_of,
-    standing,
+    base_observation,
+    exits_zero_events,
+    gang_placement,
+    standing_event,
 )
-from holdfast.fallback.jobs.pod_history import cause_of_end, settled
-from holdfast.fallback.jobs.pod_templates import followers, pinned_by_affinity, pool_of, selecting, shape_of
-from holdfast.fallback.jobs.pod_templates import placement_of as placement_in
+from holdfast.fallback.jobs.pod_history import failure_cause, updated_history
+from holdfast.fallback.jobs.pod_templates import affinity_problem, followers, pool_of, shape_of, with_pool
+from holdfast.fallback.jobs.pod_templates import capacity_selection as placement_in
 from holdfast.fallback.jobs.pods_and_nodes import is_terminating
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.state_machine.observation import Outcome
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from holdfast.fallback.jobs.pod_history import JobMemory
-    from holdfast.fallback.jobs.snapshot import Snapshot, Succession
+    from holdfast.fallback.jobs.pod_history import PodHistory
+    from holdfast.fallback.jobs.snapshot import Recreation, Snapshot
     from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
     from holdfast.fallback.state_machine.events import JobEvent
     from holdfast.fallback.state_machine.observation import Observation
@@ -109,7 +109,7 @@ def pods_expected(jobset: Json, children: Sequence[Json]) -> int:
         begun = made if suspended else [child for child in made if not _is_suspended(child)]
         waits = (in_order and place > 0) or bool(objects(each.spec.get("dependsOn")))
         if each.follows and (begun or not waits):
-            expected += _wanted(each, made)
+            expected += _expected_pods(each, made)
     return expected
 
 
@@ -140,12 +140,12 @@ def _has(child: Json, condition: str) -> bool:
     return condition_of(child, condition).get("status") == "True"
 
 
-def _wanted(each: ReplicatedJob, made: Sequence[Json]) -> int:
+def _expected_pods(each: ReplicatedJob, made: Sequence[Json]) -> int:
     missing = max(0, each.replicas - len(made))
-    return missing * each.pods_at_once + sum(_wanted_by(child, each.pods_at_once) for child in made)
+    return missing * each.pods_at_once + sum(_expected_pods_of(child, each.pods_at_once) for child in made)
 
 
-def _wanted_by(child: Json, at_once: int) -> int:
+def _expected_pods_of(child: Json, at_once: int) -> int:
     if is_complete(child):
         return 0
     completions = mapping(child.get("spec")).get("completions")
@@ -158,12 +158,12 @@ def _is_suspended(child: Json) -> bool:
     return mapping(child.get("spec")).get("suspend") is True
 
 
-def selecting_pool(job: Json, pool: str, *, hold: bool) -> Json:
+def templates_with_pool(job: Json, pool: str, *, hold: bool) -> Json:
     """Return the JobSet's templates, those that follow selecting a pool."""
     held_for = uid_of(job) if hold else None
     return {
         "replicatedJobs": [
-            _with_pod_spec(each.spec, selecting(each.pod_spec, pool, held_for=held_for))
+            _with_pod_spec(each.spec, with_pool(each.pod_spec, pool, held_for=held_for))
             if each.follows
             else each.spec
             for each in replicated_jobs(job)
@@ -178,7 +178,7 @@ def _with_pod_spec(replicated_job: Json, pod_spec: Json) -> Json:
     return {**replicated_job, "template": {**template, "spec": {**job_spec, "template": pod_template}}}
 
 
-def placement_of_child(child: Json) -> JsonValue:
+def capacity_selection_of_child(child: Json) -> JsonValue:
     """Return the part of a child Job's template that a move changes."""
     pod_spec = mapping(mapping(mapping(child.get("spec")).get("template")).get("spec"))
     return placement_in(pod_spec)
@@ -206,35 +206,35 @@ class JobSetKind:
             return None
         return JobKey(self.kind, namespace_of(child), text(owner.get("name")))
 
-    def observe(self, snapshot: Snapshot, memory: JobMemory) -> tuple[Observation, JobMemory]:
+    def observe(self, snapshot: Snapshot, memory: PodHistory) -> tuple[Observation, PodHistory]:
         """Return what the ladder decides by; see JobKind."""
-        own = _own(snapshot)
-        memory = settled(memory, own)
+        own = _own_snapshot(snapshot)
+        memory = updated_history(memory, own)
         job, status = own.job, mapping(own.job.get("status"))
         following = [each for each in replicated_jobs(job) if each.follows]
         names = {each.name for each in following}
-        gang = placement_of([pod for pod in own.pods if replicated_job_of(pod) in names], own)
+        gang = gang_placement([pod for pod in own.pods if replicated_job_of(pod) in names], own)
         expected = pods_expected(job, own.children)
-        outcome, ended_at = _end_of(job)
+        outcome, ended_at = _outcome_of(job)
         restarts = count(status.get("restarts"))
         sight = replace(
-            first_sight(own, memory),
-            is_suspension_complete=_is_at_rest(own),
+            base_observation(own, memory),
+            is_suspension_complete=_is_suspension_complete(own),
             can_be_suspended=outcome is None,
-            not_suspendable_reason=pinned_by_affinity([each.pod_spec for each in following], "JobSet"),
+            not_suspendable_reason=affinity_problem([each.pod_spec for each in following], "JobSet"),
             outcome=outcome,
-            failure_cause=cause_of_end(memory, ended_at) if outcome is Outcome.FAILED else None,
+            failure_cause=failure_cause(memory, ended_at) if outcome is Outcome.FAILED else None,
             pool=pool_of(each.pod_spec for each in following),
             restarts=restarts,
             disrupted_restarts=restarts - count(status.get("restartsCountTowardsMax")),
             pods_expected=expected,
-            pods_missing=max(0, expected - gang.made),
+            pods_missing=max(0, expected - gang.created),
             pods_placed=gang.placed,
             pods_started=gang.started,
             starting_since=gang.starting_since,
             outdated_children=len(self.outdated_children(own)),
             shapes=tuple(shape_of(each.pod_spec, each.replicas * each.pods_at_once) for each in following),
-            notices=(*ends_well_when_stopped(memory), *_notices(job)),
+            notices=(*exits_zero_events(memory), *_standing_events(job)),
         )
         return sight, memory
 
@@ -243,7 +243,7 @@ class JobSetKind:
         return patches.spec_patch(
             job,
             state,
-            {"suspend": True, **selecting_pool(job, action.pool, hold=action.tolerate_reservation)},
+            {"suspend": True, **templates_with_pool(job, action.pool, hold=action.tolerate_reservation)},
         )
 
     def resumption(self, job: Json, action: Resume, state: str) -> Json:
@@ -251,7 +251,7 @@ class JobSetKind:
         return patches.spec_patch(
             job,
             state,
-            {"suspend": False, **selecting_pool(job, action.pool, hold=action.tolerate_reservation)},
+            {"suspend": False, **templates_with_pool(job, action.pool, hold=action.tolerate_reservation)},
         )
 
     def outdated_children(self, snapshot: Snapshot) -> tuple[Json, ...]:
@@ -261,7 +261,7 @@ class JobSetKind:
         a pod before it was suspended would fail at once, and the job would start twice. Deleted ones JobSet makes anew
         at once, suspended too, from the template as it is.
         """
-        own = _own(snapshot)
+        own = _own_snapshot(snapshot)
         if mapping(own.job.get("spec")).get("suspend") is not True:
             return ()
         wanted = {each.name: placement_in(each.pod_spec) for each in replicated_jobs(own.job)}
@@ -270,16 +270,19 @@ class JobSetKind:
             for child in own.children
             if not is_complete(child)
             and not has_failed(child)
-            and (wanted.get(replicated_job_of(child)) != placement_of_child(child) or _is_stalled(child, own))
+            and (
+                wanted.get(replicated_job_of(child)) != capacity_selection_of_child(child)
+                or _is_stalled(child, own)
+            )
         )
 
-    def succession(self, job: Json, action: Recreate, state: str) -> Succession | None:
+    def recreation(self, job: Json, action: Recreate, state: str) -> Recreation | None:
         """Return None: a JobSet is never made anew."""
         del job, action, state
         return None
 
 
-def _own(snapshot: Snapshot) -> Snapshot:
+def _own_snapshot(snapshot: Snapshot) -> Snapshot:
     """Return the snapshot without what only bears the JobSet's name: an earlier one's pods may still terminate."""
     uid = uid_of(snapshot.job)
     return replace(
@@ -296,7 +299,7 @@ def _is_stalled(child: Json, snapshot: Snapshot) -> bool:
     return will_fail(child) and not any(is_terminating(pod) for pod in snapshot.pods)
 
 
-def _is_at_rest(snapshot: Snapshot) -> bool:
+def _is_suspension_complete(snapshot: Snapshot) -> bool:
     """Whether JobSet has suspended the JobSet and every Job of it, and has nothing left to do for what went before.
 
     Its condition alone may be that of the suspension before: a resumption changes it last of all. A Job that has failed
@@ -314,7 +317,7 @@ def _is_at_rest(snapshot: Snapshot) -> bool:
     )
 
 
-def _end_of(job: Json) -> tuple[Outcome | None, datetime | None]:
+def _outcome_of(job: Json) -> tuple[Outcome | None, datetime | None]:
     for kind, outcome in (("Completed", Outcome.COMPLETED), ("Failed", Outcome.FAILED)):
         condition = condition_of(job, kind)
         if condition.get("status") == "True":
@@ -322,13 +325,13 @@ def _end_of(job: Json) -> tuple[Outcome | None, datetime | None]:
     return None, None
 
 
-def _notices(job: Json) -> tuple[JobEvent, ...]:
+def _standing_events(job: Json) -> tuple[JobEvent, ...]:
     policy = mapping(mapping(job.get("spec")).get("failurePolicy"))
     restarts = any(text(rule.get("action")).startswith("Restart") for rule in objects(policy.get("rules")))
     if count(policy.get("maxRestarts")) > 0 or restarts:
         return ()
     return (
-        standing(
+        standing_event(
             "NeverRestarts",
             "Its failurePolicy restarts nothing, so the first lost pod ends the JobSet for good, whatever its ladder "
             "says. The policy cannot be changed any more: create the JobSet anew with failurePolicy.maxRestarts.",

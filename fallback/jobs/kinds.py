@@ -10,8 +10,8 @@ from holdfast.fallback.jobs.rayjob import RayJobKind
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from holdfast.fallback.jobs.pod_history import JobMemory
-    from holdfast.fallback.jobs.snapshot import JobKey, Snapshot, Succession
+    from holdfast.fallback.jobs.pod_history import PodHistory
+    from holdfast.fallback.jobs.snapshot import JobKey, Recreation, Snapshot
     from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
     from holdfast.fallback.state_machine.observation import Observation
     from holdfast.scheduling.json import Json
@@ -35,7 +35,7 @@ class JobKind(Protocol):
         """Return which job of this kind owns a Job or RayCluster; there may be no such job any more."""
         ...
 
-    def observe(self, snapshot: Snapshot, memory: JobMemory) -> tuple[Observation, JobMemory]:
+    def observe(self, snapshot: Snapshot, memory: PodHistory) -> tuple[Observation, PodHistory]:
         """Return what the ladder decides by, and what is to be remembered until the next look.
 
         Whoever asks adds what no single job's objects tell: `clock_jump`, `contending_gang`, `last_yield_at`, `pools` and `reservation`.
@@ -54,7 +54,7 @@ class JobKind(Protocol):
         """Return the suspended child Jobs to delete: made from another template than the job has now."""
         ...
 
-    def succession(self, job: Json, action: Recreate, state: str) -> Succession | None:
+    def recreation(self, job: Json, action: Recreate, state: str) -> Recreation | None:
         """Return how a failed job is made anew; None for a kind that never is."""
         ...
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.fallback.api.objects import mapping, metadata_of, moment, name_of, text, uid_of
 from holdfast.fallback.jobs.pods_and_nodes import (
-    Ending,
     NodeState,
-    ending_of,
+    PodEnd,
     node_of,
+    pod_end_of,
     pool_selected_by,
     state_of_node,
 )
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 # Longer than any outage window that makes sense: what is older has long been counted, and is kept in the job's state.
-KEPT: Final = timedelta(hours=1)
+RETENTION: Final = timedelta(hours=1)
 # A pod that ended on a node which is taken this much later ended for that: a notice is two minutes at most, and a
 # program may act on it before anybody else does.
-NOTICE: Final = timedelta(seconds=150)
+NOTICE_PERIOD: Final = timedelta(seconds=150)
 
 _OF_GANG: Final = frozenset({"jobset.sigs.k8s.io/jobset-name", "ray.io/cluster"})
 
@@ -50,7 +50,7 @@ class PodRecord:
     part: Part
     created: datetime
     is_of_gang: bool = True
-    ending: Ending = field(default_factory=Ending)
+    end: PodEnd = field(default_factory=PodEnd)
     is_there: bool = True
     node_was_seen: bool = False
     node_lost_at: datetime | None = None
@@ -70,7 +70,7 @@ class FailedAttempt:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RayMemory:
+class RayHistory:
     """Of a RayJob: since when its head does not answer, and how it has failed.
 
     `failed`: its operator's counter as it was seen last, None before the first look.
@@ -82,17 +82,17 @@ class RayMemory:
 
 
 @dataclass(frozen=True, kw_only=True)
-class JobMemory:
+class PodHistory:
     """All that is remembered of one job; a new process begins with an empty one.
 
     `pods` by uid. `ray`: what only a RayJob has.
     """
 
     pods: Mapping[str, PodRecord] = field(default_factory=dict[str, PodRecord])
-    ray: RayMemory = field(default_factory=RayMemory)
+    ray: RayHistory = field(default_factory=RayHistory)
 
 
-def note(memory: JobMemory, pod: Json, now: datetime, *, is_deleted: bool = False) -> JobMemory:
+def with_pod(memory: PodHistory, pod: Json, now: datetime, *, is_deleted: bool = False) -> PodHistory:
     """Return the memory with one state of a pod taken in; `is_deleted`: the last, the API server has dropped it.
 
     To be called for every event of a watch: two of them may pass between two looks at the job.
@@ -101,14 +101,14 @@ def note(memory: JobMemory, pod: Json, now: datetime, *, is_deleted: bool = Fals
     return replace(memory, pods={**memory.pods, uid_of(pod): replace(record, is_there=not is_deleted)})
 
 
-def settled(memory: JobMemory, snapshot: Snapshot) -> JobMemory:
+def updated_history(memory: PodHistory, snapshot: Snapshot) -> PodHistory:
     """Return the memory with a look at everything taken in: pods, their nodes, and what has become too old to keep."""
     pods = dict(memory.pods)
     for pod in snapshot.pods:
         pods[uid_of(pod)] = _updated(pods.get(uid_of(pod)), pod, snapshot.now)
     there = {uid_of(pod) for pod in snapshot.pods}
     looked_at = {
-        uid: _beside_its_node(_dismissed(replace(record, is_there=uid in there), snapshot), snapshot)
+        uid: _with_node_state(_with_dismissal(replace(record, is_there=uid in there), snapshot), snapshot)
         for uid, record in pods.items()
     }
     # A job of the same name may have been here before this one, and its pods are none of this one's losses.
@@ -116,12 +116,12 @@ def settled(memory: JobMemory, snapshot: Snapshot) -> JobMemory:
     kept = {
         uid: record
         for uid, record in looked_at.items()
-        if _is_worth_keeping(record, snapshot.now) and (begun is None or record.created >= begun)
+        if _is_retained(record, snapshot.now) and (begun is None or record.created >= begun)
     }
     return replace(memory, pods=kept)
 
 
-def records(memory: JobMemory) -> Iterable[tuple[str, PodRecord]]:
+def pod_records(memory: PodHistory) -> Iterable[tuple[str, PodRecord]]:
     """Return what is remembered of each pod, by uid."""
     return memory.pods.items()
 
@@ -149,18 +149,18 @@ def _updated(before: PodRecord | None, pod: Json, now: datetime) -> PodRecord:
         known,
         node=node_of(pod) or known.node,
         pool=pool_selected_by(pod) or known.pool,
-        ending=ending_of(pod, now, known.ending),
+        end=pod_end_of(pod, now, known.end),
     )
 
 
-def _dismissed(record: PodRecord, snapshot: Snapshot) -> PodRecord:
+def _with_dismissal(record: PodRecord, snapshot: Snapshot) -> PodRecord:
     suspended = mapping(snapshot.job.get("spec")).get("suspend") is True
-    on_its_way = record.ending.deleted_at is not None and record.node_lost_at is None
+    on_its_way = record.end.deleted_at is not None and record.node_lost_at is None
     return replace(record, is_dismissed=True) if suspended and on_its_way else record
 
 
-def _beside_its_node(record: PodRecord, snapshot: Snapshot) -> PodRecord:
-    if not record.node or (record.ending.is_over and not _may_yet_be_explained(record, snapshot.now)):
+def _with_node_state(record: PodRecord, snapshot: Snapshot) -> PodRecord:
+    if not record.node or (record.end.has_ended and not _may_still_be_explained(record, snapshot.now)):
         return record
     state = state_of_node(record.node, snapshot.nodes, snapshot.claims)
     if state is NodeState.LIVE:
@@ -172,7 +172,7 @@ def _beside_its_node(record: PodRecord, snapshot: Snapshot) -> PodRecord:
             node_lost_at=None,
             node_drained_at=record.node_drained_at or snapshot.now,
         )
-    if not record.is_there and not record.ending.is_over and record.node_lost_at is None:
+    if not record.is_there and not record.end.has_ended and record.node_lost_at is None:
         return record  # it left in good order, and its node after it
     return replace(
         record,
@@ -181,38 +181,34 @@ def _beside_its_node(record: PodRecord, snapshot: Snapshot) -> PodRecord:
     )
 
 
-def _may_yet_be_explained(record: PodRecord, now: datetime) -> bool:
-    failed_at = record.ending.failed_at
-    return failed_at is not None and now - failed_at <= NOTICE
+def _may_still_be_explained(record: PodRecord, now: datetime) -> bool:
+    failed_at = record.end.failed_at
+    return failed_at is not None and now - failed_at <= NOTICE_PERIOD
 
 
-def _is_worth_keeping(record: PodRecord, now: datetime) -> bool:
+def _is_retained(record: PodRecord, now: datetime) -> bool:
     if record.is_there:
         return True
     last = max(
-        (
-            at
-            for at in (record.ending.disrupted_at, record.ending.failed_at, record.node_lost_at)
-            if at is not None
-        ),
+        (at for at in (record.end.disrupted_at, record.end.failed_at, record.node_lost_at) if at is not None),
         default=None,
     )
-    return last is not None and now - last <= KEPT
+    return last is not None and now - last <= RETENTION
 
 
-def losses_in(memory: JobMemory) -> tuple[Loss, ...]:
+def losses_of(memory: PodHistory) -> tuple[Loss, ...]:
     """Return every loss that is remembered, first to last."""
-    found = [loss for uid, record in records(memory) if (loss := _loss(uid, record)) is not None]
+    found = [loss for uid, record in pod_records(memory) if (loss := _loss(uid, record)) is not None]
     return tuple(sorted(found, key=lambda loss: (loss.at, loss.pod)))
 
 
-def dead_pods_in(memory: JobMemory) -> tuple[str, ...]:
+def dead_pods_of(memory: PodHistory) -> tuple[str, ...]:
     """Return the names of the pods that exist and whose machine is gone for good: no kubelet will ever end them."""
     return tuple(
         sorted(
             record.name
-            for _, record in records(memory)
-            if record.is_there and record.node_is_gone and not record.ending.is_over
+            for _, record in pod_records(memory)
+            if record.is_there and record.node_is_gone and not record.end.has_ended
         )
     )
 
@@ -226,7 +222,7 @@ def _loss(uid: str, record: PodRecord) -> Loss | None:
 
 
 def _cause(record: PodRecord) -> tuple[Cause, datetime] | None:
-    ending = record.ending
+    ending = record.end
     lost_at = None if record.is_dismissed else record.node_lost_at
     if ending.disrupted_at is not None:
         # A node that vanished is what its pods were lost to, though they are only collected a minute later.
@@ -241,19 +237,19 @@ def _cause(record: PodRecord) -> tuple[Cause, datetime] | None:
 
 def _cause_of_failure(record: PodRecord, at: datetime) -> Cause:
     """Why a pod failed that nobody says was evicted: its node may have been on the way out."""
-    if record.node_lost_at is not None and record.node_lost_at - at <= NOTICE:
+    if record.node_lost_at is not None and record.node_lost_at - at <= NOTICE_PERIOD:
         return Cause.NODE_GONE
-    if record.node_drained_at is not None and record.node_drained_at - at <= NOTICE:
+    if record.node_drained_at is not None and record.node_drained_at - at <= NOTICE_PERIOD:
         return Cause.EVICTION
     return Cause.APPLICATION
 
 
-def cause_of_end(memory: JobMemory, at: datetime | None) -> Cause | None:
+def failure_cause(memory: PodHistory, at: datetime | None) -> Cause | None:
     """Return what was lost around a job's end; None where nothing is known of it.
 
     An eviction explains the failures around it, as it does in the count of outages.
     """
-    around = [loss for loss in losses_in(memory) if at is None or abs(at - loss.at) <= NOTICE]
+    around = [loss for loss in losses_of(memory) if at is None or abs(at - loss.at) <= NOTICE_PERIOD]
     evictions = [loss.cause for loss in around if loss.cause is not Cause.APPLICATION]
     if evictions:
         return evictions[-1]

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from holdfast.fallback.api.objects import mapping, metadata_of, objects, text
-from holdfast.fallback.reservations.placeholders import hold_toleration
+from holdfast.fallback.reservations.placeholders import reservation_toleration
 from holdfast.fallback.reservations.pod_shapes import PodShape
 from holdfast.scheduling.labels import CAPACITY_KEYS, FOLLOWS, FOLLOWS_VALUE, HELD_FOR, POOL
 from holdfast.scheduling.quantities import format_quantity, parse_quantity
@@ -41,7 +41,7 @@ def selector_of(pod_spec: Json) -> Json:
     return mapping(pod_spec.get("nodeSelector"))
 
 
-def selecting(pod_spec: Json, pool: str, *, held_for: str | None) -> Json:
+def with_pool(pod_spec: Json, pool: str, *, held_for: str | None) -> Json:
     """Return a template that selects `pool` and no other capacity.
 
     `held_for`: the uid of the job whose held capacity its pods may use; None for none. Selectors of other kinds (a
@@ -52,13 +52,13 @@ def selecting(pod_spec: Json, pool: str, *, held_for: str | None) -> Json:
         each for each in objects(pod_spec.get("tolerations")) if each.get("key") != HELD_FOR
     ]
     if held_for is not None:
-        tolerations.append(hold_toleration(held_for))
+        tolerations.append(reservation_toleration(held_for))
     changed: dict[str, JsonValue] = {**pod_spec, "nodeSelector": {**kept, POOL: pool}}
     changed.pop("tolerations", None)
     return {**changed, "tolerations": tolerations} if tolerations else changed
 
 
-def placement_of(pod_spec: Json) -> JsonValue:
+def capacity_selection(pod_spec: Json) -> JsonValue:
     """Return the part of a template that a move changes, to compare two by.
 
     And nothing else: what others add to a Job's template would make it look outdated whenever it is made anew.
@@ -97,20 +97,20 @@ def requests_of(pod_spec: Json) -> Mapping[str, str]:
     Sidecars (init containers that are restarted always) run beside the others; each other init container runs alone,
     with the sidecars begun before it. Where the pod itself asks for a resource, that stands for its containers.
     """
-    running = _sum(_asked(each) for each in objects(pod_spec.get("containers")))
+    running = _sum(_requests(each) for each in objects(pod_spec.get("containers")))
     begun: _Amounts = {}
     peak: _Amounts = {}
     for each in objects(pod_spec.get("initContainers")):
-        alone = _sum([begun, _asked(each)])
+        alone = _sum([begun, _requests(each)])
         peak = _larger(peak, alone)
         if each.get("restartPolicy") == "Always":
             begun = alone
-    needed = {**_larger(_sum([running, begun]), peak), **_asked(pod_spec)}
+    needed = {**_larger(_sum([running, begun]), peak), **_requests(pod_spec)}
     total = _sum([needed, _amounts(mapping(pod_spec.get("overhead")))])
     return {name: format_quantity(amount) for name, amount in sorted(total.items()) if amount}
 
 
-def _asked(container: Json) -> _Amounts:
+def _requests(container: Json) -> _Amounts:
     resources = mapping(container.get("resources"))
     # A limit without a request is one.
     return {**_amounts(mapping(resources.get("limits"))), **_amounts(mapping(resources.get("requests")))}
@@ -133,7 +133,7 @@ def _larger(one: _Amounts, other: _Amounts) -> _Amounts:
     return {name: max(one.get(name, zero), other.get(name, zero)) for name in {**one, **other}}
 
 
-def pinned_by_affinity(pod_specs: Iterable[Json], kind: str) -> str | None:
+def affinity_problem(pod_specs: Iterable[Json], kind: str) -> str | None:
     """Return why templates cannot be moved to another tier, and the fix; None where they can.
 
     JobSet lets no affinity be changed, and a pool that a selector adds beside one may have no node in common with it.

@@ -37,7 +37,7 @@ _SLACK: Final = timedelta(seconds=2)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ending:
+class PodEnd:
     """How a pod ended or is about to: any part may be absent.
 
     `disrupted_at`: since when it is to be taken from its node. `failed_at`: when it failed by itself.
@@ -50,7 +50,7 @@ class Ending:
     succeeded: bool = False
 
     @property
-    def is_over(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether it has ended by itself."""
         return self.succeeded or self.failed_at is not None
 
@@ -96,13 +96,13 @@ def bound_at(pod: Json) -> datetime | None:
     return moment(scheduled.get("lastTransitionTime")) if scheduled.get("status") == "True" else None
 
 
-def ending_of(pod: Json, now: datetime, before: Ending) -> Ending:
+def pod_end_of(pod: Json, now: datetime, before: PodEnd) -> PodEnd:
     """Return how a pod ended, of which `before` was known. `now` stands in for a time that it does not tell."""
     # Its kubelet deletes what has ended once more, at once, and the pod then bears the time of that, seconds later.
-    deleted_at = min((at for at in (before.deleted_at, deletion_asked_at(pod)) if at), default=None)
+    deleted_at = min((at for at in (before.deleted_at, deletion_requested_at(pod)) if at), default=None)
     ended_at = _ended_at(pod) or now
     failed = phase_of(pod) == "Failed" and not _was_ended_by_deletion(pod, ended_at, deleted_at)
-    return Ending(
+    return PodEnd(
         disrupted_at=_disrupted_at(pod, ended_at, deleted_at, now),
         # It failed before its Job was deleted; what is written of it later tells the two apart less well.
         failed_at=before.failed_at or (ended_at if failed else None),
@@ -111,7 +111,7 @@ def ending_of(pod: Json, now: datetime, before: Ending) -> Ending:
     )
 
 
-def deletion_asked_at(pod: Json) -> datetime | None:
+def deletion_requested_at(pod: Json) -> datetime | None:
     """Return when a pod's deletion was asked for: what it bears is when its grace is over."""
     over = moment(metadata_of(pod).get("deletionTimestamp"))
     grace = count(metadata_of(pod).get("deletionGracePeriodSeconds"))
@@ -142,7 +142,7 @@ def _was_ended_by_deletion(pod: Json, ended_at: datetime, deleted_at: datetime |
     if deleted_at is None or text(mapping(pod.get("status")).get("reason")) == _PRESSURE:
         return False
     grace = count(metadata_of(pod).get("deletionGracePeriodSeconds"))
-    is_dropped_unseen = grace == 0 and deletion_asked_at(pod) == deleted_at
+    is_dropped_unseen = grace == 0 and deletion_requested_at(pod) == deleted_at
     return is_dropped_unseen or ended_at >= deleted_at - timedelta(seconds=1)
 
 
@@ -183,13 +183,13 @@ def state_of_node(name: str, nodes: Mapping[str, Json], claims: Mapping[str, Jso
     node = nodes.get(name)
     if node is None:
         return NodeState.UNKNOWN
-    silent = _is_silent(node)
+    silent = _is_unreachable(node)
     if silent:
         return NodeState.GONE if _has_lost_its_machine(node, claims) else NodeState.UNREACHABLE
     return NodeState.DRAINING if _is_draining(node, claims) else NodeState.LIVE
 
 
-def _is_silent(node: Json) -> bool:
+def _is_unreachable(node: Json) -> bool:
     ready = condition_of(node, "Ready")
     # "Unknown" is the node controller's word for a kubelet that has not answered; "False" is the kubelet's own.
     return ready.get("status") == "Unknown" or _UNREACHABLE_TAINT in _taints(node)
@@ -198,10 +198,10 @@ def _is_silent(node: Json) -> bool:
 def _is_draining(node: Json, claims: Mapping[str, Json] | None) -> bool:
     claim = (claims or {}).get(name_of(node), mapping(None))
     going = metadata_of(node).get("deletionTimestamp") or metadata_of(claim).get("deletionTimestamp")
-    return bool(going) or bool(_taints(node) & _DRAIN_TAINTS) or _says_it_shuts_down(node)
+    return bool(going) or bool(_taints(node) & _DRAIN_TAINTS) or _is_shutting_down(node)
 
 
-def _says_it_shuts_down(node: Json) -> bool:
+def _is_shutting_down(node: Json) -> bool:
     ready = condition_of(node, "Ready")
     return ready.get("status") == "False" and _SHUTTING_DOWN in text(ready.get("message"))
 

@@ -19,39 +19,39 @@ from holdfast.fallback.api.objects import (
 )
 from holdfast.fallback.jobs import patches
 from holdfast.fallback.jobs.base_observation import (
-    ends_well_when_stopped,
-    first_sight,
-    placement_of,
-    standing,
+    base_observation,
+    exits_zero_events,
+    gang_placement,
+    standing_event,
 )
-from holdfast.fallback.jobs.pod_history import cause_of_end, settled
+from holdfast.fallback.jobs.pod_history import failure_cause, updated_history
 from holdfast.fallback.jobs.pod_templates import (
+    affinity_problem,
     followers,
-    pinned_by_affinity,
     pool_of,
-    selecting,
     selector_of,
     shape_of,
+    with_pool,
 )
 from holdfast.fallback.jobs.rayjob_status import (
     SUSPENDED,
-    attempt_notice,
+    attempt_failed_events,
     deployment_status,
     ended_at,
     failed_attempts,
     failed_attempts_as_losses,
-    head_silent_since,
-    honours_suspension,
-    never_suspendable,
+    head_unready_since,
+    honors_suspension,
+    not_suspendable_reason,
     outcome_of,
-    recorded,
+    with_new_failures,
 )
-from holdfast.fallback.jobs.snapshot import JobKey, Succession
+from holdfast.fallback.jobs.snapshot import JobKey, Recreation
 from holdfast.fallback.state_machine.observation import Outcome
 from holdfast.scheduling.labels import CAPACITY_KEYS, RECREATE, STATE
 
 if TYPE_CHECKING:
-    from holdfast.fallback.jobs.pod_history import JobMemory
+    from holdfast.fallback.jobs.pod_history import PodHistory
     from holdfast.fallback.jobs.snapshot import Snapshot
     from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
     from holdfast.fallback.state_machine.events import JobEvent
@@ -179,7 +179,7 @@ FIRST: Final = "fallback.holdfast.dev/successor-of"
 # What KubeRay takes for a RayJob's name, and what of a uid tells one successor from another.
 _LONGEST_NAME: Final = 47
 _OF_UID: Final = 8
-_DROPPED: Final = frozenset(
+_NOT_COPIED_ANNOTATIONS: Final = frozenset(
     {
         STATE,
         SUCCESSOR,
@@ -206,7 +206,9 @@ def successor(job: Json, spec: Json, state: str) -> Json:
     """Return the successor's manifest. `spec`: what it has of its own; `state`: its annotation's text."""
     metadata = metadata_of(job)
     kept = {
-        name: value for name, value in mapping(metadata.get("annotations")).items() if name not in _DROPPED
+        name: value
+        for name, value in mapping(metadata.get("annotations")).items()
+        if name not in _NOT_COPIED_ANNOTATIONS
     }
     cluster = {
         **mapping(mapping(job.get("spec")).get("rayClusterSpec")),
@@ -225,7 +227,7 @@ def successor(job: Json, spec: Json, state: str) -> Json:
     }
 
 
-def succeeded(job: Json) -> Json:
+def predecessor_patch(job: Json) -> Json:
     """Return the patch of the failed RayJob, once its successor is there: it is nobody's from then on."""
     metadata = metadata_of(job)
     return {
@@ -255,40 +257,42 @@ class RayJobKind:
         """Return which RayJob owns a RayCluster or a Job."""
         return rayjob_of_child(child)
 
-    def observe(self, snapshot: Snapshot, memory: JobMemory) -> tuple[Observation, JobMemory]:
+    def observe(self, snapshot: Snapshot, memory: PodHistory) -> tuple[Observation, PodHistory]:
         """Return what the ladder decides by; see JobKind."""
         own = replace(snapshot, pods=own_pods(snapshot))
         job = own.job
-        memory = settled(memory, own)
-        ray = recorded(replace(memory.ray, head_unready_since=head_silent_since(memory.ray, own)), own)
+        memory = updated_history(memory, own)
+        ray = with_new_failures(
+            replace(memory.ray, head_unready_since=head_unready_since(memory.ray, own)), own
+        )
         memory = replace(memory, ray=ray)
         following = [each for each in worker_groups(job) if each.follows]
         names = {each.name for each in following}
-        gang = placement_of([pod for pod in own.pods if group_of(pod) in names], own)
+        gang = gang_placement([pod for pod in own.pods if group_of(pod) in names], own)
         expected = sum(each.pods for each in following)
         outcome = outcome_of(job)
         pool = pool_of(each.pod_spec for each in following)
-        sight = first_sight(own, memory)
+        sight = base_observation(own, memory)
         sight = replace(
             sight,
             is_suspension_complete=deployment_status(job) == SUSPENDED,
-            can_be_suspended=honours_suspension(job),
-            not_suspendable_reason=never_suspendable(job)
-            or pinned_by_affinity([each.pod_spec for each in following], self.kind),
+            can_be_suspended=honors_suspension(job),
+            not_suspendable_reason=not_suspendable_reason(job)
+            or affinity_problem([each.pod_spec for each in following], self.kind),
             outcome=outcome,
-            failure_cause=cause_of_end(memory, ended_at(job)) if outcome is Outcome.FAILED else None,
+            failure_cause=failure_cause(memory, ended_at(job)) if outcome is Outcome.FAILED else None,
             can_be_recreated=can_have_successor(job),
             pool=pool,
             restarts=failed_attempts(job),
             losses=(*sight.losses, *failed_attempts_as_losses(ray, job, pool)),
             head_unready_since=ray.head_unready_since,
             pods_expected=expected,
-            pods_missing=max(0, expected - gang.made),
+            pods_missing=max(0, expected - gang.created),
             pods_placed=gang.placed,
             pods_started=gang.started,
             starting_since=gang.starting_since,
             shapes=tuple(shape_of(each.pod_spec, each.pods) for each in following if each.pods),
-            notices=(*ends_well_when_stopped(memory), *attempt_notice(ray), *_notices(job)),
+            notices=(*exits_zero_events(memory), *attempt_failed_events(ray), *_standing_events(job)),
         )
         return sight, memory
 
@@ -298,13 +302,17 @@ class RayJobKind:
         A cluster that lives takes no notice of its RayJob's template; the next one is made from it.
         """
         return patches.spec_patch(
-            job, state, {"suspend": True, **_selecting(job, action.pool, hold=action.tolerate_reservation)}
+            job,
+            state,
+            {"suspend": True, **_cluster_spec_with_pool(job, action.pool, hold=action.tolerate_reservation)},
         )
 
     def resumption(self, job: Json, action: Resume, state: str) -> Json:
         """Return the patch of one update: the worker groups select the pool, the RayJob is resumed."""
         return patches.spec_patch(
-            job, state, {"suspend": False, **_selecting(job, action.pool, hold=action.tolerate_reservation)}
+            job,
+            state,
+            {"suspend": False, **_cluster_spec_with_pool(job, action.pool, hold=action.tolerate_reservation)},
         )
 
     def outdated_children(self, snapshot: Snapshot) -> tuple[Json, ...]:
@@ -312,13 +320,13 @@ class RayJobKind:
         del snapshot
         return ()
 
-    def succession(self, job: Json, action: Recreate, state: str) -> Succession | None:
+    def recreation(self, job: Json, action: Recreate, state: str) -> Recreation | None:
         """Return how a failed RayJob's successor is made, whose workers select the pool."""
-        spec = _selecting(job, action.pool, hold=False)
-        return Succession(manifest=successor(job, spec, state), patch=succeeded(job))
+        spec = _cluster_spec_with_pool(job, action.pool, hold=False)
+        return Recreation(manifest=successor(job, spec, state), patch=predecessor_patch(job))
 
 
-def _selecting(job: Json, pool: str, *, hold: bool) -> Json:
+def _cluster_spec_with_pool(job: Json, pool: str, *, hold: bool) -> Json:
     """Return the RayJob's cluster template, those worker groups that follow selecting a pool."""
     held_for = uid_of(job) if hold else None
     groups = [
@@ -326,7 +334,7 @@ def _selecting(job: Json, pool: str, *, hold: bool) -> Json:
             **each.spec,
             "template": {
                 **mapping(each.spec.get("template")),
-                "spec": selecting(each.pod_spec, pool, held_for=held_for),
+                "spec": with_pool(each.pod_spec, pool, held_for=held_for),
             },
         }
         if each.follows
@@ -336,12 +344,12 @@ def _selecting(job: Json, pool: str, *, hold: bool) -> Json:
     return {"rayClusterSpec": {"workerGroupSpecs": groups}}
 
 
-def _notices(job: Json) -> tuple[JobEvent, ...]:
+def _standing_events(job: Json) -> tuple[JobEvent, ...]:
     capacity = sorted(selector_of(head_pod_spec(job)).keys() & CAPACITY_KEYS)
     if not capacity or not cluster_spec(job):
         return ()
     return (
-        standing(
+        standing_event(
             "HeadSelectsCapacity",
             f"Its head selects {', '.join(capacity)}. Moves leave the head where it is, and losing it costs the whole "
             "attempt: leave the selector out, and the head runs on the default on-demand pool.",

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from holdfast.fallback.api.objects import count, mapping, moment, text, uid_of
-from holdfast.fallback.jobs.base_observation import standing
-from holdfast.fallback.jobs.pod_history import KEPT, FailedAttempt, part_of
+from holdfast.fallback.jobs.base_observation import standing_event
+from holdfast.fallback.jobs.pod_history import RETENTION, FailedAttempt, part_of
 from holdfast.fallback.jobs.pods_and_nodes import (
     NodeState,
     has_ended,
@@ -21,7 +21,7 @@ from holdfast.fallback.state_machine.observation import Cause, Loss, Outcome, Pa
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from holdfast.fallback.jobs.pod_history import RayMemory
+    from holdfast.fallback.jobs.pod_history import RayHistory
     from holdfast.fallback.jobs.snapshot import Snapshot
     from holdfast.fallback.state_machine.events import JobEvent
     from holdfast.scheduling.json import Json
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 RUNNING: Final = "Running"
 SUSPENDED: Final = "Suspended"
 # In every other state the operator looks at `spec.suspend` later or never.
-_HONOURS_SUSPENSION: Final = frozenset({"Initializing", RUNNING})
+_HONORS_SUSPENSION: Final = frozenset({"Initializing", RUNNING})
 _COMPLETE: Final = "Complete"
 # A RayJob that was once found invalid is never looked at again, even when it is put right.
 _FAILED: Final = frozenset({"Failed", "ValidationFailed"})
@@ -41,9 +41,9 @@ def deployment_status(job: Json) -> str:
     return text(mapping(job.get("status")).get("jobDeploymentStatus"))
 
 
-def honours_suspension(job: Json) -> bool:
+def honors_suspension(job: Json) -> bool:
     """Whether a suspension would be carried out now."""
-    return deployment_status(job) in _HONOURS_SUSPENSION
+    return deployment_status(job) in _HONORS_SUSPENSION
 
 
 def outcome_of(job: Json) -> Outcome | None:
@@ -64,7 +64,7 @@ def failed_attempts(job: Json) -> int:
     return count(mapping(job.get("status")).get("failed"))
 
 
-def never_suspendable(job: Json) -> str | None:
+def not_suspendable_reason(job: Json) -> str | None:
     """Return why a suspension would break a RayJob, and the fix; None where it would not.
 
     KubeRay takes a suspended RayJob of these kinds for invalid, and never looks at it again.
@@ -89,11 +89,11 @@ def never_suspendable(job: Json) -> str | None:
 
 
 # It did not begin to run in time: for want of nodes or of an image, which other clocks measure. No failure of its own.
-_NOT_BEGUN: Final = "PreRunningDeadlineExceeded"
+_NOT_STARTED: Final = "PreRunningDeadlineExceeded"
 _LONGEST: Final = 300
 
 
-def recorded(memory: RayMemory, snapshot: Snapshot) -> RayMemory:
+def with_new_failures(memory: RayHistory, snapshot: Snapshot) -> RayHistory:
     """Return the memory with the failures taken in that have been counted since the last look.
 
     Those from before the first look are nobody's any more: the job's state says up to where they are accounted for.
@@ -112,11 +112,11 @@ def recorded(memory: RayMemory, snapshot: Snapshot) -> RayMemory:
         )
         for number in range(memory.failed + 1, failed + 1)
     )
-    kept = tuple(each for each in memory.attempts if snapshot.now - each.at <= KEPT)
+    kept = tuple(each for each in memory.attempts if snapshot.now - each.at <= RETENTION)
     return replace(memory, failed=failed, attempts=(*kept, *new))
 
 
-def failed_attempts_as_losses(memory: RayMemory, job: Json, pool: str | None) -> tuple[Loss, ...]:
+def failed_attempts_as_losses(memory: RayHistory, job: Json, pool: str | None) -> tuple[Loss, ...]:
     """Return what has failed without any pod being lost: the driver itself, which runs on the head."""
     return tuple(
         Loss(
@@ -127,31 +127,35 @@ def failed_attempts_as_losses(memory: RayMemory, job: Json, pool: str | None) ->
             pool=pool,
         )
         for each in memory.attempts
-        if each.reason != _NOT_BEGUN
+        if each.reason != _NOT_STARTED
     )
 
 
-def attempt_notice(memory: RayMemory) -> tuple[JobEvent, ...]:
+def attempt_failed_events(memory: RayHistory) -> tuple[JobEvent, ...]:
     """Say what the last attempt failed of."""
     if not memory.attempts:
         return ()
     last = memory.attempts[-1]
     said = f": {last.message}" if last.message else ""
-    return (standing("AttemptFailed", f"Attempt {last.number} of the RayJob failed ({last.reason}){said}"),)
+    return (
+        standing_event("AttemptFailed", f"Attempt {last.number} of the RayJob failed ({last.reason}){said}"),
+    )
 
 
-def head_silent_since(memory: RayMemory, snapshot: Snapshot) -> datetime | None:
+def head_unready_since(memory: RayHistory, snapshot: Snapshot) -> datetime | None:
     """Return since when we see that a running job's head is not there, not ready, or on a node that is lost.
 
     Only while the job runs: before that its head is starting, and a slow start is nobody's loss. A head that answers
     again ends it: its operator then submits the job anew by itself.
     """
-    if deployment_status(snapshot.job) != RUNNING or any(_answers(pod, snapshot) for pod in snapshot.pods):
+    if deployment_status(snapshot.job) != RUNNING or any(
+        _head_answers(pod, snapshot) for pod in snapshot.pods
+    ):
         return None
     return memory.head_unready_since or snapshot.now
 
 
-def _answers(pod: Json, snapshot: Snapshot) -> bool:
+def _head_answers(pod: Json, snapshot: Snapshot) -> bool:
     if part_of(pod) is not Part.HEAD or has_ended(pod) or is_terminating(pod) or not is_ready(pod):
         return False
     # A head's node that is lost leaves it "ready" for as long as the node controller waits.

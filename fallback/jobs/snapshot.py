@@ -40,7 +40,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Succession:
+class Recreation:
     """Two writes in this order, both harmless when repeated; nothing is deleted, so no kill between them loses a job.
 
     `manifest`: the successor, to be created; that it is there already is as good. `patch`: the merge patch by which

@@ -10,10 +10,15 @@ from holdfast.fallback.jobs import patches
 from holdfast.fallback.jobs.kinds import job_of_pod
 from holdfast.fallback.jobs.pods_and_nodes import has_ended, node_of
 from holdfast.fallback.policy.policy import NoPolicy, Policy
-from holdfast.fallback.reconciler.caches import HELD, Caches, pod_selectors
-from holdfast.fallback.reconciler.observer import Look
-from holdfast.fallback.reservations.placeholders import HoldRequest, hold_changes
-from holdfast.fallback.reservations.reserved_capacity import hold_patch, holder_of, orphans, release_patch
+from holdfast.fallback.reconciler.caches import RESERVED_FOR_UID, Caches, pod_selectors
+from holdfast.fallback.reconciler.observer import JobContext
+from holdfast.fallback.reservations.placeholders import PlaceholderRequest, placeholder_changes
+from holdfast.fallback.reservations.reserved_capacity import (
+    orphans,
+    release_patch,
+    reserve_patch,
+    reserved_for,
+)
 from holdfast.fallback.state_machine.actions import (
     Action,
     CreatePlaceholders,
@@ -34,7 +39,7 @@ from holdfast.scheduling.labels import RESERVATION_NAMESPACE
 from holdfast.scheduling.taints import Taint
 
 
-class Holder:
+class ReservationManager:
     """Makes and deletes placeholders, and taints nodes. `image` is what a placeholder runs: nothing."""
 
     def __init__(self, client: Client, caches: Caches, *, image: str) -> None:
@@ -44,7 +49,7 @@ class Holder:
 
     async def do(
         self,
-        look: Look,
+        look: JobContext,
         action: CreatePlaceholders | TaintReservedNodes | DeletePlaceholders | ReleaseReservation,
     ) -> None:
         """Carry out one action for one job."""
@@ -63,19 +68,19 @@ class Holder:
     async def release(self, uid: str) -> None:
         """Delete what holds capacity for a job of this uid, then let everybody onto the nodes."""
         await self._drop(uid)
-        for _, name in self._caches.nodes.names(HELD, uid):
+        for _, name in self._caches.nodes.names(RESERVED_FOR_UID, uid):
             await self._untaint(name, lambda holder: holder == uid)
 
     async def release_orphans(self) -> None:
         """Release what is held for jobs that are no more: nobody decides for them."""
         caches = self._caches
-        found = orphans(caches.placeholders, caches.nodes.all(HELD), caches.has_uid)
+        found = orphans(caches.placeholders, caches.nodes.all(RESERVED_FOR_UID), caches.has_uid)
         await self._delete(pod for pod in caches.placeholders if name_of(pod) in found.placeholders)
         for name in found.nodes:
             await self._untaint(name, lambda holder: not caches.has_uid(holder))
 
-    async def _hold(self, look: Look, action: CreatePlaceholders) -> None:
-        request = HoldRequest(
+    async def _hold(self, look: JobContext, action: CreatePlaceholders) -> None:
+        request = PlaceholderRequest(
             uid=look.seen.uid,
             job=f"{look.key.kind} {look.key.namespace}/{look.key.name}",
             pool=action.pool,
@@ -84,7 +89,7 @@ class Holder:
             image=self._image,
         )
         existing = self._placeholders(look.seen.uid)
-        changes = hold_changes(request, existing)
+        changes = placeholder_changes(request, existing)
         ended = [pod for pod in existing if name_of(pod) in changes.delete]
         await self._delete(ended)
         for pod in changes.create:
@@ -106,13 +111,13 @@ class Holder:
     async def _taint(self, nodes: Iterable[str], uid: str) -> None:
         for name in sorted(nodes):
             node = await self._node(name)
-            patch = None if node is None else hold_patch(node, uid)
+            patch = None if node is None else reserve_patch(node, uid)
             if patch is not None:
                 await self._client.patch(NODE, None, name, patch)
 
     async def _untaint(self, name: str, may_release: Callable[[str], bool]) -> None:
         node = await self._node(name)
-        holder = None if node is None else holder_of(node)
+        holder = None if node is None else reserved_for(node)
         if node is None or (holder is not None and not may_release(holder)):
             return
         patch = release_patch(node)
@@ -129,7 +134,7 @@ class Holder:
             raise
 
     def _placeholders(self, uid: str) -> list[Json]:
-        return self._caches.placeholders.find(HELD, uid)
+        return self._caches.placeholders.find(RESERVED_FOR_UID, uid)
 
 
 def _taints_of(pool: str, policy: Policy | NoPolicy) -> tuple[Taint, ...]:
@@ -142,7 +147,7 @@ KIND_OF: Final = {each.name: each for each in (JOBSET, RAYJOB)}
 _CONFLICT: Final = 409
 
 
-class StillThere(Exception):  # noqa: N818 - says what is wrong
+class PodsRemain(Exception):  # noqa: N818 - says what is wrong
     """A pod of the job is left after all: nothing was resumed."""
 
 
@@ -150,15 +155,15 @@ class JobChanged(ApiError):  # noqa: N818 - says what is wrong
     """The job itself is another than the one that was looked at: its watch is about to show it."""
 
 
-class Actor:
+class ActionExecutor:
     """Writes what was decided. Raises what the client raises; whatever was not done then is decided anew."""
 
-    def __init__(self, client: Client, caches: Caches, holder: Holder) -> None:
+    def __init__(self, client: Client, caches: Caches, holder: ReservationManager) -> None:
         self._client = client
         self._caches = caches
         self._holder = holder
 
-    async def act(self, look: Look, actions: tuple[Action, ...]) -> None:
+    async def execute(self, look: JobContext, actions: tuple[Action, ...]) -> None:
         """Carry out a decision's actions in their order; stops at the first that fails.
 
         Raises StillThere where a job was to be resumed and the API server shows a pod of it, JobChanged where the job is not
@@ -167,7 +172,7 @@ class Actor:
         for action in actions:
             look = replace(look, snapshot=replace(look.snapshot, job=await self._do(look, action)))
 
-    async def _do(self, look: Look, action: Action) -> Json:
+    async def _do(self, look: JobContext, action: Action) -> Json:
         """Carry out one action and return the job as it is then."""
         match action:
             case WriteState():
@@ -191,7 +196,7 @@ class Actor:
                 await self._holder.do(look, action)
         return look.job
 
-    async def _patch(self, look: Look, patch: Json) -> Json:
+    async def _patch(self, look: JobContext, patch: Json) -> Json:
         key = look.key
         try:
             answer = await self._client.patch(KIND_OF[key.kind], key.namespace, key.name, patch)
@@ -203,25 +208,27 @@ class Actor:
         self._caches.jobs[key.kind].refresh(answer)
         return answer
 
-    async def _pods_now(self, look: Look) -> list[Json]:
+    async def _pods_now(self, look: JobContext) -> list[Json]:
         """Return the job's pods as the API server itself has them: no watch is as new as that."""
         found: list[Json] = []
         for labels in pod_selectors(look.key):
             go_on: str | None = None
             while True:
-                page = await self._client.page(POD, namespace=look.key.namespace, labels=labels, go_on=go_on)
+                page = await self._client.page(
+                    POD, namespace=look.key.namespace, labels=labels, continue_token=go_on
+                )
                 found += [pod for pod in page.objects if job_of_pod(pod) == look.key]
-                go_on = page.go_on
+                go_on = page.continue_token
                 if go_on is None:
                     break
         return found
 
-    async def _make_sure_none_is_left(self, look: Look) -> None:
+    async def _make_sure_none_is_left(self, look: JobContext) -> None:
         left = [name_of(pod) for pod in await self._pods_now(look) if not has_ended(pod)]
         if left:
-            raise StillThere(f"{len(left)} pods of the job are left, {left[0]} among them")
+            raise PodsRemain(f"{len(left)} pods of the job are left, {left[0]} among them")
 
-    async def _delete_children(self, look: Look) -> None:
+    async def _delete_children(self, look: JobContext) -> None:
         for child in look.kind.outdated_children(look.snapshot):
             await self._client.delete(
                 JOB,
@@ -231,7 +238,7 @@ class Actor:
                 version=text(metadata_of(child).get("resourceVersion")),
             )
 
-    async def _end_lost(self, look: Look, action: ForceDelete) -> None:
+    async def _end_lost(self, look: JobContext, action: ForceDelete) -> None:
         """End pods whose machines are gone, then delete them: a Job waits for ever for one that only vanishes."""
         for pod in await self._pods_now(look):
             if name_of(pod) not in action.pods:
@@ -241,7 +248,7 @@ class Actor:
                 await self._client.patch(POD, look.key.namespace, name_of(pod), patch, subresource="status")
             await self._client.delete(POD, look.key.namespace, name_of(pod), uid=uid_of(pod), grace_seconds=0)
 
-    async def _ask(self, look: Look, action: RequestCheckpoint) -> Json:
+    async def _ask(self, look: JobContext, action: RequestCheckpoint) -> Json:
         """Ask each pod, and write that they were asked in the job: in that order, or a pod might never hear of it."""
         for pod in await self._pods_now(look):
             if not has_ended(pod):
@@ -249,8 +256,8 @@ class Actor:
                 await self._client.patch(POD, look.key.namespace, name_of(pod), patch)
         return await self._patch(look, patches.checkpoint_request(look.job, action.at))
 
-    async def _recreate(self, look: Look, action: Recreate) -> Json:
-        succession = look.kind.succession(look.job, action, write_state(action.state))
+    async def _recreate(self, look: JobContext, action: Recreate) -> Json:
+        succession = look.kind.recreation(look.job, action, write_state(action.state))
         if succession is None:
             return look.job
         try:

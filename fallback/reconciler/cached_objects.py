@@ -95,25 +95,25 @@ _DROPPED_ANNOTATIONS: Final = frozenset({"kubectl.kubernetes.io/last-applied-con
 _NODE_CONDITIONS: Final = frozenset({"Ready"})
 
 
-def reduced(value: JsonValue, fields: Fields) -> JsonValue:
+def trim(value: JsonValue, fields: Fields) -> JsonValue:
     """Return what `fields` names of a value; what is absent stays absent."""
     if isinstance(value, Mapping):
         found: dict[str, JsonValue] = {}
         for name, within in fields.items():
             if name in value:
-                found[name] = value[name] if within is None else reduced(value[name], within)
+                found[name] = value[name] if within is None else trim(value[name], within)
         return found
-    return [reduced(each, fields) for each in sequence(value)] if isinstance(value, list) else value
+    return [trim(each, fields) for each in sequence(value)] if isinstance(value, list) else value
 
 
-def kept_pod(pod: Json) -> Json:
+def trim_pod(pod: Json) -> Json:
     """Return what is kept of a pod."""
-    return mapping(reduced(pod, POD_FIELDS))
+    return mapping(trim(pod, POD_FIELDS))
 
 
-def kept_node(node: Json) -> Json:
+def trim_node(node: Json) -> Json:
     """Return what is kept of a node: nothing that changes with a heartbeat."""
-    found = mapping(reduced(node, NODE_FIELDS))
+    found = mapping(trim(node, NODE_FIELDS))
     status = mapping(found.get("status"))
     ready = [
         each for each in sequence(status.get("conditions")) if mapping(each).get("type") in _NODE_CONDITIONS
@@ -121,17 +121,17 @@ def kept_node(node: Json) -> Json:
     return {**found, "status": {"conditions": ready}}
 
 
-def kept_claim(claim: Json) -> Json:
+def trim_claim(claim: Json) -> Json:
     """Return what is kept of a NodeClaim."""
-    return mapping(reduced(claim, CLAIM_FIELDS))
+    return mapping(trim(claim, CLAIM_FIELDS))
 
 
-def kept_node_pool(node_pool: Json) -> Json:
+def trim_node_pool(node_pool: Json) -> Json:
     """Return what is kept of a NodePool."""
-    return mapping(reduced(node_pool, NODE_POOL_FIELDS))
+    return mapping(trim(node_pool, NODE_POOL_FIELDS))
 
 
-def kept_child(kind: Kind) -> "Callable[[Json], Json | None]":
+def trim_child(kind: Kind) -> "Callable[[Json], Json | None]":
     """Return what is kept of a Job or RayCluster, as a function: nothing of one that no job of ours owns.
 
     Lists leave out which kind their objects are.
@@ -140,18 +140,18 @@ def kept_child(kind: Kind) -> "Callable[[Json], Json | None]":
     def kept(child: Json) -> "Json | None":
         if job_of_child(child) is None:
             return None
-        return {"apiVersion": kind.api_version, "kind": kind.name, **mapping(reduced(child, CHILD_FIELDS))}
+        return {"apiVersion": kind.api_version, "kind": kind.name, **mapping(trim(child, CHILD_FIELDS))}
 
     return kept
 
 
-def kept_workload(workload: Json) -> Json:
+def trim_workload(workload: Json) -> Json:
     """Return what is kept of a Kueue Workload."""
-    return mapping(reduced(workload, WORKLOAD_FIELDS))
+    return mapping(trim(workload, WORKLOAD_FIELDS))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class KeptPolicy:
+class CachedPolicy:
     """A FallbackPolicy: which one it is, what it says, and what was last reported in it."""
 
     uid: str
@@ -160,11 +160,11 @@ class KeptPolicy:
     status: Json
 
 
-def kept_policy(policy: Json) -> KeptPolicy:
+def cached_policy(policy: Json) -> CachedPolicy:
     """Return what is kept of a FallbackPolicy."""
     metadata = metadata_of(policy)
     generation = metadata.get("generation")
-    return KeptPolicy(
+    return CachedPolicy(
         uid=text(metadata.get("uid")),
         generation=generation if isinstance(generation, int) else 0,
         policy=parse_policy(policy),
@@ -173,7 +173,7 @@ def kept_policy(policy: Json) -> KeptPolicy:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class KeptJob:
+class CachedJob:
     """A JobSet or RayJob: what it is found by, and all of it as text."""
 
     uid: str
@@ -185,7 +185,7 @@ class KeptJob:
         return cast("Json", json.loads(self.content))
 
 
-def kept_job(job: Json) -> KeptJob:
+def cached_job(job: Json) -> CachedJob:
     """Return what is kept of a job: everything but who wrote which field."""
     metadata = metadata_of(job)
     annotations = {
@@ -195,7 +195,7 @@ def kept_job(job: Json) -> KeptJob:
     }
     rest = {name: value for name, value in metadata.items() if name != "managedFields"}
     whole = {**job, "metadata": {**rest, "annotations": annotations}}
-    return KeptJob(
+    return CachedJob(
         uid=text(metadata.get("uid")),
         follows=mapping(metadata.get("labels")).get(FOLLOWS) == FOLLOWS_VALUE,
         content=json.dumps(whole, separators=(",", ":")).encode(),

@@ -10,18 +10,18 @@ from holdfast.fallback.jobs.kinds import KINDS, job_of_child, job_of_pod
 from holdfast.fallback.jobs.pods_and_nodes import node_of
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.cached_objects import (
-    KeptJob,
-    KeptPolicy,
-    kept_child,
-    kept_claim,
-    kept_job,
-    kept_node,
-    kept_node_pool,
-    kept_pod,
-    kept_policy,
-    kept_workload,
+    CachedJob,
+    CachedPolicy,
+    cached_job,
+    cached_policy,
+    trim_child,
+    trim_claim,
+    trim_node,
+    trim_node_pool,
+    trim_pod,
+    trim_workload,
 )
-from holdfast.fallback.reservations.reserved_capacity import holder_of
+from holdfast.fallback.reservations.reserved_capacity import reserved_for
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import HELD_FOR, POOL
 
@@ -31,7 +31,7 @@ T = TypeVar("T")
 OF_JOB: Final = "of job"
 ON_NODE: Final = "on node"
 IN_POOL: Final = "in pool"
-HELD: Final = "held for"
+RESERVED_FOR_UID: Final = "held for"
 IN_NAMESPACE: Final = "in namespace"
 BY_UID: Final = "uid"
 
@@ -50,10 +50,10 @@ class Caches:
 
     def __init__(self) -> None:
         self.namespaces = Cache[str](lambda namespace: name_of(namespace)[1])
-        self.policies = Cache[KeptPolicy](self._in_training(kept_policy))
+        self.policies = Cache[CachedPolicy](self._in_training(cached_policy))
         self.jobs = {
-            kind: Cache[KeptJob](
-                self._in_training(kept_job),
+            kind: Cache[CachedJob](
+                self._in_training(cached_job),
                 indexes={
                     IN_NAMESPACE: lambda name, _: (name[0],),
                     BY_UID: lambda _, job: (job.uid,),
@@ -62,19 +62,21 @@ class Caches:
             for kind in KINDS
         }
         self.children = {
-            kind: Cache[Json](self._in_training(kept_child(kind)), indexes={OF_JOB: _of_parent})
+            kind: Cache[Json](self._in_training(trim_child(kind)), indexes={OF_JOB: _of_parent})
             for kind in (JOB, RAYCLUSTER)
         }
-        self.pods = {labels: Cache[Json](self._in_training(kept_pod), indexes=_POD) for labels in POD_LABELS}
-        self.workloads = Cache[Json](self._in_training(kept_workload), indexes={BY_UID: _owner_uids})
-        self.placeholders = Cache[Json](kept_pod, indexes={HELD: held_for, ON_NODE: _on_node})
-        self.nodes = Cache[Json](kept_node, indexes={IN_POOL: _in_pool, HELD: _node_held_for})
-        self.claims = Cache[Json](kept_claim, indexes={ON_NODE: _of_node})
+        self.pods = {labels: Cache[Json](self._in_training(trim_pod), indexes=_POD) for labels in POD_LABELS}
+        self.workloads = Cache[Json](self._in_training(trim_workload), indexes={BY_UID: _owner_uids})
+        self.placeholders = Cache[Json](
+            trim_pod, indexes={RESERVED_FOR_UID: reserved_for_uids, ON_NODE: _on_node}
+        )
+        self.nodes = Cache[Json](trim_node, indexes={IN_POOL: _in_pool, RESERVED_FOR_UID: _node_reserved_for})
+        self.claims = Cache[Json](trim_claim, indexes={ON_NODE: _on_claimed_node})
         self.node_pools = Cache[Json](
-            kept_node_pool, indexes={IN_POOL: lambda _, node_pool: filter(None, [pool_made_by(node_pool)])}
+            trim_node_pool, indexes={IN_POOL: lambda _, node_pool: filter(None, [pool_made_by(node_pool)])}
         )
 
-    def job(self, key: JobKey) -> KeptJob | None:
+    def job(self, key: JobKey) -> CachedJob | None:
         """Return what is kept of a job."""
         return self.jobs[key.kind].get(key.namespace, key.name)
 
@@ -114,7 +116,7 @@ class Caches:
         """Return every job with a pod on a node, and those for which placeholders stand there."""
         on_it = [pod for cache in self.pods.values() for pod in cache.find(ON_NODE, node)]
         placeholders = self.placeholders.find(ON_NODE, node)
-        holders = {uid for pod in placeholders for uid in held_for(name_of(pod), pod)}
+        holders = {uid for pod in placeholders for uid in reserved_for_uids(name_of(pod), pod)}
         return {key for pod in on_it if (key := job_of_pod(pod)) is not None} | {
             key for uid in holders for key in self.keys_with_uid(uid)
         }
@@ -164,7 +166,7 @@ def _on_node(_: Name, pod: Json) -> Iterable[str]:
     return (node,) if node else ()
 
 
-def _of_node(_: Name, claim: Json) -> Iterable[str]:
+def _on_claimed_node(_: Name, claim: Json) -> Iterable[str]:
     node = text(mapping(claim.get("status")).get("nodeName"))
     return (node,) if node else ()
 
@@ -182,11 +184,11 @@ def _label(name: str) -> Callable[[Name, Json], Iterable[str]]:
     return found
 
 
-def _node_held_for(_: Name, node: Json) -> Iterable[str]:
-    holder = holder_of(node)
+def _node_reserved_for(_: Name, node: Json) -> Iterable[str]:
+    holder = reserved_for(node)
     return () if holder is None else (holder,)
 
 
 _in_pool = _label(POOL)
-held_for = _label(HELD_FOR)
+reserved_for_uids = _label(HELD_FOR)
 _POD: Final = {OF_JOB: _of_job, ON_NODE: _on_node}

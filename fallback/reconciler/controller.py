@@ -5,43 +5,43 @@ import time
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
-from holdfast.fallback.api.client import Client, Requests
-from holdfast.fallback.api.event_recorder import Recorder
-from holdfast.fallback.api.leader_election import Candidacy, Election, Fence
+from holdfast.fallback.api.client import Client, RequestSender
+from holdfast.fallback.api.event_recorder import EventRecorder
+from holdfast.fallback.api.leader_election import Fence, LeaderElectionConfig, LeaderElector
 from holdfast.fallback.jobs.snapshot import JobKey
-from holdfast.fallback.reconciler.action_executor import Actor, Holder
+from holdfast.fallback.reconciler.action_executor import ActionExecutor, ReservationManager
 from holdfast.fallback.reconciler.caches import Caches
-from holdfast.fallback.reconciler.informers import Informers, wake_on_changes
+from holdfast.fallback.reconciler.informers import Informers, enqueue_on_change
 from holdfast.fallback.reconciler.metrics import Metrics, Sample
-from holdfast.fallback.reconciler.observer import Gangs, Memories, Observer
+from holdfast.fallback.reconciler.observer import GangContention, Observer, PodHistories
 from holdfast.fallback.reconciler.policy_status import (
-    ORPHAN_SECONDS,
-    SUMMARY_SECONDS,
-    Chore,
-    Roster,
-    Summaries,
+    ORPHAN_DELAY_SECONDS,
+    STATUS_DELAY_SECONDS,
+    DebouncedTask,
+    JobIndex,
+    PolicyStatusWriter,
 )
-from holdfast.fallback.reconciler.reconciler import Reconciler, Reporter
+from holdfast.fallback.reconciler.reconciler import EventReporter, Reconciler
 from holdfast.fallback.reconciler.settings import Settings
 from holdfast.fallback.reconciler.work_queue import WorkQueue, utc_now
-from holdfast.fallback.reservations.reserved_capacity import holder_of
+from holdfast.fallback.reservations.reserved_capacity import reserved_for
 
 
 class Controller:
     """Everything between the API server and the ladder, for one process.
 
-    `now` tells the time of day, `going` seconds that no setting of that clock changes.
+    `now` tells the time of day, `monotonic` seconds that no setting of that clock changes.
     """
 
     def __init__(
         self,
         settings: Settings,
-        requests: Requests,
+        requests: RequestSender,
         metrics: Metrics,
         fence: Fence,
         *,
         now: Callable[[], datetime] = utc_now,
-        going: Callable[[], float] = time.monotonic,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings = settings
         self._metrics = metrics
@@ -51,33 +51,39 @@ class Controller:
         self._queue = WorkQueue[JobKey](now=now)
         self._informers = Informers(client, caches)
         # Before anything wakes a job: whoever looks at it must find what has just happened in its memory.
-        memories = Memories(caches, now=now)
-        wake_on_changes(caches, self._queue.add)
+        memories = PodHistories(caches, now=now)
+        enqueue_on_change(caches, self._queue.add)
         observer = Observer(
             caches,
             memories,
-            Gangs(self._queue.add),
+            GangContention(self._queue.add),
             claims_are_served=lambda: self._informers.claims.is_served,
             now=now,
-            going=going,
+            monotonic=monotonic,
         )
-        holder = Holder(client, caches, image=settings.placeholder_image)
-        self._recorder = Recorder(client, instance=settings.identity, written=self._event_written)
-        self._roster = Roster(self._namespace_changed)
-        self._summaries = Summaries(client, caches, self._roster)
-        self._reports = Chore("writing policy status", self._summaries.write, seconds=SUMMARY_SECONDS)
-        self._orphans = Chore("releasing held nodes", holder.release_orphans, seconds=ORPHAN_SECONDS)
+        holder = ReservationManager(client, caches, image=settings.placeholder_image)
+        self._recorder = EventRecorder(client, instance=settings.identity, written=self._event_written)
+        self._roster = JobIndex(self._namespace_changed)
+        self._summaries = PolicyStatusWriter(client, caches, self._roster)
+        self._reports = DebouncedTask(
+            "writing policy status", self._summaries.write, seconds=STATUS_DELAY_SECONDS
+        )
+        self._orphans = DebouncedTask(
+            "releasing held nodes", holder.release_orphans, seconds=ORPHAN_DELAY_SECONDS
+        )
         self._reconciler = Reconciler(
             self._queue,
             observer,
-            Actor(client, caches, holder),
-            Reporter(self._recorder, metrics),
+            ActionExecutor(client, caches, holder),
+            EventReporter(self._recorder, metrics),
             self._roster,
             metrics,
-            leads=lambda: fence.is_open,
+            is_leader=lambda: fence.is_open,
         )
-        candidacy = Candidacy(namespace=settings.namespace, name=settings.lease, identity=settings.identity)
-        self._election = Election(client, candidacy, fence)
+        candidacy = LeaderElectionConfig(
+            namespace=settings.namespace, name=settings.lease, identity=settings.identity
+        )
+        self._election = LeaderElector(client, candidacy, fence)
         self._listen()
         self._show_numbers(memories)
 
@@ -98,38 +104,38 @@ class Controller:
             group.create_task(self._election.run(self._lead))
 
     async def _lead(self) -> None:
-        self._metrics.leads.set(1)
+        self._metrics.is_leader.set(1)
         self._roster.clear()
         for key in self._caches.all_keys():
             self._queue.add(key)
         for namespace, _ in self._caches.policies.known():
             self._namespace_changed(namespace)
-        self._orphans.want()
+        self._orphans.request()
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._recorder.run())
                 group.create_task(self._reports.run())
                 group.create_task(self._orphans.run())
         finally:
-            self._metrics.leads.set(0)
+            self._metrics.is_leader.set(0)
 
     def _listen(self) -> None:
-        self._caches.policies.listen(lambda change: self._namespace_changed(change.name[0]))
-        self._caches.placeholders.listen(lambda _: self._orphans.want())
+        self._caches.policies.add_handler(lambda change: self._namespace_changed(change.name[0]))
+        self._caches.placeholders.add_handler(lambda _: self._orphans.request())
         for cache in self._caches.jobs.values():
-            cache.listen(lambda change: None if change.after is not None else self._orphans.want())
-        self._caches.nodes.listen(
-            lambda change: self._orphans.want() if change.after and holder_of(change.after) else None
+            cache.add_handler(lambda change: None if change.after is not None else self._orphans.request())
+        self._caches.nodes.add_handler(
+            lambda change: self._orphans.request() if change.after and reserved_for(change.after) else None
         )
 
     def _namespace_changed(self, namespace: str) -> None:
         self._summaries.changed(namespace)
-        self._reports.want()
+        self._reports.request()
 
     def _event_written(self, well: bool) -> None:
         self._metrics.events.labels("written" if well else "dropped").inc()
 
-    def _show_numbers(self, memories: Memories) -> None:
+    def _show_numbers(self, memories: PodHistories) -> None:
         def jobs() -> Iterable[Sample]:
             for namespace, place, count in self._roster.counts():
                 yield (namespace, place.pool, place.phase.value), count

@@ -23,13 +23,13 @@ from holdfast.fallback.api.informer import Informer
 from holdfast.fallback.api.objects import mapping, metadata_of, sequence, text
 from holdfast.fallback.jobs.kinds import job_of_child, job_of_pod
 from holdfast.fallback.jobs.snapshot import JobKey
-from holdfast.fallback.reconciler.caches import Caches, held_for
+from holdfast.fallback.reconciler.caches import Caches, reserved_for_uids
 from holdfast.fallback.reconciler.metrics import Sample
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import HELD_FOR, TRAINING, TRAINING_VALUE
 
 
-class Followed(Protocol):
+class InformerStats(Protocol):
     """What is told of one informer, whatever it keeps."""
 
     kind: Kind
@@ -64,7 +64,7 @@ class Informers:
             Informer(client, NODEPOOL, caches.node_pools),
             Informer(client, POD, caches.placeholders, labels=HELD_FOR),
         )
-        caches.namespaces.listen(self._namespace_changed)
+        caches.namespaces.add_handler(self._namespace_changed)
 
     @property
     def is_synced(self) -> bool:
@@ -99,9 +99,9 @@ class Informers:
         """Yield how often each kind's watch was begun."""
         return self._sum(lambda each: each.watches)
 
-    def _sum(self, count: Callable[[Followed], int]) -> Iterator[Sample]:
+    def _sum(self, count: Callable[[InformerStats], int]) -> Iterator[Sample]:
         counts = Counter[str]()
-        every: tuple[Followed, ...] = (self._namespaces, *self._in_namespaces, *self._others)
+        every: tuple[InformerStats, ...] = (self._namespaces, *self._in_namespaces, *self._others)
         for informer in every:
             counts[informer.kind.plural] += count(informer)
         for plural, value in counts.items():
@@ -115,7 +115,7 @@ class Informers:
 T = TypeVar("T")
 
 
-def wake_on_changes(caches: Caches, wake: Callable[[JobKey], None]) -> None:
+def enqueue_on_change(caches: Caches, wake: Callable[[JobKey], None]) -> None:
     """Have `wake` called with each job that a change may mean something to, after each change."""
 
     def on(
@@ -132,15 +132,15 @@ def wake_on_changes(caches: Caches, wake: Callable[[JobKey], None]) -> None:
             for key in concerned(change):
                 wake(key)
 
-        cache.listen(wake_all)
+        cache.add_handler(wake_all)
 
     for kind, cache in caches.jobs.items():
         on(cache, lambda change, kind=kind: (JobKey(kind, *change.name),))
     for cache in caches.children.values():
         # A Job writes down again and again how many of its pods are ready, which nobody here reads.
-        on(cache, lambda change: _known(job_of_child, change), read=_without_version)
+        on(cache, lambda change: _parents(job_of_child, change), read=_without_version)
     for cache in caches.pods.values():
-        on(cache, lambda change: _known(job_of_pod, change))
+        on(cache, lambda change: _parents(job_of_pod, change))
     on(caches.nodes, lambda change: caches.keys_on(change.name[1]))
     on(caches.claims, lambda change: _on_claimed_node(caches, change))
     on(caches.node_pools, lambda _: caches.all_keys())
@@ -150,7 +150,7 @@ def wake_on_changes(caches: Caches, wake: Callable[[JobKey], None]) -> None:
     on(caches.placeholders, lambda change: _held_for(caches, change))
 
 
-def _known(parent: Callable[[Json], JobKey | None], change: Change[Json]) -> set[JobKey]:
+def _parents(parent: Callable[[Json], JobKey | None], change: Change[Json]) -> set[JobKey]:
     return {key for each in _states(change) if (key := parent(each)) is not None}
 
 
@@ -176,7 +176,7 @@ def _held_for(caches: Caches, change: Change[Json]) -> set[JobKey]:
     return {
         key
         for each in _states(change)
-        for uid in held_for(change.name, each)
+        for uid in reserved_for_uids(change.name, each)
         for key in caches.keys_with_uid(uid)
     }
 

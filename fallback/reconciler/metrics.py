@@ -95,7 +95,7 @@ class Metrics:
             registry=registry,
         )
         self.events = Counter("holdfast_fallback_events", "Events.", ["outcome"], registry=registry)
-        self.leads = Gauge("holdfast_fallback_leads", "1 while this replica leads.", registry=registry)
+        self.is_leader = Gauge("holdfast_fallback_leads", "1 while this replica leads.", registry=registry)
 
     def show(self, name: str, text: str, labels: Iterable[str], read: Callable[[], Iterable[Sample]]) -> None:
         """Add a gauge that is read when it is asked for; `read` yields label values and a value."""

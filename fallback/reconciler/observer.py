@@ -11,12 +11,19 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from holdfast.fallback.api.objects import mapping, metadata_of, text
 from holdfast.fallback.jobs.kinds import KINDS, JobKind, job_of_pod
-from holdfast.fallback.jobs.pod_history import JobMemory, note
+from holdfast.fallback.jobs.pod_history import PodHistory, with_pod
 from holdfast.fallback.jobs.pods_and_nodes import node_of
 from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
 from holdfast.fallback.policy.policy import NoPolicy, Policy
-from holdfast.fallback.reconciler.caches import BY_UID, HELD, IN_POOL, ON_NODE, Caches, pool_made_by
-from holdfast.fallback.reservations.reserved_capacity import held_capacity
+from holdfast.fallback.reconciler.caches import (
+    BY_UID,
+    IN_POOL,
+    ON_NODE,
+    RESERVED_FOR_UID,
+    Caches,
+    pool_made_by,
+)
+from holdfast.fallback.reservations.reserved_capacity import reservation_of
 from holdfast.fallback.state_machine.observation import ContendingGang, Observation, PoolStatus, Reservation
 from holdfast.fallback.state_machine.state import JobState, UnreadableState, read_state
 from holdfast.scheduling.labels import LADDER, POOL, STATE
@@ -35,7 +42,7 @@ class _Gang:
     key: JobKey
 
 
-class Gangs:
+class GangContention:
     """The half-placed gangs of each pool, by age. `wake` has those looked at that may be the next to let go.
 
     Those are the youngest alone: with a thousand jobs that wait at once, waking all of them for each was a million looks.
@@ -45,13 +52,13 @@ class Gangs:
         self._wake = wake
         self._half_placed: dict[JobKey, _Gang] = {}
         self._by_age: defaultdict[str, list[_Gang]] = defaultdict(list)
-        self._gave_way: dict[str, datetime] = {}
+        self._last_yields: dict[str, datetime] = {}
 
-    def see(self, key: JobKey, observation: Observation) -> ContendingGang | None:
+    def update(self, key: JobKey, observation: Observation) -> ContendingGang | None:
         """Take in how a job stands, and return the youngest of the gangs that it may block and be blocked by."""
         before, gang = self._half_placed.get(key), _half_placed(key, observation)
         if before is not None and observation.suspended:
-            self._gave_way[before.pool] = observation.now
+            self._last_yields[before.pool] = observation.now
         if before != gang:
             self._replace(key, before, gang)
         if gang is None:
@@ -62,7 +69,7 @@ class Gangs:
 
     def last_yield_at(self, pool: str | None) -> datetime | None:
         """When a gang was last seen to have let go of its nodes in a pool; None where none was."""
-        return None if pool is None else self._gave_way.get(pool)
+        return None if pool is None else self._last_yields.get(pool)
 
     def forget(self, key: JobKey) -> None:
         """Take in that a job is gone."""
@@ -106,21 +113,21 @@ def _half_placed(key: JobKey, observation: Observation) -> _Gang | None:
 K = TypeVar("K")
 
 # Less than this is a clock that is being steered; it is kept until it adds up.
-_NOTICED: Final = timedelta(seconds=5)
-_NONE: Final = timedelta(0)
+_MIN_JUMP: Final = timedelta(seconds=5)
+_NO_JUMP: Final = timedelta(0)
 
 
-class Clocks(Generic[K]):
+class ClockJumps(Generic[K]):
     """For each key, what both clocks showed when it was last settled: the time of day, and one that only goes on."""
 
     def __init__(self) -> None:
         self._settled: dict[K, tuple[datetime, float]] = {}
 
     def jump(self, key: K, now: datetime, going: float) -> timedelta:
-        """Return how far the time of day has moved beyond the other clock (`going`, seconds); zero on the first look."""
+        """Return how far the time of day has moved beyond the other clock (`monotonic`, seconds); zero on the first look."""
         settled = self._settled.setdefault(key, (now, going))
         jump = (now - settled[0]) - timedelta(seconds=going - settled[1])
-        return jump if abs(jump) >= _NOTICED else _NONE
+        return jump if abs(jump) >= _MIN_JUMP else _NO_JUMP
 
     def settle(self, key: K, now: datetime, going: float) -> None:
         """Take a jump for accounted for: what is kept of the key was shifted by it."""
@@ -131,17 +138,19 @@ class Clocks(Generic[K]):
         self._settled.pop(key, None)
 
 
-def pools_seen(policy: Policy, caches: Caches, used: UsedNodes) -> Mapping[str, PoolStatus]:
+def pool_statuses(policy: Policy, caches: Caches, used: UsedNodes) -> Mapping[str, PoolStatus]:
     """Return what is known of each tier's pool.
 
     Whether a pool is there can be told where Karpenter makes the nodes, by its NodePools: a pool of a cloud's own
     kind that has no node leaves no trace in the cluster.
     """
     karpenter_makes = any(pool_made_by(node_pool) for node_pool in caches.node_pools)
-    return {tier.pool: _seen(tier.pool, caches, used, is_told=karpenter_makes) for tier in policy.tiers}
+    return {
+        tier.pool: _pool_status(tier.pool, caches, used, is_told=karpenter_makes) for tier in policy.tiers
+    }
 
 
-def _seen(pool: str, caches: Caches, used: UsedNodes, *, is_told: bool) -> PoolStatus:
+def _pool_status(pool: str, caches: Caches, used: UsedNodes, *, is_told: bool) -> PoolStatus:
     node_pool = next(iter(caches.node_pools.find(IN_POOL, pool)), None)
     # A quantity, which is a text or a number as its author wrote it.
     limit = str(mapping(mapping((node_pool or {}).get("spec")).get("limits")).get("nodes"))
@@ -160,8 +169,8 @@ class UsedNodes:
         self._pools: dict[str, str] = {}
         self._used: dict[str, set[str]] = {}
         for cache in (*caches.pods.values(), caches.placeholders):
-            cache.listen(self._pod_changed)
-        caches.nodes.listen(self._node_changed)
+            cache.add_handler(self._pod_changed)
+        caches.nodes.add_handler(self._node_changed)
 
     def count(self, pool: str) -> int:
         """Return how many nodes of a pool are in use."""
@@ -191,26 +200,26 @@ class UsedNodes:
             used.discard(node)
 
 
-class Memories:
+class PodHistories:
     """The memory of every job, by its key."""
 
     def __init__(self, caches: Caches, *, now: Callable[[], datetime]) -> None:
         self._caches = caches
         self._now = now
-        self._memories: dict[JobKey, JobMemory] = {}
+        self._memories: dict[JobKey, PodHistory] = {}
         for cache in caches.pods.values():
-            cache.listen(self._note)
+            cache.add_handler(self._note)
 
     def __len__(self) -> int:
         return len(self._memories)
 
-    def of(self, key: JobKey) -> JobMemory:
+    def of(self, key: JobKey) -> PodHistory:
         """Return what is remembered of a job."""
-        return self._memories.get(key) or JobMemory()
+        return self._memories.get(key) or PodHistory()
 
-    def keep(self, key: JobKey, memory: JobMemory) -> None:
+    def keep(self, key: JobKey, memory: PodHistory) -> None:
         """Remember what a look at a job has made of its memory."""
-        if memory == JobMemory():
+        if memory == PodHistory():
             self._memories.pop(key, None)
         else:
             self._memories[key] = memory
@@ -224,13 +233,13 @@ class Memories:
         key = job_of_pod(pod) if pod is not None else None
         if pod is None or key is None:
             return
-        self._memories[key] = note(self.of(key), pod, self._now(), is_deleted=change.after is None)
+        self._memories[key] = with_pod(self.of(key), pod, self._now(), is_deleted=change.after is None)
         if change.after is None and self._caches.job(key) is None and not self._caches.pods_of(key):
             self.forget(key)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Look:
+class JobContext:
     """What one look has shown: the job, what is kept of it, what is seen of it, and the ladder it follows."""
 
     key: JobKey
@@ -252,23 +261,23 @@ class Observer:
     def __init__(
         self,
         caches: Caches,
-        memories: Memories,
-        gangs: Gangs,
+        memories: PodHistories,
+        gangs: GangContention,
         *,
         claims_are_served: Callable[[], bool],
         now: Callable[[], datetime],
-        going: Callable[[], float] = time.monotonic,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.clocks = Clocks[JobKey]()
+        self.clocks = ClockJumps[JobKey]()
         self._caches = caches
         self._memories = memories
         self._gangs = gangs
         self._used = UsedNodes(caches)
         self._claims_are_served = claims_are_served
         self._now = now
-        self._going = going
+        self._going = monotonic
 
-    def look(self, key: JobKey) -> Look | None:
+    def observe(self, key: JobKey) -> JobContext | None:
         """Look at a job now; None where there is none."""
         kept = self._caches.job(key)
         if kept is None:
@@ -280,16 +289,16 @@ class Observer:
         seen = replace(
             seen,
             clock_jump=self.clocks.jump(key, snapshot.now, self._going()),
-            contending_gang=self._gangs.see(key, seen),
+            contending_gang=self._gangs.update(key, seen),
             last_yield_at=self._gangs.last_yield_at(seen.pool),
-            pools=pools_seen(policy, self._caches, self._used) if isinstance(policy, Policy) else {},
+            pools=pool_statuses(policy, self._caches, self._used) if isinstance(policy, Policy) else {},
             reservation=self._held(seen.uid),
         )
         annotations = mapping(metadata_of(snapshot.job).get("annotations"))
         state = read_state(text(annotations[STATE]) if STATE in annotations else None)
-        return Look(key=key, kind=kind, snapshot=snapshot, state=state, seen=seen, policy=policy)
+        return JobContext(key=key, kind=kind, snapshot=snapshot, state=state, seen=seen, policy=policy)
 
-    def settle(self, look: Look) -> None:
+    def settle(self, look: JobContext) -> None:
         """Take the look's clock for the one that the job's times are kept by."""
         if look.seen.clock_jump:
             self.clocks.settle(look.key, look.seen.now, self._going())
@@ -326,12 +335,12 @@ class Observer:
 
     def _held(self, uid: str) -> Reservation | None:
         caches = self._caches
-        placeholders = caches.placeholders.find(HELD, uid)
+        placeholders = caches.placeholders.find(RESERVED_FOR_UID, uid)
         names = {name for pod in placeholders if (name := node_of(pod))}
-        names |= {name for _, name in caches.nodes.names(HELD, uid)}
+        names |= {name for _, name in caches.nodes.names(RESERVED_FOR_UID, uid)}
         if not placeholders and not names:
             return None
-        return held_capacity(uid, placeholders, self._nodes(names), self._claims(names))
+        return reservation_of(uid, placeholders, self._nodes(names), self._claims(names))
 
     def _policy(self, namespace: str) -> Policy | NoPolicy:
         kept = self._caches.policies.get(namespace, LADDER)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from holdfast.fallback.api.backoff import Backoff
-from holdfast.fallback.api.client import FALLBACK_POLICY, ApiError, Client, Deposed, Unreachable
+from holdfast.fallback.api.client import FALLBACK_POLICY, ApiError, Client, LeadershipLost, Unreachable
 from holdfast.fallback.policy.policy import NoPolicy, Policy
 from holdfast.fallback.state_machine.state import JobState, Phase
 from holdfast.scheduling.labels import LADDER
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from holdfast.fallback.api.cache import Change
     from holdfast.fallback.jobs.snapshot import JobKey
-    from holdfast.fallback.reconciler.cached_objects import KeptPolicy
+    from holdfast.fallback.reconciler.cached_objects import CachedPolicy
     from holdfast.fallback.reconciler.caches import Caches
     from holdfast.scheduling.json import Json
 
@@ -31,7 +31,7 @@ _LONGEST_SUMMARY: Final = 512
 _BETWEEN_TIERS: Final = frozenset({Phase.SUSPENDING, Phase.PAUSED})
 
 
-def policy_status(policy: Policy | NoPolicy, generation: int, places: Iterable[Place]) -> Json:
+def policy_status(policy: Policy | NoPolicy, generation: int, places: Iterable[JobPosition]) -> Json:
     """Return the status of a FallbackPolicy, whole: each field is there, so that a patch leaves nothing old."""
     all_places = list(places)
     pools = [tier.pool for tier in policy.tiers] if isinstance(policy, Policy) else []
@@ -47,12 +47,12 @@ def policy_status(policy: Policy | NoPolicy, generation: int, places: Iterable[P
     }
 
 
-def _tier(pool: str, places: list[Place]) -> Json:
+def _tier(pool: str, places: list[JobPosition]) -> Json:
     there = [place for place in places if place.pool == pool and place.phase not in _BETWEEN_TIERS]
     return {"pool": pool, "jobs": len(there), "waiting": sum(each.phase is Phase.WAITING for each in there)}
 
 
-def _summary(places: list[Place], moving: int, problems: tuple[str, ...]) -> str:
+def _summary(places: list[JobPosition], moving: int, problems: tuple[str, ...]) -> str:
     if problems:
         return f"Cannot be followed: {problems[0]}"
     if not places:
@@ -66,25 +66,25 @@ def _summary(places: list[Place], moving: int, problems: tuple[str, ...]) -> str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class JobPosition:
     """A job's place: the pool it is on or bound for, and its phase."""
 
     pool: str
     phase: Phase
 
 
-class Roster:
+class JobIndex:
     """The unfinished jobs with their places. `changed` is told of each namespace in which one has changed."""
 
     def __init__(self, changed: Callable[[str], None]) -> None:
         self._changed = changed
-        self._places: dict[str, dict[JobKey, Place]] = {}
+        self._places: dict[str, dict[JobKey, JobPosition]] = {}
 
     def set(self, key: JobKey, state: JobState | None) -> None:
         """Take in where a job stands; None for one that follows no ladder, or is gone."""
         place = None
         if state is not None and state.phase is not Phase.FINISHED:
-            place = Place(pool=state.pool, phase=state.phase)
+            place = JobPosition(pool=state.pool, phase=state.phase)
         places = self._places.get(key.namespace, {})
         if places.get(key) == place:
             return
@@ -95,11 +95,11 @@ class Roster:
         self._places[key.namespace] = places
         self._changed(key.namespace)
 
-    def in_namespace(self, namespace: str) -> list[Place]:
+    def in_namespace(self, namespace: str) -> list[JobPosition]:
         """Return the places of a namespace's jobs."""
         return list(self._places.get(namespace, {}).values())
 
-    def counts(self) -> Iterator[tuple[str, Place, int]]:
+    def counts(self) -> Iterator[tuple[str, JobPosition, int]]:
         """Yield how many jobs of each namespace are in each place."""
         for namespace, places in self._places.items():
             for place, count in Counter(places.values()).items():
@@ -111,14 +111,14 @@ class Roster:
 
 
 # Changes come in waves: a summary is for people, who do not read it more often.
-SUMMARY_SECONDS: Final = 3.0
+STATUS_DELAY_SECONDS: Final = 3.0
 # A job that was just created may be shown after what was made for it; and nothing held costs much in this time.
-ORPHAN_SECONDS: Final = 10.0
+ORPHAN_DELAY_SECONDS: Final = 10.0
 
 _log = logging.getLogger(__name__)
 
 
-class Chore:
+class DebouncedTask:
     """Does something a while after it was asked for, once for all who asked meanwhile; what fails is done again."""
 
     def __init__(self, name: str, do: Callable[[], Awaitable[None]], *, seconds: float) -> None:
@@ -128,7 +128,7 @@ class Chore:
         self._wanted = asyncio.Event()
         self._backoff = Backoff(first=seconds)
 
-    def want(self) -> None:
+    def request(self) -> None:
         """Have it done."""
         self._wanted.set()
 
@@ -140,7 +140,7 @@ class Chore:
             self._wanted.clear()
             try:
                 await self._do()
-            except (ApiError, Unreachable, Deposed) as error:
+            except (ApiError, Unreachable, LeadershipLost) as error:
                 _log.warning("%s, again later: %s", self._name, error)
                 self._wanted.set()
                 await asyncio.sleep(self._backoff.seconds())
@@ -148,10 +148,10 @@ class Chore:
                 self._backoff.succeed()
 
 
-class Summaries:
+class PolicyStatusWriter:
     """Keeps the status of each FallbackPolicy that has changed up to date."""
 
-    def __init__(self, client: Client, caches: Caches, roster: Roster) -> None:
+    def __init__(self, client: Client, caches: Caches, roster: JobIndex) -> None:
         self._client = client
         self._caches = caches
         self._roster = roster
@@ -161,7 +161,7 @@ class Summaries:
         """Take in that a namespace's jobs or policy have changed."""
         self._dirty.add(namespace)
 
-    def policy_changed(self, change: Change[KeptPolicy]) -> None:
+    def policy_changed(self, change: Change[CachedPolicy]) -> None:
         """Take in that a policy has changed."""
         self._dirty.add(change.name[0])
 

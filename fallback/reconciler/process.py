@@ -24,7 +24,7 @@ _UNAVAILABLE: Final = 503
 
 
 @asynccontextmanager
-async def serving(
+async def serve_http(
     address: str, port: int, *, is_ready: Callable[[], bool], metrics: Callable[[], bytes]
 ) -> AsyncGenerator[int]:
     """Serve `/healthz`, `/readyz` and `/metrics` for the length of the block; yields the port.
@@ -95,18 +95,18 @@ async def run(settings: Settings) -> None:
     Raises ConfigError where the API server's address cannot be told, OSError where the port cannot be had.
     """
     metrics = Metrics()
-    connection = Connection(settings.access, seen=_measuring(metrics))
-    controller = Controller(settings, connection, metrics, Fence(_going_clock))
+    connection = Connection(settings.access, seen=_observe_requests(metrics))
+    controller = Controller(settings, connection, metrics, Fence(_boot_clock))
     try:
-        async with serving(
+        async with serve_http(
             settings.address, settings.port, is_ready=lambda: controller.is_ready, metrics=metrics.text
         ):
-            await _until_told(asyncio.create_task(controller.run()))
+            await _until_signalled(asyncio.create_task(controller.run()))
     finally:
         await connection.close()
 
 
-async def _until_told(running: "asyncio.Task[None]") -> None:
+async def _until_signalled(running: "asyncio.Task[None]") -> None:
     loop = asyncio.get_running_loop()
     for told in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(told, running.cancel)
@@ -114,13 +114,13 @@ async def _until_told(running: "asyncio.Task[None]") -> None:
         await running
 
 
-def _going_clock() -> float:
+def _boot_clock() -> float:
     """Return seconds of a clock that goes on while the machine sleeps, where there is one."""
     boot = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if boot is None else time.clock_gettime(boot)
 
 
-def _measuring(metrics: Metrics) -> Callable[[str, int, float], None]:
+def _observe_requests(metrics: Metrics) -> Callable[[str, int, float], None]:
     def seen(method: str, status: int, seconds: float) -> None:
         metrics.requests.labels(method, str(status)).observe(seconds)
 

@@ -4,14 +4,14 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 
-from holdfast.fallback.api.client import ApiError, Deposed, Unreachable
-from holdfast.fallback.api.event_recorder import Occurrence, Recorder, Subject
+from holdfast.fallback.api.client import ApiError, LeadershipLost, Unreachable
+from holdfast.fallback.api.event_recorder import EventRecorder, InvolvedObject, ObjectEvent
 from holdfast.fallback.api.objects import metadata_of, text
 from holdfast.fallback.jobs.snapshot import JobKey
-from holdfast.fallback.reconciler.action_executor import KIND_OF, Actor, JobChanged, StillThere
+from holdfast.fallback.reconciler.action_executor import KIND_OF, ActionExecutor, JobChanged, PodsRemain
 from holdfast.fallback.reconciler.metrics import Metrics
-from holdfast.fallback.reconciler.observer import Look, Observer
-from holdfast.fallback.reconciler.policy_status import Roster
+from holdfast.fallback.reconciler.observer import JobContext, Observer
+from holdfast.fallback.reconciler.policy_status import JobIndex
 from holdfast.fallback.reconciler.work_queue import WorkQueue
 from holdfast.fallback.state_machine.decision import Decision, decide
 from holdfast.fallback.state_machine.events import JobEvent
@@ -21,15 +21,15 @@ from holdfast.fallback.state_machine.state import JobState, Phase, UnreadableSta
 _log = logging.getLogger(__name__)
 
 
-class Reporter:
+class EventReporter:
     """Says each report once, and each standing one when it is new or differs."""
 
-    def __init__(self, recorder: Recorder, metrics: Metrics) -> None:
+    def __init__(self, recorder: EventRecorder, metrics: Metrics) -> None:
         self._recorder = recorder
         self._metrics = metrics
         self._standing: dict[JobKey, dict[str, str]] = {}
 
-    def say(self, key: JobKey, uid: str, reports: Iterable[JobEvent]) -> None:
+    def record(self, key: JobKey, uid: str, reports: Iterable[JobEvent]) -> None:
         """Say what a decision reports, once its actions are done."""
         known = self._standing.get(key, {})
         standing: dict[str, str] = {}
@@ -38,7 +38,7 @@ class Reporter:
                 standing[report.reason] = report.message
                 if known.get(report.reason) == report.message:
                     continue
-            self.complain(key, uid, report)
+            self.record_one(key, uid, report)
         if standing:
             self._standing[key] = standing
         else:
@@ -77,11 +77,11 @@ class Reporter:
         """Forget a job that is gone."""
         self._standing.pop(key, None)
 
-    def complain(self, key: JobKey, uid: str, report: JobEvent) -> None:
+    def record_one(self, key: JobKey, uid: str, report: JobEvent) -> None:
         """Say one thing, whatever stands."""
-        subject = Subject(kind=KIND_OF[key.kind], namespace=key.namespace, name=key.name, uid=uid)
-        self._recorder.say(
-            Occurrence(
+        subject = InvolvedObject(kind=KIND_OF[key.kind], namespace=key.namespace, name=key.name, uid=uid)
+        self._recorder.record(
+            ObjectEvent(
                 subject=subject, reason=report.reason, message=report.message, is_warning=report.is_warning
             )
         )
@@ -97,7 +97,7 @@ class Reporter:
 class Reconciler:
     """Brings one job at a time to where its ladder wants it.
 
-    A replica that does not lead (`leads`) looks all the same, and writes nothing: what it remembers of pods that are
+    A replica that does not lead (`is_leader`) looks all the same, and writes nothing: what it remembers of pods that are
     gone is there when it has to lead.
     """
 
@@ -105,12 +105,12 @@ class Reconciler:
         self,
         queue: WorkQueue[JobKey],
         observer: Observer,
-        actor: Actor,
-        reporter: Reporter,
-        roster: Roster,
+        actor: ActionExecutor,
+        reporter: EventReporter,
+        roster: JobIndex,
         metrics: Metrics,
         *,
-        leads: Callable[[], bool],
+        is_leader: Callable[[], bool],
     ) -> None:
         self._queue = queue
         self._observer = observer
@@ -118,7 +118,7 @@ class Reconciler:
         self._reporter = reporter
         self._roster = roster
         self._metrics = metrics
-        self._leads = leads
+        self._is_leader = is_leader
         self._refused_versions: dict[JobKey, str] = {}
 
     async def work(self) -> None:
@@ -141,11 +141,11 @@ class Reconciler:
 
     async def _reconcile(self, key: JobKey) -> None:
         began = time.perf_counter()
-        look = self._observer.look(key)
+        look = self._observer.observe(key)
         if look is None:
             self._forget(key)
             return
-        if not self._leads():
+        if not self._is_leader():
             return
         if self._refused_versions.get(key) == _version(look):
             # The server has a later one, which the watch is about to show: until then every write is refused.
@@ -159,18 +159,18 @@ class Reconciler:
         self._observer.settle(look)
         self._queue.succeed(key)
         self._queue.add_at(key, decision.requeue_at)
-        self._reporter.say(key, look.seen.uid, decision.events)
+        self._reporter.record(key, look.seen.uid, decision.events)
         self._reporter.count(key, look.state, decision.state, look.seen)
         self._roster.set(key, decision.state)
 
-    async def _act(self, look: Look, decision: Decision) -> bool:
+    async def _act(self, look: JobContext, decision: Decision) -> bool:
         """Carry a decision out; returns whether all of it was."""
         key = look.key
         try:
-            await self._actor.act(look, decision.actions)
-        except Deposed:
+            await self._actor.execute(look, decision.actions)
+        except LeadershipLost:
             self._metrics.refusals.labels("deposed").inc()
-        except StillThere as error:
+        except PodsRemain as error:
             _log.info("not resumed yet: %s", error, extra={"job": "/".join(key)})
             self._metrics.refusals.labels("pods left").inc()
             self._queue.retry(key)
@@ -184,7 +184,7 @@ class Reconciler:
             return True
         return False
 
-    def _refused(self, look: Look, error: ApiError) -> None:
+    def _refused(self, look: JobContext, error: ApiError) -> None:
         key = look.key
         self._metrics.refusals.labels(str(error.status)).inc()
         self._queue.retry(key, error.retry_after_seconds)
@@ -200,7 +200,7 @@ class Reconciler:
             message=f"The API server refuses what the ladder wants to do, which is tried again: {error}",
             is_warning=True,
         )
-        self._reporter.complain(key, look.seen.uid, report)
+        self._reporter.record_one(key, look.seen.uid, report)
 
     def _forget(self, key: JobKey) -> None:
         self._refused_versions.pop(key, None)
@@ -210,5 +210,5 @@ class Reconciler:
         self._queue.forget(key)
 
 
-def _version(look: Look) -> str:
+def _version(look: JobContext) -> str:
     return text(metadata_of(look.job).get("resourceVersion"))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from holdfast.fallback.api.access import SERVICE_ACCOUNT, Access, from_kubeconfig, in_cluster
+from holdfast.fallback.api.access import SERVICE_ACCOUNT, ApiAccess, from_kubeconfig, in_cluster
 from holdfast.scheduling.labels import CONTROLLER_NAMESPACE, LEASE
 
 PLACEHOLDER_IMAGE: Final = "registry.k8s.io/pause:3.10.1"
@@ -36,7 +36,7 @@ class Settings:
     log_level: str
     placeholder_image: str
 
-    def access(self) -> Access:
+    def access(self) -> ApiAccess:
         """Return how the API server is reached. Raises ConfigError where that cannot be told."""
         if self.kubeconfig is not None:
             return from_kubeconfig(self.kubeconfig)

@@ -25,7 +25,7 @@ _NOBODY: Final = 65534
 
 
 @dataclass(frozen=True, kw_only=True)
-class HoldRequest:
+class PlaceholderRequest:
     """Whose gang is to have room, and where.
 
     `job` names it for whoever looks at a placeholder: `JobSet vision/train`. `taints` are those of the pool's nodes, as
@@ -41,23 +41,23 @@ class HoldRequest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HoldChanges:
+class PlaceholderChanges:
     """What is to be created, and which pods are to be deleted since they have ended and stand in the way by name."""
 
     create: tuple[Json, ...]
     delete: tuple[str, ...]
 
 
-def hold_changes(request: HoldRequest, existing: Iterable[Json]) -> HoldChanges:
+def placeholder_changes(request: PlaceholderRequest, existing: Iterable[Json]) -> PlaceholderChanges:
     """What makes the placeholders that exist for the job those that are wanted."""
     there = {name_of(pod): pod for pod in existing}
-    return HoldChanges(
+    return PlaceholderChanges(
         create=tuple(pod for pod in placeholders(request) if name_of(pod) not in there),
         delete=tuple(sorted(name for name, pod in there.items() if has_ended(pod))),
     )
 
 
-def placeholders(request: HoldRequest) -> tuple[Json, ...]:
+def placeholders(request: PlaceholderRequest) -> tuple[Json, ...]:
     """Every placeholder of a gang. Names follow from the job and a number, so that making them twice makes them once."""
     shapes = [shape for shape in request.shapes for _ in range(shape.count)]
     return tuple(_placeholder(request, shape, number) for number, shape in enumerate(shapes))
@@ -73,12 +73,12 @@ def is_going(pod: Json) -> bool:
     return bool(metadata_of(pod).get("deletionTimestamp"))
 
 
-def hold_toleration(uid: str) -> Json:
+def reservation_toleration(uid: str) -> Json:
     """What lets the pods of this job, and no others, onto the nodes held for it."""
     return {"key": HELD_FOR, "operator": "Equal", "value": uid, "effect": "NoSchedule"}
 
 
-def _placeholder(request: HoldRequest, shape: PodShape, number: int) -> Json:
+def _placeholder(request: PlaceholderRequest, shape: PodShape, number: int) -> Json:
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -118,11 +118,11 @@ def _placeholder(request: HoldRequest, shape: PodShape, number: int) -> Json:
     }
 
 
-def _tolerations(request: HoldRequest, shape: PodShape) -> Sequence[Json]:
+def _tolerations(request: PlaceholderRequest, shape: PodShape) -> Sequence[Json]:
     """The gang's own, those of the pool it is to go to, and that of the hold: it comes while some are still unbound."""
     wanted = [
         *shape.tolerations,
         *(taint.as_toleration() for taint in request.taints),
-        hold_toleration(request.uid),
+        reservation_toleration(request.uid),
     ]
     return [each for place, each in enumerate(wanted) if each not in wanted[:place]]

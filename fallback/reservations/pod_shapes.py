@@ -45,10 +45,10 @@ def machines_needed(shapes: Sequence[PodShape], machine: Machine | None) -> int:
         return 0
     if machine is None:
         return 1
-    return math.ceil(sum(Fraction(shape.count, _fitting(shape, machine)) for shape in shapes))
+    return math.ceil(sum(Fraction(shape.count, _pods_per_machine(shape, machine)) for shape in shapes))
 
 
-def _fitting(shape: PodShape, machine: Machine) -> int:
+def _pods_per_machine(shape: PodShape, machine: Machine) -> int:
     """How many such pods a machine takes; one that is larger than the smallest machine has a larger one to itself."""
     offered = {"cpu": Fraction(machine.cpu, 1000), "memory": machine.memory, GPU_RESOURCE: machine.gpus}
     asked = {resource: parse_quantity(shape.requests.get(resource, "0")) for resource in offered}

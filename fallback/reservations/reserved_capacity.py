@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 _EFFECT: Final = "NoSchedule"
 
 
-def holder_of(node: Json) -> str | None:
+def reserved_for(node: Json) -> str | None:
     """The uid of the job that a node is held for."""
     return next((text(taint.get("value")) for taint in _taints(node) if taint.get("key") == HELD_FOR), None)
 
 
-def hold_patch(node: Json, uid: str) -> Json | None:
+def reserve_patch(node: Json, uid: str) -> Json | None:
     """The merge patch that holds a node for a job; None for a node that is held already, for it or for another.
 
     The list of taints is replaced as a whole, so the patch carries the resource version it was made from.
     """
-    if holder_of(node) is not None:
+    if reserved_for(node) is not None:
         return None
     taint: Json = {"key": HELD_FOR, "value": uid, "effect": _EFFECT}
     return _patch(node, [*_taints(node), taint], uid)
@@ -39,7 +39,7 @@ def hold_patch(node: Json, uid: str) -> Json | None:
 def release_patch(node: Json) -> Json | None:
     """The merge patch that lets everybody onto a node again; None for one that is not held."""
     is_labelled = HELD_FOR in mapping(metadata_of(node).get("labels"))
-    if holder_of(node) is None and not is_labelled:
+    if reserved_for(node) is None and not is_labelled:
         return None
     return _patch(node, [taint for taint in _taints(node) if taint.get("key") != HELD_FOR], None)
 
@@ -66,15 +66,15 @@ class Orphans:
     nodes: tuple[str, ...]
 
 
-def held_capacity(
+def reservation_of(
     uid: str, placeholders: Iterable[Json], nodes: Mapping[str, Json], claims: Mapping[str, Json] | None
 ) -> Reservation | None:
     """What is held for a job: `placeholders` are all of the holding namespace or its own, `nodes` all or its own.
 
     `claims`: NodeClaims by their node's name, None where the cluster has none.
     """
-    own = [pod for pod in placeholders if _held_for(pod) == uid]
-    tainted = sorted(name for name, node in nodes.items() if holder_of(node) == uid)
+    own = [pod for pod in placeholders if _job_uid_of(pod) == uid]
+    tainted = sorted(name for name, node in nodes.items() if reserved_for(node) == uid)
     if not own and not tainted:
         return None
     standing = [pod for pod in own if not is_going(pod) and not has_ended(pod)]
@@ -91,13 +91,13 @@ def held_capacity(
 def orphans(placeholders: Iterable[Json], nodes: Iterable[Json], is_known: Callable[[str], bool]) -> Orphans:
     """What is held for jobs that do not exist: a job that is deleted in the middle of its way up leaves it behind."""
     return Orphans(
-        placeholders=tuple(sorted(name_of(pod) for pod in placeholders if not is_known(_held_for(pod)))),
+        placeholders=tuple(sorted(name_of(pod) for pod in placeholders if not is_known(_job_uid_of(pod)))),
         nodes=tuple(sorted(name_of(node) for node in nodes if _is_orphan(node, is_known))),
     )
 
 
 def _is_orphan(node: Json, is_known: Callable[[str], bool]) -> bool:
-    holder = holder_of(node)
+    holder = reserved_for(node)
     return holder is not None and not is_known(holder)
 
 
@@ -110,7 +110,7 @@ def _pool(pods: list[Json], nodes: list[Json]) -> str:
     return text(mapping(metadata_of(labelled).get("labels")).get(POOL))
 
 
-def _held_for(pod: Json) -> str:
+def _job_uid_of(pod: Json) -> str:
     return text(mapping(metadata_of(pod).get("labels")).get(HELD_FOR))
 
 

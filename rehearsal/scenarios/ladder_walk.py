@@ -9,11 +9,11 @@ from typing import Final
 
 from holdfast.rehearsal.scenarios.karpenter import restock, sell_out
 from holdfast.rehearsal.scenarios.manifests import pod_count
-from holdfast.rehearsal.scenarios.namespace_clone import twin_namespace
+from holdfast.rehearsal.scenarios.namespace_clone import cloned_namespace
 from holdfast.rehearsal.scenarios.placement import name_of
-from holdfast.rehearsal.scenarios.platform import Platform, played
+from holdfast.rehearsal.scenarios.platform import Platform, applied
 from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS
-from holdfast.rehearsal.timeline.recorder import Followed, Follower, Witness
+from holdfast.rehearsal.timeline.recorder import JobTimelineRecorder, WatchTarget, WatchThread
 from holdfast.rehearsal.timeline.traces import JobTrace, Move, moves_of
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import LADDER
@@ -158,10 +158,10 @@ def walk_the_ladder(platform: Platform, jobset: Json) -> LadderWalk:
     """
     client = platform.client
     ladder = short_ladder(client.list("holdfast.dev/v1alpha1", "FallbackPolicy"))
-    with twin_namespace(client, NAMESPACE, ladder.policy(), model=ladder.model):
+    with cloned_namespace(client, NAMESPACE, ladder.policy(), model=ladder.model):
         there = replace(platform, namespace=NAMESPACE)
-        witness = Witness(client, NAMESPACE)
-        with witness.watching(), _events_told(there), played(there, jobset):
+        witness = JobTimelineRecorder(client, NAMESPACE)
+        with witness.watching(), _events_told(there), applied(there, jobset):
             walk = _Walk(platform=there, witness=witness, ladder=ladder, jobset=jobset)
             platform.say(f"JobSet {walk.name} applied: its ladder is {', '.join(ladder.pools)}")
             try:
@@ -173,7 +173,7 @@ def walk_the_ladder(platform: Platform, jobset: Json) -> LadderWalk:
 @dataclass(frozen=True, kw_only=True)
 class _Walk:
     platform: Platform
-    witness: Witness
+    witness: JobTimelineRecorder
     ladder: ShortLadder
     jobset: Json
 
@@ -257,8 +257,8 @@ class _Walk:
 def _events_told(platform: Platform) -> Generator[None]:
     """Tell what the controller says of jobs, while it says it."""
     cancellation = Cancellation()
-    events = Followed(api_version="v1", kind="Event", namespace=platform.namespace)
-    follower = Follower(platform.client.under(cancellation), events, _telling(platform.say))
+    events = WatchTarget(api_version="v1", kind="Event", namespace=platform.namespace)
+    follower = WatchThread(platform.client.under(cancellation), events, _telling(platform.say))
     follower.start()
     follower.wait_begun()
     try:

@@ -17,7 +17,7 @@ _RBAC: Final = "rbac.authorization.k8s.io/v1"
 
 
 @contextmanager
-def twin_namespace(
+def cloned_namespace(
     client: KubeClient, name: str, *objects: Json, model: str | None = None
 ) -> Generator[None]:
     """A namespace of this name with `objects` in it for the length of the block; one that was left goes first.
@@ -27,13 +27,13 @@ def twin_namespace(
     """
     remove_namespace(client, name)
     try:
-        make_twin(client, name, *objects, model=model)
+        clone_namespace(client, name, *objects, model=model)
         yield
     finally:
         remove_namespace(client, name)
 
 
-def make_twin(client: KubeClient, name: str, *objects: Json, model: str | None = None) -> None:
+def clone_namespace(client: KubeClient, name: str, *objects: Json, model: str | None = None) -> None:
     """Make such a namespace, with `objects` in it. Raises RehearsalError where there is no training namespace."""
     for each in (*_like(client, model, name), *objects):
         client.apply(each, field_manager=FIELD_MANAGER, force=True)
@@ -52,7 +52,7 @@ def remove_namespace(client: KubeClient, name: str) -> None:
         )
 
 
-def like_namespace(model: Json, bindings: Sequence[Json], name: str) -> list[Json]:
+def namespace_clone(model: Json, bindings: Sequence[Json], name: str) -> list[Json]:
     """Return a namespace of another name with the labels of `model`, and these role bindings in it. Pure."""
     labels = mapping(mapping(model.get("metadata")).get("labels"))
     kept = {key: value for key, value in labels.items() if not key.startswith("kubernetes.io/")}
@@ -69,7 +69,7 @@ def _like(client: KubeClient, model: str | None, name: str) -> list[Json]:
             "and bring it up again"
         )
     first = min(models, key=name_of)
-    return like_namespace(first, client.list(_RBAC, "RoleBinding", namespace=name_of(first)), name)
+    return namespace_clone(first, client.list(_RBAC, "RoleBinding", namespace=name_of(first)), name)
 
 
 def _bound(binding: Json, namespace: str) -> Json:

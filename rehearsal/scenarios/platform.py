@@ -121,7 +121,7 @@ def apply(platform: Platform, obj: Json) -> None:
 
 
 @contextmanager
-def played(platform: Platform, *objects: Json) -> Generator[None]:
+def applied(platform: Platform, *objects: Json) -> Generator[None]:
     """Apply `objects` for the length of the block, and leave the platform as if they had never been there.
 
     Objects of the same names that an interrupted scene left are removed first, and so are empty nodes: what

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from holdfast.rehearsal.scenarios.placement import Placement, free_cpus, is_running, name_of, placements
-from holdfast.rehearsal.scenarios.platform import Platform, played, where_gpus_may_be
+from holdfast.rehearsal.scenarios.platform import Platform, applied, where_gpus_may_be
 from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS, Provisioner
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import GPU_RESOURCE
@@ -16,7 +16,7 @@ PLAIN = "plain"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Room:
+class FreeCapacity:
     """A node that was there with CPUs to spare when the plain pod was placed."""
 
     placement: Placement
@@ -28,7 +28,7 @@ class DefaultPlacement:
     """Where the plain pod is, how many CPUs it asked for, and where else it would have had room."""
 
     plain: Placement
-    rooms: tuple[Room, ...]
+    rooms: tuple[FreeCapacity, ...]
     asked_cpus: float = 1.0
 
 
@@ -36,7 +36,7 @@ def default_placement(anywhere: Platform, plain: Json) -> DefaultPlacement:
     """Play the scene with this pod, where GPUs may be asked for. Raises KubeTimeout where a pod does not run."""
     platform = where_gpus_may_be(anywhere) or anywhere
     pods = _occupants(platform.provisioner)
-    with played(platform, *pods):
+    with applied(platform, *pods):
         occupants = platform.wait_for_pods(
             f"{SCENE}={OCCUPANT}",
             lambda found: len(found) == len(pods) and all(map(is_running, found)),
@@ -45,7 +45,7 @@ def default_placement(anywhere: Platform, plain: Json) -> DefaultPlacement:
         nodes = {name_of(node): node for node in platform.nodes()}
         everything = platform.client.list("v1", "Pod")
         rooms = tuple(
-            Room(placement=each, free_cpus=float(free_cpus(nodes[each.node], everything)))
+            FreeCapacity(placement=each, free_cpus=float(free_cpus(nodes[each.node], everything)))
             for each in occupants
         )
         for room in rooms:
@@ -74,7 +74,7 @@ def plain_pod() -> Json:
 
 def _place(platform: Platform, plain: Json) -> Placement:
     labelled = _labelled(plain)
-    with played(platform, labelled):
+    with applied(platform, labelled):
         platform.say(f"pod {name_of(plain)} applied: it selects nothing")
         (placed,) = platform.wait_for_pods(
             f"{SCENE}={PLAIN}",
@@ -135,7 +135,7 @@ class RayJobPlacement:
 def rayjob_placement(platform: Platform, rayjob: Json) -> RayJobPlacement:
     """Play the scene with this RayJob. Raises KubeTimeout where it does not run."""
     name, workers = name_of(rayjob), worker_count(rayjob)
-    with played(platform, rayjob):
+    with applied(platform, rayjob):
         platform.say(f"RayJob {name} applied: {workers} workers select spot, the head selects nothing")
         found = platform.client.wait_for(
             "ray.io/v1",

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from holdfast.rehearsal.scenarios.manifests import pod_count
 from holdfast.rehearsal.scenarios.placement import Placement, is_running, name_of, placements, uid_of
-from holdfast.rehearsal.scenarios.platform import Platform, apply, played
+from holdfast.rehearsal.scenarios.platform import Platform, applied, apply
 from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS
 from holdfast.scheduling.json import Json
 from holdfast.simulator.errors import RehearsalError
@@ -59,7 +59,7 @@ def restart_on_spot(platform: Platform, jobset: Json) -> SpotRestart:
     """Play the scene with this JobSet. Raises KubeTimeout where a step does not come about."""
     name, pods = name_of(jobset), pod_count(jobset)
     selector = _pods_of(jobset)
-    with played(platform, jobset):
+    with applied(platform, jobset):
         before = _wait_until_it_runs(platform, jobset)
         interrupted = before[0].node
         begin = time.monotonic()

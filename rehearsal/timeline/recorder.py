@@ -24,7 +24,7 @@ _RETRY_SECONDS: Final = 0.3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Followed:
+class WatchTarget:
     """Which objects to follow."""
 
     api_version: str
@@ -33,14 +33,14 @@ class Followed:
     label_selector: str | None = None
 
 
-class Follower(threading.Thread):
+class WatchThread(threading.Thread):
     """Hands on each event until the client's cancellation.
 
     Each connection begins with BEGUN, everything there is as ADDED, and SYNCED: whoever was cut off finds out what went
     meanwhile.
     """
 
-    def __init__(self, client: KubeClient, followed: Followed, take: Callable[[Event], None]) -> None:
+    def __init__(self, client: KubeClient, followed: WatchTarget, take: Callable[[Event], None]) -> None:
         super().__init__(name=f"follow {followed.kind}", daemon=True)
         self._client = client
         self._followed = followed
@@ -84,7 +84,7 @@ class Follower(threading.Thread):
 JOBSET: Final = "jobset.x-k8s.io/v1alpha2"
 
 
-class Witness:
+class JobTimelineRecorder:
     """The traces of a namespace's JobSets by name, and each time that two gangs of one were alive together.
 
     Other threads read them inside of `wait` or `look`, or once nobody watches any more.
@@ -104,8 +104,8 @@ class Witness:
         cancellation = Cancellation()
         client = self._client.under(cancellation)
         followers = [
-            Follower(client, self._followed(JOBSET, "JobSet"), self._guarded(self._take_job)),
-            Follower(client, self._followed("v1", "Pod", JOB_NAME), self._guarded(self._take_pod)),
+            WatchThread(client, self._followed(JOBSET, "JobSet"), self._guarded(self._take_job)),
+            WatchThread(client, self._followed("v1", "Pod", JOB_NAME), self._guarded(self._take_pod)),
         ]
         for each in followers:
             each.start()
@@ -134,8 +134,8 @@ class Witness:
         """Return what was seen of a JobSet, which may be nothing yet."""
         return self.jobs.setdefault(name, JobTrace(name=name))
 
-    def _followed(self, api_version: str, kind: str, label_selector: str | None = None) -> Followed:
-        return Followed(
+    def _followed(self, api_version: str, kind: str, label_selector: str | None = None) -> WatchTarget:
+        return WatchTarget(
             api_version=api_version, kind=kind, namespace=self._namespace, label_selector=label_selector
         )
 

@@ -110,7 +110,7 @@ class JobTrace:
 
 
 def _change(job: Json, at: datetime) -> JobChange:
-    kept, status = kept_state(job), mapping(job.get("status"))
+    kept, status = controller_state(job), mapping(job.get("status"))
     return JobChange(
         at=at,
         suspended=mapping(job.get("spec")).get("suspend") is True,
@@ -123,7 +123,7 @@ def _change(job: Json, at: datetime) -> JobChange:
     )
 
 
-def kept_state(job: Json) -> Json:
+def controller_state(job: Json) -> Json:
     """Return what the annotation keeps of a job, empty where there is none."""
     text = mapping(mapping(job.get("metadata")).get("annotations")).get(STATE)
     if not isinstance(text, str):

@@ -1,6 +1,6 @@
-"""Stands in for the kubernetes provider plugin: sends objects to the API server of a rehearsal.
+"""The simulator of Pulumi's kubernetes provider: sends objects to the API server of the local control plane.
 
-What it decides follows pulumi-kubernetes 4.34, so that the same stack gives the same objects with either.
+It follows pulumi-kubernetes 4.34, so the same stack creates the same objects with either provider.
 """
 
 from holdfast.simulator.kubernetes_provider.helm import ChartMirror

@@ -1,4 +1,7 @@
-"""Sending objects to the API server by server-side apply."""
+"""Applies objects on the server: field managers, ownership, conflicts and outputs.
+
+`objects.py` calls this module for every create and update, also for dry runs.
+"""
 
 import hashlib
 import re
@@ -16,32 +19,32 @@ from holdfast.simulator.kubernetes_provider.operation import (
     field_manager,
     is_patch,
     is_set,
+    namespace_and_name,
     object_id,
-    place_of,
 )
 from holdfast.simulator.kubernetes_provider.readiness import condition
 from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Value
 
-# The plugin tries six times, 1 + 2 + 4 + 8 + 16 s apart.
+# The plugin tries six times, with pauses of 1, 2, 4, 8 and 16 s.
 _MISORDERED_SECONDS = 31.0
 _DISCOVERY_LAG_SECONDS = 0.1
-# What people change by hand with kubectl, a program takes back, as the plugin does.
+# Like the plugin, a program overwrites changes made with kubectl.
 _OVERRIDDEN_MANAGERS = ("kubectl", "before-first-apply")
 _MANAGER_IN_CONFLICT = re.compile(r'conflicts? with "([^"]+)"')
 _MISSING_NAMESPACE = re.compile(r'namespaces "([^"]+)" not found')
 
 
 def manager_for(urn: str) -> str:
-    """Return the field manager of a resource: one of its own, so that two resources never share an object.
+    """Return the field manager of a resource. Each resource has its own, so two never share an object.
 
-    The plugin's ends in eight random digits. Here they follow from the URN: a run that was interrupted before
-    it learnt that an object is made finds it again as its own.
+    The plugin uses eight random digits. Here they come from the URN, so a run that was interrupted during a create
+    recognizes its object.
     """
     return f"pulumi-kubernetes-{hashlib.sha256(urn.encode()).hexdigest()[:8]}"
 
 
 def is_managed_by(obj: Json, manager: str) -> bool:
-    """Whether a field manager has applied an object."""
+    """Whether a field manager applied the object."""
     entries = sequence(mapping(obj.get("metadata")).get("managedFields"))
     return any(
         mapping(entry).get("manager") == manager and mapping(entry).get("operation") == "Apply"
@@ -50,9 +53,9 @@ def is_managed_by(obj: Json, manager: str) -> bool:
 
 
 def apply(client: KubeClient, obj: Json, *, manager: str, force: bool, dry_run: bool = False) -> Json:
-    """Apply an object and return what the API server made of it.
+    """Apply an object and return the object that the API server stored.
 
-    Raises RehearsalError naming field and manager where another manager owns a field with another value.
+    Raises RehearsalError with field and manager if another manager owns a field that has another value.
     """
     try:
         return client.apply(obj, field_manager=manager, force=force, dry_run=dry_run)
@@ -63,7 +66,7 @@ def apply(client: KubeClient, obj: Json, *, manager: str, force: bool, dry_run: 
             return client.apply(obj, field_manager=manager, force=True, dry_run=dry_run)
         raise RehearsalError(
             f"{identity(obj)}: another manager owns a field that this stack sets to another value: "
-            f"{error.message}. Leave the field out of the program, or take it over with the annotation "
+            f"{error.message}. Remove the field from the program, or take ownership with the annotation "
             f'{PATCH_FORCE}: "true"'
         ) from error
 
@@ -71,7 +74,7 @@ def apply(client: KubeClient, obj: Json, *, manager: str, force: bool, dry_run: 
 def apply_in_order(
     client: KubeClient, obj: Json, *, manager: str, force: bool, cancellation: Cancellation
 ) -> Json:
-    """Apply an object whose kind or namespace may be made at the same moment: wait for them, then apply."""
+    """Apply an object whose kind or namespace may be created at the same time: wait for both first."""
     deadline = time.monotonic() + _MISORDERED_SECONDS
     while True:
         try:
@@ -80,7 +83,7 @@ def apply_in_order(
             remaining = deadline - time.monotonic()
             if remaining <= 0 or not _becomes_served(client, error, remaining):
                 raise _unserved(obj, error) from error
-            # An established CRD is served a moment after it says so.
+            # The server serves the kind shortly after the CRD is established.
             cancellation.pause(_DISCOVERY_LAG_SECONDS)
         except KubeError as error:
             namespace = _MISSING_NAMESPACE.search(error.message) if error.status == 404 else None
@@ -97,7 +100,7 @@ def _may_override(message: str) -> bool:
 def _becomes_served(client: KubeClient, missing: NoSuchKind, seconds: float) -> bool:
     group, _, version = missing.api_version.rpartition("/")
     if "." not in group:
-        return False  # no CRD can bring a kind into the core group, nor into apps or batch
+        return False  # no CRD can add a kind to a built-in group, for example apps or batch
 
     def defines(crd: Json) -> bool:
         spec = mapping(crd.get("spec"))
@@ -140,57 +143,61 @@ def _appears(client: KubeClient, namespace: str, seconds: float) -> bool:
 
 def _unserved(obj: Json, error: NoSuchKind) -> RehearsalError:
     return RehearsalError(
-        f"{identity(obj)}: the API server serves no kind {error.kind} in {error.api_version}; install its CRD "
-        "before it (depends_on), or correct apiVersion and kind"
+        f"{identity(obj)}: the API server does not serve kind {error.kind} of {error.api_version}; install its CRD "
+        "first (depends_on), or correct apiVersion and kind"
     )
 
 
-# The plugin keeps these beside the object. With them it can take over a stack that was made here.
+# The plugin stores these fields in the state, too, so it can manage a stack that the simulator created.
 _INPUTS = "__inputs"
 _API_VERSION = "__initialApiVersion"
 _FIELD_MANAGER = "__fieldManager"
-# A dry run makes them up; the object will have others.
-_MADE_UP = ("creationTimestamp", "resourceVersion", "uid")
+# A dry run returns invented values for these fields.
+_INVENTED = ("creationTimestamp", "resourceVersion", "uid")
 
 
 def object_outputs(live: Json, inputs: Properties, *, manager: str) -> dict[str, Value]:
-    """Return an object as outputs, without the bookkeeping of who set which field; secret what is in `inputs`."""
+    """Return an object as outputs, without managedFields and with the secrets of `inputs` marked."""
     metadata = {
         name: value for name, value in mapping(live.get("metadata")).items() if name != "managedFields"
     }
     shown = mark_secrets(to_properties({**live, "metadata": metadata}), inputs)
-    kept: dict[str, Value] = {_INPUTS: mark_secrets(inputs, {})}
-    return {**shown, **kept, _API_VERSION: str(live.get("apiVersion")), _FIELD_MANAGER: manager}
+    return {
+        **shown,
+        _INPUTS: mark_secrets(inputs, {}),
+        _API_VERSION: str(live.get("apiVersion")),
+        _FIELD_MANAGER: manager,
+    }
 
 
 def planned_outputs(dry_run: Json, inputs: Properties, *, manager: str) -> dict[str, Value]:
-    """Return the outputs an object will have: those of a dry run, less what only a real run can know."""
+    """Return the outputs of a dry run, with unknown values for fields that only a real run sets."""
     outputs = object_outputs(dry_run, inputs, manager=manager)
     outputs.pop("status", None)
     metadata = outputs.get("metadata")
-    made_up: dict[str, Value] = dict.fromkeys(_MADE_UP, UNKNOWN)
-    return {**outputs, "metadata": {**(metadata if isinstance(metadata, dict) else {}), **made_up}}
+    invented: dict[str, Value] = dict.fromkeys(_INVENTED, UNKNOWN)
+    return {**outputs, "metadata": {**(metadata if isinstance(metadata, dict) else {}), **invented}}
 
 
 def manager_in(outputs: Properties, urn: str) -> str:
-    """Return the field manager an object was applied by."""
-    kept = outputs.get(_FIELD_MANAGER)
-    return kept if isinstance(kept, str) and kept else manager_for(urn)
+    """Return the field manager that applied the object."""
+    manager = outputs.get(_FIELD_MANAGER)
+    return manager if isinstance(manager, str) and manager else manager_for(urn)
 
 
 def manager_of(operation: Operation, obj: Json) -> str:
-    """Return the field manager a resource is to apply a new object by."""
+    """Return the field manager for a new object of a resource."""
     return field_manager(obj) or manager_for(operation.urn)
 
 
 def read_object(operation: Operation, obj: Json, resource_id: str) -> "Json | None":
-    """Return the live object of an id, of the kind `obj` has."""
-    namespace, name = place_of(resource_id)
+    """Return the live object with this id and the kind of `obj`."""
+    namespace, name = namespace_and_name(resource_id)
     return operation.client.get(str(obj["apiVersion"]), str(obj["kind"]), name, namespace)
 
 
 def existing_of(operation: Operation, obj: Json) -> "Json | None":
-    """Return the object of this name that is there before ours; a patch wants one to be there."""
+    """Return an existing object with this name; None for a patch, which expects one."""
     if is_patch(operation.token, str(obj["kind"])):
         return None
     try:
@@ -199,17 +206,17 @@ def existing_of(operation: Operation, obj: Json) -> "Json | None":
         return None
 
 
-def refuse_strangers(operation: Operation, existing: Json, *, manager: str) -> None:
-    """Raise RehearsalError for an object that exists, unless this resource made it or the provider upserts."""
+def refuse_foreign_object(operation: Operation, existing: Json, *, manager: str) -> None:
+    """Raise RehearsalError for an existing object unless this resource created it or the provider upserts."""
     if operation.settings.upserts or is_managed_by(existing, manager):
         return
     raise RehearsalError(
-        f"{identity(existing)} exists already, and this resource did not make it. If the resource was "
-        "renamed in the program, give it an alias; if something else made the object, import it, patch it "
-        "with a Patch resource, or set upsertExistingObjects on the provider"
+        f"{identity(existing)} already exists, and this resource did not create it. If the resource was renamed in "
+        "the program, add an alias. Otherwise import the object, change it with a Patch resource, or set "
+        "upsertExistingObjects on the provider"
     )
 
 
 def forces(operation: Operation, obj: Json) -> bool:
-    """Whether to take fields over from other managers."""
+    """Whether to take ownership of fields of other managers."""
     return operation.settings.forces_patches or is_set(obj, PATCH_FORCE)

@@ -19,7 +19,7 @@ _MAY_SKIP_AWAIT = frozenset(
 LONGEST_SECONDS = 300.0
 
 
-class StillThereError(RehearsalError):
+class DeletionTimeoutError(RehearsalError):
     """An object is not gone in time: `live` is its last state, `reason` what holds it."""
 
     def __init__(self, live: Json, seconds: float, reason: str) -> None:
@@ -30,7 +30,7 @@ class StillThereError(RehearsalError):
 def delete(client: KubeClient, obj: Json, *, seconds: float) -> None:
     """Delete an object and wait until it is gone; one that is not there, or whose kind is gone, is.
 
-    Raises StillThereError, which names what holds the object, when it is there after `seconds`, or after the
+    Raises DeletionTimeoutError, which names what holds the object, when it is there after `seconds`, or after the
     longest that a rehearsal waits.
     """
     metadata = mapping(obj.get("metadata"))
@@ -45,7 +45,7 @@ def delete(client: KubeClient, obj: Json, *, seconds: float) -> None:
 
 
 def wait_until_gone(client: KubeClient, obj: Json, *, seconds: float) -> None:
-    """Wait until an object is gone. Raises StillThereError."""
+    """Wait until an object is gone. Raises DeletionTimeoutError."""
     metadata = mapping(obj.get("metadata"))
     uid = metadata.get("uid")
 
@@ -65,7 +65,7 @@ def wait_until_gone(client: KubeClient, obj: Json, *, seconds: float) -> None:
         )
     except KubeTimeout as timeout:
         live = timeout.last or obj
-        raise StillThereError(live, seconds, held_by(client, live)) from timeout
+        raise DeletionTimeoutError(live, seconds, deletion_blockers(client, live)) from timeout
 
 
 # It waits for what the object owns; the garbage collector takes it off.
@@ -90,7 +90,7 @@ _MEND = (
 _SHOWN = 3
 
 
-def held_by(client: KubeClient, live: Json) -> str:
+def deletion_blockers(client: KubeClient, live: Json) -> str:
     """Return what keeps an object from going: its finalizers, or those of what it owns or contains."""
     reason = _finalizers(live)
     if reason:

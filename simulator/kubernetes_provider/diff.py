@@ -1,4 +1,7 @@
-"""What a change of inputs means for an object, as the engine reads it."""
+"""Compares inputs: which changes update an object, which replace it, and which fields drifted.
+
+Pure; `objects.py` calls it for diff and read.
+"""
 
 import json
 import re
@@ -20,28 +23,28 @@ from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Secret, Unknow
 def object_diff(
     old: Properties, new: Properties, *, settings: Settings, patches: bool = False
 ) -> provider_pb2.DiffResponse:
-    """Compare an object's last-applied inputs with its new ones.
+    """Compare the last-applied inputs of an object with its new inputs.
 
-    `patches`: it is a patch of somebody else's object, of which only the identity is fixed.
+    With `patches`, the resource is a patch of an existing object, and only a change of its identity replaces it.
     """
     before, after = _known_part(old), _known_part(new)
     immutable = IDENTITY if patches else immutable_paths(after, settings)
     found = changes(_comparable(old), _comparable(new))
     replacing = [change for change in found if replaces(change, immutable)]
-    return diff_response(found, replacing=replacing, deletes_first=must_go_first(before, after))
+    return diff_response(found, replacing=replacing, deletes_first=delete_before_replace(before, after))
 
 
 def _comparable(inputs: Properties) -> Properties:
     metadata = inputs.get("metadata")
     if not isinstance(metadata, Mapping):
         return inputs
-    # The namespace may be left out or be called by its name; what the server writes is nobody's wish.
-    kept = {name: value for name, value in metadata.items() if name not in READ_ONLY_METADATA}
-    return {**inputs, "metadata": {**kept, "namespace": metadata.get("namespace") or "default"}}
+    # A missing namespace equals "default", and fields that the server writes are not inputs.
+    settable = {name: value for name, value in metadata.items() if name not in READ_ONLY_METADATA}
+    return {**inputs, "metadata": {**settable, "namespace": metadata.get("namespace") or "default"}}
 
 
 def _known_part(inputs: Properties) -> Json:
-    """Return what decides about replacement: the identity, and whether the object is immutable."""
+    """Return the fields that decide about a replacement: the identity, and whether the object is immutable."""
     metadata = fields(inputs, "metadata")
     annotations = fields(metadata, "annotations")
     return {
@@ -77,10 +80,9 @@ _LIST_INDEX = re.compile(r"\[\d+\]")
 
 
 def immutable_paths(obj: Json, settings: Settings) -> tuple[str, ...]:
-    """Return the paths of an object whose change replaces it.
+    """Return the paths whose change replaces an object.
 
-    A ConfigMap's or Secret's content is among them by default, so that pods which use it by its autoname get
-    it anew.
+    They include the data of a ConfigMap or Secret by default: the new name rolls out pods that use it.
     """
     api_version, kind = str(obj.get("apiVersion")), str(obj.get("kind"))
     group = api_version.rpartition("/")[0]
@@ -93,13 +95,13 @@ def immutable_paths(obj: Json, settings: Settings) -> tuple[str, ...]:
 
 
 def replaces(change: Change, immutable: Sequence[str]) -> bool:
-    """Whether a change is at, below or around an immutable path."""
+    """Whether a change is at, below or above an immutable path."""
     anywhere = Change(path=_LIST_INDEX.sub("[*]", change.path), kind=change.kind)
     return anywhere.within(immutable)
 
 
-def must_go_first(old: Json, new: Json) -> bool:
-    """Whether an object must go before its replacement can come: both bear the name the program fixed."""
+def delete_before_replace(old: Json, new: Json) -> bool:
+    """Whether the old object must be deleted before its replacement, because both have the same fixed name."""
     if annotation(new, AUTONAMED) == "true":
         return False
     return _place(old) == _place(new)
@@ -118,33 +120,33 @@ _MISSING = _Missing()
 
 
 def covers(live: JsonValue, inputs: JsonValue) -> bool:
-    """Whether an object holds everything that was put into it, word for word."""
+    """Whether an object contains all inputs with the same values."""
     return _pruned(live, inputs) == inputs
 
 
 def live_inputs(inputs: Json, *, expected: Json, live: Json) -> Json:
-    """Return the inputs an object would have been made from to look as it does now.
+    """Return the inputs that correspond to the live object.
 
-    `expected` is what the API server makes of `inputs`: it writes values its own way ("1000m" becomes "1") and
-    drops what is only written (a Secret's stringData). Where the object is as expected, the inputs' own words
-    are kept: only what others changed differs.
+    `expected` is the object that the API server derives from `inputs`: it normalizes values ("1000m" becomes "1") and
+    drops write-only fields (stringData of a Secret). If the live value is the expected value, the result has the input
+    value, so only changes by others differ.
     """
     return cast("Json", _merged(inputs, expected, live))
 
 
 def without_system_fields(obj: Json, read_only_metadata: Sequence[str]) -> Json:
-    """Return an object as a program would have written it, for one that no program made."""
+    """Return the inputs for an object that no program created: without fields that the system sets."""
     metadata = cast("Json", obj.get("metadata", {}))
-    kept = {name: value for name, value in metadata.items() if name not in read_only_metadata}
+    settable = {name: value for name, value in metadata.items() if name not in read_only_metadata}
     annotations = {
         name: value
         for name, value in cast("Json", metadata.get("annotations", {})).items()
         if name
         not in ("deployment.kubernetes.io/revision", "kubectl.kubernetes.io/last-applied-configuration")
     }
-    kept.pop("annotations", None)
-    kept |= {"annotations": annotations} if annotations else {}
-    return {**{name: value for name, value in obj.items() if name != "status"}, "metadata": kept}
+    settable.pop("annotations", None)
+    settable |= {"annotations": annotations} if annotations else {}
+    return {**{name: value for name, value in obj.items() if name != "status"}, "metadata": settable}
 
 
 def _merged(inputs: JsonValue, expected: "JsonValue | _Missing", live: "JsonValue | _Missing") -> JsonValue:

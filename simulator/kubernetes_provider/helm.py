@@ -278,7 +278,7 @@ def revisions(client: KubeClient, namespace: str, name: str) -> Sequence[Revisio
     return sorted((_revision(secret) for secret in found), key=lambda revision: revision.number)
 
 
-def last_whole(history: Sequence[Revision]) -> int | None:
+def last_complete(history: Sequence[Revision]) -> int | None:
     """Return the number of the last revision that helm brought to an end, None when there is none."""
     return next((each.number for each in reversed(history) if not each.is_interrupted), None)
 

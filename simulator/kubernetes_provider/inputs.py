@@ -1,4 +1,4 @@
-"""Checking the inputs of an object, and completing them: its name, its namespace, its kind."""
+"""Completes the inputs of an object, and converts between property values, objects and YAML."""
 
 import hashlib
 import secrets
@@ -19,7 +19,7 @@ else:
     _Base = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-# What the API server writes into an object: a manifest taken from a cluster may still hold it.
+# The API server writes these fields; a manifest exported from a cluster may contain them.
 READ_ONLY_METADATA = (
     "creationTimestamp",
     "deletionGracePeriodSeconds",
@@ -32,7 +32,7 @@ READ_ONLY_METADATA = (
 _SUFFIX_LENGTH = 8
 
 
-def checked(
+def complete_inputs(
     token: str,
     news: Properties,
     olds: Properties,
@@ -40,10 +40,10 @@ def checked(
     naming: Naming,
     default_namespace: Callable[[], str | None],
 ) -> dict[str, Value]:
-    """Return an object's inputs, complete. Unknown parts stay as they are.
+    """Return the inputs with name, namespace and kind. Unknown values do not change.
 
-    `default_namespace` returns the namespace for an object of this kind that names none, None where it is to
-    have none. Raises RehearsalError for what no API server could take.
+    `default_namespace` returns the namespace for an object of this kind without one, None for no namespace. Raises
+    RehearsalError for inputs that no API server accepts.
     """
     kind = kind_of(token)
     inputs = {name: value for name, value in news.items() if value is not None}
@@ -66,7 +66,7 @@ def checked(
 
 
 def autoname(logical_name: str, seed: bytes) -> str:
-    """Return `<logical name>-<8 hex digits>`, the same for the same seed; without a seed by chance."""
+    """Return `<logical name>-<8 hex digits>`: the same digits for the same seed, random digits without a seed."""
     digest = hashlib.sha256(seed + logical_name.encode()).hexdigest() if seed else secrets.token_hex()
     return f"{logical_name}-{digest[:_SUFFIX_LENGTH]}"
 
@@ -78,19 +78,21 @@ def _named(
         return metadata
     if is_patch(token, kind):
         raise RehearsalError(
-            f"{naming.logical_name}: metadata.name is not set; a patch needs the name of the object it patches"
+            f"{naming.logical_name}: metadata.name is not set; set it to the name of the object to patch"
         )
     if metadata.get("generateName"):
         raise RehearsalError(
-            f"{naming.logical_name}: metadata.generateName cannot be applied by a server; set metadata.name, "
-            "or neither and be given a name"
+            f"{naming.logical_name}: server-side apply does not support metadata.generateName; "
+            "set metadata.name, or leave both unset"
         )
     return _autonamed(metadata, _old_autoname(olds) or _new_name(naming))
 
 
 def _new_name(naming: Naming) -> str:
     if naming.disabled:
-        raise RehearsalError(f"{naming.logical_name}: metadata.name is not set, and autonaming is disabled")
+        raise RehearsalError(
+            f"{naming.logical_name}: metadata.name is not set, and autonaming is disabled; set it"
+        )
     return naming.proposed or autoname(naming.logical_name, naming.seed)
 
 
@@ -120,7 +122,7 @@ def _refuse_lists(token: str, inputs: Properties) -> None:
         )
 
 
-# The SDKs cannot have a dash in a property's name; these fields of a CRD's schema do.
+# Property names of the SDKs contain no dash, but these fields of a CRD schema do.
 _DASHED = {
     f"x_kubernetes_{name}": f"x-kubernetes-{name.replace('_', '-')}"
     for name in (
@@ -138,17 +140,17 @@ _SECRET_FIELDS = ("data", "stringData")
 
 
 def to_object(properties: Properties) -> Json:
-    """Return wholly known properties as the object the API server takes: secrets laid open, nulls left out."""
+    """Return known properties as an object for the API server, with plain secrets and without nulls."""
     return cast("Json", _to_json(reveal(properties)))
 
 
 def to_properties(obj: Json) -> dict[str, Value]:
-    """Return an object as properties, its fields under the names the SDKs know."""
+    """Return an object as properties with the field names of the SDKs."""
     return cast("dict[str, Value]", _to_value(obj))
 
 
 def fields(properties: Properties, name: str) -> Properties:
-    """Return the object at a property, looking through secretness; empty when absent or unknown."""
+    """Return the object at a property, also inside a secret; empty if absent or unknown."""
     value = properties.get(name)
     if isinstance(value, Secret):
         value = value.value
@@ -156,7 +158,7 @@ def fields(properties: Properties, name: str) -> Properties:
 
 
 def mark_secrets(shown: Properties, known: Properties) -> dict[str, Value]:
-    """Return `shown` with secret what is secret in `known`, and always what a Secret holds."""
+    """Return `shown` with the secrets of `known` marked, and with the data of a Secret marked."""
     marked = dict(shown)
     if marked.get("kind") == "Secret":
         for name in _SECRET_FIELDS:
@@ -197,7 +199,7 @@ _TIMESTAMP = "tag:yaml.org,2002:timestamp"
 
 
 class _Loader(_Base):
-    """Reads what looks like a date as the text it is: JSON, and so Kubernetes, has no dates."""
+    """Reads a date as text, because JSON, and therefore Kubernetes, has no dates."""
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -207,16 +209,18 @@ _Loader.yaml_implicit_resolvers = {
 
 
 def objects_in(text: str) -> Iterator[Json]:
-    """Yield the objects in YAML documents; a List's items one by one, empty documents not at all.
+    """Yield the objects of YAML documents, including each item of a List, without empty documents.
 
-    Raises RehearsalError for text that is not YAML, or a document that is no object.
+    Raises RehearsalError for text that is not YAML, and for a document that is no object.
     """
     for document in _documents(text):
         if document is None:
             continue
         obj = mapping(document)
         if "kind" not in obj:
-            raise RehearsalError(f"a YAML document is no Kubernetes object: it begins {str(document)[:60]!r}")
+            raise RehearsalError(
+                f"a YAML document is no Kubernetes object; it starts with {str(document)[:60]!r}"
+            )
         if str(obj["kind"]).endswith("List") and "items" in obj:
             yield from map(mapping, sequence(obj["items"]))
         else:
@@ -224,7 +228,7 @@ def objects_in(text: str) -> Iterator[Json]:
 
 
 def resource_names(manifest: str) -> dict[str, list[str]]:
-    """Return the names in a release's manifest by kind: `{"Deployment.apps/apps/v1": ["ns/name"]}`."""
+    """Return the object names of a release manifest by kind: `{"Deployment.apps/apps/v1": ["ns/name"]}`."""
     names: dict[str, set[str]] = {}
     for obj in objects_in(manifest):
         api_version, metadata = str(obj["apiVersion"]), mapping(obj.get("metadata"))

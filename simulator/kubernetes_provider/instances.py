@@ -1,4 +1,7 @@
-"""The instances of the kubernetes plugin: their settings, and where these lead."""
+"""The configuration of provider instances, and resources whose cluster is unreachable.
+
+`Instances` checks and compares the configuration; `UnreachableResources` refuses operations like the real provider.
+"""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +21,7 @@ from holdfast.simulator.kubernetes_provider.operation import (
     Operation,
     Outcome,
     Resources,
-    unheeded,
+    unsupported_settings,
 )
 from holdfast.simulator.pulumi.diff_answers import diff_response
 from holdfast.simulator.pulumi.diffing import Change, changes
@@ -26,33 +29,33 @@ from holdfast.simulator.pulumi.kubeconfig import Connection, read_connection
 from holdfast.simulator.pulumi.plugin import Plugin
 from holdfast.simulator.pulumi.values import Properties, from_struct, has_unknown, reveal
 
-# ruff: noqa: N802, ARG002 - names and parameters of the methods are the protocol's
+# ruff: noqa: N802, ARG002 - the protocols define names and parameters of the methods
 
 
-#: Why an API server cannot be called, in a client's words; None where it can.
+#: Returns the client error for an unreachable API server, None for a reachable one.
 Reach: TypeAlias = Callable[[Connection], str | None]
 
-# Settings a change of which can lead to another cluster.
-_LEADING = ("kubeconfig", "context", "cluster")
+# A change of these settings can select another cluster.
+_CLUSTER_SETTINGS = ("kubeconfig", "context", "cluster")
 
-# Where it is set it alone tells clusters apart.
+# If it is set, only this setting identifies the cluster.
 _IDENTIFIER = "clusterIdentifier"
 
 
 def everywhere(_: Connection) -> str | None:
-    """Return None: wherever a kubeconfig leads, somebody answers."""
+    """Return None: every cluster is reachable."""
     return None
 
 
 class Instances(Plugin):
-    """Takes the settings of each instance of the plugin; `reach` says which of them lead nowhere."""
+    """Handles the configuration of each provider instance; `reach` decides which clusters are reachable."""
 
     def __init__(self, reach: Reach) -> None:
         super().__init__(version("pulumi-kubernetes"))
         self._reach = reach
 
     def unreachable(self, context: grpc.ServicerContext) -> str | None:
-        """Return why the cluster of a call's instance cannot be called, as the plugin puts it; None where it can."""
+        """Return the plugin's error if the cluster of the instance is unreachable, otherwise None."""
         connection = read_connection(self.configuration(context))
         reason = self._reach(connection) if connection else None
         return f"unable to load schema information from the API server: {reason}" if reason else None
@@ -60,38 +63,38 @@ class Instances(Plugin):
     def CheckConfig(
         self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext
     ) -> provider_pb2.CheckResponse:
-        """Refuse settings that cannot be rehearsed."""
+        """Refuse settings that the simulator does not support."""
         news = from_struct(request.news)
         known = {name: reveal(value) for name, value in news.items() if isinstance(value, str | bool)}
         failures = [
-            provider_pb2.CheckFailure(property=name, reason=f"{name} is not rehearsed; {reason}")
-            for name, reason in unheeded(known).items()
+            provider_pb2.CheckFailure(property=name, reason=f"{name} is not simulated; {reason}")
+            for name, reason in unsupported_settings(known).items()
         ]
         return provider_pb2.CheckResponse(inputs=request.news, failures=failures)
 
     def DiffConfig(
         self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext
     ) -> provider_pb2.DiffResponse:
-        """Say what changed in an instance's settings; one that leads to another cluster is another instance."""
+        """Compare the configuration of an instance; another cluster replaces the instance."""
         old, new = from_struct(request.old_inputs), from_struct(request.news)
         return diff_response(changes(old, new), replacing=replacing(old, new))
 
 
 def replacing(old: Properties, new: Properties) -> list[Change]:
-    """Return which changes of an instance's settings replace it, and with it everything that it made.
+    """Return the changes that replace an instance and every resource it created.
 
-    Those that lead to another cluster: its address and certificates are all it is known by. What is not known yet
-    may lead anywhere. With an identifier before and after, a change of that and of nothing else.
+    A change replaces the instance if it selects another cluster, which address and certificates identify. An unknown
+    value may select any cluster. With a cluster identifier before and after, only its change replaces.
     """
     if old.get(_IDENTIFIER) and new.get(_IDENTIFIER):
         return [change for change in changes(old, new) if change.top == _IDENTIFIER]
-    leading = [change for change in changes(old, new) if change.top in _LEADING]
-    unknown = [change for change in leading if has_unknown(new.get(change.top))]
+    selecting = [change for change in changes(old, new) if change.top in _CLUSTER_SETTINGS]
+    unknown = [change for change in selecting if has_unknown(new.get(change.top))]
     if unknown:
         return unknown
     before, after = (read_connection(_known(each)) for each in (old, new))
     is_another = before is not None and after is not None and before.cluster != after.cluster
-    return leading if is_another else []
+    return selecting if is_another else []
 
 
 def _known(properties: Properties) -> Json:
@@ -109,15 +112,15 @@ _WAY_OUT = (
 
 
 class ClusterUnreachableError(RehearsalError):
-    """The API server cannot be called: it is not there, or does not know the caller."""
+    """The API server does not exist, or does not authenticate the caller."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class OutOfReach:
-    """Stands before `resources` for as long as their cluster cannot be called; `reason` is why.
+class UnreachableResources:
+    """Replaces `resources` while their cluster is unreachable because of `reason`.
 
-    `configuration` is the provider's: it may tell to drop from the state what is out of reach, as a variable of
-    `environment` may.
+    `configuration` of the provider, or a variable of `environment`, can request to drop unreachable resources from the
+    state.
     """
 
     resources: Resources
@@ -132,15 +135,15 @@ class OutOfReach:
     def diff(
         self, operation: Operation, outputs: Properties, old: Properties, new: Properties
     ) -> provider_pb2.DiffResponse:
-        """Compare the inputs applied last with new ones."""
+        """Compare the last-applied inputs with new inputs."""
         return self.resources.diff(operation, outputs, old, new)
 
     def plan_create(self, operation: Operation, inputs: Properties) -> Properties:
-        """Return the inputs: nobody can say more."""
+        """Return the inputs, because the API server cannot complete them."""
         return inputs
 
     def plan_update(self, operation: Operation, inputs: Properties, outputs: Properties) -> Properties:
-        """Return the inputs: nobody can say more."""
+        """Return the inputs, because the API server cannot complete them."""
         return inputs
 
     def create(self, operation: Operation, inputs: Properties) -> Outcome:
@@ -154,7 +157,7 @@ class OutOfReach:
         outputs: Properties,
         inputs: Properties,
     ) -> Outcome:
-        """Raise ClusterUnreachableError, unless told that what is out of reach is gone."""
+        """Raise ClusterUnreachableError unless unreachable resources are dropped."""
         if self._is_dropped():
             return GONE
         raise ClusterUnreachableError(
@@ -173,12 +176,12 @@ class OutOfReach:
         raise self._refusal(operation, "update")
 
     def remove(self, operation: Operation, resource_id: str, outputs: Properties) -> None:
-        """Raise ClusterUnreachableError, unless told that what is out of reach is gone; a release never is."""
+        """Raise ClusterUnreachableError unless unreachable resources are dropped; a release is never dropped."""
         if operation.token == RELEASE or not self._is_dropped():
             raise self._refusal(operation, "delete")
 
     def made(self, operation: Operation, inputs: Properties) -> str | None:
-        """Return the id of what an interrupted create did make, None if it made nothing."""
+        """Return the id of the object that an interrupted create made, None if it made none."""
         return self.resources.made(operation, inputs)
 
     def _refusal(self, operation: Operation, verb: str) -> ClusterUnreachableError:
@@ -192,5 +195,5 @@ class OutOfReach:
         )
 
     def _is_dropped(self) -> bool:
-        told = self.configuration.get("deleteUnreachable", self.environment.get(DELETE_UNREACHABLE, ""))
-        return str(told).lower() == "true"
+        setting = self.configuration.get("deleteUnreachable", self.environment.get(DELETE_UNREACHABLE, ""))
+        return str(setting).lower() == "true"

@@ -20,7 +20,7 @@ from holdfast.simulator.kubernetes_provider.apply import (
     object_outputs,
     planned_outputs,
     read_object,
-    refuse_strangers,
+    refuse_foreign_object,
 )
 from holdfast.simulator.kubernetes_provider.deletion import delete, wait_until_gone
 from holdfast.simulator.kubernetes_provider.diff import (
@@ -31,7 +31,7 @@ from holdfast.simulator.kubernetes_provider.diff import (
 )
 from holdfast.simulator.kubernetes_provider.inputs import (
     READ_ONLY_METADATA,
-    checked,
+    complete_inputs,
     mark_secrets,
     to_object,
     to_properties,
@@ -44,8 +44,8 @@ from holdfast.simulator.kubernetes_provider.operation import (
     field_manager,
     is_patch,
     kind_of,
+    namespace_and_name,
     object_id,
-    place_of,
     timeout_seconds,
 )
 from holdfast.simulator.kubernetes_provider.waits import NotReadyError, refuse_unready, wait_until_ready
@@ -69,7 +69,9 @@ class Objects:
             namespace = operation.settings.default_namespace
             return namespace if namespace and _is_namespaced(operation, news) else None
 
-        return checked(operation.token, news, olds, naming=naming, default_namespace=default_namespace)
+        return complete_inputs(
+            operation.token, news, olds, naming=naming, default_namespace=default_namespace
+        )
 
     def diff(
         self, operation: Operation, outputs: Properties, old: Properties, new: Properties
@@ -106,7 +108,7 @@ class Objects:
             seconds = timeout_seconds(obj, operation.custom_timeout)
             wait_until_gone(operation.client, existing, seconds=seconds)
         elif existing is not None:
-            refuse_strangers(operation, existing, manager=manager)
+            refuse_foreign_object(operation, existing, manager=manager)
         self.faults.before_create(operation.urn)
         applied = apply_in_order(
             operation.client,
@@ -116,7 +118,7 @@ class Objects:
             cancellation=operation.cancellation,
         )
         self.faults.after_create(operation.urn)
-        return _settled(operation, applied, inputs, manager=manager)
+        return _wait_until_ready(operation, applied, inputs, manager=manager)
 
     def update(
         self,
@@ -141,13 +143,13 @@ class Objects:
         for path in ignored:
             obj = _with_live_value(obj, live, path.split("."))
         applied = apply(operation.client, obj, manager=manager, force=forces(operation, obj))
-        return _settled(operation, applied, inputs, manager=manager)
+        return _wait_until_ready(operation, applied, inputs, manager=manager)
 
     def remove(self, operation: Operation, resource_id: str, outputs: Properties) -> None:
         """Delete an object and wait until it is gone; a patch only gives its fields back."""
         known = to_object(outputs)
         kind = kind_of(operation.token)
-        namespace, name = place_of(resource_id)
+        namespace, name = namespace_and_name(resource_id)
         obj: Json = {
             "apiVersion": known.get("apiVersion", kind.api_version),
             "kind": known.get("kind", kind.kind),
@@ -173,7 +175,7 @@ class Objects:
         return object_id(live) if live and is_managed_by(live, manager_of(operation, obj)) else None
 
 
-def _settled(operation: Operation, applied: Json, inputs: Properties, *, manager: str) -> Outcome:
+def _wait_until_ready(operation: Operation, applied: Json, inputs: Properties, *, manager: str) -> Outcome:
     seconds = timeout_seconds(applied, operation.custom_timeout)
     try:
         live = wait_until_ready(operation.client, applied, seconds=seconds)
@@ -230,7 +232,7 @@ def plan_create(operation: Operation, inputs: Properties) -> Properties:
     existing = existing_of(operation, obj)
     # A preview deletes nothing: what a replacement takes the place of is still there, whoever changed it since.
     if existing is not None and not operation.has_predecessor:
-        refuse_strangers(operation, existing, manager=manager)
+        refuse_foreign_object(operation, existing, manager=manager)
     return _dry_run(operation, obj, inputs, manager=manager, force=True)
 
 
@@ -272,7 +274,7 @@ def read(operation: Operation, resource_id: str, olds: Properties, inputs: Prope
     an import, everything a program could have written. Raises InitFailedError for a workload that is not ready.
     """
     kind = kind_of(operation.token)
-    namespace, name = place_of(resource_id)
+    namespace, name = namespace_and_name(resource_id)
     api_version = str(inputs.get("apiVersion") or olds.get("apiVersion") or kind.api_version)
     try:
         live = operation.client.get(

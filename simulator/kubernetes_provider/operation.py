@@ -1,4 +1,4 @@
-"""What every operation on a resource has at hand, and what it answers."""
+"""The data types of the provider: operations, their outcome, kinds, annotations and settings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,14 +13,10 @@ from holdfast.simulator.kubernetes_client.errors import Cancellation
 from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.pulumi.values import Properties
 
-_UNHEEDED = {
-    "renderYamlToDirectory": "objects go to an API server here: leave it unset",
-}
-
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How one instance of the provider behaves. Its kubeconfig is not among it: see KubernetesProvider."""
+    """The settings of one provider instance, without its kubeconfig (see KubernetesProvider)."""
 
     default_namespace: str | None = None
     upserts: bool = False
@@ -30,7 +26,7 @@ class Settings:
 
     @classmethod
     def of(cls, configuration: Json) -> "Settings":
-        """Return the settings in a provider's configuration; what it does not set has the plugin's default."""
+        """Return the settings of a provider configuration, with the defaults of the plugin."""
         namespace = configuration.get("namespace")
         return cls(
             default_namespace=str(namespace) if namespace else None,
@@ -41,11 +37,13 @@ class Settings:
         )
 
 
-def unheeded(configuration: Json) -> dict[str, str]:
-    """Return the settings that cannot be rehearsed, each with the reason and the fix."""
-    found = {name: reason for name, reason in _UNHEEDED.items() if configuration.get(name)}
+def unsupported_settings(configuration: Json) -> dict[str, str]:
+    """Return the settings that the simulator does not support, each with the fix."""
+    found = dict[str, str]()
+    if configuration.get("renderYamlToDirectory"):
+        found["renderYamlToDirectory"] = "leave it unset, because objects go to an API server"
     if str(configuration.get("enableServerSideApply", "true")).lower() == "false":
-        found["enableServerSideApply"] = "objects are applied by the API server here: leave it unset"
+        found["enableServerSideApply"] = "leave it unset, because the API server applies objects"
     return found
 
 
@@ -55,7 +53,6 @@ def _is_true(configuration: Json, name: str) -> bool:
 
 AUTONAMED = "pulumi.com/autonamed"
 SKIP_AWAIT = "pulumi.com/skipAwait"
-WAIT_FOR = "pulumi.com/waitFor"
 PATCH_FORCE = "pulumi.com/patchForce"
 _TIMEOUT_SECONDS = "pulumi.com/timeoutSeconds"
 _FIELD_MANAGER = "pulumi.com/patchFieldManager"
@@ -65,23 +62,23 @@ DEFAULT_TIMEOUT_SECONDS = 600.0
 
 
 def annotation(obj: Json, name: str) -> str | None:
-    """Return an annotation's value, None where it is not set."""
+    """Return the value of an annotation, None if it is not set."""
     value = mapping(mapping(obj.get("metadata")).get("annotations")).get(name)
     return None if value is None else str(value)
 
 
 def is_set(obj: Json, name: str) -> bool:
-    """Whether an annotation says "true"."""
+    """Whether an annotation is "true"."""
     return annotation(obj, name) == "true"
 
 
 def field_manager(obj: Json) -> str | None:
-    """Return the field manager the program chose, None where it chose none."""
+    """Return the field manager that the program sets, None if it sets none."""
     return annotation(obj, _FIELD_MANAGER) or None
 
 
 def timeout_seconds(obj: Json, custom: float) -> float:
-    """Return how long to wait for an object: customTimeouts (0: not set), else the annotation, else 600 s."""
+    """Return the timeout for an object: customTimeouts (0: not set), otherwise the annotation, otherwise 600 s."""
     if custom > 0:
         return custom
     try:
@@ -91,7 +88,7 @@ def timeout_seconds(obj: Json, custom: float) -> float:
 
 
 def propagation(obj: Json) -> str:
-    """Return what becomes of an object's dependents when it is deleted: they go first, unless annotated."""
+    """Return the deletion propagation policy: the annotation, otherwise Foreground."""
     chosen = (annotation(obj, _PROPAGATION) or "").lower()
     return {"orphan": "Orphan", "background": "Background"}.get(chosen, "Foreground")
 
@@ -101,7 +98,7 @@ RELEASE = "kubernetes:helm.sh/v3:Release"
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """A kind of object, such as apps/v1 Deployment; the core group's apiVersion is `v1`."""
+    """A kind, for example apps/v1 Deployment; the apiVersion of the core group is `v1`."""
 
     api_version: str
     kind: str
@@ -113,32 +110,32 @@ class Kind:
 
 
 def kind_of(token: str) -> Kind:
-    """Return the kind a token such as `kubernetes:apps/v1:Deployment` stands for.
+    """Return the kind of a type token, for example `kubernetes:apps/v1:Deployment`.
 
-    Custom resources have tokens of the same form: `kubernetes:karpenter.sh/v1:NodePool`. Raises RehearsalError
-    for a token of another form.
+    Custom resources have tokens of the same form: `kubernetes:karpenter.sh/v1:NodePool`. Raises RehearsalError for
+    any other token.
     """
     package, _, rest = token.partition(":")
     api_version, _, kind = rest.rpartition(":")
     group, _, version = api_version.partition("/")
     if package != "kubernetes" or not (group and version and kind):
         raise RehearsalError(
-            f"type {token!r} is not rehearsed; kubernetes:<group>/<version>:<Kind> and {RELEASE} are"
+            f"type {token!r} is not simulated; use kubernetes:<group>/<version>:<Kind> or {RELEASE}"
         )
     return Kind(api_version=version if group == "core" else api_version, kind=kind)
 
 
 def is_patch(token: str, kind: str) -> bool:
-    """Whether a token asks for a patch of an object that others made, as `ConfigMapPatch` does.
+    """Whether a token is a patch of an existing object, for example `ConfigMapPatch`.
 
-    A kind may have a name of its own that ends in Patch: only the object tells them apart.
+    The name of a kind can end in Patch, too, so the kind of the object decides.
     """
     return kind_of(token).kind == f"{kind}Patch"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Naming:
-    """How to name what the program gives no name: the logical name, and what the engine says to it."""
+    """How to name an object without a name: its logical name and the autonaming options of the engine."""
 
     logical_name: str
     seed: bytes = b""
@@ -148,10 +145,10 @@ class Naming:
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """One call of the engine about one resource.
+    """One call of the engine for one resource.
 
-    `client` and `cancellation` end with the call. `custom_timeout` is in seconds, 0 where none is set.
-    `has_predecessor`: the engine knows the resource already, so its create replaces what there is.
+    `client` and `cancellation` end with the call. `custom_timeout` is in seconds, 0 if not set. `has_predecessor`: the
+    resource exists in the state of the engine, so a create replaces it.
     """
 
     urn: str
@@ -165,13 +162,13 @@ class Operation:
 
     @property
     def name(self) -> str:
-        """The resource's logical name."""
+        """The logical name of the resource."""
         return self.urn.rsplit("::", 1)[-1]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """A resource as it is now: its id (empty when there is none, or on preview), outputs and inputs."""
+    """The state of a resource: its id (empty if it does not exist, and in a preview), outputs and inputs."""
 
     id: str = ""
     outputs: Properties
@@ -182,34 +179,34 @@ GONE = Outcome(outputs={}, inputs={})
 
 
 class Resources(Protocol):
-    """What the engine can ask of resources of one sort. Each raises RehearsalError with the fix."""
+    """The operations on resources of one sort. Each raises RehearsalError with the fix."""
 
     def check(self, operation: Operation, news: Properties, olds: Properties, naming: Naming) -> Properties:
-        """Return the inputs, complete."""
+        """Return the complete inputs."""
         ...
 
     def diff(
         self, operation: Operation, outputs: Properties, old: Properties, new: Properties
     ) -> provider_pb2.DiffResponse:
-        """Compare the inputs applied last with new ones."""
+        """Compare the last-applied inputs with new inputs."""
         ...
 
     def plan_create(self, operation: Operation, inputs: Properties) -> Properties:
-        """Return the outputs that a create would give, as far as known."""
+        """Return the known outputs of a create."""
         ...
 
     def plan_update(self, operation: Operation, inputs: Properties, outputs: Properties) -> Properties:
-        """Return the outputs that an update would give, as far as known."""
+        """Return the known outputs of an update."""
         ...
 
     def create(self, operation: Operation, inputs: Properties) -> Outcome:
-        """Make it, and wait until it works."""
+        """Create the resource and wait until it is ready."""
         ...
 
     def read(
         self, operation: Operation, resource_id: str, outputs: Properties, inputs: Properties
     ) -> Outcome:
-        """Return it as it is now; GONE when it is not there."""
+        """Return the live resource; GONE if it does not exist."""
         ...
 
     def update(
@@ -220,26 +217,26 @@ class Resources(Protocol):
         outputs: Properties,
         ignored: Sequence[str],
     ) -> Outcome:
-        """Bring it up to new inputs, and wait until it works."""
+        """Update the resource and wait until it is ready."""
         ...
 
     def remove(self, operation: Operation, resource_id: str, outputs: Properties) -> None:
-        """Delete it, and wait until it is gone."""
+        """Delete the resource and wait for its removal."""
         ...
 
     def made(self, operation: Operation, inputs: Properties) -> str | None:
-        """Return the id of what an interrupted create did make, None if it made nothing."""
+        """Return the id of the object that an interrupted create made, None if it made none."""
         ...
 
 
 def object_id(obj: Json) -> str:
-    """Return `namespace/name`, or `name` for an object of the cluster's scope."""
+    """Return `namespace/name`, or `name` for a cluster-scoped object."""
     metadata = mapping(obj.get("metadata"))
     namespace, name = metadata.get("namespace"), str(metadata["name"])
     return f"{namespace}/{name}" if namespace else name
 
 
-def place_of(resource_id: str) -> tuple[str | None, str]:
-    """Return the namespace (None: cluster scope) and name in an id."""
+def namespace_and_name(resource_id: str) -> tuple[str | None, str]:
+    """Return the namespace (None: cluster scope) and the name of an id."""
     namespace, _, name = resource_id.rpartition("/")
     return namespace or None, name

@@ -1,4 +1,7 @@
-"""The stand-in for the kubernetes provider plugin: answers the engine's calls from a real API server."""
+"""The provider server: answers the calls of the Pulumi engine with objects on a real API server.
+
+`Session` connects to the control plane; `Objects` and `Releases` implement the operations.
+"""
 
 import threading
 from collections.abc import Callable, Generator
@@ -15,8 +18,12 @@ from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeUnreachable
 from holdfast.simulator.kubernetes_provider.helm import ChartMirror, Helm
-from holdfast.simulator.kubernetes_provider.inputs import fields, objects_in, to_properties
-from holdfast.simulator.kubernetes_provider.instances import Instances, OutOfReach, Reach, everywhere
+from holdfast.simulator.kubernetes_provider.instances import (
+    Instances,
+    Reach,
+    UnreachableResources,
+    everywhere,
+)
 from holdfast.simulator.kubernetes_provider.objects import Objects
 from holdfast.simulator.kubernetes_provider.operation import (
     RELEASE,
@@ -28,9 +35,9 @@ from holdfast.simulator.kubernetes_provider.operation import (
 )
 from holdfast.simulator.kubernetes_provider.releases import Releases
 from holdfast.simulator.pulumi.faults import Faults
-from holdfast.simulator.pulumi.values import Properties, Value, from_struct, reveal, to_struct
+from holdfast.simulator.pulumi.values import from_struct, to_struct
 
-# ruff: noqa: N802, ARG002 - names and parameters of the methods are the protocol's
+# ruff: noqa: N802, ARG002 - the protocol defines names and parameters of the methods
 
 
 class _Request(Protocol):
@@ -45,12 +52,11 @@ _DISABLED = provider_pb2.CheckRequest.AutonamingOptions.DISABLE
 
 
 class KubernetesProvider(Instances):
-    """Stands in for the kubernetes provider plugin on the control plane of a rehearsal.
+    """Simulates the kubernetes provider on the local control plane.
 
-    Whatever kubeconfig a program gives its provider, objects go to the API server of `client_kubeconfig`: a
-    rehearsal never reaches a cluster that somebody uses. They go there as long as, by `reach`, the program's own
-    kubeconfig leads somewhere. `helm` is the program that makes releases, from the charts of `charts`; `faults`
-    are the failures to suffer.
+    Objects go to the API server of `client_kubeconfig`, whatever kubeconfig the program sets: a rehearsal never
+    reaches a real cluster. `reach` decides whether the cluster of the program's kubeconfig is reachable. `helm` is the
+    path of the Helm program, which installs charts of `charts`; `faults` are injected into the operations.
     """
 
     def __init__(
@@ -71,9 +77,9 @@ class KubernetesProvider(Instances):
         )
 
     def made(self, urn: str, token: str, inputs: Json) -> str | None:
-        """Return the id of what an interrupted create of a resource did make, None if it made nothing.
+        """Return the id of the object that an interrupted create made, None if it made none.
 
-        `inputs` are the resource's in the engine's state, in which secrets may be encrypted.
+        `inputs` come from the state of the engine, where secrets may be encrypted.
         """
         with self._session.call(lambda _: None) as (client, cancellation):
             operation = Operation(
@@ -84,7 +90,7 @@ class KubernetesProvider(Instances):
     def Configure(
         self, request: provider_pb2.ConfigureRequest, context: grpc.ServicerContext
     ) -> provider_pb2.ConfigureResponse:
-        """Keep the settings of one instance, once the control plane has answered."""
+        """Store the configuration of a provider instance after the control plane has answered."""
         with self._session.call(context.add_callback) as (client, _):
             client.server_version()
         return super().Configure(request, context)
@@ -92,7 +98,7 @@ class KubernetesProvider(Instances):
     def Check(
         self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext
     ) -> provider_pb2.CheckResponse:
-        """Complete a resource's inputs, or say what is wrong with them."""
+        """Complete the inputs of a resource, or return what is wrong with them."""
         with self._operation(request, context) as operation:
             options = request.autonaming if request.HasField("autonaming") else None
             naming = Naming(
@@ -114,7 +120,7 @@ class KubernetesProvider(Instances):
     def Diff(
         self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext
     ) -> provider_pb2.DiffResponse:
-        """Compare a resource's last-applied inputs with its new ones."""
+        """Compare the last-applied inputs of a resource with its new inputs."""
         self._known.add(request.urn)
         with self._operation(request, context) as operation:
             return self._resources(request, context).diff(
@@ -127,7 +133,7 @@ class KubernetesProvider(Instances):
     def Create(
         self, request: provider_pb2.CreateRequest, context: grpc.ServicerContext
     ) -> provider_pb2.CreateResponse:
-        """Make a resource and wait until it works, or on preview say what it will be."""
+        """Create a resource and wait until it is ready; in a preview, return the planned outputs."""
         inputs = from_struct(request.properties)
         resources = self._resources(request, context)
         with self._operation(request, context, timeout=request.timeout) as operation:
@@ -141,7 +147,7 @@ class KubernetesProvider(Instances):
     def Read(
         self, request: provider_pb2.ReadRequest, context: grpc.ServicerContext
     ) -> provider_pb2.ReadResponse:
-        """Show a resource as it is now; of a missing one nothing, so that a refresh drops it."""
+        """Return the live state of a resource; an empty state removes a missing resource on refresh."""
         self._faults.before_call(f"read {request.type}")
         outputs, inputs = from_struct(request.properties), from_struct(request.inputs)
         with self._operation(request, context) as operation:
@@ -151,7 +157,7 @@ class KubernetesProvider(Instances):
     def Update(
         self, request: provider_pb2.UpdateRequest, context: grpc.ServicerContext
     ) -> provider_pb2.UpdateResponse:
-        """Bring a resource up to its new inputs, or on preview say what it will be."""
+        """Update a resource and wait until it is ready; in a preview, return the planned outputs."""
         inputs, outputs = from_struct(request.news), from_struct(request.olds)
         resources = self._resources(request, context)
         with self._operation(request, context, timeout=request.timeout) as operation:
@@ -163,7 +169,7 @@ class KubernetesProvider(Instances):
         return provider_pb2.UpdateResponse(properties=to_struct(outcome.outputs))
 
     def Delete(self, request: provider_pb2.DeleteRequest, context: grpc.ServicerContext) -> empty_pb2.Empty:
-        """Delete a resource and wait until it is gone."""
+        """Delete a resource and wait for its removal."""
         self._faults.before_call(f"delete {request.type}")
         with self._operation(request, context, timeout=request.timeout) as operation:
             self._resources(request, context).remove(operation, request.id, from_struct(request.properties))
@@ -173,19 +179,17 @@ class KubernetesProvider(Instances):
     def Invoke(
         self, request: provider_pb2.InvokeRequest, context: grpc.ServicerContext
     ) -> provider_pb2.InvokeResponse:
-        """Call a function of the package."""
-        response = provider_pb2.InvokeResponse()
-        getattr(response, "return").CopyFrom(to_struct(invoke(request.tok, from_struct(request.args))))
-        return response
+        """Refuse a function of the package: no stack calls one."""
+        raise RehearsalError(f"function {request.tok!r} is not simulated; register resources instead")
 
     def Construct(
         self, request: provider_pb2.ConstructRequest, context: grpc.ServicerContext
     ) -> provider_pb2.ConstructResponse:
-        """Refuse a remote component of the package, and name what to use instead."""
-        raise refusal("component", request.type)
+        """Refuse a remote component of the package: no stack uses one."""
+        raise RehearsalError(f"component {request.type!r} is not simulated; register its resources instead")
 
     def Cancel(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> empty_pb2.Empty:
-        """End every wait under way."""
+        """End all current waits."""
         self._session.cancel()
         return empty_pb2.Empty()
 
@@ -194,7 +198,7 @@ class KubernetesProvider(Instances):
         reason = self.unreachable(context)
         if reason is None:
             return found
-        return OutOfReach(resources=found, reason=reason, configuration=self.configuration(context))
+        return UnreachableResources(resources=found, reason=reason, configuration=self.configuration(context))
 
     def _known_resources(self, token: str) -> Resources:
         return self._releases if token == RELEASE else self._objects
@@ -203,7 +207,7 @@ class KubernetesProvider(Instances):
     def _operation(
         self, request: _Request, context: grpc.ServicerContext, *, timeout: float = 0.0
     ) -> Generator[Operation]:
-        """Yield what a call needs; its waits end with the call, with Cancel, and with the server."""
+        """Yield the operation of a call; its waits end with the call, on Cancel, and with the server."""
         with self._session.call(context.add_callback) as (client, cancellation):
             yield Operation(
                 urn=request.urn,
@@ -223,7 +227,7 @@ def _read_response(outcome: Outcome) -> provider_pb2.ReadResponse:
 
 
 class Session:
-    """One API server, and a cancellation for each call that talks to it. Safe to use from many threads."""
+    """The connection to one API server, with a cancellation for each call. Safe to use from many threads."""
 
     def __init__(self, kubeconfig: Path) -> None:
         self._kubeconfig = kubeconfig
@@ -235,10 +239,10 @@ class Session:
     def call(
         self, on_end: Callable[[Callable[[], None]], object]
     ) -> Generator[tuple[KubeClient, Cancellation]]:
-        """Yield a client and the cancellation of its waits, for one call of the engine.
+        """Yield a client and the cancellation of its waits for one call of the engine.
 
-        `on_end` is told what to do when the call ends from outside. Raises RehearsalError with the one thing
-        to do when the control plane does not answer.
+        `on_end` registers the cancellation for an aborted call. Raises RehearsalError with the fix if the control plane
+        does not answer.
         """
         cancellation = Cancellation()
         on_end(cancellation.cancel)
@@ -252,7 +256,7 @@ class Session:
                 self._running.discard(cancellation)
 
     def cancel(self) -> None:
-        """End every wait under way; later calls work."""
+        """End all current waits; later calls work."""
         with self._guard:
             running = list(self._running)
         for cancellation in running:
@@ -277,38 +281,3 @@ class Session:
             raise RehearsalError(
                 f"the control plane of stack {stack} does not answer at {error.server}; start it with `make up`"
             ) from error
-
-
-_DECODE = "kubernetes:yaml:decode"
-_INSTEAD = {
-    "kubernetes:helm:template": "register the chart as a helm.v3.Release",
-    "kubernetes:kustomize:directory": "render it beforehand, and register the YAML as a yaml.ConfigGroup",
-    "kubernetes:helm.sh/v4:Chart": "register the chart as a helm.v3.Release",
-    "kubernetes:kustomize/v2:Directory": "render it beforehand, and register the YAML as a yaml.ConfigGroup",
-    "kubernetes:yaml/v2:ConfigFile": "use yaml.ConfigFile, or apiextensions.CustomResource for each object",
-    "kubernetes:yaml/v2:ConfigGroup": "use yaml.ConfigGroup, or apiextensions.CustomResource for each object",
-}
-
-
-def invoke(token: str, arguments: Properties) -> dict[str, Value]:
-    """Return what a function returns. Raises RehearsalError for one that cannot be rehearsed."""
-    if token != _DECODE:
-        raise refusal("function", token)
-    text, namespace = arguments.get("text"), arguments.get("defaultNamespace")
-    objects = objects_in(str(reveal(text)))
-    found = [_placed(to_properties(obj), str(namespace) if namespace else None) for obj in objects]
-    return {"result": found}
-
-
-def refusal(what: str, token: str) -> RehearsalError:
-    """Return the error for a function or component that cannot be rehearsed, with what to use instead."""
-    instead = _INSTEAD.get(token, f"{_DECODE} is the only function that is")
-    return RehearsalError(f"{what} {token!r} is not rehearsed; {instead}")
-
-
-def _placed(obj: dict[str, Value], namespace: str | None) -> Value:
-    """Give an object the namespace that its text leaves out."""
-    metadata = fields(obj, "metadata")
-    if namespace and not metadata.get("namespace"):
-        return {**obj, "metadata": {**metadata, "namespace": namespace}}
-    return obj

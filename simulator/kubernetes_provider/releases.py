@@ -20,7 +20,7 @@ from holdfast.simulator.kubernetes_provider.helm import (
     Plan,
     get_arguments,
     install_arguments,
-    last_whole,
+    last_complete,
     revisions,
     rollback_arguments,
     template_arguments,
@@ -28,8 +28,14 @@ from holdfast.simulator.kubernetes_provider.helm import (
     upgrade_arguments,
 )
 from holdfast.simulator.kubernetes_provider.inputs import autoname, resource_names, to_properties
-from holdfast.simulator.kubernetes_provider.operation import GONE, Naming, Operation, Outcome, place_of
-from holdfast.simulator.kubernetes_provider.waits import namespace_troubles
+from holdfast.simulator.kubernetes_provider.operation import (
+    GONE,
+    Naming,
+    Operation,
+    Outcome,
+    namespace_and_name,
+)
+from holdfast.simulator.kubernetes_provider.waits import namespace_problems
 from holdfast.simulator.pulumi.diff_answers import diff_response
 from holdfast.simulator.pulumi.diffing import Change, ChangeKind, changes
 from holdfast.simulator.pulumi.faults import Faults
@@ -65,7 +71,7 @@ class Releases:
     def check(self, operation: Operation, news: Properties, olds: Properties, naming: Naming) -> Properties:
         """Return a release's inputs, complete; its version is that of the chart found."""
         namespace = operation.settings.default_namespace or "default"
-        inputs = checked_release(news, olds, naming=naming, namespace=namespace)
+        inputs = complete_release_inputs(news, olds, naming=naming, namespace=namespace)
         chart = chart_of(inputs, self.charts)
         return {**inputs, "version": chart.version} if chart else inputs
 
@@ -133,7 +139,7 @@ class Releases:
         self, operation: Operation, resource_id: str, outputs: Properties, inputs: Properties
     ) -> Outcome:
         """Return a release as it is now, GONE when it is not there; a failed one raises InitFailedError."""
-        place, name = place_of(resource_id)
+        place, name = namespace_and_name(resource_id)
         namespace = place or "default"
         if not revisions(operation.client, namespace, name):
             return GONE
@@ -188,7 +194,7 @@ class Releases:
                 inputs=inputs,
                 reasons=[
                     f"release {plan.namespace}/{plan.name} is {shown.get('status')}: {error}",
-                    *namespace_troubles(operation.client, plan.namespace),
+                    *namespace_problems(operation.client, plan.namespace),
                 ],
             ) from error
 
@@ -200,7 +206,7 @@ class Releases:
         history = revisions(operation.client, plan.namespace, plan.name)
         if not history or not history[-1].is_interrupted:
             return
-        whole = last_whole(history)
+        whole = last_complete(history)
         undo = uninstall_arguments(plan) if whole is None else rollback_arguments(plan, revision=whole)
         self._run(operation, undo, {})
 
@@ -262,19 +268,12 @@ _KNOWN = {
         "version",
     ),
 }
-_UNREHEARSED = {
-    "devel": "name an exact version",
-    "keyring": "charts come from a local mirror here, unsigned",
-    "lint": "lint the chart in a check of its own",
-    "postrender": "put the change into the chart or its values",
-    "recreatePods": "Helm removed it: annotate the pod template with what should restart the pods",
-    "replace": "name the release anew",
-    "valueYamlFiles": "read the files in the program and pass them as `values`",
-    "verify": "charts come from a local mirror here, unsigned",
-}
+_UNSUPPORTED = frozenset(
+    {"devel", "keyring", "lint", "postrender", "recreatePods", "replace", "valueYamlFiles", "verify"}
+)
 
 
-def checked_release(
+def complete_release_inputs(
     news: Properties, olds: Properties, *, naming: Naming, namespace: str
 ) -> dict[str, Value]:
     """Return a release's inputs with name, namespace and timeout filled in.
@@ -283,8 +282,10 @@ def checked_release(
     """
     given: dict[str, Value] = {name: value for name, value in news.items() if value is not None}
     for name, value in given.items():
-        if name in _UNREHEARSED and value not in (False, "", [], ()):
-            raise RehearsalError(f"{naming.logical_name}: {name} is not rehearsed; {_UNREHEARSED[name]}")
+        if name in _UNSUPPORTED and value not in (False, "", [], ()):
+            raise RehearsalError(
+                f"{naming.logical_name}: {name} is not simulated; remove it from the release"
+            )
     inputs: dict[str, Value] = {name: value for name, value in given.items() if name in _KNOWN}
     if not inputs.get("chart"):
         raise RehearsalError(f"{naming.logical_name}: chart is not set; name a directory or an oci:// chart")

@@ -8,13 +8,12 @@ from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError, KubeTimeout
 from holdfast.simulator.kubernetes_client.objects import identity, mapping, sequence
-from holdfast.simulator.kubernetes_provider.operation import SKIP_AWAIT, WAIT_FOR, annotation, is_set
+from holdfast.simulator.kubernetes_provider.operation import SKIP_AWAIT, is_set
 from holdfast.simulator.kubernetes_provider.readiness import (
     Progress,
     Readiness,
     Rule,
     condition,
-    custom_rule,
     rule_for,
 )
 
@@ -40,7 +39,7 @@ def wait_until_ready(client: KubeClient, applied: Json, *, seconds: float) -> Js
         return applied
     deadline = time.monotonic() + seconds
     live = _wait_for_rule(client, applied, rule, seconds)
-    if _selects_pods(live) and annotation(applied, WAIT_FOR) is None:
+    if _selects_pods(live):
         _wait_for_endpoints(client, live, max(0.0, deadline - time.monotonic()))
     return live
 
@@ -56,9 +55,6 @@ def refuse_unready(client: KubeClient, live: Json) -> None:
 
 
 def _rule(client: KubeClient, obj: Json) -> Rule | None:
-    custom = annotation(obj, WAIT_FOR)
-    if custom:
-        return custom_rule(custom)
     if obj.get("kind") == "PersistentVolumeClaim" and _binds_late(client, obj):
         return None
     return rule_for(obj)
@@ -135,14 +131,14 @@ def _binds_late(client: KubeClient, claim: Json) -> bool:
 
 
 def _not_ready(client: KubeClient, live: Json, reason: str) -> NotReadyError:
-    return NotReadyError(live, reason, workload_troubles(client, live))
+    return NotReadyError(live, reason, workload_problems(client, live))
 
 
 # A workload of hundreds of pods mostly has one trouble, hundreds of times.
 _SHOWN = 3
 
 
-def pod_trouble(pod: Json) -> str | None:
+def pod_problem(pod: Json) -> str | None:
     """Return what is wrong with a pod, None when it is ready or has ended well."""
     if mapping(pod.get("status")).get("phase") == "Succeeded" or _is_true(pod, "Ready"):
         return None
@@ -150,23 +146,23 @@ def pod_trouble(pod: Json) -> str | None:
     return f"pod {name}: {_unscheduled(pod) or _container_trouble(pod) or _state(pod)}"
 
 
-def workload_troubles(client: KubeClient, workload: Json) -> list[str]:
+def workload_problems(client: KubeClient, workload: Json) -> list[str]:
     """Return the troubles of the pods a workload selects, the first few of them."""
     labels = mapping(mapping(mapping(workload.get("spec")).get("selector")).get("matchLabels"))
     if not labels:
         return []
     selector = ",".join(f"{name}={value}" for name, value in labels.items())
     namespace = str(mapping(workload.get("metadata")).get("namespace") or "default")
-    return namespace_troubles(client, namespace, selector)
+    return namespace_problems(client, namespace, selector)
 
 
-def namespace_troubles(client: KubeClient, namespace: str, selector: str | None = None) -> list[str]:
+def namespace_problems(client: KubeClient, namespace: str, selector: str | None = None) -> list[str]:
     """Return the troubles of the pods in a namespace, or of those with some labels, the first few of them."""
     try:
         pods = client.list("v1", "Pod", namespace=namespace, label_selector=selector)
     except KubeError:
         return []
-    found = [trouble for pod in pods if (trouble := pod_trouble(pod))]
+    found = [trouble for pod in pods if (trouble := pod_problem(pod))]
     more = [f"and {len(found) - _SHOWN} more pods"] if len(found) > _SHOWN else []
     return found[:_SHOWN] + more
 

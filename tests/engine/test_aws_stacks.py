@@ -18,9 +18,9 @@ from holdfast.simulator.pulumi import Outcome
 from holdfast.simulator.stacks import Stack
 from tests.support.aws_documents import aws_document, section
 from tests.support.aws_stacks import CHARTS, IMAGES
-from tests.support.builders import Document, entry
+from tests.support.builders.configurations import Document, entry
+from tests.support.command_line import Deletions
 from tests.support.control_plane import CHECKOUT
-from tests.support.engine_lines import Deletions
 from tests.support.spot_role_account import ROLE, somebody_makes_the_role
 from tests.support.stack_files import workspace_of
 

@@ -14,7 +14,7 @@ from holdfast.components.operators.job_operators import jobset_values, kuberay_v
 from holdfast.components.pools.karpenter import node_labels
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.tools.locate import find_tool
-from tests.support.builders import pool
+from tests.support.builders.configurations import pool
 from tests.support.inputs import mapping, objects, text, value
 from tests.support.tool_workspace import PROJECT
 

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.rehearsal.lifecycle.checks import names, protected, retained
 from holdfast.simulator.pulumi import EngineFailure
-from tests.support.rehearsed_program import a_stage, run
+from tests.support.clusters.simulated_program import a_target, run
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(120)]
 
@@ -29,7 +29,7 @@ def _platform(*, is_protected: bool, is_retained: bool = False) -> Callable[[], 
 
 
 def test_a_destroy_is_refused_and_nothing_is_deleted(tmp_path: Path) -> None:
-    stage = a_stage(tmp_path, _platform(is_protected=True))
+    stage = a_target(tmp_path, _platform(is_protected=True))
     run(stage, lambda rehearsal: rehearsal.up())
     before = stage.checkpoint()
     assert names(protected(before)) == ["checkpoints"], "the state does not tell what is protected"
@@ -40,8 +40,8 @@ def test_a_destroy_is_refused_and_nothing_is_deleted(tmp_path: Path) -> None:
 
 
 def test_with_the_protection_lifted_it_goes(tmp_path: Path) -> None:
-    run(a_stage(tmp_path, _platform(is_protected=True)), lambda rehearsal: rehearsal.up())
-    lifted = a_stage(tmp_path, _platform(is_protected=False))
+    run(a_target(tmp_path, _platform(is_protected=True)), lambda rehearsal: rehearsal.up())
+    lifted = a_target(tmp_path, _platform(is_protected=False))
     run(lifted, lambda rehearsal: rehearsal.up())
     assert protected(lifted.checkpoint()) == [], "the way through does not lead through"
     run(lifted, lambda rehearsal: rehearsal.destroy())
@@ -49,7 +49,7 @@ def test_with_the_protection_lifted_it_goes(tmp_path: Path) -> None:
 
 
 def test_what_is_retained_is_known_before_and_there_after_a_destroy(tmp_path: Path) -> None:
-    stage = a_stage(tmp_path, _platform(is_protected=False, is_retained=True))
+    stage = a_target(tmp_path, _platform(is_protected=False, is_retained=True))
     run(stage, lambda rehearsal: rehearsal.up())
     kept = retained(stage.checkpoint())
     assert [urn.rsplit("::", 1)[-1] for urn in kept] == ["checkpoints"], "it would be taken for an orphan"

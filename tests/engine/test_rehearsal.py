@@ -12,9 +12,9 @@ from holdfast.scheduling.errors import ConfigError, Problem
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.pulumi import EngineFailure
 from holdfast.simulator.pulumi.folder import EngineFolder
-from tests.support.keyboard import at_a_terminal, press_ctrl_c
-from tests.support.rehearsals import write_lock
-from tests.support.rehearsed_program import a_pack, a_stage, network, run
+from tests.support.builders.engine_records import write_lock
+from tests.support.clusters.simulated_program import a_pack, a_target, network, run
+from tests.support.command_line import at_a_terminal, press_ctrl_c
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(120)]
 
@@ -61,11 +61,11 @@ def _a_vpc_and_no_end() -> None:
 
 
 def _lock_folder(root: Path) -> Path:
-    return EngineFolder.of("dev", a_stage(root, _nothing).workspace).locks("holdfast", "dev")
+    return EngineFolder.of("dev", a_target(root, _nothing).workspace).locks("holdfast", "dev")
 
 
 def test_a_preview_shows_the_engines_plan_and_makes_nothing(tmp_path: Path) -> None:
-    stage, shown = a_stage(tmp_path, network), list[str]()
+    stage, shown = a_target(tmp_path, network), list[str]()
     outcome = run(stage, lambda rehearsal: rehearsal.preview(), show=shown.append)
     assert outcome.changes == {"create": 7}, "the stack and six resources"
     assert any("aws:ec2:Vpc network create" in line for line in shown), "the engine's own lines are not shown"
@@ -74,7 +74,7 @@ def test_a_preview_shows_the_engines_plan_and_makes_nothing(tmp_path: Path) -> N
 
 
 def test_an_up_makes_everything_the_second_changes_nothing_and_destroy_leaves_nothing(tmp_path: Path) -> None:
-    stage = a_stage(tmp_path, network)
+    stage = a_target(tmp_path, network)
     types = frozenset({"aws:ec2/vpc:Vpc", "aws:s3/bucket:Bucket"})
     assert run(stage, lambda rehearsal: rehearsal.up()).changes == {"create": 7}, "not everything was made"
     assert run(stage, lambda rehearsal: rehearsal.up()).changed == 0, "the second up had something to do"
@@ -87,7 +87,7 @@ def test_an_up_makes_everything_the_second_changes_nothing_and_destroy_leaves_no
 
 
 def test_a_secret_is_neither_shown_nor_in_the_engines_files(tmp_path: Path) -> None:
-    stage, shown = a_stage(tmp_path, _a_secret), list[str]()
+    stage, shown = a_target(tmp_path, _a_secret), list[str]()
     outcome = run(stage, lambda rehearsal: rehearsal.up(), show=shown.append)
     assert outcome.outputs == {"login": {"user": "me", "password": "[secret]"}}, "only the secret is hidden"
     assert not any(_SECRET in line for line in shown), "the secret is on the screen"
@@ -103,7 +103,7 @@ def test_a_secret_is_neither_shown_nor_in_the_engines_files(tmp_path: Path) -> N
 
 
 def test_a_secret_survives_from_run_to_run(tmp_path: Path) -> None:
-    stage = a_stage(tmp_path, _a_secret)
+    stage = a_target(tmp_path, _a_secret)
     run(stage, lambda rehearsal: rehearsal.up())
     assert run(stage, lambda rehearsal: rehearsal.up()).changed == 0, "the state could not be decrypted again"
 
@@ -114,7 +114,7 @@ def test_settings_of_the_users_own_engine_do_not_matter(
     monkeypatch.setenv("PULUMI_BACKEND_URL", "https://api.example.invalid")
     monkeypatch.setenv("PULUMI_ACCESS_TOKEN", "pul-0000")
     monkeypatch.setenv("PULUMI_STACK", "prod")
-    outcome = run(a_stage(tmp_path, _nothing, packages=()), lambda rehearsal: rehearsal.preview())
+    outcome = run(a_target(tmp_path, _nothing, packages=()), lambda rehearsal: rehearsal.preview())
     assert outcome.changes == {"create": 1}, "a rehearsal needs no account"
 
 
@@ -130,7 +130,7 @@ def test_settings_of_the_users_own_engine_do_not_matter(
 def test_a_program_that_fails_is_one_message_without_a_traceback(
     tmp_path: Path, program: Callable[[], None], said: str
 ) -> None:
-    stage, shown = a_stage(tmp_path, program, packages=()), list[str]()
+    stage, shown = a_target(tmp_path, program, packages=()), list[str]()
     with pytest.raises(EngineFailure) as failed:
         run(stage, lambda rehearsal: rehearsal.up(), show=shown.append)
     assert said in str(failed.value), "the user does not learn what is wrong"
@@ -140,13 +140,13 @@ def test_a_program_that_fails_is_one_message_without_a_traceback(
 
 def test_the_traceback_of_a_fault_is_kept_in_a_file(tmp_path: Path) -> None:
     with pytest.raises(EngineFailure, match=r"program\.log"):
-        run(a_stage(tmp_path, _a_fault, packages=()), lambda rehearsal: rehearsal.preview())
+        run(a_target(tmp_path, _a_fault, packages=()), lambda rehearsal: rehearsal.preview())
     log = tmp_path / ".rehearsal" / "dev" / "logs" / "program.log"
     assert "in _a_fault" in log.read_text(), "whoever fixes the program needs the place"
 
 
 def test_a_mandatory_policy_stops_the_run_and_is_the_verdict(tmp_path: Path) -> None:
-    stage = a_stage(tmp_path, network, policy_packs=(a_pack(tmp_path / "pack", "MANDATORY"),))
+    stage = a_target(tmp_path, network, policy_packs=(a_pack(tmp_path / "pack", "MANDATORY"),))
     with pytest.raises(EngineFailure, match="mandatory policies are violated: no-vpc") as failed:
         run(stage, lambda rehearsal: rehearsal.preview())
     (verdict,) = failed.value.outcome.verdicts
@@ -155,7 +155,7 @@ def test_a_mandatory_policy_stops_the_run_and_is_the_verdict(tmp_path: Path) -> 
 
 
 def test_an_advisory_policy_is_told_and_stops_nothing(tmp_path: Path) -> None:
-    stage = a_stage(tmp_path, network, policy_packs=(a_pack(tmp_path / "pack", "ADVISORY"),))
+    stage = a_target(tmp_path, network, policy_packs=(a_pack(tmp_path / "pack", "ADVISORY"),))
     outcome = run(stage, lambda rehearsal: rehearsal.preview())
     assert [verdict.stops for verdict in outcome.verdicts] == [False], (
         "advice stopped the run, or was not told"
@@ -169,8 +169,8 @@ def test_an_interrupted_run_ends_in_order_and_the_next_goes_on(tmp_path: Path) -
             press_ctrl_c()
 
     with at_a_terminal(), pytest.raises(KeyboardInterrupt):
-        run(a_stage(tmp_path, _a_vpc_and_no_end), lambda rehearsal: rehearsal.up(), show=once_made)
-    stage = a_stage(tmp_path, network)
+        run(a_target(tmp_path, _a_vpc_and_no_end), lambda rehearsal: rehearsal.up(), show=once_made)
+    stage = a_target(tmp_path, network)
     assert [one.id for one in stage.checkpoint().resources if one.type == "aws:ec2/vpc:Vpc"] != [], (
         "what was made before the interruption is not recorded"
     )
@@ -182,11 +182,11 @@ def test_an_interrupted_run_ends_in_order_and_the_next_goes_on(tmp_path: Path) -
 
 def test_the_lock_of_a_killed_run_does_not_stop_the_next(tmp_path: Path) -> None:
     write_lock(_lock_folder(tmp_path), pid=2**22 + 1, hostname=socket.gethostname(), written=1.0)
-    outcome = run(a_stage(tmp_path, _nothing, packages=()), lambda rehearsal: rehearsal.up())
+    outcome = run(a_target(tmp_path, _nothing, packages=()), lambda rehearsal: rehearsal.up())
     assert outcome.changes == {"create": 1}, "a human would have to remove the lock"
 
 
 def test_the_lock_of_a_living_run_stops_the_next_with_its_process(tmp_path: Path) -> None:
     write_lock(_lock_folder(tmp_path), pid=7, hostname="elsewhere", written=1.0)
     with pytest.raises(RehearsalError, match="process 7 on elsewhere is at work on it"):
-        run(a_stage(tmp_path, _nothing, packages=()), lambda rehearsal: rehearsal.up())
+        run(a_target(tmp_path, _nothing, packages=()), lambda rehearsal: rehearsal.up())

@@ -9,12 +9,12 @@ import pytest
 from holdfast.simulator.pulumi import EngineKilled
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.process import EngineProcess
-from tests.soak.crash.proving import prove, prove_in_turn, run_undisturbed
+from tests.soak.crash.proving import prove, prove_in_sequence, run_uninterrupted
 from tests.soak.crash.selection import sample
-from tests.soak.crash.stages import CloudStage
+from tests.soak.crash.targets import CloudTarget
 from tests.soak.seeds import SEED_VARIABLE, seed_of
-from tests.support.rehearsals import urn
-from tests.support.rehearsed_program import a_stage, network, run
+from tests.support.builders.engine_records import urn
+from tests.support.clusters.simulated_program import a_target, network, run
 from tests.support.soak import sized
 
 pytestmark = [
@@ -33,7 +33,7 @@ def _vpc(cidr: str) -> None:
     pulumi.export("vpc", aws.ec2.Vpc("network", cidr_block=cidr).id)
 
 
-def _kill_up(stage: CloudStage, at: str) -> None:
+def _kill_up(stage: CloudTarget, at: str) -> None:
     process = EngineProcess()
     faults = Faults(on_crash=process.kill)
     faults.crash_after_create(at)
@@ -45,8 +45,8 @@ def _kill_up(stage: CloudStage, at: str) -> None:
 def test_after_a_kill_the_next_run_arrives_where_an_undisturbed_one_does(tmp_path: Path) -> None:
     seed = seed_of(None, os.environ.get(SEED_VARIABLE))
     print(f"{SEED_VARIABLE}={seed}")
-    stage = a_stage(tmp_path, network)
-    baseline = run_undisturbed(stage)
+    stage = a_target(tmp_path, network)
+    baseline = run_uninterrupted(stage)
     assert len(baseline.urns) == 6, "the program makes six resources"
     for at in sample(baseline.urns, sized(1, soak=6), seed):
         proof = prove(stage, at, baseline)
@@ -57,9 +57,9 @@ def test_after_a_kill_the_next_run_arrives_where_an_undisturbed_one_does(tmp_pat
 def test_after_several_kills_on_one_way_the_last_run_arrives_where_an_undisturbed_one_does(
     tmp_path: Path,
 ) -> None:
-    stage = a_stage(tmp_path, network)
-    baseline = run_undisturbed(stage)
-    proof = prove_in_turn(stage, baseline.urns[1:4], baseline)
+    stage = a_target(tmp_path, network)
+    baseline = run_uninterrupted(stage)
+    proof = prove_in_sequence(stage, baseline.urns[1:4], baseline)
     assert proof.faults == (), "the runs that went on from a killed one went astray"
     assert proof.killed_up == proof.killed_destroy == baseline.urns[1:4], (
         "not every kill that was ordered came"
@@ -67,14 +67,14 @@ def test_after_several_kills_on_one_way_the_last_run_arrives_where_an_undisturbe
 
 
 def test_a_kill_that_never_comes_is_told(tmp_path: Path) -> None:
-    stage = a_stage(tmp_path, network)
-    baseline = run_undisturbed(stage)
-    (told,) = prove_in_turn(stage, [urn("nowhere", _VPC)], baseline).faults
+    stage = a_target(tmp_path, network)
+    baseline = run_uninterrupted(stage)
+    (told,) = prove_in_sequence(stage, [urn("nowhere", _VPC)], baseline).faults
     assert told.startswith("no up was killed after urn:"), "a resource that is not made would count as proved"
 
 
 def test_an_object_made_just_before_the_kill_is_adopted_and_not_made_twice(tmp_path: Path) -> None:
-    stage, shown = a_stage(tmp_path, lambda: _vpc("10.0.0.0/16")), list[str]()
+    stage, shown = a_target(tmp_path, lambda: _vpc("10.0.0.0/16")), list[str]()
     _kill_up(stage, urn("network", _VPC))
     (made,) = stage.objects(frozenset({_VPC}))
     run(stage, lambda rehearsal: rehearsal.up(), show=shown.append)
@@ -83,8 +83,8 @@ def test_an_object_made_just_before_the_kill_is_adopted_and_not_made_twice(tmp_p
 
 
 def test_a_replacement_that_was_killed_ends_with_the_successor_alone(tmp_path: Path) -> None:
-    run(a_stage(tmp_path, lambda: _vpc("10.0.0.0/16")), lambda rehearsal: rehearsal.up())
-    changed = a_stage(tmp_path, lambda: _vpc("10.1.0.0/16"))
+    run(a_target(tmp_path, lambda: _vpc("10.0.0.0/16")), lambda rehearsal: rehearsal.up())
+    changed = a_target(tmp_path, lambda: _vpc("10.1.0.0/16"))
     _kill_up(changed, urn("network", _VPC))
     assert len(changed.objects(frozenset({_VPC}))) == 2, "the kill came before the predecessor was deleted"
     run(changed, lambda rehearsal: rehearsal.up())
@@ -95,7 +95,7 @@ def test_a_replacement_that_was_killed_ends_with_the_successor_alone(tmp_path: P
 
 
 def test_a_stack_that_was_killed_on_the_way_can_be_destroyed_at_once(tmp_path: Path) -> None:
-    stage = a_stage(tmp_path, lambda: _vpc("10.0.0.0/16"))
+    stage = a_target(tmp_path, lambda: _vpc("10.0.0.0/16"))
     _kill_up(stage, urn("network", _VPC))
     run(stage, lambda rehearsal: rehearsal.destroy())
     assert stage.objects(frozenset({_VPC})) == (), "an object the engine had not recorded was left behind"

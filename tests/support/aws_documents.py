@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, cast
 
 from holdfast.infra.aws.config.validation import read_aws_platform
 from holdfast.scheduling.errors import ConfigError
-from tests.support.builders import NAMESPACES
+from tests.support.builders.configurations import NAMESPACES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from holdfast.infra.aws.config.stack import AwsPlatform
     from holdfast.scheduling.errors import Problem
-    from tests.support.builders import Document
+    from tests.support.builders.configurations import Document
 
 REGION = "us-west-2"
 

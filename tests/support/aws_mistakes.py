@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.support.aws_documents import section
-from tests.support.builders import entry
+from tests.support.builders.configurations import entry
 from tests.support.ladder_mistakes import LADDER_MISTAKES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.support.builders import Document
+    from tests.support.builders.configurations import Document
 
 MISTAKES: dict[str, tuple[Callable[[Document], object], str, str]] = {
     # the mistake: how it is made, the field that is named, and a part of the fix

@@ -10,7 +10,7 @@ from holdfast.infra.aws.stack import compose
 from holdfast.infra.program import load_platform
 from tests.support.aws_account import ROLES, answers
 from tests.support.aws_documents import aws_platform
-from tests.support.builders import entry
+from tests.support.builders.configurations import entry
 from tests.support.recorder import record
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from holdfast.infra.aws.config.stack import AwsPlatform
     from holdfast.scheduling.json import Json
-    from tests.support.builders import Document
+    from tests.support.builders.configurations import Document
     from tests.support.recorder import Recording
 
 CHARTS: Final = "oci://mirror.example.com/charts"

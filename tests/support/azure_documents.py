@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from holdfast.infra.azure.config.validation import read_azure_platform
 from holdfast.scheduling.errors import ConfigError
-from tests.support.builders import NAMESPACES
+from tests.support.builders.configurations import NAMESPACES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from holdfast.infra.azure.config.stack import AzurePlatform, FixedPlatform, NapPlatform
     from holdfast.scheduling.errors import Problem
     from holdfast.scheduling.json import JsonValue
-    from tests.support.builders import Document
+    from tests.support.builders.configurations import Document
 
 LOCATION = "eastus2"
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000000"

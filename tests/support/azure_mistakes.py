@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from tests.support.aws_documents import section
 from tests.support.azure_cluster_mistakes import CLUSTER_MISTAKES
-from tests.support.builders import entry
+from tests.support.builders.configurations import entry
 from tests.support.ladder_mistakes import LADDER_MISTAKES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from holdfast.scheduling.json import JsonValue
-    from tests.support.builders import Document
+    from tests.support.builders.configurations import Document
 
     Mistake = tuple[Callable[[Document], object], str, str]
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from holdfast.infra.azure.config.stack import AzurePlatform
     from holdfast.scheduling.json import Json
-    from tests.support.builders import Document
+    from tests.support.builders.configurations import Document
     from tests.support.recorder import Recording
 
 CHARTS: Final = "oci://mirror.example.com/charts"

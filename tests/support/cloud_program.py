@@ -13,7 +13,7 @@ from holdfast.simulator.pulumi import Outcome, Rehearsal, Subject
 from holdfast.simulator.pulumi.clouds import StandInClouds
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.folder import EngineFolder
-from tests.support.stack_commands import Program, StackCommands
+from tests.support.command_line import Program, StackCommands
 
 _PROJECT = "clouds"
 _STACK = "test"

@@ -13,7 +13,7 @@ from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.folder import EngineFolder
 from holdfast.simulator.pulumi.process import EngineProcess
 from holdfast.simulator.stacks.stack import StackSimulators
-from tests.support.stack_commands import Program, StackCommands
+from tests.support.command_line import Program, StackCommands
 
 _PROJECT = "clouds"
 _SETTINGS: Mapping[str, Json] = {

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from holdfast.fallback.jobs.kinds import KINDS, job_of_child, job_of_pod
-from holdfast.fallback.jobs.pod_history import JobMemory, note
+from holdfast.fallback.jobs.pod_history import PodHistory, with_pod
 from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
 from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled
 from tests.support.fallback_cluster import NAMESPACE
@@ -32,7 +32,7 @@ class Looker:
         self.kind = KINDS[kind]
         self.key = JobKey(kind, NAMESPACE, name)
         self._client = client
-        self._memory = JobMemory()
+        self._memory = PodHistory()
         self._lock = threading.Lock()
 
     def job(self) -> Json:
@@ -108,7 +108,7 @@ class Looker:
                 begun.set()
                 if job_of_pod(pod) == self.key:
                     with self._lock:
-                        self._memory = note(
+                        self._memory = with_pod(
                             self._memory, pod, datetime.now(UTC), is_deleted=what == "DELETED"
                         )
         except KubeCancelled:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from holdfast.scheduling.json import JsonValue
-    from tests.support.builders import Document
+    from tests.support.builders.configurations import Document
 
     Mistake = tuple[Callable[[Document], object], str, str]
 

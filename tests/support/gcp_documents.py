@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from holdfast.infra.gcp.config.validation import read_gcp_platform
 from holdfast.scheduling.errors import ConfigError
-from tests.support.builders import NAMESPACES
+from tests.support.builders.configurations import NAMESPACES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from holdfast.infra.gcp.config.stack import GcpPlatform
     from holdfast.scheduling.errors import Problem
-    from tests.support.builders import Document
+    from tests.support.builders.configurations import Document
 
 PROJECT = "my-project"
 REGION = "us-central1"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.support.aws_documents import section
-from tests.support.builders import entry
+from tests.support.builders.configurations import entry
 from tests.support.gcp_cluster_mistakes import CLUSTER_MISTAKES
 from tests.support.ladder_mistakes import LADDER_MISTAKES
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from holdfast.scheduling.json import JsonValue
-    from tests.support.builders import Document
+    from tests.support.builders.configurations import Document
 
 
 def pool(index: int, **given: JsonValue) -> Callable[[Document], object]:

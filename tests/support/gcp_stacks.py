@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 from holdfast.infra.gcp.stack import compose
 from holdfast.infra.program import load_platform
 from tests.support.aws_documents import section
-from tests.support.builders import entry
+from tests.support.builders.configurations import entry
 from tests.support.gcp_documents import KEY, gcp_platform
 from tests.support.gcp_project import answers
 from tests.support.recorder import record
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from holdfast.infra.gcp.config.stack import GcpPlatform
-    from tests.support.builders import Document
+    from tests.support.builders.configurations import Document
     from tests.support.recorder import Recording
 
 CHARTS: Final = "oci://mirror.example.com/charts"

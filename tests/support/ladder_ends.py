@@ -28,7 +28,7 @@ _TIMEOUT: Final = 15 * MINUTE
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rung:
+class PlayedTier:
     """A tier as the market sees it: `takes_the_job` says whether the gang can have its pool's nodes at all."""
 
     takes_the_job: bool
@@ -37,7 +37,7 @@ class Rung:
     has_timeout: bool = False
 
 
-def end_of(rungs: Sequence[Rung]) -> Outcome:
+def end_of(rungs: Sequence[PlayedTier]) -> Outcome:
     """Take a job down, and say where it is when it moves no more."""
     pools = {f"rung-{number}": rung for number, rung in enumerate(rungs)}
     world = World(policy=Policy(tiers=tuple(_tier(*each) for each in pools.items())), pool="rung-0")
@@ -55,7 +55,7 @@ def end_of(rungs: Sequence[Rung]) -> Outcome:
                 return Outcome.ARRIVES
             losses += _takes_a_node(world)
         world.now += HOUR
-    assert not world.failed, f"the controller keeps its promises: {world.failed}"
+    assert not world.broken, f"the controller keeps its promises: {world.broken}"
     return _named(pools[world.pool], is_last=world.pool == f"rung-{len(rungs) - 1}")
 
 
@@ -75,12 +75,12 @@ def _takes_a_node(world: World) -> int:
     return 1
 
 
-def _named(rung: Rung, *, is_last: bool) -> Outcome:
+def _named(rung: PlayedTier, *, is_last: bool) -> Outcome:
     if rung.takes_the_job and rung.max_failures == UNLIMITED:
         return Outcome.STAYS
     return Outcome.FALLS_OFF if is_last else Outcome.STUCK
 
 
-def _tier(pool: str, rung: Rung) -> PolicyTier:
+def _tier(pool: str, rung: PlayedTier) -> PolicyTier:
     timeout = _TIMEOUT if rung.has_timeout else None
     return PolicyTier(pool=pool, max_failures=rung.max_failures, procurement_timeout=timeout)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.support.builders import entry, tier
+from tests.support.builders.configurations import entry, tier
 from tests.support.shape_mistakes import SHAPE_MISTAKES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.support.builders import Document
+    from tests.support.builders.configurations import Document
 
 LADDER_MISTAKES: dict[str, tuple[Callable[[Document], object], str, str]] = {
     # the mistake: how it is made, the field that is named, and a part of the fix

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final, cast
 from holdfast.components.fallback_policy.definition import API_VERSION, KIND
 from holdfast.components.operators.job_operators import jobset_values
 from holdfast.infra import versions
-from holdfast.rehearsal.gang import gang
 from holdfast.scheduling.labels import (
     CONTROLLER_NAMESPACE,
     LADDER,
@@ -25,6 +24,7 @@ from holdfast.simulator.control_plane import ControlPlane
 from holdfast.simulator.control_plane.processes import processes_in
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.operator_runner import OperatorRunner
+from tests.support.builders.gang_jobset import gang_jobset
 from tests.support.control_plane import running_control_plane
 from tests.support.definitions import define_fallback_policies
 from tests.support.hosted_charts import OWN_CHARTS, STACK, HostedCharts
@@ -227,7 +227,7 @@ def jobset(
 
     `terminates_in`: how long its pods take to end when they are told to; `removed_in`: how long what has ended stays.
     """
-    return gang(
+    return gang_jobset(
         name,
         within,
         pods=pods,

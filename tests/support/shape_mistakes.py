@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from tests.support.builders import entry
+from tests.support.builders.configurations import entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from holdfast.scheduling.json import JsonValue
-    from tests.support.builders import Document
+    from tests.support.builders.configurations import Document
 
 FINETUNE: Document = {"name": "finetune", "pods": 4, "cpu": 48, "memory": "512Gi", "gpus": 8}
 

@@ -13,10 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.scheduling.labels import POOL
-from tests.support.job_objects import marked, selectors_of, templates_of
-from tests.support.json_objects import obj
-from tests.support.judging_cluster import is_judged
-from tests.support.walking_examples import (
+from tests.support.clusters.admitted_examples import (
     NAMESPACES,
     STACKS,
     running_for_examples,
@@ -24,12 +21,15 @@ from tests.support.walking_examples import (
     untolerated,
     walking,
 )
+from tests.support.job_objects import marked, selectors_of, templates_of
+from tests.support.json_objects import obj
+from tests.support.judging_cluster import is_judged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
     from holdfast.simulator.kubernetes_client.client import KubeClient
-    from tests.support.walking_examples import Walk
+    from tests.support.clusters.admitted_examples import Walk
 
 pytestmark = pytest.mark.cluster
 

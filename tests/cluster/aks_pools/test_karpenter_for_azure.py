@@ -15,7 +15,7 @@ from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from tests.support.aks_objects import aks_cluster
 from tests.support.aks_provisioning import NODE_CLASS, AksProvisioning, aks_provisioning
 from tests.support.autoscaled_cluster import labels_of
-from tests.support.builders import pool
+from tests.support.builders.configurations import pool
 from tests.support.hosted_charts import condition_of, is_ready
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import pytest
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.pulumi import EngineFailure
 from tests.support.cloud_stack import CloudStack
+from tests.support.command_line import nothing
 from tests.support.eks_program import CLUSTER, eks
-from tests.support.stack_commands import nothing
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json

@@ -160,7 +160,7 @@ def test_a_job_that_has_failed_for_good_gets_a_successor_where_it_asks(cluster: 
         assert (seen.can_be_recreated, seen.can_be_suspended) == (True, False), (
             "no suspension would revive it"
         )
-        made = looker.kind.succession(looker.job(), Recreate(state=STATE, pool="spot-b"), "{}")
+        made = looker.kind.recreation(looker.job(), Recreate(state=STATE, pool="spot-b"), "{}")
         assert made is not None, "it asks for one"
         successor = client.create(made.manifest)
         try:

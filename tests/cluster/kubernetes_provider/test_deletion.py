@@ -9,7 +9,7 @@ import pytest
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import NoSuchKind
 from holdfast.simulator.kubernetes_client.objects import mapping
-from holdfast.simulator.kubernetes_provider.deletion import StillThereError
+from holdfast.simulator.kubernetes_provider.deletion import DeletionTimeoutError
 from holdfast.simulator.pulumi.values import Properties
 from tests.support.kubernetes_operations import Resource
 
@@ -33,7 +33,9 @@ def let_go(client: KubeClient, namespace: str) -> None:
 def test_a_finalizer_that_nobody_removes_is_named(client: KubeClient, namespace: str) -> None:
     resource = Resource(client=client, token=CONFIG_MAP, timeout=2)
     resource.create(held(namespace))
-    with pytest.raises(StillThereError, match=r"ConfigMap .*/conf is still there 2 s .*holdfast\.dev/held"):
+    with pytest.raises(
+        DeletionTimeoutError, match=r"ConfigMap .*/conf is still there 2 s .*holdfast\.dev/held"
+    ):
         resource.delete()
     let_go(client, namespace)
     resource.delete()
@@ -63,7 +65,7 @@ def test_what_holds_its_owner_is_named_with_who_lets_it_go(client: KubeClient, n
         },
     }
     client.create(claim)
-    with pytest.raises(StillThereError) as failure:
+    with pytest.raises(DeletionTimeoutError) as failure:
         pool.delete()
     told = str(failure.value)
     assert f"ConfigMap {namespace}/pool is still there 2 s after its deletion: it owns ConfigMap" in told, (
@@ -79,7 +81,7 @@ def test_what_holds_its_owner_is_named_with_who_lets_it_go(client: KubeClient, n
 def test_what_holds_its_namespace_is_named(client: KubeClient, namespace: str) -> None:
     Resource(client=client, token=CONFIG_MAP).create(held(namespace))
     space = Resource(client=client, token="kubernetes:core/v1:Namespace", id=namespace, timeout=4)
-    with pytest.raises(StillThereError) as failure:
+    with pytest.raises(DeletionTimeoutError) as failure:
         space.delete()
     assert f"it contains ConfigMap {namespace}/conf: finalizer holdfast.dev/held holds it" in str(
         failure.value

@@ -9,9 +9,9 @@ import pytest
 from holdfast.rehearsal.commands import down
 from holdfast.simulator.pulumi.folder import EngineFolder
 from holdfast.simulator.stacks import Stack
+from tests.support.builders.engine_records import a_checkpoint, a_resource, write_checkpoint
 from tests.support.platform import platform_workspace
 from tests.support.processes import processes_of
-from tests.support.rehearsals import a_checkpoint, a_resource, write_checkpoint
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 

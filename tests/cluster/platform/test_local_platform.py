@@ -19,7 +19,7 @@ from holdfast.rehearsal.scenarios.expectations import (
 )
 from holdfast.rehearsal.scenarios.manifests import load_example
 from holdfast.rehearsal.scenarios.placement import is_running, name_of, uid_of
-from holdfast.rehearsal.scenarios.platform import Platform, played
+from holdfast.rehearsal.scenarios.platform import Platform, applied
 from holdfast.rehearsal.scenarios.pod_placement import default_placement, rayjob_placement
 from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS
 from holdfast.rehearsal.scenarios.spot_restart import restart_on_spot
@@ -117,7 +117,7 @@ def test_a_rayjobs_workers_are_on_spot_and_its_head_is_not(platform: Platform) -
 @pytest.mark.parametrize("example", ["jobset-spot", "rayjob-spot"])
 def test_a_job_walks_down_to_on_demand_word_for_word(platform: Platform, example: str) -> None:
     job = load_example(CHECKOUT, example)
-    with left_at_the_first_failure(platform), played(platform, job):
+    with left_at_the_first_failure(platform), applied(platform, job):
         first = wait_until_workers_run(platform, "cpu-spot")
         platform.client.evict(platform.namespace, name_of(first[0]))
         workers = wait_until_workers_run(platform, "cpu")

@@ -13,7 +13,7 @@ from holdfast.components.pools.karpenter import node_pool_spec
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.simulator.kubernetes_client.errors import KubeError
-from tests.support.builders import pool
+from tests.support.builders.configurations import pool
 from tests.support.inputs import mapping, value
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from tests.soak.seeds import SEED_VARIABLE, seed_of
 from tests.support.admission_cluster import make_namespace, wait_until_in_force
 from tests.support.admission_model import tolerations_of
 from tests.support.admission_objects import admission_objects
-from tests.support.ladder_ends import Rung, end_of
+from tests.support.ladder_ends import PlayedTier, end_of
 from tests.support.reachability_draws import drawn_jobs
 from tests.support.reachability_edges import OPEN, edges
 from tests.support.reachability_jobs import ELSEWHERE, TRAINING, rules_of, takes
@@ -99,9 +99,9 @@ def test_karpenter_itself_says_so_of_every_gang_that_waits(seed: int, trials: Se
     assert not silent, f"seed {seed}: nothing is taken for a refusal that is none"
 
 
-def rung(trial: Trial) -> Rung:
+def rung(trial: Trial) -> PlayedTier:
     """The tier as it turned out."""
-    return Rung(
+    return PlayedTier(
         takes_the_job=trial.is_whole,
         is_on_demand=trial.tier.capacity is CapacityType.ON_DEMAND,
         max_failures=trial.tier.max_failures,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.soak.fault_proxy.proxy import Asked, Fate, standing_front
+from tests.soak.fault_proxy import ApiRequest, Fault, running_proxy
 from tests.support.gangs import watched_gangs
 from tests.support.json_objects import obj
 from tests.support.loop_cluster import NAMESPACE, jobset
@@ -25,12 +25,12 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 WRITES = range(1, 5)
 
 
-@pytest.mark.parametrize("fate", [Fate.LOSE, Fate.LOSE_ANSWER])
+@pytest.mark.parametrize("fate", [Fault.LOSE, Fault.LOSE_ANSWER])
 def test_a_kill_at_any_write_leaves_a_move_that_the_next_process_ends(
-    cluster: LoopCluster, tmp_path: Path, fate: Fate
+    cluster: LoopCluster, tmp_path: Path, fate: Fault
 ) -> None:
     with (
-        standing_front(cluster.kubeconfig, tmp_path) as api,
+        running_proxy(cluster.kubeconfig, tmp_path) as api,
         watched_gangs(cluster.client, NAMESPACE) as gangs,
     ):
         for write in WRITES:
@@ -41,7 +41,7 @@ def test_a_kill_at_any_write_leaves_a_move_that_the_next_process_ends(
                 api.fate = _kill_at(write, doomed, fate)
                 cluster.evict_one(name)
                 wait_until(lambda doomed=doomed: doomed.process.poll() is not None, "it is killed")
-            api.fate = lambda _: Fate.PASS
+            api.fate = lambda _: Fault.PASS
             cluster.forget_leader()
             with replica(api.kubeconfig, tmp_path):
                 cluster.wait_on(name, "spot-b")
@@ -53,16 +53,16 @@ def test_a_kill_at_any_write_leaves_a_move_that_the_next_process_ends(
 
 
 def test_a_throttled_controller_waits_as_long_as_it_is_told(cluster: LoopCluster, tmp_path: Path) -> None:
-    with standing_front(cluster.kubeconfig, tmp_path) as api, replica(api.kubeconfig, tmp_path) as controller:
+    with running_proxy(cluster.kubeconfig, tmp_path) as api, replica(api.kubeconfig, tmp_path) as controller:
         cluster.apply(jobset("throttled"))
         cluster.wait_on("throttled", "spot-a")
         refused = Counter[str]()
 
-        def refuse_three(asked: Asked) -> Fate:
+        def refuse_three(asked: ApiRequest) -> Fault:
             if not asked.is_write or refused["writes"] >= 3:
-                return Fate.PASS
+                return Fault.PASS
             refused["writes"] += 1
-            return Fate.THROTTLE
+            return Fault.THROTTLE
 
         api.fate = refuse_three
         cluster.evict_one("throttled")
@@ -73,16 +73,16 @@ def test_a_throttled_controller_waits_as_long_as_it_is_told(cluster: LoopCluster
 
 
 def test_failing_answers_are_asked_for_again(cluster: LoopCluster, tmp_path: Path) -> None:
-    with standing_front(cluster.kubeconfig, tmp_path) as api, replica(api.kubeconfig, tmp_path):
+    with running_proxy(cluster.kubeconfig, tmp_path) as api, replica(api.kubeconfig, tmp_path):
         cluster.apply(jobset("failing"))
         cluster.wait_on("failing", "spot-a")
         seen = Counter[str]()
 
-        def fail_every_other(asked: Asked) -> Fate:
+        def fail_every_other(asked: ApiRequest) -> Fault:
             if not asked.is_write:
-                return Fate.PASS
+                return Fault.PASS
             seen["writes"] += 1
-            return (Fate.FAIL, Fate.PASS, Fate.LOSE_ANSWER, Fate.PASS)[seen["writes"] % 4]
+            return (Fault.FAIL, Fault.PASS, Fault.LOSE_ANSWER, Fault.PASS)[seen["writes"] % 4]
 
         api.fate = fail_every_other
         cluster.evict_one("failing")
@@ -91,15 +91,15 @@ def test_failing_answers_are_asked_for_again(cluster: LoopCluster, tmp_path: Pat
 
 
 def test_watches_that_break_lose_nothing(cluster: LoopCluster, tmp_path: Path) -> None:
-    with standing_front(cluster.kubeconfig, tmp_path) as api, replica(api.kubeconfig, tmp_path) as controller:
+    with running_proxy(cluster.kubeconfig, tmp_path) as api, replica(api.kubeconfig, tmp_path) as controller:
         cluster.apply(jobset("unwatched"))
         cluster.wait_on("unwatched", "spot-a")
         lists = controller.number('holdfast_fallback_lists{kind="pods"}')
-        api.fate = lambda asked: Fate.LOSE if asked.watch else Fate.PASS
+        api.fate = lambda asked: Fault.LOSE if asked.watch else Fault.PASS
         api.break_watches()
         cluster.evict_one("unwatched")
         wait_until(lambda: cluster.runs_on("unwatched", "spot-a"), "JobSet restarts it meanwhile")
-        api.fate = lambda _: Fate.PASS
+        api.fate = lambda _: Fault.PASS
         cluster.wait_on("unwatched", "spot-b")
         assert controller.number('holdfast_fallback_lists{kind="pods"}') <= lists + 4, (
             "a watch is taken up where it broke; everything is listed anew at most once for each"
@@ -123,15 +123,15 @@ def test_a_controller_finds_an_api_server_that_was_killed_and_came_back_elsewher
         assert obj(cluster.job("survives")["spec"])["suspend"] is False, "and the job is not left suspended"
 
 
-def _kill_at(write: int, doomed: Replica, fate: Fate) -> Callable[[Asked], Fate]:
+def _kill_at(write: int, doomed: Replica, fate: Fault) -> Callable[[ApiRequest], Fault]:
     seen = Counter[str]()
 
-    def decide(asked: Asked) -> Fate:
+    def decide(asked: ApiRequest) -> Fault:
         if not asked.is_write or "/jobs" not in asked.path:
-            return Fate.PASS
+            return Fault.PASS
         seen["writes"] += 1
         if seen["writes"] != write:
-            return Fate.PASS
+            return Fault.PASS
         doomed.process.kill()
         return fate
 

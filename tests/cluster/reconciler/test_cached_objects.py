@@ -10,9 +10,9 @@ import pytest
 
 from holdfast.fallback.api.client import JOB
 from holdfast.fallback.jobs.kinds import KINDS
-from holdfast.fallback.jobs.pod_history import JobMemory
+from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.jobs.snapshot import Snapshot
-from holdfast.fallback.reconciler.cached_objects import kept_child, kept_job, kept_node, kept_pod
+from holdfast.fallback.reconciler.cached_objects import cached_job, trim_child, trim_node, trim_pod
 from tests.support.json_objects import obj
 from tests.support.loop_cluster import NAMESPACE, jobset
 from tests.support.loop_processes import wait_until
@@ -38,13 +38,13 @@ def whole(cluster: LoopCluster, name: str) -> Snapshot:
 
 def kept(seen: Snapshot) -> Snapshot:
     """The same as the controller keeps it."""
-    children = (kept_child(JOB)(child) for child in seen.children)
+    children = (trim_child(JOB)(child) for child in seen.children)
     return replace(
         seen,
-        job=kept_job(seen.job).read(),
-        pods=tuple(kept_pod(pod) for pod in seen.pods),
+        job=cached_job(seen.job).read(),
+        pods=tuple(trim_pod(pod) for pod in seen.pods),
         children=tuple(child for child in children if child is not None),
-        nodes={name: kept_node(node) for name, node in seen.nodes.items()},
+        nodes={name: trim_node(node) for name, node in seen.nodes.items()},
     )
 
 
@@ -58,6 +58,6 @@ def test_a_real_job_looks_the_same_by_what_is_kept(cluster: LoopCluster) -> None
     wait_until(lambda: not cluster.pods("kept"), "it is suspended")
     for seen in (running, whole(cluster, "kept")):
         assert (seen.children, seen.nodes) != ((), {}), "there is something to look at"
-        by_whole, _ = KINDS["JobSet"].observe(seen, JobMemory())
-        by_kept, _ = KINDS["JobSet"].observe(kept(seen), JobMemory())
+        by_whole, _ = KINDS["JobSet"].observe(seen, PodHistory())
+        by_kept, _ = KINDS["JobSet"].observe(kept(seen), PodHistory())
         assert by_kept == by_whole, "an adapter that reads another field must have it kept"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.scheduling.labels import CONTROLLER_NAMESPACE, LEASE
-from tests.soak.fault_proxy.proxy import Asked, Fate, standing_front
+from tests.soak.fault_proxy import ApiRequest, Fault, running_proxy
 from tests.support.json_objects import obj
 from tests.support.loop_cluster import jobset
 from tests.support.loop_processes import Replica, replica, wait_until
@@ -26,9 +26,9 @@ def holder(cluster: LoopCluster) -> str:
     return str(obj((lease or {}).get("spec")).get("holderIdentity") or "")
 
 
-def lose_leases(asked: Asked) -> Fate:
+def lose_leases(asked: ApiRequest) -> Fault:
     """A fate that no request about a Lease survives."""
-    return Fate.LOSE if "/leases" in asked.path else Fate.PASS
+    return Fault.LOSE if "/leases" in asked.path else Fault.PASS
 
 
 def test_one_leads_and_the_other_takes_over_at_once_when_it_ends_well(
@@ -66,7 +66,7 @@ def test_a_killed_leader_is_replaced_in_the_middle_of_a_move(cluster: LoopCluste
 def test_a_leader_that_was_frozen_until_it_was_deposed_writes_nothing(
     cluster: LoopCluster, tmp_path: Path
 ) -> None:
-    with standing_front(cluster.kubeconfig, tmp_path) as api, replica(api.kubeconfig, tmp_path) as first:
+    with running_proxy(cluster.kubeconfig, tmp_path) as api, replica(api.kubeconfig, tmp_path) as first:
         first.wait(Replica.leads, "the first leads")
         cluster.apply(jobset("contested"))
         cluster.wait_on("contested", "spot-a")
@@ -91,7 +91,7 @@ def test_a_leader_that_was_frozen_until_it_was_deposed_writes_nothing(
 def test_a_leader_that_cannot_renew_stands_back_before_another_may_lead(
     cluster: LoopCluster, tmp_path: Path
 ) -> None:
-    with standing_front(cluster.kubeconfig, tmp_path) as api, replica(api.kubeconfig, tmp_path) as controller:
+    with running_proxy(cluster.kubeconfig, tmp_path) as api, replica(api.kubeconfig, tmp_path) as controller:
         controller.wait(Replica.leads, "it leads")
         cluster.apply(jobset("unrenewed"))
         cluster.wait_on("unrenewed", "spot-a")
@@ -102,5 +102,5 @@ def test_a_leader_that_cannot_renew_stands_back_before_another_may_lead(
         wait_until(lambda: cluster.runs_on("unrenewed", "spot-a"), "JobSet restarts the job by itself")
         assert api.writes == written, "nothing was written although all but the Lease could be"
         assert controller.answers("/readyz") == "ok", "it still watches"
-        api.fate = lambda _: Fate.PASS
+        api.fate = lambda _: Fault.PASS
         cluster.wait_on("unrenewed", "spot-b")

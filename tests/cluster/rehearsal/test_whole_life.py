@@ -7,8 +7,8 @@ import pytest
 from holdfast.rehearsal.commands import rehearse
 from holdfast.simulator.errors import RehearsalError
 from tests.support.cloud_platform import cloud_workspace
+from tests.support.clusters.simulated_program import a_pack
 from tests.support.processes import processes_of
-from tests.support.rehearsed_program import a_pack
 
 pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(900)]
 

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 import psutil
 
-from holdfast.rehearsal.timeline.recorder import JOBSET, Witness
+from holdfast.rehearsal.timeline.recorder import JOBSET, JobTimelineRecorder
 from holdfast.rehearsal.timeline.traces import JobTrace, PodTrace
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import LADDER
@@ -166,7 +166,7 @@ class Measured:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Yard:
+class MoveBenchmark:
     """A cluster with the namespace and the nodes of the measurement."""
 
     client: KubeClient
@@ -175,7 +175,7 @@ class Yard:
     def measure(self, jobs: int) -> Measured:
         """Measure with so many jobs. Raises RehearsalError where they are not placed in time."""
         names = [job_name(number) for number in range(jobs)]
-        witness = Witness(self.client, NAMESPACE)
+        witness = JobTimelineRecorder(self.client, NAMESPACE)
         self._follow(ladder(1, -1))
         with witness.watching():
             _at_once(self._apply, [job(number) for number in range(jobs)])
@@ -188,7 +188,7 @@ class Yard:
 
     def _wave(
         self,
-        witness: Witness,
+        witness: JobTimelineRecorder,
         names: Sequence[str],
         steps_of: "Callable[[JobTrace, datetime], Steps | None]",
         pool: str,
@@ -245,7 +245,9 @@ def _at_once(do: Callable[[T], object], each: Sequence[T]) -> None:
         list(pool.map(do, each))
 
 
-def _wait(witness: Witness, names: Sequence[str], what: str, condition: Callable[[JobTrace], bool]) -> None:
+def _wait(
+    witness: JobTimelineRecorder, names: Sequence[str], what: str, condition: Callable[[JobTrace], bool]
+) -> None:
     """Wait until something holds of every job; those of which it did are not asked again."""
     left = list(names)
 

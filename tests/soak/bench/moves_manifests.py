@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from holdfast.rehearsal.gang import gang
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import LADDER, POOL
 from holdfast.scheduling.ladder import UNLIMITED
+from tests.support.builders.gang_jobset import gang_jobset
 
 NAMESPACE: Final = "bench"
 POOLS: Final = ("bench-first", "bench-second")
@@ -44,7 +44,7 @@ def job(number: int) -> Json:
         "action": "RestartJobSetAndIgnoreMaxRestarts",
         "onJobFailureReasons": ["PodFailurePolicy"],
     }
-    return gang(
+    return gang_jobset(
         job_name(number),
         NAMESPACE,
         pods=PODS,

@@ -6,13 +6,13 @@ from typing import Final
 import psutil
 
 from holdfast.rehearsal.output import render_table
-from holdfast.rehearsal.scenarios.namespace_clone import make_twin
+from holdfast.rehearsal.scenarios.namespace_clone import clone_namespace
 from holdfast.rehearsal.scenarios.platform import FIELD_MANAGER
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.operator_runner.operator_runner import RunnerLayout
 from holdfast.simulator.stacks import Stack
-from tests.soak.bench.moves import Cost, Measured, Meter, Spread, Wave, Yard, spread
+from tests.soak.bench.moves import Cost, Measured, Meter, MoveBenchmark, Spread, Wave, spread
 from tests.soak.bench.moves_manifests import NAMESPACE, ladder, nodes
 
 _MIB: Final = 1024 * 1024
@@ -96,7 +96,7 @@ def measure_moves(stack: Stack, sizes: Sequence[int], *, say: Callable[[str], No
     # None of it is removed: the control plane is the bench's own, and goes as a whole.
     for node in nodes():
         client.apply(node, field_manager=FIELD_MANAGER, force=True)
-    make_twin(client, NAMESPACE, ladder(1, -1))
+    clone_namespace(client, NAMESPACE, ladder(1, -1))
     for size in sizes:
         say(f"moves and restarts of {size} jobs")
         if psutil.virtual_memory().available < size * _BYTES_PER_JOB:
@@ -105,7 +105,7 @@ def measure_moves(stack: Stack, sizes: Sequence[int], *, say: Callable[[str], No
             )
             break
         try:
-            found.append(Yard(client=client, meter=meter).measure(size))
+            found.append(MoveBenchmark(client=client, meter=meter).measure(size))
         except RehearsalError as error:
             say(f"  given up, as anything larger: {error}")
             break

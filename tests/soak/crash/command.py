@@ -8,9 +8,9 @@ from holdfast.rehearsal.output import say
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.stacks import Stack
-from tests.soak.crash.proving import Proof, prove, run_undisturbed
+from tests.soak.crash.proving import Proof, prove, run_uninterrupted
 from tests.soak.crash.selection import drawn
-from tests.soak.crash.stages import StackStage
+from tests.soak.crash.targets import StackTarget
 from tests.soak.seeds import SEED_VARIABLE, seed_of
 
 
@@ -24,10 +24,10 @@ def crash(name: str, workspace: Workspace, *, size: int | None, seed: int | None
     drawn_seed = seed_of(seed, os.environ.get(SEED_VARIABLE))
     try:
         stack.environment.start()
-        _prove_all(StackStage(stack=stack), size, drawn_seed)
+        _prove_all(StackTarget(stack=stack), size, drawn_seed)
     finally:
         stack.environment.remove()
-        StackStage(stack=stack).clear()
+        StackTarget(stack=stack).clear()
 
 
 def _destroyable(stack: Stack) -> Stack:
@@ -38,9 +38,9 @@ def _destroyable(stack: Stack) -> Stack:
     return replace(stack, subject=subject)
 
 
-def _prove_all(stage: StackStage, size: int | None, seed: int) -> None:
+def _prove_all(stage: StackTarget, size: int | None, seed: int) -> None:
     say("An uninterrupted up and destroy, for comparison.")
-    baseline = run_undisturbed(stage)
+    baseline = run_uninterrupted(stage)
     chosen = baseline.urns if size is None else drawn(baseline.urns, size, seed)
     which = (
         "every one" if size is None else f"{len(chosen)}: the pivotal ones and others drawn with seed {seed}"

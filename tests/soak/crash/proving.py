@@ -14,7 +14,7 @@ from holdfast.simulator.pulumi.process import EngineProcess
 from tests.soak.crash.selection import every
 
 
-class Stage(Protocol):
+class CrashTarget(Protocol):
     """A stack on stand-ins, which can be run again and again from an empty beginning."""
 
     def session(self, faults: Faults, process: EngineProcess) -> AbstractContextManager[Rehearsal]:
@@ -34,14 +34,14 @@ class Stage(Protocol):
         ...
 
 
-def run_up(stage: Stage) -> Outcome:
+def run_up(stage: CrashTarget) -> Outcome:
     """Bring the stack up, undisturbed."""
     process = EngineProcess()
     with stage.session(Faults(on_crash=process.kill), process) as rehearsal:
         return rehearsal.up()
 
 
-def run_destroy(stage: Stage) -> Outcome:
+def run_destroy(stage: CrashTarget) -> Outcome:
     """Take the stack down, undisturbed."""
     process = EngineProcess()
     with stage.session(Faults(on_crash=process.kill), process) as rehearsal:
@@ -72,7 +72,7 @@ class Proof:
         return f"{type_in(self.urn)} {self.urn.rsplit('::', 1)[-1]}"
 
 
-def run_undisturbed(stage: Stage) -> Baseline:
+def run_uninterrupted(stage: CrashTarget) -> Baseline:
     """Run `up` and `destroy` without a kill and return what others are compared with."""
     stage.clear()
     run_up(stage)
@@ -83,7 +83,7 @@ def run_undisturbed(stage: Stage) -> Baseline:
     return Baseline(urns=urns, types=types, objects=objects, left=stage.objects(types))
 
 
-def prove(stage: Stage, urn: str, baseline: Baseline) -> Proof:
+def prove(stage: CrashTarget, urn: str, baseline: Baseline) -> Proof:
     """Kill `up` after one resource and `destroy` after the same, each time going on with a second run.
 
     The second `up` must arrive where the undisturbed one does, the third change nothing, and the second
@@ -101,7 +101,7 @@ def prove(stage: Stage, urn: str, baseline: Baseline) -> Proof:
     return Proof(urn=urn, faults=tuple(found), seconds=time.monotonic() - began)
 
 
-def _killed_up(stage: Stage, urn: str) -> list[str]:
+def _killed_up(stage: CrashTarget, urn: str) -> list[str]:
     process = EngineProcess()
     faults = Faults(on_crash=process.kill)
     faults.crash_after_create(urn)
@@ -114,7 +114,7 @@ def _killed_up(stage: Stage, urn: str) -> list[str]:
     return ["the first up was not killed: it did not create the resource"]
 
 
-def _killed_destroy(stage: Stage, urn: str) -> list[str]:
+def _killed_destroy(stage: CrashTarget, urn: str) -> list[str]:
     process = EngineProcess()
     faults = Faults(on_crash=process.kill)
     faults.crash_after_delete(urn)
@@ -142,7 +142,7 @@ def refused_changes(moment: str, outcome: Outcome) -> list[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProofInTurn:
+class SequenceProof:
     """What runs with several kills came to: after which resources, and the `faults`, empty where there are none."""
 
     killed_up: tuple[str, ...]
@@ -151,7 +151,7 @@ class ProofInTurn:
     seconds: float
 
 
-def prove_in_turn(stage: Stage, urns: Sequence[str], baseline: Baseline) -> ProofInTurn:
+def prove_in_sequence(stage: CrashTarget, urns: Sequence[str], baseline: Baseline) -> SequenceProof:
     """Kill `up` after each of these resources, then `destroy` after each, every run going on from the one before.
 
     The last `up` must arrive where the undisturbed one does, the next change nothing, and the last `destroy` leave no
@@ -174,7 +174,7 @@ def prove_in_turn(stage: Stage, urns: Sequence[str], baseline: Baseline) -> Proo
         *(f"the engine still knows {one.urn}" for one in stage.checkpoint().resources),
         *differences("the last destroy", stage.objects(baseline.types), baseline.left),
     ]
-    return ProofInTurn(
+    return SequenceProof(
         killed_up=killed_up,
         killed_destroy=killed_destroy,
         faults=tuple(found),
@@ -183,7 +183,7 @@ def prove_in_turn(stage: Stage, urns: Sequence[str], baseline: Baseline) -> Proo
 
 
 def _until_it_ends(
-    stage: Stage, urns: Sequence[str], when: str, command: Callable[[Rehearsal], Outcome]
+    stage: CrashTarget, urns: Sequence[str], when: str, command: Callable[[Rehearsal], Outcome]
 ) -> tuple[str, ...]:
     """Run a command again and again, killed each time one of the resources is done; return those it was killed after."""
     pending: frozenset[int | str] = frozenset(urns)

@@ -9,9 +9,9 @@ import pytest
 from holdfast.rehearsal.commands import down
 from holdfast.simulator.pulumi.checkpoint import type_in
 from holdfast.simulator.stacks import Stack
-from tests.soak.crash.proving import prove, prove_in_turn, run_undisturbed
+from tests.soak.crash.proving import prove, prove_in_sequence, run_uninterrupted
 from tests.soak.crash.selection import drawn, pivotal, sample
-from tests.soak.crash.stages import StackStage
+from tests.soak.crash.targets import StackTarget
 from tests.soak.seeds import SEED_VARIABLE, seed_of
 from tests.support.cloud_platform import cloud_workspace
 from tests.support.platform import platform_workspace
@@ -55,12 +55,12 @@ def stack(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Stack]:
 
 @pytest.mark.parametrize("stack", PIVOTAL_TYPES, indirect=True)
 def test_a_cloud_stack_killed_at_pivotal_resources_converges(stack: Stack, seed: int) -> None:
-    stage = StackStage(stack=stack)
-    baseline = run_undisturbed(stage)
+    stage = StackTarget(stack=stack)
+    baseline = run_uninterrupted(stage)
     kinds = {type_in(urn).rpartition(":")[2] for urn in pivotal(baseline.urns)}
     assert kinds == PIVOTAL_TYPES[stack.name], "the types of the pivotal resources have changed"
     chosen = drawn(baseline.urns, 2, seed)
-    proof = prove_in_turn(stage, chosen, baseline)
+    proof = prove_in_sequence(stage, chosen, baseline)
     faults = "\n".join(proof.faults)
     assert not faults, f"after kills at {chosen} (seed {seed}):\n{faults}"
     # A resource created beside another one may be finished in a run that is already being killed.
@@ -70,8 +70,8 @@ def test_a_cloud_stack_killed_at_pivotal_resources_converges(stack: Stack, seed:
 
 @pytest.mark.parametrize("stack", ["local"], indirect=True)
 def test_the_local_platform_killed_at_a_resource_converges(stack: Stack, seed: int) -> None:
-    stage = StackStage(stack=stack)
-    baseline = run_undisturbed(stage)
+    stage = StackTarget(stack=stack)
+    baseline = run_uninterrupted(stage)
     assert baseline.left == (), f"a destroyed platform leaves {baseline.left}"
     for urn in sample(baseline.urns, 1, seed):
         proof = prove(stage, urn, baseline)

@@ -10,8 +10,8 @@ from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.stacks import Stack
-from tests.soak.faults.environment import Ground
-from tests.soak.faults.invariants import Outcome
+from tests.soak.faults.environment import FaultEnvironment
+from tests.soak.faults.invariants import FaultRunResult
 from tests.soak.faults.plan import draw_plan
 from tests.soak.faults.run import run_faults
 from tests.soak.seeds import SEED_VARIABLE, seed_of
@@ -31,11 +31,11 @@ def faults(name: str, workspace: Workspace, *, seed: int | None, jobs: int, roun
             rehearsal.up()
         client = KubeClient.from_kubeconfig(workspace.kubeconfig(stack.place))
         logs = workspace.logs_dir(stack.place)
-        ground = Ground(client=client, layout=Layout.of(stack.place, workspace), folder=logs)
+        ground = FaultEnvironment(client=client, layout=Layout.of(stack.place, workspace), folder=logs)
         _report(run_faults(ground, plan, say=say), plan.seed, logs)
 
 
-def _report(outcome: Outcome, seed: int, logs: Path) -> None:
+def _report(outcome: FaultRunResult, seed: int, logs: Path) -> None:
     places = ", ".join(f"{count} {place}" for place, count in outcome.places.items())
     say(
         f"At the end: {places}; {outcome.moves} moves, {outcome.restarts} restarts, {outcome.deaths} kills of the "

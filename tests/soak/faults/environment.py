@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from holdfast.rehearsal.scenarios.namespace_clone import make_twin
+from holdfast.rehearsal.scenarios.namespace_clone import clone_namespace
 from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE
@@ -17,7 +17,7 @@ _TOKEN_SECONDS: Final = 24 * 3600
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ground:
+class FaultEnvironment:
     """A cluster with JobSet, Karpenter's simulated provider, FallbackPolicies and a training namespace.
 
     `folder` is where logs are written.
@@ -42,7 +42,7 @@ class Ground:
         """Have the pools, the namespace with `objects`, and no controller but the run's."""
         self._stop_controller()
         self.apply(*pool_objects())
-        make_twin(self.client, NAMESPACE, *objects)
+        clone_namespace(self.client, NAMESPACE, *objects)
 
     def _stop_controller(self) -> None:
         if self.client.get("apps/v1", "Deployment", CONTROLLER, CONTROLLER_NAMESPACE) is None:

@@ -7,58 +7,58 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.rehearsal.scenarios.karpenter import restock, sell_out
 from holdfast.rehearsal.scenarios.placement import name_of
-from holdfast.rehearsal.timeline.recorder import Witness
+from holdfast.rehearsal.timeline.recorder import JobTimelineRecorder
 from holdfast.rehearsal.timeline.traces import PodTrace
 from holdfast.scheduling.labels import POOL
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from holdfast.simulator.kubernetes_client.objects import mapping
-from tests.soak.fault_proxy.proxy import Asked, Fate
+from tests.soak.fault_proxy import ApiRequest, Fault
 from tests.soak.faults.manifests import NAMESPACE, POOLS, job_name, limits
 from tests.soak.faults.plan import (
     Complete,
     Evict,
-    Fault,
     KillController,
     KillServer,
+    PlannedFault,
     Recover,
     RunOut,
     Shortage,
     SlowDown,
     TakeNode,
 )
-from tests.soak.faults.processes import API_SERVER, ETCD, KeptController, Servers
+from tests.soak.faults.processes import API_SERVER, ETCD, RestartedController, Servers
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
 
 
 @dataclass(kw_only=True)
-class DeadlyWrite:
+class KillAtWrite:
     """Counts what is to be changed, and has somebody killed at it."""
 
     _left: int = 0
-    _fate: Fate = Fate.PASS
+    _fate: Fault = Fault.PASS
     _kill: Callable[[], None] | None = None
 
     def kill_at(self, write: int, kill: Callable[[], None], *, is_done: bool) -> None:
         """Have `kill` called at the `write`-th write from now; the API server never sees it, or does it nevertheless."""
         self._left, self._kill = write, kill
-        self._fate = Fate.LOSE_ANSWER if is_done else Fate.LOSE
+        self._fate = Fault.LOSE_ANSWER if is_done else Fault.LOSE
 
     def spare(self) -> bool:
         """Kill nobody any more; returns whether somebody would have been."""
         was_deadly, self._kill = self._kill is not None, None
         return was_deadly
 
-    def fate(self, asked: Asked) -> Fate:
+    def fate(self, asked: ApiRequest) -> Fault:
         """Count a request; returns what becomes of it."""
         kill = self._kill
         if kill is None or not asked.is_write:
-            return Fate.PASS
+            return Fault.PASS
         self._left -= 1
         if self._left:
-            return Fate.PASS
+            return Fault.PASS
         self._kill = None
         kill()
         return self._fate
@@ -80,16 +80,16 @@ class Injector:
     """
 
     client: KubeClient
-    witness: Witness
-    deadly_write: DeadlyWrite
-    controller: KeptController
+    witness: JobTimelineRecorder
+    deadly_write: KillAtWrite
+    controller: RestartedController
     servers: Servers
     say: Callable[[str], None]
     vanished: dict[str, datetime] = field(default_factory=dict[str, datetime])
     struck: set[str] = field(default_factory=set[str])
     kills: list[datetime] = field(default_factory=list[datetime])
 
-    def give(self, fault: Fault) -> None:
+    def give(self, fault: PlannedFault) -> None:
         """Give one fault, and say what was done."""
         match fault:
             case Evict():

@@ -26,7 +26,7 @@ _SECOND: Final = timedelta(seconds=1)
 
 
 @dataclass(kw_only=True)
-class Knowledge:
+class PossibleKnowledge:
     """What the function had said of a job before each moment of the last minutes."""
 
     record: Record
@@ -139,7 +139,7 @@ class _Model:
     problems: list[str] = field(default_factory=list[str])
 
     def __post_init__(self) -> None:
-        self.knowledge = Knowledge(record=self.record)
+        self.knowledge = PossibleKnowledge(record=self.record)
 
     def take(self, before: JobChange | None, change: JobChange, at: datetime) -> None:
         """Take in one moment."""
@@ -261,7 +261,7 @@ def _waited(state: JobState, at: datetime) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class FaultRunResult:
     """Jobs by the tier they are on or as finished, moves and restarts in all, and everything that was wrong.
 
     `deaths` of the controller, `writes` that it made through it all. `seen`: what was, of each job that went wrong.
@@ -276,14 +276,14 @@ class Outcome:
     seen: Mapping[str, str]
 
 
-def judged(
+def check_records(
     records: Sequence[Record], policy: Policy, *, overlaps: Sequence[object], deaths: int, writes: int
-) -> Outcome:
+) -> FaultRunResult:
     """Hold what was seen of every job against the ladder's function; `overlaps`: gangs of one that lived together."""
     wrong = {each.trace.name: problems for each in records if (problems := deviations(each, policy))}
     told = [f"{name}: {problem}" for name, problems in wrong.items() for problem in problems]
     traces = [each.trace for each in records]
-    return Outcome(
+    return FaultRunResult(
         places=dict(sorted(Counter(trace.last.outcome or trace.last.pool for trace in traces).items())),
         moves=sum(trace.last.moves for trace in traces),
         restarts=sum(trace.last.restarts for trace in traces),

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from holdfast.rehearsal.gang import gang
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CAPACITY_TYPE, LADDER, ON_DEMAND, POOL, SPOT
+from tests.support.builders.gang_jobset import gang_jobset
 
 NAMESPACE: Final = "chaos"
 POOLS: Final = ("chaos-spot-a", "chaos-spot-b", "chaos-on-demand")
@@ -61,7 +61,7 @@ def ladder(failures: Sequence[int], conduct: Mapping[str, str]) -> Json:
 
 def job(number: int, *, ends_in: str) -> Json:
     """Return a JobSet that follows the ladder; `ends_in` is what its pods take to end."""
-    return gang(
+    return gang_jobset(
         job_name(number),
         NAMESPACE,
         pods=PODS,

@@ -76,7 +76,9 @@ class KillServer:
     with_etcd: bool
 
 
-Fault: TypeAlias = Evict | TakeNode | RunOut | Recover | SlowDown | Complete | KillController | KillServer
+PlannedFault: TypeAlias = (
+    Evict | TakeNode | RunOut | Recover | SlowDown | Complete | KillController | KillServer
+)
 
 
 #: Tiers that may lose machines; the last one is on demand and loses none to the market.
@@ -100,7 +102,7 @@ class Plan:
     jobs: int
     failures: tuple[int, ...]
     returns: bool
-    rounds: tuple[tuple[Fault, ...], ...]
+    rounds: tuple[tuple[PlannedFault, ...], ...]
 
 
 def draw_plan(seed: int, *, jobs: int, rounds: int) -> Plan:
@@ -119,7 +121,7 @@ def draw_plan(seed: int, *, jobs: int, rounds: int) -> Plan:
     )
 
 
-def _quick_round(random: Random, jobs: int) -> Sequence[Fault]:
+def _quick_round(random: Random, jobs: int) -> Sequence[PlannedFault]:
     """Pods and nodes are lost while the controller dies, and then the API server."""
     return [
         KillController(write=random.randint(1, jobs // 2), is_done=random.random() < 0.5),
@@ -129,7 +131,7 @@ def _quick_round(random: Random, jobs: int) -> Sequence[Fault]:
     ]
 
 
-def _eviction_round(random: Random, jobs: int) -> Sequence[Fault]:
+def _eviction_round(random: Random, jobs: int) -> Sequence[PlannedFault]:
     """Pods and nodes are lost while the controller dies."""
     return [
         Recover(),
@@ -141,7 +143,7 @@ def _eviction_round(random: Random, jobs: int) -> Sequence[Fault]:
     ]
 
 
-def _shortage_round(random: Random, jobs: int) -> Sequence[Fault]:
+def _shortage_round(random: Random, jobs: int) -> Sequence[PlannedFault]:
     """A pool is gone from the market; another is slow; the controller dies while it moves the jobs."""
     tier = random.randrange(SPOT_TIERS)
     return [
@@ -153,7 +155,7 @@ def _shortage_round(random: Random, jobs: int) -> Sequence[Fault]:
     ]
 
 
-def _server_round(random: Random, jobs: int) -> Sequence[Fault]:
+def _server_round(random: Random, jobs: int) -> Sequence[PlannedFault]:
     """The API server dies in the middle of moves, perhaps with etcd."""
     return [
         Recover(),

@@ -104,7 +104,7 @@ _CHECKOUT: Final = Path(__file__).resolve().parents[3]
 _GRACE_SECONDS: Final = 20
 
 
-class KeptController:
+class RestartedController:
     """Starts a controller, and another as soon as one ends, until it is told to end. `deaths` are so many kills."""
 
     def __init__(self, kubeconfig: Path, log: Path) -> None:
@@ -163,9 +163,9 @@ class KeptController:
 
 
 @contextmanager
-def kept_controller(kubeconfig: Path, log: Path) -> Generator[KeptController]:
+def restarted_controller(kubeconfig: Path, log: Path) -> Generator[RestartedController]:
     """A controller for the length of the block."""
-    kept = KeptController(kubeconfig, log)
+    kept = RestartedController(kubeconfig, log)
     try:
         yield kept
     finally:

@@ -11,20 +11,20 @@ from typing import Final
 
 from holdfast.fallback.policy.parser import parse_policy
 from holdfast.fallback.policy.policy import NoPolicy, Policy
-from holdfast.rehearsal.timeline.recorder import Witness
+from holdfast.rehearsal.timeline.recorder import JobTimelineRecorder
 from holdfast.rehearsal.timeline.traces import JobTrace
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CONTROLLER_NAMESPACE, LEASE
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.objects import mapping
-from tests.soak.fault_proxy.proxy import standing_front
-from tests.soak.faults.environment import Ground
-from tests.soak.faults.injection import DeadlyWrite, Injector
-from tests.soak.faults.invariants import Outcome, judged
+from tests.soak.fault_proxy import running_proxy
+from tests.soak.faults.environment import FaultEnvironment
+from tests.soak.faults.injection import Injector, KillAtWrite
+from tests.soak.faults.invariants import FaultRunResult, check_records
 from tests.soak.faults.manifests import NAMESPACE, OUTAGE_SECONDS, PODS, job, job_name, ladder
 from tests.soak.faults.observations import Record
 from tests.soak.faults.plan import Plan
-from tests.soak.faults.processes import Servers, kept_controller
+from tests.soak.faults.processes import Servers, restarted_controller
 
 # What is counted when the controller is back is counted at that time, and its window begins then.
 _APART: Final = timedelta(seconds=OUTAGE_SECONDS + 3)
@@ -35,7 +35,7 @@ _LEASE_SECONDS: Final = 90.0
 class Settling:
     """Says when every job is where it is to stay; `seconds` is how long that may take."""
 
-    witness: Witness
+    witness: JobTimelineRecorder
     injector: Injector
     jobs: Sequence[str]
     seconds: float
@@ -112,7 +112,7 @@ _AT_ONCE: Final = 8
 _RETURNING: Final = {"returnAfter": "45s", "holdTimeout": "40s"}
 
 
-def run_faults(ground: Ground, plan: Plan, *, say: Callable[[str], None]) -> Outcome:
+def run_faults(ground: FaultEnvironment, plan: Plan, *, say: Callable[[str], None]) -> FaultRunResult:
     """Give the faults of a plan to so many jobs, and hold what became of them against the ladder's own function.
 
     Raises RehearsalError where a round does not come to rest.
@@ -123,14 +123,14 @@ def run_faults(ground: Ground, plan: Plan, *, say: Callable[[str], None]) -> Out
     ground.prepare(policy)
     with ExitStack() as stack:
         front = stack.enter_context(
-            standing_front(ground.layout.kubeconfig, ground.folder, token=ground.token())
+            running_proxy(ground.layout.kubeconfig, ground.folder, token=ground.token())
         )
-        deadly_write = DeadlyWrite()
+        deadly_write = KillAtWrite()
         front.fate = deadly_write.fate
         controller = stack.enter_context(
-            kept_controller(front.kubeconfig, ground.folder / "chaos-controller.log")
+            restarted_controller(front.kubeconfig, ground.folder / "chaos-controller.log")
         )
-        witness = stack.enter_context(Witness(ground.client, NAMESPACE).watching())
+        witness = stack.enter_context(JobTimelineRecorder(ground.client, NAMESPACE).watching())
         injector = Injector(
             client=ground.client,
             witness=witness,
@@ -181,8 +181,8 @@ def _parsed(policy: Json) -> Policy:
 
 
 def _outcome(
-    witness: Witness, names: Sequence[str], injector: Injector, policy: Policy, *, writes: int
-) -> Outcome:
+    witness: JobTimelineRecorder, names: Sequence[str], injector: Injector, policy: Policy, *, writes: int
+) -> FaultRunResult:
     until, kills = datetime.now(UTC), tuple(injector.kills)
     records = [
         Record(
@@ -195,6 +195,6 @@ def _outcome(
         )
         for name in names
     ]
-    return judged(
+    return check_records(
         records, policy, overlaps=witness.overlaps, deaths=injector.controller.deaths, writes=writes
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from holdfast.simulator.control_plane.configuration import Layout
-from tests.soak.faults.environment import Ground
+from tests.soak.faults.environment import FaultEnvironment
 from tests.soak.faults.plan import draw_plan
 from tests.soak.faults.run import run_faults
 from tests.soak.seeds import SEED_VARIABLE, seed_of
@@ -27,7 +27,7 @@ def test_jobs_end_up_where_their_ladder_says_whatever_fails_around_them(tmp_path
     told: list[str] = []
     with ladder_cluster(tmp_path) as cluster:
         layout = Layout.of(cluster.stack, cluster.workspace)
-        ground = Ground(client=cluster.client, layout=layout, folder=tmp_path)
+        ground = FaultEnvironment(client=cluster.client, layout=layout, folder=tmp_path)
         outcome = run_faults(ground, plan, say=told.append)
     assert not outcome.problems, f"seed {plan.seed}: {told}: {outcome}"
     assert sum(outcome.places.values()) == JOBS, "no job was lost"

@@ -35,7 +35,7 @@ from tests.support.aws_account import (
     asked,
 )
 from tests.support.aws_documents import aws_platform, section
-from tests.support.builders import entry
+from tests.support.builders.configurations import entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable

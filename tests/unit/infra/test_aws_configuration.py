@@ -19,14 +19,14 @@ from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import is_sold_in, machine_catalogue, regions
 from tests.support.any_json import any_json
 from tests.support.aws_documents import REGION, aws_document, aws_platform, aws_problems, read_aws, section
-from tests.support.builders import entry
+from tests.support.builders.configurations import entry
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn
 
     from holdfast.infra.aws.config.stack import AwsPlatform
     from holdfast.scheduling.json import Json, JsonValue
-    from tests.support.builders import Document
+    from tests.support.builders.configurations import Document
 
 ROOT = Path(__file__).parents[3]
 BROUGHT: Document = {

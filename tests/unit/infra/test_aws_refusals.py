@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.aws_documents import aws_document, aws_problems, section
 from tests.support.aws_mistakes import MISTAKES
-from tests.support.builders import Document, entry
+from tests.support.builders.configurations import Document, entry
 
 PLATFORM = "holdfast:platform"
 

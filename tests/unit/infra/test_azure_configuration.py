@@ -40,7 +40,7 @@ from tests.support.azure_documents import (
     read_azure,
 )
 from tests.support.azure_mistakes import pool
-from tests.support.builders import entry
+from tests.support.builders.configurations import entry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from holdfast.infra.azure.config.stack import AzurePlatform
     from holdfast.scheduling.json import Json, JsonValue
-    from tests.support.builders import Document
+    from tests.support.builders.configurations import Document
 
 ROOT = Path(__file__).parents[3]
 STACKS = ("azure-dev", "azure-prod")

@@ -9,7 +9,7 @@ import pytest
 from tests.support.aws_documents import section
 from tests.support.azure_documents import SUBNET, azure_problems, fixed_document, nap_document
 from tests.support.azure_mistakes import FIXED_MISTAKES, MISTAKES, NAP_MISTAKES, checkpoints, pool
-from tests.support.builders import Document, entry
+from tests.support.builders.configurations import Document, entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable

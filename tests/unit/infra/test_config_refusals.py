@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.builders import entry, platform_document, problems, read, tier
+from tests.support.builders.configurations import entry, platform_document, problems, read, tier
 from tests.support.mistakes import MISTAKES
 
 if TYPE_CHECKING:
     from holdfast.scheduling.errors import Problem
     from holdfast.scheduling.json import JsonValue
-    from tests.support.builders import Document
+    from tests.support.builders.configurations import Document
 
 PLATFORM = "holdfast:platform"
 

@@ -13,13 +13,13 @@ from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.scheduling.quantities import format_cpu, format_duration, format_memory
 from tests.support.any_json import any_json
-from tests.support.builders import problems, read
+from tests.support.builders.configurations import problems, read
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn, SearchStrategy
 
     from holdfast.scheduling.json import Json, JsonValue
-    from tests.support.builders import Document
+    from tests.support.builders.configurations import Document
 
 CATALOGUE = machine_catalogue("local")
 CPU_TYPES = sorted(name for name, machine in CATALOGUE.items() if not machine.gpus)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from holdfast.scheduling.json import Json, JsonValue
-    from tests.support.builders import Document
+    from tests.support.builders.configurations import Document
 
 SPOT_G4DN: Document = {
     "pool_name": "aws-spot-g4dn-metal",

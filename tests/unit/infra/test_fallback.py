@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from tests.support.clusters.admitted_examples import STACKS
 from tests.support.json_objects import obj, objects
-from tests.support.walking_examples import STACKS
 
 VALIDATIONS = ("training-jobsets-can-fall-back", "training-rayjobs-can-fall-back")
 

@@ -27,7 +27,7 @@ from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import attachable_to, machine_catalogue, zones_of
 from tests.support.any_json import any_json
 from tests.support.aws_documents import section
-from tests.support.builders import entry
+from tests.support.builders.configurations import entry
 from tests.support.gcp_cluster_mistakes import BROUGHT
 from tests.support.gcp_documents import (
     KEY,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from holdfast.infra.gcp.config.stack import GcpPlatform
     from holdfast.scheduling.json import Json, JsonValue
-    from tests.support.builders import Document
+    from tests.support.builders.configurations import Document
 
 ROOT = Path(__file__).parents[3]
 STACKS = ("gcp-dev", "gcp-prod")

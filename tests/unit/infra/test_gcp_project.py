@@ -25,7 +25,7 @@ from holdfast.infra.naming import gke_cluster_name, gke_environment, is_dns_labe
 from holdfast.infra.program import run
 from holdfast.scheduling.errors import ConfigError
 from tests.support.aws_documents import section
-from tests.support.builders import entry
+from tests.support.builders.configurations import entry
 from tests.support.gcp_documents import KEY, PROJECT, REGION, gcp_document, gcp_platform
 from tests.support.gcp_project import (
     AGENT,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from holdfast.infra.gcp.config.stack import GcpPlatform
     from holdfast.scheduling.json import Json
-    from tests.support.builders import Document
+    from tests.support.builders.configurations import Document
 
 PLATFORM = "holdfast:platform"
 STACKS = st.text(f"{ascii_letters}{digits}_.-", min_size=1, max_size=100)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.aws_documents import section
-from tests.support.builders import Document, entry
+from tests.support.builders.configurations import Document, entry
 from tests.support.gcp_documents import gcp_document, gcp_problems
 from tests.support.gcp_mistakes import MISTAKES, pool
 

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.policies.shapes import declared_shapes
 from holdfast.scheduling.labels import RESERVATION_NAMESPACE
-from tests.support.builders import entry, platform_document, problems, read
+from tests.support.builders.configurations import entry, platform_document, problems, read
 from tests.support.json_objects import obj, objects
 from tests.support.policy_programs import STACKS, every, program
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from holdfast.policies.findings import StackResource
     from holdfast.scheduling.json import Json
     from holdfast.scheduling.reachability.shape import Shape
-    from tests.support.builders import Document
+    from tests.support.builders.configurations import Document
 
 GPUS = "requests.nvidia.com/gpu"
 

@@ -14,7 +14,7 @@ import yaml
 
 from holdfast.infra.program import load_platform, provider_packages, run
 from holdfast.scheduling.errors import ConfigError
-from tests.support.builders import platform_document
+from tests.support.builders.configurations import platform_document
 from tests.support.recorder import record
 
 if TYPE_CHECKING:

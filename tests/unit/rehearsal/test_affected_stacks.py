@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.rehearsal.affected_stacks import touched
+from holdfast.rehearsal.affected_stacks import affected
 
 AWS = ["aws-dev", "aws-prod"]
 STACKS = frozenset({"aws-dev", "aws-prod", "gcp-dev", "local"})
@@ -35,9 +35,9 @@ STACKS = frozenset({"aws-dev", "aws-prod", "gcp-dev", "local"})
     ],
 )
 def test_a_file_touches_the_stacks_it_can_change_and_no_others(path: str, expected: list[str]) -> None:
-    assert touched([path], STACKS) == expected, f"a change of {path} alone must preview exactly these stacks"
+    assert affected([path], STACKS) == expected, f"a change of {path} alone must preview exactly these stacks"
 
 
 def test_a_stack_touched_by_several_files_is_previewed_once() -> None:
     files = ["infra/aws/pools.py", "infra/naming.py", "stacks/Pulumi.aws-dev.yaml"]
-    assert touched(files, STACKS) == sorted(STACKS), "one job per stack, whatever the number of files"
+    assert affected(files, STACKS) == sorted(STACKS), "one job per stack, whatever the number of files"

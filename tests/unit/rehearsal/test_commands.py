@@ -1,7 +1,7 @@
 """What a command tells at its end."""
 
 from holdfast.rehearsal.commands import changes, summary, verdict_lines
-from tests.support.rehearsals import a_verdict, an_outcome
+from tests.support.builders.engine_records import a_verdict, an_outcome
 
 
 def test_changes_are_told_in_the_past_after_a_run_and_as_a_plan_after_a_preview() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.ladder import UNLIMITED, Ladder, Tier, ladder_problems, tier_problems
-from tests.support.builders import pool
+from tests.support.builders.configurations import pool
 
 if TYPE_CHECKING:
     from holdfast.scheduling.errors import Problem

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.scheduling.pools import weights
-from tests.support.builders import pool
+from tests.support.builders.configurations import pool
 
 
 def test_the_default_pool_comes_first_wherever_it_is_listed() -> None:

@@ -7,7 +7,7 @@ import pytest
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import Machine, machine_catalogue
 from holdfast.scheduling.pools import spot_pool_warnings
-from tests.support.builders import pool
+from tests.support.builders.configurations import pool
 
 AWS = machine_catalogue("aws")
 SPOT = pool("a100-spot", capacity=CapacityType.SPOT, has_gpus=True)

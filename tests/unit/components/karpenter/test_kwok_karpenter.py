@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.components.karpenter.kwok import KwokKarpenter, KwokKarpenterArgs
 from holdfast.scheduling.machines import LOCAL_ZONES
-from tests.support.builders import machine
+from tests.support.builders.configurations import machine
 from tests.support.inputs import mapping, objects, text, value
 from tests.support.recorder import Recorded, Recording, record
 

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.components.karpenter.kwok import SPOT_SHARE, fingerprint, instance_types_file
 from holdfast.scheduling.machines import LOCAL_ZONES
-from tests.support.builders import machine
+from tests.support.builders.configurations import machine
 from tests.support.inputs import mapping, objects, text, value
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from holdfast.components.pools.aks import AksNodeClassArgs, aks_node_class
 from holdfast.components.pools.karpenter import KarpenterPool, KarpenterPoolArgs
 from holdfast.scheduling.labels import CAPACITY_TYPE, INSTANCE_TYPE, ZONE, CapacityType
 from holdfast.scheduling.machines import machine_catalogue
-from tests.support.builders import pool
+from tests.support.builders.configurations import pool
 from tests.support.inputs import mapping, objects, text, value
 from tests.support.recorder import record
 

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.components.pools.gke import GkeComputeClass, GkeComputeClassArgs
 from holdfast.scheduling.labels import CapacityType
-from tests.support.builders import pool
+from tests.support.builders.configurations import pool
 from tests.support.inputs import mapping, text, value
 from tests.support.recorder import record
 

@@ -17,7 +17,7 @@ from holdfast.components.pools.karpenter import (
     KarpenterPoolArgs,
     node_pool_spec,
 )
-from tests.support.builders import machine, pool
+from tests.support.builders.configurations import machine, pool
 from tests.support.inputs import objects, text
 from tests.support.recorder import Recording, record
 

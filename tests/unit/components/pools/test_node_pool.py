@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.components.pools.karpenter import KWOK, node_pool_spec
 from holdfast.scheduling.labels import CapacityType
-from tests.support.builders import machine, pool
+from tests.support.builders.configurations import machine, pool
 from tests.support.inputs import mapping, objects, text, value
 
 if TYPE_CHECKING:

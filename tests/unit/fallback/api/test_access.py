@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 import pytest
 import yaml
 
-from holdfast.fallback.api.access import Access, Bearer, ClientCertificate, from_kubeconfig, in_cluster
+from holdfast.fallback.api.access import (
+    ApiAccess,
+    BearerToken,
+    ClientCertificate,
+    from_kubeconfig,
+    in_cluster,
+)
 from holdfast.scheduling.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -47,7 +53,7 @@ def test_a_kubeconfigs_current_context_is_used(tmp_path: Path) -> None:
     path = kubeconfig(
         tmp_path, cluster={"server": "https://api.example:6443/", "certificate-authority-data": ca}
     )
-    assert from_kubeconfig(path) == Access(
+    assert from_kubeconfig(path) == ApiAccess(
         server="https://api.example:6443", authority=b"PEM", token="secret-token"
     ), "all of it"
 
@@ -70,7 +76,7 @@ def test_a_pod_uses_its_service_account(tmp_path: Path) -> None:
 
 def test_no_secret_is_in_any_printed_form(tmp_path: Path) -> None:
     access = from_kubeconfig(kubeconfig(tmp_path))
-    secret = Access(
+    secret = ApiAccess(
         server="s", certificate=ClientCertificate(certificate=b"public", key=b"private"), token="secret"
     )
     assert "secret-token" not in repr(access), "not the token"
@@ -114,23 +120,23 @@ def test_outside_a_pod_a_kubeconfig_is_asked_for(tmp_path: Path) -> None:
 
 def test_certificates_that_are_none_are_refused() -> None:
     with pytest.raises(ConfigError, match="PEM"):
-        Access(server="https://x", authority=b"not a certificate").ssl_context()
+        ApiAccess(server="https://x", authority=b"not a certificate").ssl_context()
     with pytest.raises(ConfigError, match="PEM"):
-        Access(server="https://x", certificate=ClientCertificate(certificate=b"x", key=b"y")).ssl_context()
+        ApiAccess(server="https://x", certificate=ClientCertificate(certificate=b"x", key=b"y")).ssl_context()
 
 
 def test_a_token_that_was_exchanged_is_read_anew(tmp_path: Path) -> None:
     token, now = tmp_path / "token", [0.0]
     token.write_text("first\n")
-    bearer = Bearer(Access(server="s", token_file=token), clock=lambda: now[0])
-    assert bearer.header() == {"Authorization": "Bearer first"}, "as it stands in the file"
+    bearer = BearerToken(ApiAccess(server="s", token_file=token), clock=lambda: now[0])
+    assert bearer.header() == {"Authorization": "BearerToken first"}, "as it stands in the file"
     token.write_text("second")
-    assert bearer.header() == {"Authorization": "Bearer first"}, "it is not read for each request"
+    assert bearer.header() == {"Authorization": "BearerToken first"}, "it is not read for each request"
     now[0] = 61
-    assert bearer.header() == {"Authorization": "Bearer second"}, "but every minute"
+    assert bearer.header() == {"Authorization": "BearerToken second"}, "but every minute"
     token.write_text("third")
     bearer.forget()
-    assert bearer.header() == {"Authorization": "Bearer third"}, "and when the server does not take it"
+    assert bearer.header() == {"Authorization": "BearerToken third"}, "and when the server does not take it"
     token.unlink()
     now[0] = 200
     with pytest.raises(ConfigError, match="token"):
@@ -138,4 +144,4 @@ def test_a_token_that_was_exchanged_is_read_anew(tmp_path: Path) -> None:
 
 
 def test_an_access_by_certificate_sends_no_token() -> None:
-    assert Bearer(Access(server="s")).header() == {}, "there is none"
+    assert BearerToken(ApiAccess(server="s")).header() == {}, "there is none"

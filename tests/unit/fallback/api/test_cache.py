@@ -66,7 +66,7 @@ def test_an_object_made_again_under_its_name_is_another() -> None:
     known = cache()
     changes: list[Change[tuple[str, int]]] = []
     known.put(thing("x", 5, value=1))
-    known.listen(changes.append)
+    known.add_handler(changes.append)
     known.put(thing("x", 9, uid="v", value=1))
     assert [(change.before, change.after) for change in changes] == [(("a", 1), None), (None, ("a", 1))], (
         "it went and came, though the two look alike"
@@ -77,7 +77,7 @@ def test_the_last_state_of_an_object_is_shown_before_it_is_gone() -> None:
     known = cache()
     seen: list[object] = []
     known.put(thing("x", 5, value=1))
-    known.listen(lambda change: seen.append(change.after))
+    known.add_handler(lambda change: seen.append(change.after))
     known.remove(thing("x", 6, value=2))
     assert seen == [("a", 2), None], "what a pod ended of may be told by its deletion alone"
 
@@ -94,7 +94,7 @@ def test_nobody_is_woken_by_a_change_of_what_nobody_reads() -> None:
     known = cache()
     seen: list[object] = []
     known.put(thing("x", 5, value=1))
-    known.listen(seen.append)
+    known.add_handler(seen.append)
     known.put(thing("x", 6, value=1))
     assert not seen, "a heartbeat is a new version of the same"
 

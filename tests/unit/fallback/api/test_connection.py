@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 from aiohttp import web
 
-from holdfast.fallback.api.access import Access
+from holdfast.fallback.api.access import ApiAccess
 from holdfast.fallback.api.client import ApiError, Unreachable
-from holdfast.fallback.api.connection import Connection, refusal
+from holdfast.fallback.api.connection import Connection, error_of
 from holdfast.scheduling.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ async def connected(
     told = [] if seen is None else seen
     async with server(handler) as address:
         connection = Connection(
-            lambda: Access(server=address, token="secret"),
+            lambda: ApiAccess(server=address, token="secret"),
             seen=lambda method, status, _: told.append((method, status)),
         )
         try:
@@ -97,7 +97,7 @@ def test_a_refusal_is_told_with_the_servers_own_words() -> None:
 
 @pytest.mark.parametrize("body", [b"404 page not found\n", b"<html>bad gateway</html>", b"[1]", b"", b"\xff"])
 def test_a_refusal_may_have_any_body(body: bytes) -> None:
-    error = refusal(502, "Bad Gateway", body, retry_after_seconds=None)
+    error = error_of(502, "Bad Gateway", body, retry_after_seconds=None)
     assert error.status == 502, "the status is what counts"
     assert str(error), "and something is said"
 
@@ -167,7 +167,7 @@ def test_a_server_that_has_moved_is_found_where_it_is_now() -> None:
     async def run() -> None:
         async with server(here) as there:
             addresses = iter(["http://127.0.0.1:1", there])
-            connection = Connection(lambda: Access(server=next(addresses, there)))
+            connection = Connection(lambda: ApiAccess(server=next(addresses, there)))
             with pytest.raises(Unreachable, match=r"127\.0\.0\.1:1"):
                 await connection.request("GET", "/x")
             assert await connection.request("GET", "/x") == {"where": "here"}, "the kubeconfig says so"
@@ -183,7 +183,7 @@ def test_a_token_that_cannot_be_read_for_a_moment_is_no_end(tmp_path: Path) -> N
     async def run() -> None:
         async with server(who) as address:
             token = tmp_path / "token"
-            connection = Connection(lambda: Access(server=address, token_file=token))
+            connection = Connection(lambda: ApiAccess(server=address, token_file=token))
             with pytest.raises(Unreachable, match="token"):
                 await connection.request("GET", "/x")
             token.write_text("here")
@@ -195,7 +195,7 @@ def test_a_token_that_cannot_be_read_for_a_moment_is_no_end(tmp_path: Path) -> N
 
 def test_a_connection_that_can_never_be_is_refused_at_once() -> None:
     with pytest.raises(ConfigError, match="PEM"):
-        Connection(lambda: Access(server="https://x", authority=b"nonsense"))
+        Connection(lambda: ApiAccess(server="https://x", authority=b"nonsense"))
 
 
 def test_a_redirection_is_not_followed_with_our_token() -> None:

@@ -10,8 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from holdfast.fallback.api.client import LEASE, POD, ApiError, Client, Deposed, Unreachable
-from holdfast.fallback.api.leader_election import DURATION_SECONDS, RENEW_SECONDS, Candidacy, Election, Fence
+from holdfast.fallback.api.client import LEASE, POD, ApiError, Client, LeadershipLost, Unreachable
+from holdfast.fallback.api.leader_election import (
+    DURATION_SECONDS,
+    RENEW_SECONDS,
+    Fence,
+    LeaderElectionConfig,
+    LeaderElector,
+)
 from tests.support.fake_api import FakeApi, Sent
 from tests.support.json_objects import obj
 from tests.support.virtual_time import run_virtually
@@ -38,7 +44,9 @@ class Replica:
         way = _Way(self)
         client = Client(way, may_write=self.fence.seconds_left)
         self.client = client
-        election = Election(client, Candidacy(namespace="ns", name="lease", identity=self.name), self.fence)
+        election = LeaderElector(
+            client, LeaderElectionConfig(namespace="ns", name="lease", identity=self.name), self.fence
+        )
         self.task = asyncio.create_task(election.run(self._lead))
 
     async def _lead(self) -> None:
@@ -109,7 +117,7 @@ def test_a_leader_that_is_cut_off_stands_back_before_another_leads() -> None:
         await until(lambda: first.fence.is_open)
         first.lost = True
         assert await until(lambda: not first.fence.is_open) <= RENEW_SECONDS + 1, "it cannot renew"
-        with pytest.raises(Deposed):
+        with pytest.raises(LeadershipLost):
             first.fence.seconds_left()
         assert not second.fence.is_open, "nobody leads for a while"
         assert await until(lambda: second.fence.is_open) <= DURATION_SECONDS, "then the other does"
@@ -168,7 +176,7 @@ def test_a_write_is_given_no_more_time_than_its_writer_leads() -> None:
         await only.client.create(POD, "ns", {"metadata": {"name": "p"}})
         assert api.sent[-1].seconds <= RENEW_SECONDS, "a request that hangs must not arrive in another's term"
         await only.end()
-        with pytest.raises(Deposed):
+        with pytest.raises(LeadershipLost):
             await only.client.delete(POD, "ns", "p", uid="uid-of-p")
         assert api.get(POD, "ns", "p") is not None, "it was not asked for"
         assert (await only.client.get(POD, "ns", "p"))["metadata"], "whoever does not lead may still look"

@@ -7,13 +7,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from holdfast.fallback.api.client import EVENT, JOBSET, ApiError, Client, Deposed
+from holdfast.fallback.api.client import EVENT, JOBSET, ApiError, Client, LeadershipLost
 from holdfast.fallback.api.event_recorder import (
     REPEAT_SECONDS,
-    EventLog,
-    Occurrence,
-    Recorder,
-    Subject,
+    EventCorrelator,
+    EventRecorder,
+    InvolvedObject,
+    ObjectEvent,
     event_object,
 )
 from tests.support.fake_api import FakeApi, Sent
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     import pytest
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
-SAID = Occurrence(
-    subject=Subject(kind=JOBSET, namespace="vision", name="train", uid="u"),
+SAID = ObjectEvent(
+    subject=InvolvedObject(kind=JOBSET, namespace="vision", name="train", uid="u"),
     reason="Moved",
     message="it moved",
     is_warning=False,
@@ -33,7 +33,7 @@ SAID = Occurrence(
 
 
 def test_the_same_thing_is_counted_and_written_again_only_after_a_while() -> None:
-    log = EventLog()
+    log = EventCorrelator()
     first = log.take(SAID, AT, 0)
     assert first is not None, "it is new"
     assert first.count == 1, "said once"
@@ -46,7 +46,7 @@ def test_the_same_thing_is_counted_and_written_again_only_after_a_while() -> Non
 
 
 def test_an_object_that_is_spoken_of_too_much_is_cut_short() -> None:
-    log = EventLog()
+    log = EventCorrelator()
     written = [log.take(replace(SAID, message=f"attempt {n}"), AT, 0) for n in range(100)]
     assert sum(entry is not None for entry in written) == 25, "at once"
     assert log.take(replace(SAID, message="one more"), AT, 301) is not None, "and one every five minutes"
@@ -56,13 +56,17 @@ def test_an_object_that_is_spoken_of_too_much_is_cut_short() -> None:
 
 def test_an_events_name_fits_and_is_the_same_in_every_process() -> None:
     long = replace(SAID, subject=replace(SAID.subject, name="n" * 253))
-    names = {entry.name for entry in (EventLog().take(long, AT, 0), EventLog().take(long, AT, 5)) if entry}
+    names = {
+        entry.name
+        for entry in (EventCorrelator().take(long, AT, 0), EventCorrelator().take(long, AT, 5))
+        if entry
+    }
     assert len(names) == 1, "so that a new process counts on"
     assert all(len(name) <= 253 for name in names), "as long as the API server takes"
 
 
 def test_an_event_is_what_kubectl_shows() -> None:
-    entry = EventLog().take(replace(SAID, message="x" * 5000, is_warning=True), AT, 0)
+    entry = EventCorrelator().take(replace(SAID, message="x" * 5000, is_warning=True), AT, 0)
     assert entry is not None, "it is new"
     event = event_object(entry, instance="pod_1")
     assert event["type"] == "Warning", "as it was said"
@@ -74,10 +78,10 @@ def test_events_are_written_and_counted_on_by_the_next_process() -> None:
     async def run() -> None:
         api = FakeApi()
         for process in ("first", "second"):
-            recorder = Recorder(Client(api), instance=process)
+            recorder = EventRecorder(Client(api), instance=process)
             task = asyncio.create_task(recorder.run())
-            recorder.say(SAID)
-            recorder.say(SAID)
+            recorder.record(SAID)
+            recorder.record(SAID)
             await asyncio.sleep(1)
             task.cancel()
         (event,) = api.of(EVENT)
@@ -96,10 +100,10 @@ def test_an_event_that_cannot_be_written_holds_up_nothing() -> None:
                 raise ApiError(403, "Forbidden", "no")
 
         api.fail = refuse_first
-        recorder = Recorder(Client(api), instance="me", written=written.append)
+        recorder = EventRecorder(Client(api), instance="me", written=written.append)
         task = asyncio.create_task(recorder.run())
-        recorder.say(SAID)
-        recorder.say(replace(SAID, message="another"))
+        recorder.record(SAID)
+        recorder.record(replace(SAID, message="another"))
         await asyncio.sleep(1)
         task.cancel()
         assert written == [False, True], "the first was dropped"
@@ -118,16 +122,16 @@ def test_a_replica_that_no_longer_leads_drops_what_it_had_to_say_and_tells_of_it
 
         def depose(_: Sent) -> None:
             if not written:
-                raise Deposed
+                raise LeadershipLost
 
         api.fail = depose
-        recorder = Recorder(Client(api), instance="me", written=written.append)
+        recorder = EventRecorder(Client(api), instance="me", written=written.append)
         for number in range(3):
-            recorder.say(replace(SAID, message=f"{number}"))
+            recorder.record(replace(SAID, message=f"{number}"))
         task = asyncio.create_task(recorder.run())
         await asyncio.sleep(1)
         assert written == [False] * 3, "all of them are counted as dropped"
-        recorder.say(replace(SAID, message="it leads again"))
+        recorder.record(replace(SAID, message="it leads again"))
         await asyncio.sleep(1)
         task.cancel()
         assert written[3:] == [True], "what it has to say later is written"
@@ -141,13 +145,13 @@ def test_a_replica_that_no_longer_leads_drops_what_it_had_to_say_and_tells_of_it
 def test_a_repetition_of_an_event_that_has_been_forgotten_is_written_anew() -> None:
     async def run() -> None:
         api = FakeApi()
-        recorder = Recorder(Client(api), instance="me")
+        recorder = EventRecorder(Client(api), instance="me")
         task = asyncio.create_task(recorder.run())
-        recorder.say(SAID)
+        recorder.record(SAID)
         await asyncio.sleep(REPEAT_SECONDS + 1)
         (event,) = api.of(EVENT)
         await api.drop(EVENT, "vision", event["metadata"]["name"])
-        recorder.say(SAID)
+        recorder.record(SAID)
         await asyncio.sleep(1)
         task.cancel()
         (again,) = api.of(EVENT)

@@ -186,7 +186,7 @@ def test_a_kind_whose_objects_we_know_is_not_taken_for_gone_at_the_first_word_of
         await api.put(POD, pod("known"))
         async with following(api) as informer:
             gone: list[object] = []
-            informer.cache.listen(gone.append)
+            informer.cache.add_handler(gone.append)
             refusals = iter([True, True])
 
             def starting(sent: Sent) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from holdfast.fallback.jobs.kinds import KINDS, job_of_child, job_of_pod
-from holdfast.fallback.jobs.pod_history import JobMemory, note
+from holdfast.fallback.jobs.pod_history import PodHistory, with_pod
 from holdfast.fallback.jobs.snapshot import Snapshot
 from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
 from holdfast.fallback.state_machine.state import JobState, Phase
@@ -62,12 +62,12 @@ def test_nothing_that_stands_in_an_object_stops_the_observer(
         claims={},
         workloads=(obj(other) if isinstance(other, dict) else {},),
     )
-    memory = note(JobMemory(), seen.pods[0], NOW)
+    memory = with_pod(PodHistory(), seen.pods[0], NOW)
     found, memory = KINDS[kind].observe(seen, memory)
     assert found.pods_expected >= 0, "no job wants fewer than no pods"
     assert KINDS[kind].observe(seen, memory)[0] == found, "the same look shows the same"
     KINDS[kind].suspension(seen.job, Suspend(state=STATE, pool="cpu"), "")
-    KINDS[kind].succession(seen.job, Recreate(state=STATE, pool="cpu"), "")
+    KINDS[kind].recreation(seen.job, Recreate(state=STATE, pool="cpu"), "")
 
 
 def test_a_resumption_is_a_suspension_but_for_its_flag() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.fallback.jobs.jobset import JobSetKind
-from holdfast.fallback.jobs.pod_history import JobMemory
+from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
 from holdfast.fallback.state_machine.observation import Cause, Outcome
@@ -42,7 +42,7 @@ ON_A = {"holdfast.dev/pool": "spot-a"}
 
 
 def seen(snap: Snapshot) -> Observation:
-    return KIND.observe(snap, JobMemory())[0]
+    return KIND.observe(snap, PodHistory())[0]
 
 
 def pod_specs(patch: Json) -> list[Json]:
@@ -388,6 +388,6 @@ def test_pods_and_jobs_are_found_by_what_they_bear() -> None:
 
 
 def test_a_jobset_has_no_successor() -> None:
-    assert KIND.succession(jobset(), Recreate(state=STATE, pool="cpu"), "") is None, (
+    assert KIND.recreation(jobset(), Recreate(state=STATE, pool="cpu"), "") is None, (
         "its operator restarts it"
     )

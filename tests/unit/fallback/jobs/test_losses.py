@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.fallback.jobs.pod_history import KEPT, JobMemory, dead_pods_in, losses_in, note, settled
+from holdfast.fallback.jobs.pod_history import (
+    RETENTION,
+    PodHistory,
+    dead_pods_of,
+    losses_of,
+    updated_history,
+    with_pod,
+)
 from holdfast.fallback.state_machine.observation import Cause
 from tests.support.fallback_objects import NOW, by_name, disrupted, jobset, node, snapshot, worker
 
@@ -21,26 +28,26 @@ EVICTED = worker("a", node="n1", phase="Failed", conditions=[disrupted(NOW)], de
 FAILED = worker("a", node="n1", phase="Failed", ended_at=NOW)
 
 
-def causes(memory: JobMemory) -> list[Cause]:
-    return [loss.cause for loss in losses_in(memory)]
+def causes(memory: PodHistory) -> list[Cause]:
+    return [loss.cause for loss in losses_of(memory)]
 
 
-def looked(memory: JobMemory, *pods: Json, nodes: Sequence[Json] = (), after: float = 0) -> JobMemory:
+def looked(memory: PodHistory, *pods: Json, nodes: Sequence[Json] = (), after: float = 0) -> PodHistory:
     """The memory after a look, so many seconds after NOW."""
-    return settled(memory, snapshot(jobset(), *pods, nodes=nodes, now=NOW + after * SECOND))
+    return updated_history(memory, snapshot(jobset(), *pods, nodes=nodes, now=NOW + after * SECOND))
 
 
 def test_a_pod_that_is_evicted_is_lost_when_it_was_told_to_go() -> None:
     pod = worker("a", node="n1", conditions=[disrupted(NOW)], deleted_at=NOW)
-    (loss,) = losses_in(looked(JobMemory(), pod, nodes=[node("n1")], after=20))
+    (loss,) = losses_of(looked(PodHistory(), pod, nodes=[node("n1")], after=20))
     assert (loss.cause, loss.at, loss.pod, loss.pool) == (Cause.EVICTION, NOW, "uid-of-a", "spot-a"), (
         "the eviction's own time is what an outage is told by, whenever somebody looks"
     )
 
 
 def test_an_eviction_that_passes_between_two_looks_is_not_missed() -> None:
-    memory = note(JobMemory(), EVICTED, NOW)
-    memory = note(memory, EVICTED, NOW + SECOND, is_deleted=True)
+    memory = with_pod(PodHistory(), EVICTED, NOW)
+    memory = with_pod(memory, EVICTED, NOW + SECOND, is_deleted=True)
     assert causes(looked(memory, after=5)) == [Cause.EVICTION], (
         "the pod is gone before anybody looks at the job"
     )
@@ -57,14 +64,14 @@ def test_a_pod_ended_by_a_kubelet_that_shuts_down_is_evicted_although_its_job_re
         deleted_at=NOW + 2 * SECOND,
         ended_at=NOW + 9 * SECOND,
     )
-    assert causes(looked(JobMemory(), pod, nodes=[node("n1")])) == [Cause.EVICTION], (
+    assert causes(looked(PodHistory(), pod, nodes=[node("n1")])) == [Cause.EVICTION], (
         "GKE's kubelet writes the condition at the end of the grace, when a peer's death has long restarted the job"
     )
 
 
 def test_a_pod_that_a_shutting_down_kubelet_refuses_is_evicted() -> None:
     pod = worker("a", node="n1", phase="Failed", reason="NodeShutdown", ended_at=NOW)
-    assert causes(looked(JobMemory(), pod, nodes=[node("n1")])) == [Cause.EVICTION], (
+    assert causes(looked(PodHistory(), pod, nodes=[node("n1")])) == [Cause.EVICTION], (
         "its node takes no more pods"
     )
 
@@ -78,14 +85,14 @@ def test_a_pod_that_the_kubelet_evicts_for_want_of_memory_failed_by_itself() -> 
         conditions=[disrupted(NOW, "TerminationByKubelet")],
         ended_at=NOW,
     )
-    assert causes(looked(JobMemory(), pod, nodes=[node("n1")])) == [Cause.APPLICATION], (
+    assert causes(looked(PodHistory(), pod, nodes=[node("n1")])) == [Cause.APPLICATION], (
         "it used more than it asked for, and would do so on any tier"
     )
 
 
 def test_a_condition_that_was_taken_back_is_no_loss() -> None:
     marked = worker("a", node="n1", conditions=[disrupted(NOW)])
-    memory = looked(JobMemory(), marked, nodes=[node("n1")])
+    memory = looked(PodHistory(), marked, nodes=[node("n1")])
     assert causes(memory) == [Cause.EVICTION], "as long as it stands it is one"
     spared = worker("a", node="n1", conditions=[{**disrupted(NOW), "status": "False"}])
     assert causes(looked(memory, spared, nodes=[node("n1")])) == [], (
@@ -94,21 +101,21 @@ def test_a_condition_that_was_taken_back_is_no_loss() -> None:
 
 
 def test_a_failure_on_a_healthy_node_is_the_programs_own() -> None:
-    (loss,) = losses_in(looked(JobMemory(), FAILED, nodes=[node("n1")]))
+    (loss,) = losses_of(looked(PodHistory(), FAILED, nodes=[node("n1")]))
     assert (loss.cause, loss.at) == (Cause.APPLICATION, NOW), "nothing else was wrong"
 
 
 def test_a_pod_that_its_jobs_restart_ends_is_no_loss() -> None:
     pod = worker("a", node="n1", phase="Failed", deleted_at=NOW, ended_at=NOW + SECOND, exit_code=143)
-    assert causes(looked(JobMemory(), pod, nodes=[node("n1")])) == [], "its operator ended it"
+    assert causes(looked(PodHistory(), pod, nodes=[node("n1")])) == [], "its operator ended it"
 
 
 def test_a_pod_that_its_jobs_restart_ends_is_no_loss_however_late_its_kubelet_drops_it() -> None:
     ended = worker("a", node="n1", phase="Failed", deleted_at=NOW, ended_at=NOW + SECOND)
-    memory = note(JobMemory(), ended, NOW + SECOND)
+    memory = with_pod(PodHistory(), ended, NOW + SECOND)
     late = NOW + 9 * SECOND
     dropped = worker("a", node="n1", phase="Failed", deleted_at=late, grace=0, ended_at=NOW + SECOND)
-    memory = note(memory, dropped, late, is_deleted=True)
+    memory = with_pod(memory, dropped, late, is_deleted=True)
     assert causes(looked(memory, nodes=[node("n1")], after=10)) == [], (
         "it bears the time of its last deletion, eight seconds after it ended, and was told to end before that"
     )
@@ -116,17 +123,17 @@ def test_a_pod_that_its_jobs_restart_ends_is_no_loss_however_late_its_kubelet_dr
 
 def test_a_pod_that_is_first_seen_when_its_kubelet_drops_it_is_no_loss() -> None:
     dropped = worker("a", node="n1", phase="Failed", deleted_at=NOW + 9 * SECOND, grace=0, ended_at=NOW)
-    assert causes(looked(JobMemory(), dropped, nodes=[node("n1")])) == [], (
+    assert causes(looked(PodHistory(), dropped, nodes=[node("n1")])) == [], (
         "nobody saw whether it failed or was told to end, and a restart is counted by its operator"
     )
-    twice = note(JobMemory(), dropped, NOW + 9 * SECOND)
+    twice = with_pod(PodHistory(), dropped, NOW + 9 * SECOND)
     assert causes(looked(twice, dropped, nodes=[node("n1")], after=10)) == [], "nor does a second look know"
-    failed = note(JobMemory(), FAILED, NOW)
+    failed = with_pod(PodHistory(), FAILED, NOW)
     assert causes(looked(failed, dropped, nodes=[node("n1")])) == [Cause.APPLICATION], "somebody saw it fail"
 
 
 def test_a_pod_that_failed_before_its_jobs_restart_stays_a_failure() -> None:
-    memory = note(JobMemory(), FAILED, NOW)
+    memory = with_pod(PodHistory(), FAILED, NOW)
     swept = worker("a", node="n1", phase="Failed", deleted_at=NOW, ended_at=NOW)
     assert causes(looked(memory, swept, nodes=[node("n1")])) == [Cause.APPLICATION], (
         "within one second only what was seen first tells the two apart"
@@ -135,14 +142,14 @@ def test_a_pod_that_failed_before_its_jobs_restart_stays_a_failure() -> None:
 
 @pytest.mark.parametrize("taint", ["karpenter.sh/disrupted", "ToBeDeletedByClusterAutoscaler"])
 def test_a_failure_on_a_node_that_is_being_emptied_is_an_eviction(taint: str) -> None:
-    memory = looked(JobMemory(), FAILED, nodes=[node("n1", taints=[taint])])
+    memory = looked(PodHistory(), FAILED, nodes=[node("n1", taints=[taint])])
     assert causes(memory) == [Cause.EVICTION], (
         "the program acted on the notice before the eviction reached it"
     )
 
 
 def test_a_failure_is_explained_by_what_becomes_of_its_node_in_the_notice() -> None:
-    memory = looked(JobMemory(), FAILED, nodes=[node("n1")])
+    memory = looked(PodHistory(), FAILED, nodes=[node("n1")])
     assert causes(memory) == [Cause.APPLICATION], "so far nothing else is known"
     emptied = looked(memory, FAILED, nodes=[node("n1", deleted=True)], after=60)
     assert causes(emptied) == [Cause.EVICTION], "a notice lasts two minutes"
@@ -154,45 +161,45 @@ def test_a_failure_is_explained_by_what_becomes_of_its_node_in_the_notice() -> N
 
 def test_a_node_that_vanishes_takes_its_pods_along() -> None:
     pod = worker("a", node="n1")
-    memory = looked(JobMemory(), pod, nodes=[node("n1")])
+    memory = looked(PodHistory(), pod, nodes=[node("n1")])
     gone = looked(memory, pod, after=3)
-    assert [(loss.cause, loss.at) for loss in losses_in(gone)] == [(Cause.NODE_GONE, NOW + 3 * SECOND)], (
+    assert [(loss.cause, loss.at) for loss in losses_of(gone)] == [(Cause.NODE_GONE, NOW + 3 * SECOND)], (
         "it was there, and is not any more"
     )
-    assert losses_in(looked(gone, pod, after=50))[0].at == NOW + 3 * SECOND, (
+    assert losses_of(looked(gone, pod, after=50))[0].at == NOW + 3 * SECOND, (
         "the time is that of the first look"
     )
-    assert dead_pods_in(gone) == ("a",), "no kubelet will ever end it"
+    assert dead_pods_of(gone) == ("a",), "no kubelet will ever end it"
 
 
 def test_a_node_that_was_never_seen_may_only_be_late() -> None:
     pod = worker("a", node="n1")
-    memory = looked(JobMemory(), pod)
+    memory = looked(PodHistory(), pod)
     assert causes(memory) == [Cause.UNREACHABLE], "pods and nodes come by different watches: it is given time"
-    assert dead_pods_in(memory) == (), "and nothing is forced"
+    assert dead_pods_of(memory) == (), "and nothing is forced"
     assert causes(looked(memory, pod, nodes=[node("n1")], after=1)) == [], "here it is"
 
 
 def test_a_node_that_stops_answering_and_comes_back_has_cost_nothing() -> None:
     pod = worker("a", node="n1")
-    memory = looked(JobMemory(), pod, nodes=[node("n1", ready="Unknown")])
+    memory = looked(PodHistory(), pod, nodes=[node("n1", ready="Unknown")])
     assert causes(memory) == [Cause.UNREACHABLE], "it may be lost"
-    assert dead_pods_in(memory) == (), "or not: its processes may go on"
+    assert dead_pods_of(memory) == (), "or not: its processes may go on"
     assert causes(looked(memory, pod, nodes=[node("n1")], after=30)) == [], "it was the network"
 
 
 def test_a_silent_node_without_its_nodeclaim_is_gone_for_good() -> None:
     pod = worker("a", node="n1")
     silent = snapshot(jobset(), pod, nodes=[node("n1", ready="Unknown")], claims={})
-    memory = settled(JobMemory(), silent)
+    memory = updated_history(PodHistory(), silent)
     assert causes(memory) == [Cause.NODE_GONE], "Karpenter drops a NodeClaim only when its machine has ended"
-    assert dead_pods_in(memory) == ("a",), "so its pods never end by themselves"
+    assert dead_pods_of(memory) == ("a",), "so its pods never end by themselves"
 
 
 def test_a_node_that_shuts_down_is_being_emptied_and_not_silent() -> None:
     leaving = node("n1", ready="False", message="node is shutting down")
     pod = worker("a", node="n1")
-    memory = looked(JobMemory(), pod, nodes=[leaving])
+    memory = looked(PodHistory(), pod, nodes=[leaving])
     assert causes(memory) == [], "its pods still run, and may write a checkpoint"
     assert causes(looked(memory, FAILED, nodes=[leaving], after=5)) == [Cause.EVICTION], "then they end of it"
 
@@ -200,51 +207,53 @@ def test_a_node_that_shuts_down_is_being_emptied_and_not_silent() -> None:
 def test_a_pod_that_was_on_its_way_out_when_its_node_went_is_no_loss() -> None:
     pod = worker("a", node="n1", deleted_at=NOW)
     job = jobset(suspend=True)
-    memory = settled(JobMemory(), snapshot(job, pod, nodes=[node("n1")]))
-    memory = settled(memory, snapshot(job, pod, now=NOW + 5 * SECOND))
+    memory = updated_history(PodHistory(), snapshot(job, pod, nodes=[node("n1")]))
+    memory = updated_history(memory, snapshot(job, pod, now=NOW + 5 * SECOND))
     assert causes(memory) == [], "the suspension ended it"
-    assert dead_pods_in(memory) == ("a",), "and yet it has to be forced, or the job would never be resumed"
+    assert dead_pods_of(memory) == ("a",), "and yet it has to be forced, or the job would never be resumed"
 
 
 def test_a_pod_that_left_a_node_in_good_order_is_not_lost_with_it() -> None:
     pod = worker("a", node="n1", deleted_at=NOW)
-    memory = note(looked(JobMemory(), pod, nodes=[node("n1")]), pod, NOW, is_deleted=True)
+    memory = with_pod(looked(PodHistory(), pod, nodes=[node("n1")]), pod, NOW, is_deleted=True)
     assert causes(looked(memory, after=60)) == [], "empty nodes are given back"
 
 
 def test_the_garbage_collectors_word_for_a_pod_that_was_leaving_is_no_eviction() -> None:
     target = disrupted(NOW + 60 * SECOND, "DeletionByPodGC")
     pod = worker("a", node="n1", deleted_at=NOW, conditions=[target], phase="Failed")
-    memory = settled(JobMemory(), snapshot(jobset(suspend=True), pod, now=NOW + 61 * SECOND))
+    memory = updated_history(PodHistory(), snapshot(jobset(suspend=True), pod, now=NOW + 61 * SECOND))
     assert causes(memory) == [], "the suspension ended it, and its node only went before it could say so"
 
 
 def test_a_pod_that_is_collected_after_its_node_vanished_is_the_same_loss() -> None:
     pod = worker("a", node="n1")
-    memory = looked(looked(JobMemory(), pod, nodes=[node("n1")]), pod, after=3)
+    memory = looked(looked(PodHistory(), pod, nodes=[node("n1")]), pod, after=3)
     collected = disrupted(NOW + 70 * SECOND, "DeletionByPodGC")
     ended = worker("a", node="n1", phase="Failed", conditions=[collected], deleted_at=NOW + 70 * SECOND)
-    assert [(loss.cause, loss.at) for loss in losses_in(looked(memory, ended, after=71))] == [
+    assert [(loss.cause, loss.at) for loss in losses_of(looked(memory, ended, after=71))] == [
         (Cause.NODE_GONE, NOW + 3 * SECOND)
     ], "a minute later it would look like another outage"
 
 
 def test_an_eviction_is_not_turned_into_a_vanished_node_when_its_node_goes_after_it() -> None:
-    memory = looked(JobMemory(), EVICTED, nodes=[node("n1")])
-    assert [(loss.cause, loss.at) for loss in losses_in(looked(memory, EVICTED, after=30))] == [
+    memory = looked(PodHistory(), EVICTED, nodes=[node("n1")])
+    assert [(loss.cause, loss.at) for loss in losses_of(looked(memory, EVICTED, after=30))] == [
         (Cause.EVICTION, NOW)
     ], "it was drained in good order"
 
 
 def test_losses_are_forgotten_when_no_outage_can_be_that_old() -> None:
-    memory = note(looked(JobMemory(), EVICTED), EVICTED, NOW, is_deleted=True)
-    assert len(looked(memory, after=KEPT.total_seconds()).pods) == 1, "kept while it may matter"
-    assert not looked(memory, after=KEPT.total_seconds() + 1).pods, "memory does not grow with a job's age"
+    memory = with_pod(looked(PodHistory(), EVICTED), EVICTED, NOW, is_deleted=True)
+    assert len(looked(memory, after=RETENTION.total_seconds()).pods) == 1, "kept while it may matter"
+    assert not looked(memory, after=RETENTION.total_seconds() + 1).pods, (
+        "memory does not grow with a job's age"
+    )
 
 
 def test_healthy_pods_that_are_gone_are_forgotten_at_once() -> None:
     pod = worker("a", node="n1")
-    memory = note(looked(JobMemory(), pod, nodes=[node("n1")]), pod, NOW, is_deleted=True)
+    memory = with_pod(looked(PodHistory(), pod, nodes=[node("n1")]), pod, NOW, is_deleted=True)
     assert not looked(memory).pods, "only losses are worth remembering"
 
 
@@ -257,11 +266,11 @@ def test_the_pods_of_an_earlier_job_of_the_same_name_are_none_of_its_losses() ->
         created=NOW - timedelta(days=1),
         ended_at=NOW,
     )
-    assert causes(looked(note(JobMemory(), before, NOW, is_deleted=True))) == [], "another job lost it"
+    assert causes(looked(with_pod(PodHistory(), before, NOW, is_deleted=True))) == [], "another job lost it"
 
 
 def test_looking_twice_changes_nothing() -> None:
     seen = snapshot(jobset(), FAILED, EVICTED, worker("b", node="n2"), nodes=[node("n1", ready="Unknown")])
-    once = settled(JobMemory(), seen)
-    assert settled(once, seen) == once, "what was taken in is taken in"
+    once = updated_history(PodHistory(), seen)
+    assert updated_history(once, seen) == once, "what was taken in is taken in"
     assert by_name(node("n1")).keys() == {"n1"}, "builders name what they make"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.fallback.jobs.pod_history import JobMemory
+from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.jobs.rayjob import RayJobKind
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
@@ -45,7 +45,7 @@ RECREATE = {"fallback.holdfast.dev/recreate": "true"}
 
 
 def seen(snap: Snapshot) -> Observation:
-    return KIND.observe(snap, JobMemory())[0]
+    return KIND.observe(snap, PodHistory())[0]
 
 
 def groups(patch: Json) -> list[Json]:
@@ -144,14 +144,16 @@ def test_a_lost_head_is_told_from_a_lost_worker() -> None:
     )
 
 
-def silent(memory: JobMemory, *pods: Json, after: float, status: str = "Running") -> tuple[object, JobMemory]:
+def silent(
+    memory: PodHistory, *pods: Json, after: float, status: str = "Running"
+) -> tuple[object, PodHistory]:
     now = NOW + timedelta(seconds=after)
     found, memory = KIND.observe(snapshot(rayjob(status=status), *pods, nodes=NODES, now=now), memory)
     return found.head_unready_since, memory
 
 
 def test_a_head_is_silent_from_the_first_look_that_misses_it_to_the_one_that_finds_it() -> None:
-    since, memory = silent(JobMemory(), after=0)
+    since, memory = silent(PodHistory(), after=0)
     assert since == NOW, "there is no head"
     since, memory = silent(memory, ray_head(ready=False), after=40)
     assert since == NOW, "a new one that does not answer yet changes nothing"
@@ -163,7 +165,7 @@ def test_a_head_is_silent_from_the_first_look_that_misses_it_to_the_one_that_fin
 
 @pytest.mark.parametrize("status", ["Initializing", "Retrying", "Suspending", "Suspended"])
 def test_a_head_that_is_not_expected_to_answer_is_not_silent(status: str) -> None:
-    assert silent(JobMemory(), after=0, status=status)[0] is None, f"in {status} no job runs on it"
+    assert silent(PodHistory(), after=0, status=status)[0] is None, f"in {status} no job runs on it"
 
 
 def test_a_ready_head_on_a_node_that_does_not_answer_is_silent() -> None:
@@ -172,15 +174,15 @@ def test_a_ready_head_on_a_node_that_does_not_answer_is_silent() -> None:
 
 
 def failing(
-    memory: JobMemory, count: int, *, reason: str = "AppFailed", after: float = 0
-) -> tuple[Observation, JobMemory]:
+    memory: PodHistory, count: int, *, reason: str = "AppFailed", after: float = 0
+) -> tuple[Observation, PodHistory]:
     more: Json = {"failed": count, "reason": reason, "message": "the driver raised"}
     job = rayjob(status="Retrying" if count else "Running", more_status=more)
     return KIND.observe(snapshot(job, now=NOW + timedelta(seconds=after)), memory)
 
 
 def test_a_failure_is_recorded_before_its_operator_forgets_it() -> None:
-    _, memory = failing(JobMemory(), 0)
+    _, memory = failing(PodHistory(), 0)
     now, memory = failing(memory, 1, after=10)
     assert [(loss.cause, loss.at) for loss in now.losses] == [
         (Cause.APPLICATION, NOW + timedelta(seconds=10))
@@ -200,18 +202,18 @@ def test_a_failure_is_recorded_before_its_operator_forgets_it() -> None:
 
 
 def test_failures_from_before_the_first_look_are_left_to_the_jobs_state() -> None:
-    now, _ = failing(JobMemory(), 3)
+    now, _ = failing(PodHistory(), 3)
     assert (now.losses, now.restarts) == ((), 3), "a new process has not seen them, the annotation may have"
 
 
 def test_an_attempt_that_never_began_is_no_failure_of_the_program() -> None:
-    _, memory = failing(JobMemory(), 0)
+    _, memory = failing(PodHistory(), 0)
     now, _ = failing(memory, 1, reason="PreRunningDeadlineExceeded")
     assert now.losses == (), "its workers had no nodes: the tier's own clock measures that"
 
 
 def test_two_failures_between_two_looks_are_two_losses() -> None:
-    _, memory = failing(JobMemory(), 0)
+    _, memory = failing(PodHistory(), 0)
     now, _ = failing(memory, 2)
     assert len({loss.pod for loss in now.losses}) == 2, "each has a name of its own"
 
@@ -303,7 +305,7 @@ def test_a_submitter_that_fails_is_no_loss_of_the_gang() -> None:
 
 
 def test_another_job_of_the_same_name_has_not_failed_yet() -> None:
-    _, memory = failing(JobMemory(), 0)
+    _, memory = failing(PodHistory(), 0)
     _, memory = failing(memory, 2)
     now, _ = failing(memory, 0)
     assert (now.losses, now.notices) == ((), ()), "the counter has gone back: it is not the job that failed"
@@ -333,7 +335,7 @@ def test_a_successor_is_the_same_job_under_a_name_of_its_own() -> None:
         suspend=True,
         annotations={**RECREATE, "team": "a", "fallback.holdfast.dev/state": "old"},
     )
-    made = KIND.succession(job, Recreate(state=STATE, pool="cpu"), "new")
+    made = KIND.recreation(job, Recreate(state=STATE, pool="cpu"), "new")
     assert made is not None, "a RayJob can be made anew"
     metadata, spec = obj(made.manifest["metadata"]), obj(made.manifest["spec"])
     assert metadata["name"] == "train-0c9d27a2", "told from the failed one, which stays, by that one's uid"
@@ -366,7 +368,7 @@ def test_a_line_of_successors_keeps_the_first_ones_name() -> None:
         **job,
         "metadata": {**obj(job["metadata"]), "annotations": {"fallback.holdfast.dev/successor-of": "a" * 47}},
     }
-    made = KIND.succession(annotated, Recreate(state=STATE, pool="cpu"), "")
+    made = KIND.recreation(annotated, Recreate(state=STATE, pool="cpu"), "")
     assert made is not None, "it has a successor too"
     assert obj(made.manifest["metadata"])["name"] == f"{'a' * 38}-12345678", (
         "no longer than KubeRay lets a name be"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.fallback.jobs.pod_templates import selecting, selector_of
+from holdfast.fallback.jobs.pod_templates import selector_of, with_pool
 from holdfast.scheduling.labels import POOL
 
 
@@ -21,12 +21,12 @@ from holdfast.scheduling.labels import POOL
     ids=lambda selector: next(iter(selector)),
 )
 def test_a_moved_job_selects_its_pool_and_no_capacity_in_any_clouds_words(selector: dict[str, str]) -> None:
-    moved = selecting({"nodeSelector": selector}, "cpu", held_for=None)
+    moved = with_pool({"nodeSelector": selector}, "cpu", held_for=None)
     assert selector_of(moved) == {POOL: "cpu"}, (
         "one left over from spot would make the on-demand tier unschedulable"
     )
 
 
 def test_what_else_its_author_selected_stays() -> None:
-    moved = selecting({"nodeSelector": {"topology.kubernetes.io/zone": "a"}}, "cpu", held_for=None)
+    moved = with_pool({"nodeSelector": {"topology.kubernetes.io/zone": "a"}}, "cpu", held_for=None)
     assert selector_of(moved) == {"topology.kubernetes.io/zone": "a", POOL: "cpu"}, "a zone is no capacity"

@@ -11,12 +11,17 @@ import pytest
 from holdfast.fallback.api.client import JOB, JOBSET, NODE, POD, RAYJOB, ApiError, Client
 from holdfast.fallback.jobs.kinds import KINDS
 from holdfast.fallback.jobs.patches import CHECKPOINT_REQUESTED
-from holdfast.fallback.jobs.pod_history import JobMemory
+from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.policy.policy import Policy, PolicyTier, TierFacts
-from holdfast.fallback.reconciler.action_executor import Actor, Holder, JobChanged, StillThere
+from holdfast.fallback.reconciler.action_executor import (
+    ActionExecutor,
+    JobChanged,
+    PodsRemain,
+    ReservationManager,
+)
 from holdfast.fallback.reconciler.caches import Caches
-from holdfast.fallback.reconciler.observer import Look
+from holdfast.fallback.reconciler.observer import JobContext
 from holdfast.fallback.reservations.pod_shapes import PodShape
 from holdfast.fallback.state_machine.actions import (
     CreatePlaceholders,
@@ -63,13 +68,13 @@ class Stage:
     def __init__(self, job: Json) -> None:
         self.api, self.caches = FakeApi(), Caches()
         client = Client(self.api)
-        self.holder = Holder(client, self.caches, image="pause")
-        self.actor = Actor(client, self.caches, self.holder)
+        self.holder = ReservationManager(client, self.caches, image="pause")
+        self.actor = ActionExecutor(client, self.caches, self.holder)
         self.kind = RAYJOB if job["kind"] == "RayJob" else JOBSET
         self.caches.namespaces.put({"metadata": {"name": NAMESPACE, "labels": {TRAINING: "true"}}})
         self._job = job
 
-    async def look(self, *pods: Json, children: tuple[Json, ...] = ()) -> Look:
+    async def look(self, *pods: Json, children: tuple[Json, ...] = ()) -> JobContext:
         """Put the job and what is around it there, and look."""
         job = await self.api.put(self.kind, self._job)
         self.caches.jobs[self.kind.name].put(job)
@@ -77,9 +82,9 @@ class Stage:
             await self.api.put(POD, pod)
         seen = snapshot(job, *pods, children=[await self.api.put(JOB, each) for each in children])
         kind = KINDS[self.kind.name]
-        observed, _ = kind.observe(seen, JobMemory())
+        observed, _ = kind.observe(seen, PodHistory())
         key = JobKey(self.kind.name, NAMESPACE, "train")
-        return Look(key=key, kind=kind, snapshot=seen, state=None, seen=observed, policy=POLICY)
+        return JobContext(key=key, kind=kind, snapshot=seen, state=None, seen=observed, policy=POLICY)
 
     def job(self) -> Json:
         """The job as it is."""
@@ -100,7 +105,7 @@ def test_several_writes_of_one_decision_follow_each_other() -> None:
     async def run() -> None:
         stage = Stage(jobset())
         look = await stage.look()
-        await stage.actor.act(
+        await stage.actor.execute(
             look,
             (
                 WriteState(state=replace(STATE_NOW, phase=Phase.RUNNING)),
@@ -122,7 +127,7 @@ def test_a_job_that_has_changed_since_is_not_written_to() -> None:
         look = await stage.look()
         await stage.api.put(JOBSET, {**stage.job(), "spec": {"suspend": True}})
         with pytest.raises(JobChanged):
-            await stage.actor.act(
+            await stage.actor.execute(
                 look, (WriteState(state=STATE_NOW), Suspend(state=STATE_NOW, pool="spot-b"))
             )
         assert stage.writes() == ["PATCH train"], "the rest is decided anew"
@@ -135,12 +140,12 @@ def test_nothing_is_resumed_while_the_server_knows_of_a_pod() -> None:
         stage = Stage(jobset(suspend=True))
         look = await stage.look()
         await stage.api.put(POD, worker("hidden", node="n"))
-        with pytest.raises(StillThere, match="hidden"):
-            await stage.actor.act(look, (Resume(state=STATE_NOW, pool="spot-b"),))
+        with pytest.raises(PodsRemain, match="hidden"):
+            await stage.actor.execute(look, (Resume(state=STATE_NOW, pool="spot-b"),))
         assert stage.writes() == [], "no cache had it"
         await stage.api.drop(POD, NAMESPACE, "hidden")
         await stage.api.put(POD, worker("ended", node="n", phase="Failed"))
-        await stage.actor.act(look, (Resume(state=STATE_NOW, pool="spot-b"),))
+        await stage.actor.execute(look, (Resume(state=STATE_NOW, pool="spot-b"),))
         assert obj(stage.job()["spec"])["suspend"] is False, "what has ended writes to no checkpoint"
 
     asyncio.run(run())
@@ -152,8 +157,8 @@ def test_a_rayjobs_pods_are_looked_for_by_their_cluster_too() -> None:
         look = await stage.look()
         await stage.api.put(POD, ray_worker("stranger", cluster="other-bcdfg"))
         await stage.api.put(POD, ray_worker("left"))
-        with pytest.raises(StillThere, match="1 pods of the job are left, left"):
-            await stage.actor.act(look, (Resume(state=STATE_NOW, pool="spot-b"),))
+        with pytest.raises(PodsRemain, match="1 pods of the job are left, left"):
+            await stage.actor.execute(look, (Resume(state=STATE_NOW, pool="spot-b"),))
 
     asyncio.run(run())
 
@@ -165,7 +170,7 @@ def test_a_child_that_has_changed_since_is_not_deleted() -> None:
         look = await stage.look(children=(child,))
         (there,) = stage.api.of(JOB)
         await stage.api.put(JOB, {**there, "spec": {**there["spec"], "suspend": False}})
-        await stage.actor.act(look, (DeleteChildren(),))
+        await stage.actor.execute(look, (DeleteChildren(),))
         assert stage.api.of(JOB), "somebody has resumed it: it may have pods"
 
     asyncio.run(run())
@@ -176,7 +181,7 @@ def test_outdated_children_are_deleted() -> None:
         stage = Stage(jobset(suspend=True))
         child = child_job(jobset(), suspend=True, selector={POOL: "old"})
         look = await stage.look(children=(child,))
-        await stage.actor.act(look, (DeleteChildren(), DeleteChildren()))
+        await stage.actor.execute(look, (DeleteChildren(), DeleteChildren()))
         assert not stage.api.of(JOB), "and deleting them twice is no error"
 
     asyncio.run(run())
@@ -186,7 +191,7 @@ def test_pods_of_lost_machines_are_deleted_without_grace() -> None:
     async def run() -> None:
         stage = Stage(jobset())
         look = await stage.look(worker("lost", node="n"), worker("lives", node="m"))
-        await stage.actor.act(look, (ForceDelete(pods=("lost", "unknown")),))
+        await stage.actor.execute(look, (ForceDelete(pods=("lost", "unknown")),))
         assert stage.writes() == ["PATCH status", "DELETE lost"], "that one and no other, and ended first"
         (deletion,) = [each for each in stage.api.sent if each.method == "DELETE"]
         assert obj(deletion.body)["gracePeriodSeconds"] == 0, "no kubelet will ever confirm it"
@@ -199,7 +204,7 @@ def test_pods_are_asked_for_a_checkpoint_before_the_job_says_so() -> None:
     async def run() -> None:
         stage = Stage(jobset())
         look = await stage.look(worker("w0", node="n"), worker("w1", node="n"))
-        await stage.actor.act(look, (RequestCheckpoint(at=NOW),))
+        await stage.actor.execute(look, (RequestCheckpoint(at=NOW),))
         assert stage.writes() == ["PATCH w0", "PATCH w1", "PATCH train"], "a death between them asks again"
         assert CHECKPOINT_REQUESTED in obj(obj(stage.job()["metadata"])["annotations"]), (
             "and then it is on record"
@@ -221,10 +226,10 @@ def test_a_failed_rayjobs_successor_is_there_before_it_is_named() -> None:
 
         stage.api.fail = refuse
         with pytest.raises(ApiError):
-            await stage.actor.act(look, (recreate,))
+            await stage.actor.execute(look, (recreate,))
         assert len(stage.api.of(RAYJOB)) == 2, "the successor was made, and the old one does not know of it"
         stage.api.fail = lambda _: None
-        await stage.actor.act(look, (recreate,))
+        await stage.actor.execute(look, (recreate,))
         assert len(stage.api.of(RAYJOB)) == 2, "made again it is the same one"
 
     asyncio.run(run())
@@ -252,8 +257,8 @@ def test_capacity_is_held_tainted_and_released() -> None:
         look = await stage.look()
         await stage.api.put(NODE, {"metadata": {"name": "n"}, "spec": {"taints": [{"key": "kept"}]}})
         hold = CreatePlaceholders(pool="spot-b", shapes=SHAPES)
-        await stage.actor.act(look, (hold,))
-        await stage.actor.act(look, (hold,))
+        await stage.actor.execute(look, (hold,))
+        await stage.actor.execute(look, (hold,))
         pods = stage.api.of(POD)
         assert len(pods) == 2, "as many as the gang has, though it was done twice before they were seen"
         assert {pod["metadata"]["namespace"] for pod in pods} == {RESERVATION_NAMESPACE}, (
@@ -264,13 +269,13 @@ def test_capacity_is_held_tainted_and_released() -> None:
         for pod in pods:
             await stage.api.put(POD, {**pod, "spec": {**pod["spec"], "nodeName": "n"}})
         await stage.see()
-        await stage.actor.act(look, (TaintReservedNodes(),))
+        await stage.actor.execute(look, (TaintReservedNodes(),))
         assert stage.taints("n") == ["kept", HELD_FOR], "beside what was there"
         await stage.see()
-        await stage.actor.act(look, (DeletePlaceholders(),))
+        await stage.actor.execute(look, (DeletePlaceholders(),))
         assert not stage.api.of(POD), "they make room"
         assert stage.taints("n") == ["kept", HELD_FOR], "for this job alone"
-        await stage.actor.act(look, (ReleaseReservation(),))
+        await stage.actor.execute(look, (ReleaseReservation(),))
         assert stage.taints("n") == ["kept"], "then for everybody"
 
     asyncio.run(run())
@@ -285,13 +290,13 @@ def test_a_node_that_somebody_else_has_written_says_nothing_of_the_job() -> None
         stage = Held(jobset())
         look = await stage.look()
         await stage.api.put(NODE, {"metadata": {"name": "n"}})
-        await stage.actor.act(look, (CreatePlaceholders(pool="spot-b", shapes=SHAPES),))
+        await stage.actor.execute(look, (CreatePlaceholders(pool="spot-b", shapes=SHAPES),))
         for pod in stage.api.of(POD):
             await stage.api.put(POD, {**pod, "spec": {**pod["spec"], "nodeName": "n"}})
         await stage.see()
         stage.api.fail = somebody_was_faster
         with pytest.raises(ApiError) as refused:
-            await stage.actor.act(look, (TaintReservedNodes(),))
+            await stage.actor.execute(look, (TaintReservedNodes(),))
         assert not isinstance(refused.value, JobChanged), "or nobody would look at the job until it changes"
 
     asyncio.run(run())

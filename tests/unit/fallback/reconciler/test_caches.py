@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.fallback.api.client import JOB, RAYCLUSTER
-from holdfast.fallback.jobs.pod_history import JobMemory, losses_in
+from holdfast.fallback.jobs.pod_history import PodHistory, losses_of
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.policy.policy import Policy, PolicyTier
 from holdfast.fallback.reconciler.caches import OF_JOB, POD_LABELS, Caches, pod_selectors
-from holdfast.fallback.reconciler.informers import wake_on_changes
-from holdfast.fallback.reconciler.observer import Memories, UsedNodes, pools_seen
+from holdfast.fallback.reconciler.informers import enqueue_on_change
+from holdfast.fallback.reconciler.observer import PodHistories, UsedNodes, pool_statuses
 from holdfast.fallback.state_machine.observation import Cause, PoolStatus
 from holdfast.scheduling.labels import HELD_FOR, POOL, TRAINING
 from tests.support.fallback_objects import (
@@ -60,7 +60,7 @@ def named(name: str, *, labels: Json | None = None, **fields: Json) -> Json:
 def woken_by(caches: Caches) -> list[JobKey]:
     """What is woken from now on."""
     woken: list[JobKey] = []
-    wake_on_changes(caches, woken.append)
+    enqueue_on_change(caches, woken.append)
     return woken
 
 
@@ -146,11 +146,11 @@ def test_what_is_reported_in_a_ladder_wakes_nobody() -> None:
 
 def test_a_pod_that_went_between_two_looks_is_remembered() -> None:
     caches = training()
-    memories = Memories(caches, now=lambda: NOW)
+    memories = PodHistories(caches, now=lambda: NOW)
     caches.pods[OF_JOBSET].put(worker("w", node="n"))
     evicted = worker("w", node="n", conditions=[disrupted(NOW)], deleted_at=NOW)
     caches.pods[OF_JOBSET].remove(evicted)
-    (loss,) = losses_in(memories.of(TRAIN))
+    (loss,) = losses_of(memories.of(TRAIN))
     assert (loss.pod, loss.cause) == ("uid-of-w", Cause.EVICTION), (
         "its last state told of it, and then it was gone"
     )
@@ -158,12 +158,12 @@ def test_a_pod_that_went_between_two_looks_is_remembered() -> None:
 
 def test_what_nobody_will_ask_for_is_not_remembered() -> None:
     caches = training(jobs=False)
-    memories = Memories(caches, now=lambda: NOW)
+    memories = PodHistories(caches, now=lambda: NOW)
     caches.pods[OF_JOBSET].put(worker("w", node="n"))
     assert len(memories) == 1, "its job may be seen in a moment"
     caches.pods[OF_JOBSET].remove(worker("w", node="n"))
     assert len(memories) == 0, "it never was"
-    memories.keep(TRAIN, JobMemory())
+    memories.keep(TRAIN, PodHistory())
     assert len(memories) == 0, "nothing is no memory"
 
 
@@ -201,21 +201,23 @@ LADDER = Policy(tiers=(PolicyTier(pool="spot"), PolicyTier(pool="missing")))
 def test_a_pool_is_missing_only_where_karpenter_would_have_one_for_it() -> None:
     caches = training()
     used = UsedNodes(caches)
-    assert pools_seen(LADDER, caches, used)["missing"] == PoolStatus(), (
+    assert pool_statuses(LADDER, caches, used)["missing"] == PoolStatus(), (
         "a cloud's own pools leave no trace when empty"
     )
     caches.node_pools.put(named("else"))
-    assert pools_seen(LADDER, caches, used)["missing"] == PoolStatus(), (
+    assert pool_statuses(LADDER, caches, used)["missing"] == PoolStatus(), (
         "a NodePool that makes no pool of ours"
     )
     template: Json = {"metadata": {"labels": {POOL: "spot"}}}
     caches.node_pools.put(named("np", spec={"template": template, "limits": {"nodes": "8"}}))
-    assert pools_seen(LADDER, caches, used)["missing"] == PoolStatus(is_there=False), (
+    assert pool_statuses(LADDER, caches, used)["missing"] == PoolStatus(exists=False), (
         "Karpenter makes no such node"
     )
-    assert pools_seen(LADDER, caches, used)["spot"] == PoolStatus(max_nodes=8), "and at most eight of these"
+    assert pool_statuses(LADDER, caches, used)["spot"] == PoolStatus(max_nodes=8), (
+        "and at most eight of these"
+    )
     caches.nodes.put(node("m", labels={POOL: "missing"}))
-    assert pools_seen(LADDER, caches, used)["missing"].is_there, "somebody else makes them"
+    assert pool_statuses(LADDER, caches, used)["missing"].exists, "somebody else makes them"
 
 
 def test_nodes_in_use_have_training_pods_or_placeholders() -> None:
@@ -227,7 +229,7 @@ def test_nodes_in_use_have_training_pods_or_placeholders() -> None:
         caches.nodes.put(node(name, labels={POOL: "spot"}))
     pods.put(worker("w", node="trains"))
     caches.placeholders.put(named("hold", labels={HELD_FOR: UID}, spec={"nodeName": "held"}))
-    assert pools_seen(LADDER, caches, used)["spot"].nodes_in_use == 2, "an empty node is there to be used"
+    assert pool_statuses(LADDER, caches, used)["spot"].nodes_in_use == 2, "an empty node is there to be used"
     pods.remove(worker("w", node="trains"))
     assert used.count("spot") == 2, "one pod is left on it, which was there before its node was seen"
     pods.remove(worker("early", node="trains"))

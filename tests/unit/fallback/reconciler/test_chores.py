@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from holdfast.fallback.api.client import FALLBACK_POLICY, ApiError, Client, Unreachable
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.caches import Caches
-from holdfast.fallback.reconciler.policy_status import Chore, Roster, Summaries
+from holdfast.fallback.reconciler.policy_status import DebouncedTask, JobIndex, PolicyStatusWriter
 from holdfast.fallback.state_machine.state import JobState, Phase
 from holdfast.scheduling.labels import TRAINING
 from tests.support.fake_api import FakeApi
@@ -17,7 +17,7 @@ from tests.support.loop_cluster import policy
 from tests.support.virtual_time import run_virtually
 
 if TYPE_CHECKING:
-    from holdfast.fallback.reconciler.cached_objects import KeptPolicy
+    from holdfast.fallback.reconciler.cached_objects import CachedPolicy
 
 
 def test_a_chore_is_done_once_for_all_who_asked_meanwhile() -> None:
@@ -27,14 +27,14 @@ def test_a_chore_is_done_once_for_all_who_asked_meanwhile() -> None:
         async def do() -> None:
             done.append(asyncio.get_running_loop().time())
 
-        chore = Chore("sweeping", do, seconds=3)
+        chore = DebouncedTask("sweeping", do, seconds=3)
         task = asyncio.create_task(chore.run())
         for _ in range(10):
-            chore.want()
+            chore.request()
             await asyncio.sleep(0.1)
         await asyncio.sleep(10)
         assert len(done) == 1, "after a while"
-        chore.want()
+        chore.request()
         await asyncio.sleep(5)
         assert len(done) == 2, "and again when somebody asks again"
         task.cancel()
@@ -51,9 +51,9 @@ def test_a_chore_that_fails_is_done_again_later_and_later() -> None:
             if len(tries) < 5:
                 raise Unreachable("server", "gone")
 
-        chore = Chore("sweeping", do, seconds=1)
+        chore = DebouncedTask("sweeping", do, seconds=1)
         task = asyncio.create_task(chore.run())
-        chore.want()
+        chore.request()
         await asyncio.sleep(200)
         assert len(tries) == 5, "until it is done"
         assert tries[4] - tries[3] > tries[1] - tries[0], "not all at once"
@@ -68,8 +68,8 @@ class Told:
     def __init__(self) -> None:
         self.api, self.caches = FakeApi(), Caches()
         self.caches.namespaces.put({"metadata": {"name": NAMESPACE, "labels": {TRAINING: "true"}}})
-        self.roster = Roster(lambda namespace: self.summaries.changed(namespace))
-        self.summaries = Summaries(Client(self.api), self.caches, self.roster)
+        self.roster = JobIndex(lambda namespace: self.summaries.changed(namespace))
+        self.summaries = PolicyStatusWriter(Client(self.api), self.caches, self.roster)
 
     async def put(self) -> None:
         """Put the policy there."""
@@ -89,7 +89,7 @@ def test_a_status_is_written_when_it_differs_and_not_else() -> None:
         await told.summaries.write()
         assert told.patches() == 1, "a job is new"
         told.caches.policies.put(told.api.of(FALLBACK_POLICY)[0])
-        kept: KeptPolicy | None = told.caches.policies.get(NAMESPACE, "ladder")
+        kept: CachedPolicy | None = told.caches.policies.get(NAMESPACE, "ladder")
         assert kept is not None, "it is kept"
         assert kept.status["summary"] == "1 running", "with what was written"
         told.summaries.changed(NAMESPACE)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.fallback.reconciler.observer import Clocks
+from holdfast.fallback.reconciler.observer import ClockJumps
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ZERO = timedelta(0)
@@ -13,7 +13,7 @@ ZERO = timedelta(0)
 
 @given(st.lists(st.floats(0, 100_000)))
 def test_time_that_passes_is_no_jump(passing: list[float]) -> None:
-    clocks, going = Clocks[str](), 0.0
+    clocks, going = ClockJumps[str](), 0.0
     for seconds in passing:
         going += seconds
         jump = clocks.jump("a", NOON + timedelta(seconds=going), going)
@@ -21,7 +21,7 @@ def test_time_that_passes_is_no_jump(passing: list[float]) -> None:
 
 
 def test_a_clock_that_is_set_is_told_until_it_is_accounted_for() -> None:
-    clocks = Clocks[str]()
+    clocks = ClockJumps[str]()
     hour = timedelta(hours=1)
     assert clocks.jump("a", NOON, 0) == ZERO, "nothing is known at first"
     assert clocks.jump("a", NOON + hour, 1) == hour - timedelta(seconds=1), "it was set forward"
@@ -34,14 +34,14 @@ def test_a_clock_that_is_set_is_told_until_it_is_accounted_for() -> None:
 
 
 def test_a_clock_that_is_steered_adds_up() -> None:
-    clocks = Clocks[str]()
+    clocks = ClockJumps[str]()
     clocks.jump("a", NOON, 0)
     assert clocks.jump("a", NOON + timedelta(seconds=13), 10) == ZERO, "three seconds are nothing"
     assert clocks.jump("a", NOON + timedelta(seconds=26), 20) == timedelta(seconds=6), "six are something"
 
 
 def test_each_job_has_an_account_of_its_own() -> None:
-    clocks = Clocks[str]()
+    clocks = ClockJumps[str]()
     clocks.jump("a", NOON, 0)
     assert clocks.jump("b", NOON + timedelta(hours=1), 1) == ZERO, "it is looked at for the first time"
     clocks.forget("a")

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from holdfast.fallback.jobs.snapshot import JobKey
-from holdfast.fallback.reconciler.observer import Gangs
+from holdfast.fallback.reconciler.observer import GangContention
 from holdfast.fallback.state_machine.observation import ContendingGang, Observation, Outcome
 from tests.support.fallback_objects import EARLIER, NOW
 
@@ -14,46 +14,46 @@ YOUNGER = replace(HALF, uid="b", created=NOW)
 
 def test_two_half_placed_gangs_of_one_pool_are_rivals() -> None:
     woken: list[JobKey] = []
-    gangs = Gangs(woken.append)
-    assert gangs.see(B, YOUNGER) is None, "nobody else waits"
-    assert gangs.see(A, HALF) == ContendingGang(uid="b", created=NOW), "the other"
+    gangs = GangContention(woken.append)
+    assert gangs.update(B, YOUNGER) is None, "nobody else waits"
+    assert gangs.update(A, HALF) == ContendingGang(uid="b", created=NOW), "the other"
     assert woken == [B], "which must look again: it has a rival now"
 
 
 def test_the_youngest_alone_is_woken() -> None:
     woken: list[JobKey] = []
-    gangs = Gangs(woken.append)
-    gangs.see(B, YOUNGER)
-    gangs.see(A, HALF)
+    gangs = GangContention(woken.append)
+    gangs.update(B, YOUNGER)
+    gangs.update(A, HALF)
     woken.clear()
     for number in range(1000):
-        gangs.see(JobKey("JobSet", "vision", f"job-{number}"), replace(HALF, uid=f"{number}"))
+        gangs.update(JobKey("JobSet", "vision", f"job-{number}"), replace(HALF, uid=f"{number}"))
     assert not woken, (
         "the others' turn comes when the youngest is gone, and a million looks would be made for nothing"
     )
-    gangs.see(B, replace(YOUNGER, pods_placed=4))
+    gangs.update(B, replace(YOUNGER, pods_placed=4))
     assert woken == [A], "the youngest of those that are left"
 
 
 def test_when_a_gang_let_go_is_known_of_its_pool() -> None:
-    gangs = Gangs(lambda _: None)
-    gangs.see(A, HALF)
+    gangs = GangContention(lambda _: None)
+    gangs.update(A, HALF)
     assert gangs.last_yield_at("spot") is None, "it waits"
-    gangs.see(A, replace(HALF, pods_placed=4))
-    gangs.see(A, replace(HALF, suspended=True))
+    gangs.update(A, replace(HALF, pods_placed=4))
+    gangs.update(A, replace(HALF, suspended=True))
     assert gangs.last_yield_at("spot") is None, "what had all of its nodes did not let go for others"
-    gangs.see(A, HALF)
-    gangs.see(A, replace(HALF, suspended=True))
+    gangs.update(A, HALF)
+    gangs.update(A, replace(HALF, suspended=True))
     assert gangs.last_yield_at("spot") == NOW, "it is suspended, and its nodes are free for others"
     assert gangs.last_yield_at("other") is None, "of that pool alone"
 
 
 def test_gangs_of_other_pools_and_those_that_block_nobody_are_none() -> None:
     woken: list[JobKey] = []
-    gangs = Gangs(woken.append)
-    gangs.see(A, replace(HALF, pool="other"))
-    gangs.see(B, replace(HALF, pods_placed=4))
-    gangs.see(C, replace(HALF, pods_placed=0))
+    gangs = GangContention(woken.append)
+    gangs.update(A, replace(HALF, pool="other"))
+    gangs.update(B, replace(HALF, pods_placed=4))
+    gangs.update(C, replace(HALF, pods_placed=0))
     for number, harmless in enumerate(
         (
             replace(HALF, suspended=True),
@@ -62,17 +62,17 @@ def test_gangs_of_other_pools_and_those_that_block_nobody_are_none() -> None:
             replace(HALF, pool=None),
         )
     ):
-        gangs.see(JobKey("JobSet", "vision", f"harmless-{number}"), harmless)
-    assert gangs.see(JobKey("JobSet", "vision", "me"), HALF) is None, "none of them waits for my nodes"
+        gangs.update(JobKey("JobSet", "vision", f"harmless-{number}"), harmless)
+    assert gangs.update(JobKey("JobSet", "vision", "me"), HALF) is None, "none of them waits for my nodes"
     assert not woken, "and none is woken"
 
 
 def test_a_rival_that_is_placed_or_gone_is_one_no_longer() -> None:
-    gangs = Gangs(lambda _: None)
-    gangs.see(A, HALF)
-    gangs.see(B, YOUNGER)
-    gangs.see(B, replace(YOUNGER, pods_placed=4))
-    assert gangs.see(A, HALF) is None, "nobody is left"
-    gangs.see(B, YOUNGER)
+    gangs = GangContention(lambda _: None)
+    gangs.update(A, HALF)
+    gangs.update(B, YOUNGER)
+    gangs.update(B, replace(YOUNGER, pods_placed=4))
+    assert gangs.update(A, HALF) is None, "nobody is left"
+    gangs.update(B, YOUNGER)
     gangs.forget(B)
-    assert gangs.see(A, HALF) is None, "a job that was deleted waits for nothing"
+    assert gangs.update(A, HALF) is None, "a job that was deleted waits for nothing"

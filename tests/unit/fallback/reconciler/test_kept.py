@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from holdfast.fallback.api.client import JOB, RAYCLUSTER
 from holdfast.fallback.jobs.kinds import KINDS
-from holdfast.fallback.jobs.pod_history import JobMemory
+from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.reconciler.cached_objects import (
     POD_FIELDS,
-    kept_child,
-    kept_claim,
-    kept_job,
-    kept_node,
-    kept_pod,
-    reduced,
+    cached_job,
+    trim,
+    trim_child,
+    trim_claim,
+    trim_node,
+    trim_pod,
 )
 from tests.support.any_json import any_json
 from tests.support.fallback_objects import (
@@ -91,24 +91,24 @@ def seen_whole(snapshot: Snapshot) -> Snapshot:
 def seen_reduced(snapshot: Snapshot) -> Snapshot:
     """The snapshot as the controller has it."""
     kinds = {"Job": JOB, "RayCluster": RAYCLUSTER}
-    children = (kept_child(kinds[str(child["kind"])])(child) for child in snapshot.children)
+    children = (trim_child(kinds[str(child["kind"])])(child) for child in snapshot.children)
     return replace(
         snapshot,
-        job=kept_job(snapshot.job).read(),
-        pods=tuple(kept_pod(pod) for pod in seen_whole(snapshot).pods),
+        job=cached_job(snapshot.job).read(),
+        pods=tuple(trim_pod(pod) for pod in seen_whole(snapshot).pods),
         children=tuple(child for child in children if child is not None),
-        nodes={name: kept_node(each) for name, each in snapshot.nodes.items()},
+        nodes={name: trim_node(each) for name, each in snapshot.nodes.items()},
         claims=None
         if snapshot.claims is None
-        else {name: kept_claim(each) for name, each in snapshot.claims.items()},
+        else {name: trim_claim(each) for name, each in snapshot.claims.items()},
     )
 
 
-@pytest.mark.parametrize("observation", SNAPSHOTS.values(), ids=SNAPSHOTS)
+@pytest.mark.parametrize("snapshot", SNAPSHOTS.values(), ids=SNAPSHOTS)
 def test_a_job_looks_the_same_by_what_is_kept(snapshot: Snapshot) -> None:
     kind = KINDS[str(snapshot.job["kind"])]
     whole, reduced_to = seen_whole(snapshot), seen_reduced(snapshot)
-    assert kind.observe(reduced_to, JobMemory()) == kind.observe(whole, JobMemory()), (
+    assert kind.observe(reduced_to, PodHistory()) == kind.observe(whole, PodHistory()), (
         "an adapter that reads another field must have it kept"
     )
     left = [obj(child["metadata"])["name"] for child in kind.outdated_children(reduced_to)]
@@ -119,7 +119,7 @@ def test_a_job_looks_the_same_by_what_is_kept(snapshot: Snapshot) -> None:
 
 def test_most_of_a_pod_is_dropped() -> None:
     pod = noisy(worker("w", node="n1"))
-    assert len(json.dumps(kept_pod(pod))) < len(json.dumps(pod)) / 5, "a cluster has many"
+    assert len(json.dumps(trim_pod(pod))) < len(json.dumps(pod)) / 5, "a cluster has many"
 
 
 def test_a_heartbeat_changes_nothing_that_is_kept() -> None:
@@ -127,12 +127,12 @@ def test_a_heartbeat_changes_nothing_that_is_kept() -> None:
     pressure = {**condition("MemoryPressure"), "lastHeartbeatTime": "now"}
     conditions = [*objects(obj(quiet["status"])["conditions"]), pressure]
     beating: Json = {**quiet, "status": {"conditions": conditions, "images": [LONG]}}
-    assert kept_node(beating) == kept_node(quiet), "or every node's heartbeat would wake its jobs"
+    assert trim_node(beating) == trim_node(quiet), "or every node's heartbeat would wake its jobs"
 
 
 def test_a_job_is_kept_whole_for_patches_but_for_who_wrote_it() -> None:
     job = jobset(annotations={"kubectl.kubernetes.io/last-applied-configuration": LONG, "mine": "1"})
-    kept = kept_job({**job, "metadata": {**obj(job["metadata"]), "managedFields": [LONG]}})
+    kept = cached_job({**job, "metadata": {**obj(job["metadata"]), "managedFields": [LONG]}})
     assert kept.read()["spec"] == job["spec"], "a patch of a list replaces all of it"
     assert LONG.encode() not in kept.content, "twice the object, for nobody"
     assert obj(obj(kept.read()["metadata"])["annotations"]) == {"mine": "1"}, "the others are kept"
@@ -141,16 +141,16 @@ def test_a_job_is_kept_whole_for_patches_but_for_who_wrote_it() -> None:
 def test_a_child_of_somebody_elses_is_not_kept() -> None:
     child = child_job(jobset())
     stranger: Json = {**child, "metadata": {**obj(child["metadata"]), "ownerReferences": []}}
-    assert kept_child(JOB)(stranger) is None, "a CronJob's"
-    assert obj(kept_child(JOB)(child))["kind"] == "Job", "lists leave it out"
+    assert trim_child(JOB)(stranger) is None, "a CronJob's"
+    assert obj(trim_child(JOB)(child))["kind"] == "Job", "lists leave it out"
 
 
 @given(any_json("metadata", "spec", "status", "conditions", "type", "labels"))
 def test_anything_can_be_reduced(value: JsonValue) -> None:
-    once = reduced(value, POD_FIELDS)
-    assert reduced(once, POD_FIELDS) == once, "and what is reduced stays as it is"
+    once = trim(value, POD_FIELDS)
+    assert trim(once, POD_FIELDS) == once, "and what is reduced stays as it is"
 
 
 @given(st.dictionaries(st.sampled_from(["metadata", "spec", "status", "other"]), st.text()))
 def test_nothing_is_made_up(found: dict[str, str]) -> None:
-    assert set(kept_pod(found)) <= set(found), "what is absent stays absent"
+    assert set(trim_pod(found)) <= set(found), "what is absent stays absent"

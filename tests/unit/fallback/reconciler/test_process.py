@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 
 from holdfast.fallback.reconciler.metrics import Metrics
-from holdfast.fallback.reconciler.process import JsonFormatter, serving
+from holdfast.fallback.reconciler.process import JsonFormatter, serve_http
 from holdfast.fallback.reconciler.settings import parse_settings
 from holdfast.scheduling.errors import ConfigError
 
@@ -80,9 +80,9 @@ def test_health_readiness_and_metrics_are_served() -> None:
     async def run() -> None:
         ready = [False]
         metrics = Metrics(process=False)
-        metrics.leads.set(1)
+        metrics.is_leader.set(1)
         async with (
-            serving("127.0.0.1", 0, is_ready=lambda: ready[0], metrics=metrics.text) as port,
+            serve_http("127.0.0.1", 0, is_ready=lambda: ready[0], metrics=metrics.text) as port,
             aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session,
         ):
 

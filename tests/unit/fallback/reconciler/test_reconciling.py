@@ -8,17 +8,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from holdfast.fallback.api.client import ApiError, Deposed, Unreachable
-from holdfast.fallback.api.event_recorder import Occurrence
+from holdfast.fallback.api.client import ApiError, LeadershipLost, Unreachable
+from holdfast.fallback.api.event_recorder import ObjectEvent
 from holdfast.fallback.jobs.kinds import KINDS
-from holdfast.fallback.jobs.pod_history import JobMemory
+from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.policy.policy import Policy, PolicyTier
-from holdfast.fallback.reconciler.action_executor import JobChanged, StillThere
+from holdfast.fallback.reconciler.action_executor import JobChanged, PodsRemain
 from holdfast.fallback.reconciler.metrics import Metrics
-from holdfast.fallback.reconciler.observer import Look
-from holdfast.fallback.reconciler.policy_status import Roster
-from holdfast.fallback.reconciler.reconciler import Reconciler, Reporter
+from holdfast.fallback.reconciler.observer import JobContext
+from holdfast.fallback.reconciler.policy_status import JobIndex
+from holdfast.fallback.reconciler.reconciler import EventReporter, Reconciler
 from holdfast.fallback.reconciler.work_queue import WorkQueue
 from holdfast.fallback.state_machine.actions import Action, WriteState
 from tests.support.fallback_objects import NAMESPACE, jobset, node, snapshot, worker
@@ -37,10 +37,10 @@ POLICY = Policy(tiers=(PolicyTier(pool="spot-a", max_failures=1), PolicyTier(poo
 class Scene:
     """A reconciler whose API server does as a test says: it raises what is in `errors`, one for each try."""
 
-    leads: bool = True
+    is_leader: bool = True
     errors: list[Exception] = field(default_factory=list[Exception])
     acted: list[tuple[Action, ...]] = field(default_factory=list[tuple[Action, ...]])
-    said: list[Occurrence] = field(default_factory=list[Occurrence])
+    said: list[ObjectEvent] = field(default_factory=list[ObjectEvent])
     settled: int = 0
     gone: bool = False
     version: int = 41
@@ -48,19 +48,19 @@ class Scene:
     def __post_init__(self) -> None:
         self.queue = WorkQueue[JobKey]()
         self.metrics = Metrics(process=False)
-        self.roster = Roster(lambda _: None)
+        self.roster = JobIndex(lambda _: None)
         # It stands in for whoever looks, acts and writes Events, of which what is here alone is asked.
         self.reconciler = Reconciler(
             self.queue,
             self,  # type: ignore[arg-type]
             self,  # type: ignore[arg-type]
-            Reporter(self, self.metrics),  # type: ignore[arg-type]
+            EventReporter(self, self.metrics),  # type: ignore[arg-type]
             self.roster,
             self.metrics,
-            leads=lambda: self.leads,
+            is_leader=lambda: self.is_leader,
         )
 
-    def look(self, key: JobKey) -> Look | None:
+    def look(self, key: JobKey) -> JobContext | None:
         """Show a job that runs, and has never been looked at."""
         if key == BROKEN:
             raise KeyError("a bug")
@@ -68,20 +68,22 @@ class Scene:
             return None
         job = jobset()
         seen = snapshot(job, worker("w0", node="n"), worker("w1", node="n"), nodes=[node("n")])
-        observed, _ = KINDS["JobSet"].observe(seen, JobMemory())
-        return Look(key=key, kind=KINDS["JobSet"], snapshot=seen, state=None, seen=observed, policy=POLICY)
+        observed, _ = KINDS["JobSet"].observe(seen, PodHistory())
+        return JobContext(
+            key=key, kind=KINDS["JobSet"], snapshot=seen, state=None, seen=observed, policy=POLICY
+        )
 
-    def settle(self, _: Look) -> None:
+    def settle(self, _: JobContext) -> None:
         self.settled += 1
 
     def forget(self, _: JobKey) -> None: ...
 
-    async def act(self, _: Look, actions: tuple[Action, ...]) -> None:
+    async def execute(self, _: JobContext, actions: tuple[Action, ...]) -> None:
         if self.errors:
             raise self.errors.pop(0)
         self.acted.append(actions)
 
-    def say(self, said: Occurrence) -> None:
+    def record(self, said: ObjectEvent) -> None:
         self.said.append(said)
 
     async def work(self, seconds: float, *keys: JobKey) -> None:
@@ -113,7 +115,7 @@ def test_a_job_is_looked_at_acted_for_and_spoken_of() -> None:
 
 def test_whoever_stands_by_looks_and_writes_nothing() -> None:
     async def run() -> None:
-        scene = Scene(leads=False)
+        scene = Scene(is_leader=False)
         await scene.work(1)
         assert (scene.acted, scene.said) == ([], []), "not a word"
 
@@ -125,7 +127,7 @@ def test_nothing_is_said_of_what_was_not_done() -> None:
         for error in (
             ApiError(429, "TooManyRequests", "slow down", retry_after_seconds=3),
             Unreachable("server", "gone"),
-            StillThere("2 pods are left"),
+            PodsRemain("2 pods are left"),
             ApiError(404, "NotFound", "gone"),
             ApiError(409, "Conflict", "a node or a child Job was modified, and the job itself may never be"),
         ):
@@ -165,7 +167,7 @@ def test_a_refusal_for_good_is_said_with_the_servers_words() -> None:
 
 def test_a_deposed_leader_stops_in_the_middle() -> None:
     async def run() -> None:
-        scene = Scene(errors=[Deposed()])
+        scene = Scene(errors=[LeadershipLost()])
         await scene.work(600)
         assert scene.said == [], "it says nothing"
         assert scene.acted == [], "and does not try again: whoever leads does"

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.metrics import Metrics
-from holdfast.fallback.reconciler.reconciler import Reporter
+from holdfast.fallback.reconciler.reconciler import EventReporter
 from holdfast.fallback.state_machine.events import JobEvent
 from holdfast.fallback.state_machine.observation import Observation
 from holdfast.fallback.state_machine.state import JobState, Phase, Purpose
 from tests.support.fallback_objects import EARLIER, NOW
 
 if TYPE_CHECKING:
-    from holdfast.fallback.api.event_recorder import Occurrence
+    from holdfast.fallback.api.event_recorder import ObjectEvent
 
 KEY = JobKey("JobSet", "vision", "train")
 STANDING = JobEvent(reason="SlowStart", message="2 pods", is_warning=True, is_standing=True)
@@ -39,9 +39,9 @@ class Listening:
         self.said: list[str] = []
         self.metrics = Metrics(process=False)
         # It stands in for the log of Events, of which this alone is asked.
-        self.reporter = Reporter(self, self.metrics)  # type: ignore[arg-type]
+        self.reporter = EventReporter(self, self.metrics)  # type: ignore[arg-type]
 
-    def say(self, occurrence: Occurrence) -> None:
+    def record(self, occurrence: ObjectEvent) -> None:
         self.said.append(occurrence.message)
 
     def number(self, series: str) -> float:
@@ -53,29 +53,29 @@ class Listening:
 def test_a_standing_report_is_said_when_it_is_new_differs_or_comes_again() -> None:
     heard = Listening()
     for reports in ([STANDING], [STANDING], [replace(STANDING, message="1 pod")], [], [STANDING]):
-        heard.reporter.say(KEY, "u", reports)
+        heard.reporter.record(KEY, "u", reports)
     assert heard.said == ["2 pods", "1 pod", "2 pods"], "not with every look"
 
 
 def test_any_other_report_is_said_each_time() -> None:
     heard = Listening()
-    heard.reporter.say(KEY, "u", [ONCE, ONCE])
+    heard.reporter.record(KEY, "u", [ONCE, ONCE])
     assert heard.said == ["it moved", "it moved"], "each is something that was done"
 
 
 def test_a_complaint_leaves_what_stands_as_it_is() -> None:
     heard = Listening()
-    heard.reporter.say(KEY, "u", [STANDING])
-    heard.reporter.complain(KEY, "u", replace(ONCE, message="refused"))
-    heard.reporter.say(KEY, "u", [STANDING])
+    heard.reporter.record(KEY, "u", [STANDING])
+    heard.reporter.record_one(KEY, "u", replace(ONCE, message="refused"))
+    heard.reporter.record(KEY, "u", [STANDING])
     assert heard.said == ["2 pods", "refused"], "it has stood all the while"
 
 
 def test_a_job_made_again_is_told_everything() -> None:
     heard = Listening()
-    heard.reporter.say(KEY, "u", [STANDING])
+    heard.reporter.record(KEY, "u", [STANDING])
     heard.reporter.forget(KEY)
-    heard.reporter.say(KEY, "v", [STANDING])
+    heard.reporter.record(KEY, "v", [STANDING])
     assert len(heard.said) == 2, "it is another job"
 
 

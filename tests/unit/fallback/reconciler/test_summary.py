@@ -6,7 +6,7 @@ from holdfast.components.fallback_policy.schema import status_schema
 from holdfast.fallback.api.objects import sequence
 from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.policy.policy import NoPolicy, Policy, PolicyTier
-from holdfast.fallback.reconciler.policy_status import Place, Roster, policy_status
+from holdfast.fallback.reconciler.policy_status import JobIndex, JobPosition, policy_status
 from holdfast.fallback.state_machine.state import JobState, Phase
 from tests.support.fallback_objects import NOW
 from tests.support.json_objects import obj
@@ -14,9 +14,9 @@ from tests.support.json_objects import obj
 POLICY = Policy(tiers=(PolicyTier(pool="spot"), PolicyTier(pool="on-demand")))
 
 
-def place(pool: str, phase: Phase) -> Place:
+def place(pool: str, phase: Phase) -> JobPosition:
     """Where a job is."""
-    return Place(pool=pool, phase=phase)
+    return JobPosition(pool=pool, phase=phase)
 
 
 def test_jobs_are_counted_on_their_tiers_and_those_between_two_apart() -> None:
@@ -59,7 +59,7 @@ def test_the_status_has_every_field_of_the_definition() -> None:
 
 def test_the_roster_knows_where_everybody_is_and_says_when_that_changes() -> None:
     changed: list[str] = []
-    roster, key = Roster(changed.append), JobKey("JobSet", "vision", "train")
+    roster, key = JobIndex(changed.append), JobKey("JobSet", "vision", "train")
     state = JobState(uid="u", phase=Phase.WAITING, pool="spot", rank=0, since=NOW)
     roster.set(key, state)
     roster.set(key, state)

@@ -87,7 +87,7 @@ class Process:
         self.fence = Fence(loop.time)
         settings = parse_settings(["--workers", "4"], {})
         self.controller = Controller(
-            settings, self.way, Metrics(process=False), self.fence, now=now, going=loop.time
+            settings, self.way, Metrics(process=False), self.fence, now=now, monotonic=loop.time
         )
         self.task = asyncio.create_task(self.controller.run())
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from holdfast.fallback.api.objects import mapping
 from holdfast.fallback.reservations.reserved_capacity import (
-    held_capacity,
-    hold_patch,
-    holder_of,
     orphans,
     release_patch,
+    reservation_of,
+    reserve_patch,
+    reserved_for,
 )
 from holdfast.fallback.state_machine.observation import Reservation
 from holdfast.scheduling.labels import HELD_FOR, POOL
@@ -39,7 +39,7 @@ def node(name: str, *taints: Json, ready: str = "True") -> Json:
 
 
 def capacity(pods: list[Json], *nodes: Json) -> Reservation | None:
-    return held_capacity(
+    return reservation_of(
         "job-1", pods, {str(mapping(each.get("metadata"))["name"]): each for each in nodes}, None
     )
 
@@ -91,7 +91,7 @@ def test_a_taint_without_placeholders_is_still_something_held() -> None:
 
 
 def test_a_node_is_held_with_a_taint_a_label_and_the_version_it_was_read_at() -> None:
-    patch = hold_patch(node("n1", SPOT.as_taint()), "job-1")
+    patch = reserve_patch(node("n1", SPOT.as_taint()), "job-1")
     assert patch == {
         "metadata": {"resourceVersion": "7", "labels": {HELD_FOR: "job-1"}},
         "spec": {"taints": [SPOT.as_taint(), HELD]},
@@ -99,8 +99,8 @@ def test_a_node_is_held_with_a_taint_a_label_and_the_version_it_was_read_at() ->
 
 
 def test_a_node_that_is_held_is_not_held_again() -> None:
-    assert hold_patch(node("n1", HELD), "job-1") is None, "done"
-    assert hold_patch(node("n1", HELD), "job-2") is None, "and not taken from another job"
+    assert reserve_patch(node("n1", HELD), "job-1") is None, "done"
+    assert reserve_patch(node("n1", HELD), "job-2") is None, "and not taken from another job"
 
 
 def test_a_released_node_is_as_it_was_before() -> None:
@@ -112,7 +112,9 @@ def test_a_released_node_is_as_it_was_before() -> None:
 
 
 def test_whose_a_node_is_stands_in_its_taint() -> None:
-    assert (holder_of(node("n1", HELD)), holder_of(node("n1"))) == ("job-1", None), "the label only finds it"
+    assert (reserved_for(node("n1", HELD)), reserved_for(node("n1"))) == ("job-1", None), (
+        "the label only finds it"
+    )
 
 
 def test_what_a_deleted_job_left_behind_is_found() -> None:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from holdfast.fallback.api.objects import mapping, metadata_of, name_of, objects
 from holdfast.fallback.reservations.placeholders import (
-    HoldRequest,
-    hold_changes,
-    hold_toleration,
+    PlaceholderRequest,
+    placeholder_changes,
     placeholders,
+    reservation_toleration,
 )
 from holdfast.fallback.reservations.pod_shapes import PodShape
 from holdfast.scheduling.labels import (
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
 
 UID = "6f2c2f0e-0000-4000-8000-000000000001"
-REQUEST = HoldRequest(
+REQUEST = PlaceholderRequest(
     uid=UID,
     job="JobSet vision/train",
     pool="a-spot",
@@ -60,7 +60,7 @@ def test_extended_resources_are_limited_to_what_is_requested() -> None:
 def test_they_go_to_the_better_tiers_pool_through_its_taints() -> None:
     pod = placeholders(REQUEST)[0]
     assert spec(pod)["nodeSelector"] == {POOL: "a-spot"}, "and nowhere else"
-    expected = [GPU.as_toleration(), SPOT.as_toleration(), hold_toleration(UID)]
+    expected = [GPU.as_toleration(), SPOT.as_toleration(), reservation_toleration(UID)]
     assert spec(pod)["tolerations"] == expected, (
         "each once, and that of the hold, which comes while some still wait"
     )
@@ -105,13 +105,13 @@ def test_their_names_follow_from_the_job_so_that_making_them_twice_makes_them_on
 
 def test_only_what_is_missing_is_made() -> None:
     there = placeholders(REQUEST)[:2]
-    changes = hold_changes(REQUEST, there)
+    changes = placeholder_changes(REQUEST, there)
     assert [name_of(pod) for pod in changes.create] == [f"hold-{UID}-2"], "the others are there"
     assert changes.delete == (), "and well"
 
 
 def test_one_that_has_ended_makes_way_for_another() -> None:
     ended: Json = {**placeholders(REQUEST)[0], "status": {"phase": "Failed"}}
-    changes = hold_changes(REQUEST, [ended, *placeholders(REQUEST)[1:]])
+    changes = placeholder_changes(REQUEST, [ended, *placeholders(REQUEST)[1:]])
     assert changes.delete == (f"hold-{UID}-0",), "a node that was reclaimed leaves it behind"
     assert changes.create == (), "it can be made once the name is free"

@@ -59,10 +59,10 @@ def test_what_is_as_it_began_is_left_out() -> None:
         ("since", 5, "since: it is no time"),
         ("waited", float("nan"), "waited: it is no number of seconds"),
         ("waited", -1, "waited: it is no number of seconds"),
-        ("returned", "yes", "returned: it is neither true nor false"),
+        ("entered_by_failback", "yes", "entered_by_failback: it is neither true nor false"),
         ("pool", "x" * 300, "pool: it is no text"),
-        ("returning", {"pool": "a"}, "returning: "),
-        ("returning", [], "returning: it is no JSON object"),
+        ("failback", {"pool": "a"}, "failback: "),
+        ("failback", [], "failback: it is no JSON object"),
     ],
 )
 def test_a_value_that_cannot_be_is_named(field: str, value: object, said: str) -> None:

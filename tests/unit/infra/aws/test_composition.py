@@ -14,13 +14,13 @@ from holdfast.scheduling.errors import ConfigError
 from tests.support.aws_account import QUOTA, SPOT_ROLE, answers
 from tests.support.aws_documents import aws_platform
 from tests.support.aws_stacks import PLATFORMS, composed, stack, without_spot_role
-from tests.support.builders import entry, list_of
+from tests.support.builders.configurations import entry, list_of
 from tests.support.inputs import mapping, objects, text, value
 from tests.support.recorder import record
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
-    from tests.support.builders import Document
+    from tests.support.builders.configurations import Document
 
 every_stack = pytest.mark.parametrize("name", PLATFORMS)
 

@@ -19,12 +19,12 @@ from tests.support.aks_component import DEPLOYER, TENANT
 from tests.support.azure_documents import LOCATION, fixed_platform, nap_platform
 from tests.support.azure_outputs import CLIENT
 from tests.support.azure_stacks import PLATFORMS, composed, stack
-from tests.support.builders import list_of
+from tests.support.builders.configurations import list_of
 from tests.support.inputs import mapping, objects, text, value
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import JsonValue
-    from tests.support.builders import Document
+    from tests.support.builders.configurations import Document
     from tests.support.recorder import Recorded, Recording
 
 every_stack = pytest.mark.parametrize("name", PLATFORMS)

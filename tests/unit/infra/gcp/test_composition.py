@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.infra import versions
-from tests.support.builders import list_of
+from tests.support.builders.configurations import list_of
 from tests.support.gcp_documents import gcp_platform
 from tests.support.gcp_project import NUMBER
 from tests.support.gcp_stacks import CLASSES, PLATFORMS, composed, stack
 from tests.support.inputs import mapping, objects, text, value
 
 if TYPE_CHECKING:
-    from tests.support.builders import Document
+    from tests.support.builders.configurations import Document
     from tests.support.recorder import Recording
 
 every_stack = pytest.mark.parametrize("name", PLATFORMS)

@@ -17,12 +17,12 @@ from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.errors import NoSuchKind
 from holdfast.simulator.pulumi.results import Step
-from tests.support.rehearsals import an_outcome, urn
+from tests.support.builders.engine_records import an_outcome, urn
 
 if TYPE_CHECKING:
     from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.rehearsal.lifecycle.checks import names, protected, retained, unprotected
-from tests.support.rehearsals import a_checkpoint, a_resource
+from tests.support.builders.engine_records import a_checkpoint, a_resource
 
 
 def test_a_run_that_had_nothing_to_do_and_did_something_is_refused_with_what() -> None:

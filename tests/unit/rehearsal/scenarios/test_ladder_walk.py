@@ -15,10 +15,10 @@ from holdfast.rehearsal.scenarios.ladder_walk import (
     walk_rows,
     walked,
 )
-from holdfast.rehearsal.scenarios.namespace_clone import like_namespace
+from holdfast.rehearsal.scenarios.namespace_clone import namespace_clone
 from holdfast.simulator.errors import RehearsalError
+from tests.support.builders.scenario_results import move, walk
 from tests.support.json_objects import obj, objects
-from tests.support.ladder_walks import move, walk
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
@@ -84,7 +84,7 @@ def test_a_twin_has_the_labels_and_bindings_of_its_model() -> None:
         "roleRef": {"name": "r"},
         "subjects": subjects,
     }
-    namespace, bound = like_namespace({"metadata": {"name": "vision", "labels": labels}}, [binding], "twin")
+    namespace, bound = namespace_clone({"metadata": {"name": "vision", "labels": labels}}, [binding], "twin")
     assert obj(namespace["metadata"]) == {"name": "twin", "labels": {"holdfast.dev/training": "true"}}, (
         "its name is its own"
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.rehearsal.timeline.traces import JobTrace, moves_of, overlap
-from tests.support.witnessed import Watched, after, job, moved, pod
+from tests.support.builders.job_timelines import Watched, after, job, moved, pod
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json

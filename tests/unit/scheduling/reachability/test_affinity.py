@@ -35,11 +35,11 @@ LABELS = {"disk": "fast", "generation": "5", "zone": UNKNOWN, "word": "new"}
         ("disk", "Near", ("fast",), UNKNOWN),
     ],
 )
-def test_a_requirement_holds_as_the_scheduler_reads_it(
+def test_requirement_matches_as_in_the_scheduler(
     key: str, operator: str, values: tuple[str, ...], holds: bool | Unknown
 ):
     found = Requirement(key=key, operator=operator, values=values).holds(LABELS)
-    assert found is holds, "and what is not known is neither true nor false"
+    assert found is holds, "a requirement on an unknown label is UNKNOWN"
 
 
 FAST = Requirement(key="disk", operator="In", values=("fast",))
@@ -60,33 +60,33 @@ ZONED = Requirement(key="zone", operator="Exists")
         (((),), False),
     ],
 )
-def test_of_alternatives_one_is_enough_and_of_a_term_all_must_hold(
+def test_one_matching_term_is_enough_and_a_term_needs_all_requirements(
     terms: tuple[tuple[Requirement, ...], ...], holds: bool | Unknown
 ):
-    assert any_holds(terms, LABELS) is holds, "a term without requirements is true of no node"
+    assert any_holds(terms, LABELS) is holds, "a term without requirements matches no node"
 
 
 @pytest.mark.parametrize(
     "key", [INSTANCE_TYPE, GPU_NODE, "topology.ebs.csi.aws.com/zone", "karpenter.k8s.aws/x"]
 )
-def test_a_label_that_nodes_are_given_is_not_known_to_be_missing(key: str):
-    assert label_of({}, key) is UNKNOWN, "whoever declares a pool does not list them"
+def test_undeclared_label_of_a_cloud_domain_is_unknown(key: str):
+    assert label_of({}, key) is UNKNOWN, "a pool declaration does not list these labels"
 
 
 @pytest.mark.parametrize("key", ["disk", POOL, "example.com/rack", "mykubernetes.io/rack"])
-def test_any_other_label_is_missing_where_nobody_declares_it(key: str):
-    assert label_of({}, key) is None, "nothing else puts it on a node"
+def test_undeclared_label_of_another_domain_is_absent(key: str):
+    assert label_of({}, key) is None, "only the declaration can put it on a node"
 
 
-def test_the_keys_are_named_once_each():
-    assert keys_of(((ZONED, FAST), (SLOW,))) == ("disk", "zone"), "in their order"
+def test_keys_are_listed_once_and_sorted():
+    assert keys_of(((ZONED, FAST), (SLOW,))) == ("disk", "zone"), "each key of all terms"
 
 
 @given(st.dictionaries(st.sampled_from(["disk", "rack"]), st.sampled_from(["fast", "slow", "7"])))
-def test_an_operator_and_its_opposite_never_agree(labels: dict[str, str]):
+def test_operator_and_its_negation_never_agree(labels: dict[str, str]):
     for key in ("disk", "rack"):
         has = Requirement(key=key, operator="Exists").holds(labels)
         lacks = Requirement(key=key, operator="DoesNotExist").holds(labels)
         within = Requirement(key=key, operator="In", values=("fast",)).holds(labels)
         outside = Requirement(key=key, operator="NotIn", values=("fast",)).holds(labels)
-        assert (has, within) == (not lacks, not outside), "what is known is one of the two"
+        assert (has, within) == (not lacks, not outside), "a known label matches exactly one of them"

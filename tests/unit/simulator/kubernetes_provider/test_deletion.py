@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, cast
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from holdfast.simulator.kubernetes_client.objects import mapping
-from holdfast.simulator.kubernetes_provider.deletion import held_by
+from holdfast.simulator.kubernetes_provider.deletion import deletion_blockers
 
 if TYPE_CHECKING:
     from holdfast.simulator.kubernetes_client.client import KubeClient
@@ -45,7 +45,7 @@ def _owned_by(owner: Json) -> Json:
 
 
 def _held_by(live: Json, *others: Json) -> str:
-    return held_by(cast("KubeClient", Server(*others)), live)
+    return deletion_blockers(cast("KubeClient", Server(*others)), live)
 
 
 def test_a_finalizer_is_named_with_who_takes_it_off() -> None:

@@ -13,7 +13,7 @@ from holdfast.simulator.kubernetes_provider.helm import (
     Plan,
     Revision,
     install_arguments,
-    last_whole,
+    last_complete,
     template_arguments,
     uninstall_arguments,
     upgrade_arguments,
@@ -137,4 +137,4 @@ def test_an_edited_chart_has_another_digest(mirror: ChartMirror) -> None:
 )
 def test_interrupted_revisions_are_passed_over(statuses: list[str], whole: int | None) -> None:
     history = [Revision(number=at, status=status) for at, status in enumerate(statuses, start=1)]
-    assert last_whole(history) == whole, "the release would be brought to a state it never had"
+    assert last_complete(history) == whole, "the release would be brought to a state it never had"

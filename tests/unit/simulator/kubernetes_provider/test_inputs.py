@@ -10,7 +10,7 @@ from holdfast.scheduling.json import JsonValue
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_provider.inputs import (
     autoname,
-    checked,
+    complete_inputs,
     fields,
     mark_secrets,
     objects_in,
@@ -32,7 +32,7 @@ def complete(
     naming: Naming | None = None,
     namespace: str | None = None,
 ) -> dict[str, Value]:
-    return checked(
+    return complete_inputs(
         token,
         news,
         olds or {},

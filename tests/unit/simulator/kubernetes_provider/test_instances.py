@@ -8,7 +8,7 @@ from holdfast.simulator.kubernetes_client.errors import Cancellation
 from holdfast.simulator.kubernetes_provider.instances import (
     DELETE_UNREACHABLE,
     ClusterUnreachableError,
-    OutOfReach,
+    UnreachableResources,
     replacing,
 )
 from holdfast.simulator.kubernetes_provider.objects import Objects
@@ -72,8 +72,8 @@ def test_an_identifier_alone_tells_clusters_apart_where_there_is_one() -> None:
 _REASON = "unable to load schema information from the API server: no such host"
 
 
-def _out_of_reach(*, configuration: "Json | None" = None, variable: str = "") -> OutOfReach:
-    return OutOfReach(
+def _out_of_reach(*, configuration: "Json | None" = None, variable: str = "") -> UnreachableResources:
+    return UnreachableResources(
         resources=Objects(faults=Faults()),
         reason=_REASON,
         configuration=configuration or {},
@@ -126,7 +126,7 @@ def test_reading_and_deleting_name_the_way_out() -> None:
     [_out_of_reach(configuration={"deleteUnreachable": True}), _out_of_reach(variable="true")],
     ids=["setting", "variable"],
 )
-def test_what_is_out_of_reach_is_dropped_when_told_so(told: OutOfReach) -> None:
+def test_what_is_out_of_reach_is_dropped_when_told_so(told: UnreachableResources) -> None:
     assert told.read(_operation(), "default/one", {}, {}) == GONE, "a refresh would keep it"
     told.remove(_operation(), "default/one", {})
     with pytest.raises(ClusterUnreachableError):

@@ -11,7 +11,7 @@ from holdfast.simulator.kubernetes_provider.operation import (
     kind_of,
     propagation,
     timeout_seconds,
-    unheeded,
+    unsupported_settings,
 )
 
 
@@ -75,12 +75,14 @@ def test_an_empty_configuration_has_the_plugins_defaults() -> None:
 
 
 def test_what_cannot_be_rehearsed_is_named_with_the_mend() -> None:
-    found = unheeded({"enableServerSideApply": "false", "renderYamlToDirectory": "out", "namespace": "a"})
+    found = unsupported_settings(
+        {"enableServerSideApply": "false", "renderYamlToDirectory": "out", "namespace": "a"}
+    )
     assert set(found) == {"enableServerSideApply", "renderYamlToDirectory"}, "the wrong settings are refused"
     assert "leave it unset" in found["renderYamlToDirectory"], "the fix is missing"
 
 
 def test_a_plain_configuration_is_taken() -> None:
-    assert unheeded({"kubeconfig": "x", "enableServerSideApply": "true"}) == {}, (
+    assert unsupported_settings({"kubeconfig": "x", "enableServerSideApply": "true"}) == {}, (
         "every stack would be refused"
     )

@@ -10,7 +10,7 @@ from holdfast.simulator.kubernetes_provider.helm import ChartMirror
 from holdfast.simulator.kubernetes_provider.operation import Naming
 from holdfast.simulator.kubernetes_provider.releases import (
     chart_of,
-    checked_release,
+    complete_release_inputs,
     inputs_now,
     outputs_of,
     plan_of,
@@ -23,7 +23,7 @@ NAMING = Naming(logical_name="jobset", seed=b"seed")
 
 def complete(inputs: Properties | None = None, *, olds: Properties | None = None) -> dict[str, Value]:
     given: Properties = {"chart": "charts/jobset", **(inputs or {})}
-    return checked_release(given, olds or {}, naming=NAMING, namespace="default")
+    return complete_release_inputs(given, olds or {}, naming=NAMING, namespace="default")
 
 
 def test_name_namespace_and_timeout_are_filled_in() -> None:
@@ -55,7 +55,7 @@ def test_what_is_switched_off_is_not_refused(value: Value) -> None:
 
 def test_a_release_without_a_chart_is_refused() -> None:
     with pytest.raises(RehearsalError, match="chart is not set"):
-        checked_release({}, {}, naming=NAMING, namespace="default")
+        complete_release_inputs({}, {}, naming=NAMING, namespace="default")
 
 
 def test_a_chart_that_is_not_known_yet_is_looked_up_later() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.kubernetes_provider.waits import pod_trouble
+from holdfast.simulator.kubernetes_provider.waits import pod_problem
 
 
 def pod(**status: JsonValue) -> Json:
@@ -37,11 +37,11 @@ def pod(**status: JsonValue) -> Json:
     ],
 )
 def test_the_cause_is_told(status: Json, told: str) -> None:
-    assert pod_trouble(pod(**status)) == told, "the reader would have to ask the cluster"
+    assert pod_problem(pod(**status)) == told, "the reader would have to ask the cluster"
 
 
 @pytest.mark.parametrize(
     "status", [{"phase": "Succeeded"}, {"conditions": [{"type": "Ready", "status": "True"}]}]
 )
 def test_a_pod_that_is_well_has_no_trouble(status: Json) -> None:
-    assert pod_trouble(pod(**status)) is None, "the message would name the wrong pod"
+    assert pod_problem(pod(**status)) is None, "the message would name the wrong pod"

@@ -3,7 +3,7 @@
 from pulumi.automation.events import EngineEvent
 
 from holdfast.simulator.pulumi.events import EventRecorder, problems, readable, stack_outputs, steps, verdicts
-from tests.support.rehearsals import a_violation, an_error, event, stack_outputs_event, urn
+from tests.support.builders.engine_records import a_violation, an_error, event, stack_outputs_event, urn
 
 _SECRET = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "[secret]"}
 

@@ -6,7 +6,7 @@ from pulumi.automation import CommandResult
 
 from holdfast.simulator.pulumi import EngineFailure, EngineKilled
 from holdfast.simulator.pulumi.failures import failure, last_words
-from tests.support.rehearsals import a_verdict, an_outcome
+from tests.support.builders.engine_records import a_verdict, an_outcome
 
 
 def _ended(code: int = 255, stderr: str = "") -> CommandResult:

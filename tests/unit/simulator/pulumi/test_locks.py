@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.pulumi.locks import Lock, engine_started, is_held, read_locks, release_stale_locks
-from tests.support.rehearsals import write_lock
+from tests.support.builders.engine_records import write_lock
 
 _HERE = "here"
 

@@ -11,7 +11,7 @@ import pytest
 from pulumi.automation.errors import CommandError
 
 from holdfast.simulator.pulumi.process import EngineCommand, EngineProcess, engine_environment
-from tests.support.keyboard import at_a_terminal, press_ctrl_c
+from tests.support.command_line import at_a_terminal, press_ctrl_c
 
 pytestmark = pytest.mark.timeout(60)
 

@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 
 from holdfast.simulator.pulumi.checkpoint import PendingOperation, read_checkpoint
 from holdfast.simulator.pulumi.recovery import adoptable, adopting
-from tests.support.rehearsals import a_checkpoint, a_pending_create, a_resource, urn, write_checkpoint
+from tests.support.builders.engine_records import (
+    a_checkpoint,
+    a_pending_create,
+    a_resource,
+    urn,
+    write_checkpoint,
+)
 
 
 def test_an_object_that_an_interrupted_create_made_is_adopted_with_its_id() -> None:

@@ -5,7 +5,7 @@ import threading
 from pulumi.automation.events import EngineEvent
 
 from holdfast.simulator.pulumi.waiting import Waiting, notice
-from tests.support.rehearsals import event, urn
+from tests.support.builders.engine_records import event, urn
 
 
 def _step(kind: str, name: str, *, custom: bool = True) -> EngineEvent:

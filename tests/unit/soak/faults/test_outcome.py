@@ -6,9 +6,9 @@ from dataclasses import replace
 from datetime import timedelta
 
 from holdfast.fallback.policy.policy import Policy, PolicyTier
-from tests.soak.faults.invariants import judged
+from tests.soak.faults.invariants import check_records
 from tests.soak.faults.observations import Record
-from tests.support.witnessed import after, moved
+from tests.support.builders.job_timelines import after, moved
 
 ONE_FAILURE = PolicyTier(pool="spot-a", max_failures=1)
 POLICY = Policy(tiers=(ONE_FAILURE, PolicyTier(pool="spot-b")), outage_window=timedelta(seconds=8))
@@ -19,7 +19,7 @@ RECORD = Record(
 
 
 def test_a_run_in_which_all_went_well_counts_its_jobs_and_tells_of_none() -> None:
-    outcome = judged([RECORD], POLICY, overlaps=(), deaths=1, writes=7)
+    outcome = check_records([RECORD], POLICY, overlaps=(), deaths=1, writes=7)
     assert (outcome.places, outcome.moves, outcome.problems) == ({"spot-b": 1}, 1, ()), (
         "it moved, as it should"
     )
@@ -27,12 +27,12 @@ def test_a_run_in_which_all_went_well_counts_its_jobs_and_tells_of_none() -> Non
 
 
 def test_two_gangs_at_once_are_a_problem_of_every_run() -> None:
-    (problem,) = judged([RECORD], POLICY, overlaps=["train"], deaths=0, writes=0).problems
+    (problem,) = check_records([RECORD], POLICY, overlaps=["train"], deaths=0, writes=0).problems
     assert problem == "two gangs at once: train", "whatever the function says of the job"
 
 
 def test_what_was_seen_of_a_job_that_went_wrong_is_told_in_its_order() -> None:
-    outcome = judged([RECORD], PATIENT, overlaps=(), deaths=0, writes=0)
+    outcome = check_records([RECORD], PATIENT, overlaps=(), deaths=0, writes=0)
     assert outcome.problems[0].startswith("train: at 12:01:"), (
         f"three failures were allowed: {outcome.problems}"
     )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.soak.fault_proxy import ApiRequest, Fault
+from tests.soak.faults.injection import KillAtWrite
 from tests.soak.faults.plan import (
     SPOT_TIERS,
     Complete,
@@ -55,3 +58,52 @@ def test_faults_are_given_to_what_there_is(seed: int, jobs: int) -> None:
                 assert 0 <= fault.tier < SPOT_TIERS, "the market takes nothing on demand"
             if isinstance(fault, KillController):
                 assert 1 <= fault.write <= jobs, "there are so many writes at least"
+
+
+JOBSETS = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/train/jobsets/one"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/holdfast-system/leases/one"
+
+
+def asked(method: str = "PATCH", path: str = JOBSETS) -> ApiRequest:
+    """A write to a job."""
+    return ApiRequest(method=method, path=path, watch=False)
+
+
+def deaths(deadly: KillAtWrite, write: int, *, is_done: bool = True) -> list[str]:
+    """The deaths there will have been, for the write at which one is wanted."""
+    died: list[str] = []
+    deadly.kill_at(write, lambda: died.append("it"), is_done=is_done)
+    return died
+
+
+def test_nobody_dies_who_was_not_to() -> None:
+    assert KillAtWrite().fate(asked()) is Fault.PASS, "every request goes on"
+
+
+@pytest.mark.parametrize(("is_done", "fate"), [(True, Fault.LOSE_ANSWER), (False, Fault.LOSE)])
+def test_it_dies_once_at_the_write_that_was_named(is_done: bool, fate: Fault) -> None:
+    deadly = KillAtWrite()
+    died = deaths(deadly, 2, is_done=is_done)
+    assert [deadly.fate(asked()) for _ in range(4)] == [Fault.PASS, fate, Fault.PASS, Fault.PASS], (
+        "the second alone"
+    )
+    assert died == ["it"], "and once"
+    assert not deadly.spare(), "nobody is left to die"
+
+
+@pytest.mark.parametrize(
+    "harmless", [asked(method="GET"), asked(path=LEASES), asked(path="/api/v1/namespaces/train/events")]
+)
+def test_reads_leases_and_events_do_not_count(harmless: ApiRequest) -> None:
+    deadly = KillAtWrite()
+    died = deaths(deadly, 1)
+    assert deadly.fate(harmless) is Fault.PASS, "it goes on"
+    assert not died, "and nobody dies at it"
+
+
+def test_whoever_is_spared_dies_at_no_write() -> None:
+    deadly = KillAtWrite()
+    died = deaths(deadly, 1)
+    assert deadly.spare(), "somebody would have died"
+    assert deadly.fate(asked()) is Fault.PASS, "the write goes on"
+    assert not died, "and nobody dies at it"

@@ -9,7 +9,7 @@ import pulumi
 from holdfast.simulator.pulumi import Audience, Outcome, Rehearsal, Subject
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.process import EngineProcess
-from tests.soak.crash.stages import CloudStage
+from tests.soak.crash.targets import CloudTarget
 from tests.support.control_plane import scratch_workspace
 
 _PACK = """
@@ -40,12 +40,14 @@ def a_subject(program: Callable[[], None], **overrides: Any) -> Subject:
     return Subject(**{**fields, **overrides})
 
 
-def a_stage(root: Path, program: Callable[[], None], **overrides: Any) -> CloudStage:
-    return CloudStage(stack="dev", workspace=scratch_workspace(root), subject=a_subject(program, **overrides))
+def a_target(root: Path, program: Callable[[], None], **overrides: Any) -> CloudTarget:
+    return CloudTarget(
+        stack="dev", workspace=scratch_workspace(root), subject=a_subject(program, **overrides)
+    )
 
 
 def run(
-    stage: CloudStage,
+    stage: CloudTarget,
     command: Callable[[Rehearsal], Outcome],
     *,
     faults: Faults | None = None,

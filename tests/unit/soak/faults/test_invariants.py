@@ -11,7 +11,7 @@ import pytest
 from holdfast.fallback.policy.policy import Policy, PolicyTier
 from tests.soak.faults.invariants import deviations
 from tests.soak.faults.observations import Record
-from tests.support.witnessed import Watched, after, moved
+from tests.support.builders.job_timelines import Watched, after, moved
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,7 +9,7 @@ _DISRUPTED: Json = {
 }
 
 
-def gang(
+def gang_jobset(
     name: str,
     namespace: str,
     *,

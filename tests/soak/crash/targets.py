@@ -27,7 +27,7 @@ _RELEASES = "owner=helm"
 
 
 @dataclass(frozen=True, kw_only=True)
-class StackStage:
+class StackTarget:
     """A stack, its control plane running."""
 
     stack: Stack
@@ -88,7 +88,7 @@ def _label(one: Json, label: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CloudStage:
+class CloudTarget:
     """A program that uses nothing but clouds, on a stack of its own."""
 
     stack: str

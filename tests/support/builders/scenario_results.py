@@ -1,10 +1,13 @@
 """Facts of scenes that went well; one override spoils one thing."""
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
+from holdfast.rehearsal.scenarios.ladder_walk import LadderWalk
 from holdfast.rehearsal.scenarios.placement import Placement
-from holdfast.rehearsal.scenarios.pod_placement import DefaultPlacement, RayJobPlacement, Room
+from holdfast.rehearsal.scenarios.pod_placement import DefaultPlacement, FreeCapacity, RayJobPlacement
 from holdfast.rehearsal.scenarios.spot_restart import SpotRestart
+from holdfast.rehearsal.timeline.traces import Move
 
 SPOT = Placement(pod="p", node="spot-1", pool="cpu-spot", capacity="spot", machine="c7i.4xlarge", gpus=0)
 PLAIN = Placement(pod="q", node="cpu-1", pool="cpu", capacity="on-demand", machine="m7i.xlarge", gpus=0)
@@ -34,7 +37,10 @@ def restart(
 def default_placement(
     *,
     plain: Placement = PLAIN,
-    rooms: tuple[Room, ...] = (Room(placement=SPOT, free_cpus=15), Room(placement=GPU, free_cpus=95)),
+    rooms: tuple[FreeCapacity, ...] = (
+        FreeCapacity(placement=SPOT, free_cpus=15),
+        FreeCapacity(placement=GPU, free_cpus=95),
+    ),
 ) -> DefaultPlacement:
     """A plain pod on the default pool while a spot and a GPU machine had room."""
     return DefaultPlacement(plain=plain, rooms=rooms)
@@ -49,3 +55,41 @@ def rayjob(
 ) -> RayJobPlacement:
     """A RayJob that runs, with workers on spot and all else on the default pool."""
     return RayJobPlacement(rayjob="ray", state=state, head=head, workers=workers, submitters=submitters)
+
+
+START = datetime(2030, 5, 1, 12, 0, tzinfo=UTC)
+
+
+def move(source: str, target: str, at: float, *, bound: float | None = 3.0) -> Move:
+    """A move: gone after half a second, resumed after one, and bound when its nodes are there."""
+    begun = START + timedelta(seconds=at)
+    return Move(
+        source=source,
+        target=target,
+        suspended_at=begun,
+        gone_at=begun + timedelta(seconds=0.5),
+        resumed_at=begun + timedelta(seconds=1),
+        bound_at=None if bound is None else begun + timedelta(seconds=bound),
+    )
+
+
+def walk(
+    *,
+    evictions: int = 3,
+    moves: tuple[Move, ...] = (
+        move("a-spot", "b-spot", 60, bound=None),
+        move("b-spot", "a", 70),
+        move("a", "a-spot", 100, bound=1.5),
+    ),
+    overlaps: tuple[str, ...] = (),
+) -> LadderWalk:
+    """Three evictions, no capacity, and back up."""
+    return LadderWalk(
+        jobset="train",
+        pools=("a-spot", "b-spot", "a"),
+        evictions=evictions,
+        restarts=2,
+        moves=moves,
+        evicted_at=START + timedelta(seconds=59.5),
+        overlaps=overlaps,
+    )

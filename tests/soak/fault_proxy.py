@@ -14,13 +14,13 @@ import aiohttp
 import yaml
 from aiohttp import web
 
-from holdfast.fallback.api.access import Access, Bearer, from_kubeconfig
+from holdfast.fallback.api.access import ApiAccess, BearerToken, from_kubeconfig
 from holdfast.scheduling.json import Json
 
 _NOBODYS: Final = ("/leases", "/events")
 
 
-class Fate(StrEnum):
+class Fault(StrEnum):
     """What becomes of a request."""
 
     PASS = auto()
@@ -31,7 +31,7 @@ class Fate(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class ApiRequest:
     """A request: `path` without its query."""
 
     method: str
@@ -50,15 +50,15 @@ _LARGEST: Final = 2**26
 
 
 @dataclass(kw_only=True)
-class Front:
+class FaultProxy:
     """Does with each request as `fate` says; `kubeconfig` leads through it, as the user whom `access` names.
 
     `writes` are those that came to change a job or what belongs to one.
     """
 
     kubeconfig: Path
-    access: Access = field(repr=False)
-    fate: Callable[[Asked], Fate] = lambda _: Fate.PASS
+    access: ApiAccess = field(repr=False)
+    fate: Callable[[ApiRequest], Fault] = lambda _: Fault.PASS
     writes: int = 0
     _watches: set[asyncio.Task[object]] = field(default_factory=set[asyncio.Task[object]])
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
@@ -94,7 +94,7 @@ class Front:
     async def _serve(self, started: Future[None], ended: asyncio.Event) -> None:
         connector = aiohttp.TCPConnector(ssl=self.access.ssl_context(), limit=0)
         async with aiohttp.ClientSession(connector=connector, auto_decompress=False) as session:
-            bearer = Bearer(self.access)
+            bearer = BearerToken(self.access)
 
             async def answer(request: web.Request) -> web.StreamResponse:
                 return await self._answer(request, session, bearer)
@@ -112,20 +112,20 @@ class Front:
                 await runner.cleanup()
 
     async def _answer(
-        self, request: web.Request, session: aiohttp.ClientSession, bearer: Bearer
+        self, request: web.Request, session: aiohttp.ClientSession, bearer: BearerToken
     ) -> web.StreamResponse:
-        asked = Asked(method=request.method, path=request.path, watch="watch" in request.query)
+        asked = ApiRequest(method=request.method, path=request.path, watch="watch" in request.query)
         self.writes += asked.is_write
         # Whole before its fate is known, which may be that whoever sends it dies.
         body = await request.read()
         match self.fate(asked):
-            case Fate.THROTTLE:
+            case Fault.THROTTLE:
                 return _refusal(429, "TooManyRequests", {"Retry-After": "1"})
-            case Fate.FAIL:
+            case Fault.FAIL:
                 return _refusal(500, "InternalError", {})
-            case Fate.LOSE:
+            case Fault.LOSE:
                 return _cut(request)
-            case Fate.PASS | Fate.LOSE_ANSWER as fate:
+            case Fault.PASS | Fault.LOSE_ANSWER as fate:
                 headers = {name: value for name, value in request.headers.items() if name not in _HOP}
                 asking = session.request(
                     request.method,
@@ -136,7 +136,7 @@ class Front:
                 )
                 try:
                     async with asking as answered:
-                        if fate is Fate.PASS:
+                        if fate is Fault.PASS:
                             return await self._pass_on(request, answered, asked)
                         await answered.read()
                 except (aiohttp.ClientError, OSError):
@@ -144,7 +144,7 @@ class Front:
                 return _cut(request)
 
     async def _pass_on(
-        self, request: web.Request, answered: aiohttp.ClientResponse, asked: Asked
+        self, request: web.Request, answered: aiohttp.ClientResponse, asked: ApiRequest
     ) -> web.StreamResponse:
         kept = {name: value for name, value in answered.headers.items() if name not in _HOP}
         response = web.StreamResponse(status=answered.status, headers=kept)
@@ -160,7 +160,7 @@ class Front:
 
 
 @contextmanager
-def standing_front(target: Path, folder: Path, *, token: str | None = None) -> Generator[Front]:
+def running_proxy(target: Path, folder: Path, *, token: str | None = None) -> Generator[FaultProxy]:
     """A front of the API server of the kubeconfig `target` for the length of the block; its own is in `folder`.
 
     It acts as whom `token` names, without one as the kubeconfig's user.
@@ -169,7 +169,7 @@ def standing_front(target: Path, folder: Path, *, token: str | None = None) -> G
     if token is not None:
         # Whoever shows a certificate is whom that names, whatever the token says.
         access = replace(access, certificate=None, token=token)
-    front = Front(kubeconfig=folder / "front-kubeconfig", access=access)
+    front = FaultProxy(kubeconfig=folder / "front-kubeconfig", access=access)
     with front.serving():
         yield front
 

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.fallback.api.access import Access
-from tests.soak.fault_proxy.proxy import Front
+from holdfast.fallback.api.access import ApiAccess
+from tests.soak.fault_proxy import FaultProxy
 
 
 def test_a_front_that_cannot_begin_says_why(tmp_path: Path) -> None:
-    front = Front(
-        kubeconfig=tmp_path / "not made" / "kubeconfig", access=Access(server="https://api.example:6443")
+    front = FaultProxy(
+        kubeconfig=tmp_path / "not made" / "kubeconfig", access=ApiAccess(server="https://api.example:6443")
     )
     with pytest.raises(FileNotFoundError, match="not made"), front.serving():
         pytest.fail("nobody serves in this block")

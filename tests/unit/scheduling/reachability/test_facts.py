@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.scheduling.json import UNKNOWN
+from holdfast.scheduling.reachability.facts import Limits, PodCapacity, pod_capacity
+from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
+from holdfast.scheduling.reachability.shape import Resources
+
+
+def machine(vcpus: int, gib: int, gpus: int = 0) -> MachineCapacity:
+    """A machine without reservations."""
+    size = Resources(cpu_millis=vcpus * 1000, memory_mib=gib * 1024, gpus=gpus)
+    return MachineCapacity(name=f"{vcpus}-{gib}-{gpus}", capacity=size, allocatable=size)
+
+
+def pod(vcpus: int, gib: int = 1, gpus: int = 0) -> Resources:
+    return Resources(cpu_millis=vcpus * 1000, memory_mib=gib * 1024, gpus=gpus)
+
+
+SMALL, LARGE, LEAN = machine(4, 16), machine(16, 64), machine(16, 32)
+
+
+@pytest.mark.parametrize(
+    ("limits", "held"),
+    [
+        (Limits(nodes=3), 15),
+        (Limits(cpu_millis=48_000), 15),
+        (Limits(cpu_millis=47_999), 10),
+        (Limits(memory_mib=2 * 64 * 1024), 10),
+        (Limits(nodes=3, cpu_millis=16_000), 5),
+        (Limits(nodes=0), 0),
+        (Limits(cpu_millis=15_999), 0),
+    ],
+)
+def test_narrowest_limit_decides_for_machines_of_one_size(limits: Limits, held: int) -> None:
+    assert pod_capacity(pod(3), [LARGE], limits) == PodCapacity(guaranteed=held, at_most=held), (
+        "the count is exact"
+    )
+
+
+def test_pool_without_limits_holds_any_number_of_pods() -> None:
+    assert pod_capacity(pod(3), [SMALL, LARGE], Limits()) == PodCapacity(guaranteed=None, at_most=None), (
+        "no limit is set"
+    )
+    gpus_alone = Limits(gpus=0)
+    assert pod_capacity(pod(3), [LARGE], gpus_alone) == PodCapacity(guaranteed=None, at_most=None), (
+        "the machine has no GPUs to count"
+    )
+
+
+def test_pod_larger_than_every_machine_fits_nowhere() -> None:
+    assert pod_capacity(pod(17), [SMALL, LARGE], Limits()) == PodCapacity(guaranteed=0, at_most=0), "17 CPUs"
+
+
+def test_rest_of_a_limit_is_used_by_smaller_machines() -> None:
+    limits = Limits(cpu_millis=40_000)
+    found = pod_capacity(pod(3), [SMALL, LARGE], limits)
+    assert found == PodCapacity(guaranteed=12, at_most=12), (
+        "five on each of two large ones, one on each of two small ones"
+    )
+
+
+def test_planned_machine_counts_as_the_largest_type_it_could_become() -> None:
+    # Eight small ones are within the limit, but each planned one could become the large one, and only two of those are.
+    found = pod_capacity(pod(1, gib=15), [SMALL, LEAN], Limits(cpu_millis=32_000))
+    assert found == PodCapacity(guaranteed=4, at_most=8), "the types are not known before the purchase"
+
+
+def test_limits_for_the_largest_machine_give_an_exact_count() -> None:
+    # The components write such limits: a number of nodes, and the resources of as many of the largest machine.
+    limits = Limits(nodes=4, cpu_millis=4 * 16_000)
+    assert pod_capacity(pod(1, gib=15), [SMALL, LEAN], limits) == PodCapacity(guaranteed=8, at_most=8), (
+        "two on each of four"
+    )
+
+
+def test_unknown_limit_is_undetermined_unless_another_limit_is_zero() -> None:
+    assert pod_capacity(pod(1), [SMALL], Limits(nodes=UNKNOWN, cpu_millis=4000)) is UNKNOWN, (
+        "the unknown limit may be 0"
+    )
+    assert pod_capacity(pod(1), [SMALL], Limits(nodes=UNKNOWN, cpu_millis=0)) == PodCapacity(
+        guaranteed=0, at_most=0
+    ), "the limit of 0 decides"
+
+
+sizes = st.builds(machine, st.integers(1, 64), st.integers(1, 256), st.sampled_from([0, 0, 1, 8]))
+amounts = st.none() | st.integers(0, 400)
+any_limits = st.builds(
+    Limits,
+    nodes=st.none() | st.integers(0, 20),
+    cpu_millis=amounts.map(lambda cpus: None if cpus is None else cpus * 1000),
+    memory_mib=amounts.map(lambda gib: None if gib is None else gib * 1024),
+    gpus=st.none() | st.integers(0, 40),
+)
+pods = st.builds(pod, st.integers(1, 16), st.integers(1, 64), st.sampled_from([0, 0, 1]))
+
+
+@given(requests=pods, machines=st.lists(sizes, min_size=1, max_size=4), limits=any_limits)
+def test_guaranteed_pods_never_exceed_the_upper_bound(
+    requests: Resources, machines: list[MachineCapacity], limits: Limits
+) -> None:
+    found = pod_capacity(requests, machines, limits)
+    assert isinstance(found, PodCapacity), "every limit is known"
+    if found.guaranteed is not None and found.at_most is not None:
+        assert found.guaranteed <= found.at_most, "a plan is one possible purchase"
+
+
+@given(requests=pods, machines=st.lists(sizes, min_size=1, max_size=3), limits=any_limits)
+def test_plan_equals_counting_machine_by_machine(
+    requests: Resources, machines: list[MachineCapacity], limits: Limits
+) -> None:
+    bounded = replace(limits, nodes=20 if limits.nodes is None else limits.nodes)
+    found = pod_capacity(requests, machines, bounded)
+    assert isinstance(found, PodCapacity), "every limit is known"
+    assert found.guaranteed == counted_one_by_one(requests, machines, bounded), "no machine is skipped"
+
+
+def counted_one_by_one(requests: Resources, machines: list[MachineCapacity], limits: Limits) -> int:
+    held, left, nodes = 0, limits, limits.nodes
+    assert isinstance(nodes, int), "the upper bound of the loop"
+    for _ in range(nodes):
+        candidates = [
+            each
+            for each in machines
+            if each.pods_of(requests) and replace(left, nodes=None).nodes_of(each) != 0
+        ]
+        if not candidates:
+            break
+        held += max(each.pods_of(requests) for each in candidates)
+        left = Limits(
+            cpu_millis=_less(left.cpu_millis, max(each.capacity.cpu_millis for each in candidates)),
+            memory_mib=_less(left.memory_mib, max(each.capacity.memory_mib for each in candidates)),
+            gpus=_less(left.gpus, max(each.capacity.gpus for each in candidates)),
+        )
+    return held
+
+
+def _less(limit: object, by: int) -> int | None:
+    return limit - by if isinstance(limit, int) else None

@@ -1,0 +1,148 @@
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.scheduling.machines import Machine, machine_catalogue
+from holdfast.scheduling.reachability.machine_capacity import (
+    MOST_CAPACITIES,
+    OTHERS,
+    MachineCapacity,
+    Provisioner,
+    machine_capacity,
+    non_dominated,
+)
+from holdfast.scheduling.reachability.shape import Resources
+
+
+def machine(vcpus: int = 96, memory_gib: int = 1152, gpus: int = 8) -> Machine:
+    return Machine(name="any", vcpus=vcpus, memory_mib=memory_gib * 1024, gpus=gpus, hourly_price=1.0)
+
+
+@pytest.mark.parametrize(
+    ("provisioner", "vcpus", "memory_gib", "cpu_millis", "memory_mib"),
+    [
+        # 6 % + 1 % + 2 · 0.5 % of a core; 25 % of 4 GiB, 20 % of 4, 10 % of 8.
+        (Provisioner.GKE, 4, 16, 4000 - 80 - 600, 16 * 1024 - 2662 - 100 - 1024),
+        # The same brackets; 11 MiB a pod, 7.5 % for the hypervisor.
+        (Provisioner.EKS, 4, 64, 4000 - 80 - 300, 64 * 1024 - (11 * 58 + 255 + 100 + 4915) - 512),
+        # 180 of 8 cores by the table; 20 MB for each of 250 pods, and 50 MB.
+        (Provisioner.AKS, 8, 32, 8000 - 180 - 600, 32 * 1024 - 5050 - 100 - 1024),
+        (Provisioner.LOCAL, 96, 1152, 95_900, 1152 * 1024 - 10),
+    ],
+)
+def test_allocatable_is_the_capacity_without_the_documented_reservations(
+    provisioner: Provisioner, vcpus: int, memory_gib: int, cpu_millis: int, memory_mib: int
+):
+    allocatable = machine_capacity(machine(vcpus, memory_gib, gpus=0), provisioner).allocatable
+    assert allocatable == Resources(cpu_millis=cpu_millis, memory_mib=memory_mib), "kubelet and DaemonSets"
+
+
+@pytest.mark.parametrize(
+    ("provisioner", "max_pods"), [(Provisioner.EKS, 110), (Provisioner.GKE, 110), (Provisioner.AKS, 250)]
+)
+def test_tiny_pods_fit_on_a_node_up_to_its_most_pods(provisioner: Provisioner, max_pods: int):
+    tiny = Resources(cpu_millis=1, memory_mib=1)
+    assert machine_capacity(machine(), provisioner).pods_of(tiny) == max_pods, "the kubelet takes no more"
+
+
+@pytest.mark.parametrize("provisioner", Provisioner)
+@given(vcpus=st.integers(1, 256), memory_gib=st.integers(1, 4096), gpus=st.integers(0, 16))
+def test_allocatable_is_within_capacity_and_never_negative(
+    provisioner: Provisioner, vcpus: int, memory_gib: int, gpus: int
+):
+    found = machine_capacity(machine(vcpus, memory_gib, gpus), provisioner)
+    assert found.allocatable.fits_in(found.capacity), "a reservation never adds"
+    assert min(found.allocatable.cpu_millis, found.allocatable.memory_mib) >= 0, (
+        "a machine smaller than its reservation has nothing allocatable"
+    )
+    assert found.allocatable.gpus == gpus, "no GPU is reserved"
+
+
+@pytest.mark.parametrize("provisioner", Provisioner)
+@given(vcpus=st.integers(1, 128), memory_gib=st.integers(16, 2048))
+def test_machine_of_twice_the_size_never_has_less_allocatable(
+    provisioner: Provisioner, vcpus: int, memory_gib: int
+):
+    small, large = (
+        machine_capacity(machine(vcpus * n, memory_gib * n), provisioner).allocatable for n in (1, 2)
+    )
+    assert small.fits_in(large), "reservations grow slower than the machine"
+
+
+@pytest.mark.parametrize(
+    ("cloud", "provisioner"),
+    [("aws", Provisioner.EKS), ("gcp", Provisioner.GKE), ("local", Provisioner.LOCAL)],
+)
+def test_known_gpu_machines_keep_most_of_their_memory_allocatable(cloud: str, provisioner: Provisioner):
+    cramped = [
+        each.name
+        for each in machine_catalogue(cloud).values()
+        if each.gpus and machine_capacity(each, provisioner).allocatable.memory_mib < each.memory_mib // 4
+    ]
+    assert cramped == [], "otherwise no shape with GPUs could reach them"
+
+
+amounts = st.integers(1, 6)
+resources = st.builds(Resources, cpu_millis=amounts, memory_mib=amounts, gpus=st.integers(0, 2))
+
+
+@st.composite
+def capacities(draw: st.DrawFn) -> MachineCapacity:
+    size = draw(resources)
+    kind = draw(st.sampled_from((None, "a100")))
+    return MachineCapacity(
+        name=f"m{draw(amounts)}",
+        capacity=size,
+        allocatable=size,
+        accelerator=kind,
+        max_pods=draw(st.integers(1, 3)),
+    )
+
+
+def capacity(cpu: int, memory: int, name: str = "m") -> MachineCapacity:
+    size = Resources(cpu_millis=cpu, memory_mib=memory)
+    return MachineCapacity(name=name, capacity=size, allocatable=size)
+
+
+def most_pods(machines: tuple[MachineCapacity, ...] | list[MachineCapacity], pod: Resources) -> int:
+    return max((each.pods_of(pod) for each in machines), default=0)
+
+
+def test_dominated_machine_is_left_out():
+    kept = non_dominated([capacity(4, 8, "small"), capacity(8, 16, "large"), capacity(16, 4, "wide")])
+    assert [each.name for each in kept] == ["large", "wide"], "what fits the small one fits the large one"
+
+
+def test_one_of_equal_machines_is_kept():
+    assert len(non_dominated([capacity(8, 16, "p4d"), capacity(8, 16, "p4de")])) == 1, (
+        "the other adds nothing"
+    )
+
+
+def test_machine_with_another_accelerator_is_kept():
+    other = replace(capacity(4, 8, "other"), accelerator="h100")
+    assert len(non_dominated([capacity(8, 16), other])) == 2, "jobs for that accelerator fit nowhere else"
+
+
+def test_machines_beyond_the_list_become_one_with_the_maximum_of_each_resource():
+    kept = non_dominated([capacity(cpu, 100 - cpu, f"m{cpu}") for cpu in range(1, 12)])
+    assert len(kept) == MOST_CAPACITIES, "the API server reads a short list"
+    assert (kept[-1].name, kept[-1].allocatable) == (OTHERS, Resources(cpu_millis=11, memory_mib=92)), (
+        "no pod is refused that fits one of them"
+    )
+
+
+@given(st.lists(capacities(), max_size=7), resources)
+def test_leaving_out_dominated_machines_changes_no_result(machines: list[MachineCapacity], pod: Resources):
+    assert most_pods(non_dominated(machines), pod) == most_pods(machines, pod), (
+        "whether and how often it fits"
+    )
+
+
+@given(st.lists(capacities(), max_size=40), resources)
+def test_merged_list_never_refuses_a_pod_that_fits(machines: list[MachineCapacity], pod: Resources):
+    kept = non_dominated(machines)
+    assert len(kept) <= MOST_CAPACITIES, "the list is bounded"
+    assert most_pods(kept, pod) >= most_pods(machines, pod), "however many machine types there are"

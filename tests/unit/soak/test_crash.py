@@ -1,0 +1,151 @@
+"""After which resources a run is killed."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.simulator.clouds.state import CloudObject
+from holdfast.simulator.pulumi.checkpoint import Recorded
+from tests.soak.crash.cloud_objects import comparable
+from tests.soak.crash.selection import drawn, every, pivotal, sample
+from tests.support.builders.engine_records import urn
+
+
+def test_only_what_a_provider_made_is_worth_a_kill() -> None:
+    made = Recorded(urn=urn("vpc"), id="vpc-1")
+    component = Recorded(urn=urn("network", "holdfast:index:Network"), id="")
+    provider = Recorded(urn=urn("default", "pulumi:providers:aws"), id="0000")
+    only_read = Recorded(urn=urn("role"), id="role", external=True)
+    assert every([component, provider, made, only_read]) == (made.urn,), (
+        "nothing outside is made for the others"
+    )
+
+
+@given(st.lists(st.text(min_size=1), unique=True), st.integers(1, 20), st.integers())
+def test_a_sample_is_the_same_for_the_same_seed_and_keeps_the_order(
+    urns: list[str], size: int, seed: int
+) -> None:
+    chosen = sample(urns, size, seed)
+    assert chosen == sample(urns, size, seed), "a failure could not be repeated"
+    assert list(chosen) == [one for one in urns if one in chosen], (
+        "the order tells what existed before the kill"
+    )
+    assert len(chosen) == min(size, len(urns)), "not as many as were asked for"
+
+
+ROLE = urn("spot", "aws:iam/serviceLinkedRole:ServiceLinkedRole")
+CLUSTER = urn("cluster", "aws:eks/cluster:Cluster")
+KARPENTER = urn("karpenter-operator", "holdfast:index:EksKarpenter$kubernetes:helm.sh/v3:Release")
+KARPENTER_CRDS = urn("karpenter-operator-crds", "holdfast:index:EksKarpenter$kubernetes:helm.sh/v3:Release")
+POOLS = tuple(urn(f"pool-{name}", "kubernetes:karpenter.sh/v1:NodePool") for name in "abc")
+OTHERS = tuple(urn(f"subnet-{at}", "aws:ec2/subnet:Subnet") for at in range(20))
+STACK = (ROLE, *OTHERS, CLUSTER, KARPENTER_CRDS, KARPENTER, *POOLS)
+
+
+def test_what_a_stack_turns_on_is_always_taken() -> None:
+    assert pivotal(STACK) == (ROLE, CLUSTER, KARPENTER, *POOLS), "role, cluster, Karpenter and every pool"
+
+
+def test_on_google_cloud_it_turns_on_the_cluster_its_node_pools_and_the_grants_of_checkpoints() -> None:
+    cluster = urn("cluster", "gcp:container/cluster:Cluster")
+    pools = tuple(urn(name, "gcp:container/nodePool:NodePool") for name in ("system", "cpu-spot"))
+    folder = urn("folder", "gcp:storage/managedFolder:ManagedFolder")
+    grant = urn("trainers", "gcp:storage/managedFolderIamMember:ManagedFolderIamMember")
+    jobset = urn("jobset", "holdfast:index:Operators$kubernetes:helm.sh/v3:Release")
+    assert pivotal((cluster, *pools, jobset, folder, grant)) == (cluster, *pools, grant), (
+        "a folder without its grant lets nobody in"
+    )
+
+
+def test_a_sample_comes_on_top_of_what_is_always_taken() -> None:
+    chosen = drawn(STACK, 3, 7)
+    assert set(pivotal(STACK)) < set(chosen), "something it turns on was left to chance"
+    assert len(chosen) == len(pivotal(STACK)) + 3, "three others were drawn"
+    assert list(chosen) == [one for one in STACK if one in chosen], (
+        "the order tells what existed before the kill"
+    )
+
+
+def test_another_seed_chooses_others() -> None:
+    urns = [str(number) for number in range(100)]
+    assert len({sample(urns, 3, seed) for seed in range(20)}) > 1, "the seed does nothing"
+
+
+_BUCKET = "aws:s3/bucket:Bucket"
+
+
+def _bucket(name: str = "ckpt-1a2b3c4", **inputs: Any) -> CloudObject:
+    return CloudObject(
+        type=_BUCKET,
+        id=name,
+        urn=urn("ckpt", _BUCKET),
+        digest="d",
+        inputs={"bucket": name, **inputs},
+        computed={"arn": f"arn:aws:s3:::{name}"},
+    )
+
+
+def _queue(bucket: str) -> CloudObject:
+    return CloudObject(
+        type="aws:sqs/queue:Queue", id="q", urn=urn("q"), digest="d", inputs={"policy": f"for {bucket}/*"}
+    )
+
+
+def test_names_drawn_at_random_make_no_difference_here_or_where_they_are_used() -> None:
+    one = comparable([_bucket("ckpt-1a2b3c4"), _queue("ckpt-1a2b3c4")])
+    other = comparable([_bucket("ckpt-ffffff0"), _queue("ckpt-ffffff0")])
+    assert one == other, "every run draws other names"
+
+
+def test_another_content_makes_a_difference() -> None:
+    assert comparable([_bucket(tags={"a": "b"})]) != comparable([_bucket(tags={"a": "c"})]), (
+        "a change went unseen"
+    )
+
+
+def test_a_name_that_was_given_makes_a_difference() -> None:
+    assert comparable([_bucket("mine")]) != comparable([_bucket("yours")]), "these names were not drawn"
+
+
+def test_a_duplicate_is_a_line_of_its_own() -> None:
+    twice = comparable([_bucket("ckpt-1a2b3c4"), _bucket("ckpt-ffffff0")])
+    assert len(twice) == 2, "an orphan beside its successor would go unseen"
+
+
+def _assignment(name: str, *, principal: str = "somebody") -> CloudObject:
+    kind = "azure-native:authorization:RoleAssignment"
+    return CloudObject(
+        type=kind,
+        id=f"/subscriptions/s/providers/Microsoft.Authorization/roleAssignments/{name}",
+        urn=urn("access", kind),
+        digest="d",
+        inputs={"roleAssignmentName": name, "principalId": principal},
+    )
+
+
+def test_a_guid_that_an_object_goes_by_makes_no_difference() -> None:
+    names = ("8f5ac1b2-0f7c-5a53-9d7e-3f2f0c2f6d11", "8f5ac1b2-0f7c-5a53-9d7e-3f2f0c2f6d22")
+    one, other = (comparable([_assignment(name)]) for name in names)
+    assert one == other, "it is made of the name of a storage account, which every run draws anew"
+
+
+def test_a_guid_that_an_object_only_holds_makes_a_difference() -> None:
+    name = "8f5ac1b2-0f7c-5a53-9d7e-3f2f0c2f6d11"
+    one = comparable([_assignment(name, principal="8f5ac1b2-0f7c-5a53-9d7e-3f2f0c2f6d33")])
+    other = comparable([_assignment(name, principal="8f5ac1b2-0f7c-5a53-9d7e-3f2f0c2f6d44")])
+    assert one != other, "who is given a role would go unseen"
+
+
+def _held(name: str, within: str) -> CloudObject:
+    kind = "azure-native:storage:BlobContainer"
+    return CloudObject(
+        type=kind, id=f"{within}/{name}", urn=urn(name, kind), digest="d", inputs={"accountName": within}
+    )
+
+
+def test_the_order_in_which_things_were_made_makes_no_difference() -> None:
+    account, parts = "ckpt1a2b3c4d", ("ckpt-a", "ckpt-b")
+    one = comparable([_bucket(account), *(_held(part, account) for part in parts)])
+    other = comparable([_bucket(account), *(_held(part, account) for part in reversed(parts))])
+    assert one == other, "what is in a store and called after it may be made in any order"
