@@ -1,4 +1,4 @@
-"""A front of an API server, on a port of this machine."""
+"""A proxy of an API server, on a port of this machine."""
 
 import asyncio
 import threading
@@ -51,14 +51,14 @@ _LARGEST: Final = 2**26
 
 @dataclass(kw_only=True)
 class FaultProxy:
-    """Does with each request as `fate` says; `kubeconfig` leads through it, as the user whom `access` names.
+    """Does with each request as `decide` says; `kubeconfig` leads through it, as the user whom `access` names.
 
     `writes` are those that came to change a job or what belongs to one.
     """
 
     kubeconfig: Path
     access: ApiAccess = field(repr=False)
-    fate: Callable[[ApiRequest], Fault] = lambda _: Fault.PASS
+    decide: Callable[[ApiRequest], Fault] = lambda _: Fault.PASS
     writes: int = 0
     _watches: set[asyncio.Task[object]] = field(default_factory=set[asyncio.Task[object]])
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
@@ -82,7 +82,7 @@ class FaultProxy:
                     raise
                 started.set_exception(error)
 
-        thread = threading.Thread(target=serve, name="front of the API server", daemon=True)
+        thread = threading.Thread(target=serve, name="proxy of the API server", daemon=True)
         thread.start()
         started.result()
         try:
@@ -116,16 +116,16 @@ class FaultProxy:
     ) -> web.StreamResponse:
         asked = ApiRequest(method=request.method, path=request.path, watch="watch" in request.query)
         self.writes += asked.is_write
-        # Whole before its fate is known, which may be that whoever sends it dies.
+        # Whole before its decide is known, which may be that whoever sends it dies.
         body = await request.read()
-        match self.fate(asked):
+        match self.decide(asked):
             case Fault.THROTTLE:
                 return _refusal(429, "TooManyRequests", {"Retry-After": "1"})
             case Fault.FAIL:
                 return _refusal(500, "InternalError", {})
             case Fault.LOSE:
                 return _cut(request)
-            case Fault.PASS | Fault.LOSE_ANSWER as fate:
+            case Fault.PASS | Fault.LOSE_ANSWER as decide:
                 headers = {name: value for name, value in request.headers.items() if name not in _HOP}
                 asking = session.request(
                     request.method,
@@ -136,7 +136,7 @@ class FaultProxy:
                 )
                 try:
                     async with asking as answered:
-                        if fate is Fault.PASS:
+                        if decide is Fault.PASS:
                             return await self._pass_on(request, answered, asked)
                         await answered.read()
                 except (aiohttp.ClientError, OSError):
@@ -161,7 +161,7 @@ class FaultProxy:
 
 @contextmanager
 def running_proxy(target: Path, folder: Path, *, token: str | None = None) -> Generator[FaultProxy]:
-    """A front of the API server of the kubeconfig `target` for the length of the block; its own is in `folder`.
+    """A proxy of the API server of the kubeconfig `target` for the length of the block; its own is in `folder`.
 
     It acts as whom `token` names, without one as the kubeconfig's user.
     """
@@ -169,9 +169,9 @@ def running_proxy(target: Path, folder: Path, *, token: str | None = None) -> Ge
     if token is not None:
         # Whoever shows a certificate is whom that names, whatever the token says.
         access = replace(access, certificate=None, token=token)
-    front = FaultProxy(kubeconfig=folder / "front-kubeconfig", access=access)
-    with front.serving():
-        yield front
+    proxy = FaultProxy(kubeconfig=folder / "proxy-kubeconfig", access=access)
+    with proxy.serving():
+        yield proxy
 
 
 def _refusal(status: int, reason: str, headers: dict[str, str]) -> web.Response:
@@ -187,8 +187,8 @@ def _cut(request: web.Request) -> web.Response:
 
 def _document(port: int) -> Json:
     return {
-        "current-context": "front",
-        "contexts": [{"name": "front", "context": {"cluster": "front", "user": "front"}}],
-        "clusters": [{"name": "front", "cluster": {"server": f"http://127.0.0.1:{port}"}}],
-        "users": [{"name": "front", "user": {}}],
+        "current-context": "proxy",
+        "contexts": [{"name": "proxy", "context": {"cluster": "proxy", "user": "proxy"}}],
+        "clusters": [{"name": "proxy", "cluster": {"server": f"http://127.0.0.1:{port}"}}],
+        "users": [{"name": "proxy", "user": {}}],
     }

@@ -11,7 +11,7 @@ from holdfast.components.cluster.aks.access import PublicAccess
 from holdfast.components.cluster.aks.component import AksCluster, AksClusterArgs
 from holdfast.components.cluster.aks.control_plane import Maintenance, SystemNodesArgs, Upgrades
 from holdfast.components.network.azure import ExistingAzureNetwork
-from tests.support.recorder import Recording, record
+from tests.support.fakes.pulumi_engine import Recording, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable

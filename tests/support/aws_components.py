@@ -24,12 +24,12 @@ from holdfast.components.network.aws import AwsNetwork, AwsNetworkArgs
 from holdfast.components.network.aws_isolated import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
 from holdfast.components.pools.ec2 import ClusterPlacement, EfaFabric, EfaFabricArgs
 from holdfast.components.spot_service_linked_role import SpotServiceLinkedRole, SpotServiceLinkedRoleArgs
-from tests.support.recorder import record
+from tests.support.fakes.pulumi_engine import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tests.support.recorder import Recorded
+    from tests.support.fakes.pulumi_engine import Recorded
 
 REGION: Final = "eu-west-1"
 ACCOUNT: Final = "123456789012"

@@ -8,18 +8,18 @@ import subprocess
 import sys
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from holdfast.simulator.pulumi import Outcome, Rehearsal
 from holdfast.simulator.pulumi.faults import Faults
 from tests.support.control_plane import CHECKOUT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from pathlib import Path
+
+    from holdfast.simulator.pulumi import Outcome, Rehearsal
 
 
 def command(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

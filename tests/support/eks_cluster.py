@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from holdfast.components.cluster.eks.addon_versions import AddonVersions, addon_versions
 from holdfast.components.cluster.eks.component import EksCluster, EksClusterArgs
 from holdfast.components.cluster.eks.system_nodes import SystemNodesArgs
-from tests.support.recorder import Recording, record
+from tests.support.fakes.pulumi_engine import Recording, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable

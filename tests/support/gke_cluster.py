@@ -11,7 +11,7 @@ from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.stacks.cluster_nodes import ClusterNodes
 from tests.support.autoscaled_cluster import AutoscaledCluster, Clock
-from tests.support.cloud_stack import CloudStack
+from tests.support.clusters.cloud_stack import CloudStack
 
 PLACE = "gke"
 

@@ -10,7 +10,7 @@ from holdfast.components.cluster.gke.component import GkeCluster, GkeClusterArgs
 from holdfast.components.cluster.gke.control_plane import Maintenance, MaintenanceExclusion
 from holdfast.components.cluster.gke.system_nodes import SystemNodesArgs
 from holdfast.components.network.gcp import ExistingGcpNetwork
-from tests.support.recorder import Recording, record
+from tests.support.fakes.pulumi_engine import Recording, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from holdfast.scheduling.json import JsonValue
-    from tests.support.recorder import Recorded
+    from tests.support.fakes.pulumi_engine import Recorded
 
 
 def documents_of(resource: Recorded) -> Iterator[tuple[str, str]]:

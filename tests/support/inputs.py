@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json, JsonValue
-    from tests.support.recorder import Recorded
+    from tests.support.fakes.pulumi_engine import Recorded
 
 
 def value(source: Recorded | Json, *steps: str) -> JsonValue:

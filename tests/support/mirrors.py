@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from holdfast.scheduling.json import JsonValue
-    from tests.support.recorder import Recorded
+    from tests.support.fakes.pulumi_engine import Recorded
 
 
 def assert_charts_come_from(charts: str, releases: Iterable[Recorded]) -> None:

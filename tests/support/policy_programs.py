@@ -6,16 +6,28 @@ from copy import deepcopy
 from functools import cache
 from typing import TYPE_CHECKING, Final, cast
 
+from holdfast.infra.local.stack import compose
+from holdfast.infra.program import load_platform
 from holdfast.policies.findings import StackResource
 from holdfast.policies.tables import RULES
-from tests.support import aws_stacks, azure_stacks, gcp_stacks
-from tests.support.local_stack import local_stack
+from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks
+from tests.support.doc_pages import ROOT
+from tests.support.fakes.pulumi_engine import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from holdfast.infra.local.config.stack import LocalPlatform
     from holdfast.policies.known_values import Value
-    from tests.support.recorder import Recording
+    from tests.support.fakes.pulumi_engine import Recording
+
+
+@cache
+def local_stack(name: str) -> Recording:
+    """The stack of that name."""
+    platform = cast("LocalPlatform", load_platform(ROOT / f"stacks/Pulumi.{name}.yaml"))
+    return record(lambda: compose(platform, name))
+
 
 Props = dict[str, "Value"]
 Program = list[StackResource]

@@ -175,27 +175,27 @@ class MoveBenchmark:
     def measure(self, jobs: int) -> Measured:
         """Measure with so many jobs. Raises RehearsalError where they are not placed in time."""
         names = [job_name(number) for number in range(jobs)]
-        witness = JobTimelineRecorder(self.client, NAMESPACE)
+        recorder = JobTimelineRecorder(self.client, NAMESPACE)
         self._follow(ladder(1, -1))
-        with witness.watching():
+        with recorder.recording():
             _at_once(self._apply, [job(number) for number in range(jobs)])
-            _wait(witness, names, "are placed", lambda trace: _is_whole(trace, POOLS[0]))
-            move = self._wave(witness, names, lambda trace, at: move_of(trace, at, PODS, POOLS[1]), POOLS[1])
-            restart = self._wave(witness, names, lambda trace, at: restart_of(trace, at, PODS), POOLS[1])
+            _wait(recorder, names, "are placed", lambda trace: _is_whole(trace, POOLS[0]))
+            move = self._wave(recorder, names, lambda trace, at: move_of(trace, at, PODS, POOLS[1]), POOLS[1])
+            restart = self._wave(recorder, names, lambda trace, at: restart_of(trace, at, PODS), POOLS[1])
             _at_once(lambda name: self.client.delete(JOBSET, "JobSet", name, namespace=NAMESPACE), names)
-            _wait(witness, names, "are gone", lambda trace: not trace.is_there and not trace.alive())
+            _wait(recorder, names, "are gone", lambda trace: not trace.is_there and not trace.alive())
         return Measured(jobs=jobs, move=move, restart=restart)
 
     def _wave(
         self,
-        witness: JobTimelineRecorder,
+        recorder: JobTimelineRecorder,
         names: Sequence[str],
         steps_of: "Callable[[JobTrace, datetime], Steps | None]",
         pool: str,
     ) -> Wave:
         before = self.meter.read()
-        with witness.look():
-            pods = {name: min(pod.name for pod in witness.job(name).alive()) for name in names}
+        with recorder.frozen():
+            pods = {name: min(pod.name for pod in recorder.job(name).alive()) for name in names}
         at: dict[str, datetime] = {}
 
         def evict(name: str) -> None:
@@ -204,14 +204,14 @@ class MoveBenchmark:
 
         _at_once(evict, names)
         _wait(
-            witness,
+            recorder,
             names,
             "are placed again",
             lambda trace: steps_of(trace, at[trace.name]) is not None and _is_whole(trace, pool),
         )
         after = self.meter.read()
-        with witness.look():
-            found = [steps_of(witness.job(name), at[name]) for name in names]
+        with recorder.frozen():
+            found = [steps_of(recorder.job(name), at[name]) for name in names]
         return Wave(
             steps=tuple(steps for steps in found if steps is not None),
             fallback=between(before[0], after[0]),
@@ -246,18 +246,18 @@ def _at_once(do: Callable[[T], object], each: Sequence[T]) -> None:
 
 
 def _wait(
-    witness: JobTimelineRecorder, names: Sequence[str], what: str, condition: Callable[[JobTrace], bool]
+    recorder: JobTimelineRecorder, names: Sequence[str], what: str, condition: Callable[[JobTrace], bool]
 ) -> None:
     """Wait until something holds of every job; those of which it did are not asked again."""
     left = list(names)
 
     def is_over() -> bool:
-        while left and condition(witness.job(left[-1])):
+        while left and condition(recorder.job(left[-1])):
             left.pop()
         return not left
 
     seconds = _WAVE_SECONDS + _WAVE_SECONDS_PER_JOB * len(names)
-    witness.wait(is_over, f"{len(names)} jobs {what}", seconds=seconds)
+    recorder.wait(is_over, f"{len(names)} jobs {what}", seconds=seconds)
 
 
 def _is_whole(trace: JobTrace, pool: str) -> bool:

@@ -42,7 +42,7 @@ def measure_policies(
             found.append((size, median_of(turns[WITHOUT]), median_of(turns[WITH])))
     finally:
         shutil.rmtree(EngineFolder.of(run_as, workspace).root.parent, ignore_errors=True)
-    for line in render(rows(found)):
+    for line in render(pack_rows(found)):
         say(line)
     say(
         f"Medians of {repetitions}: the same preview with and without the policy pack. Seconds from the start of Python to its "
@@ -51,7 +51,7 @@ def measure_policies(
     )
 
 
-def rows(found: Sequence[tuple[int, Measurement, Measurement]]) -> list[Sequence[str]]:
+def pack_rows(found: Sequence[tuple[int, Measurement, Measurement]]) -> list[Sequence[str]]:
     """Return the table, its head first: each size without the pack and with it."""
     return [_HEAD, *(_row(*each) for each in found)]
 

@@ -13,7 +13,7 @@ from tests.soak.crash.proving import prove, prove_in_sequence, run_uninterrupted
 from tests.soak.crash.selection import drawn, pivotal, sample
 from tests.soak.crash.targets import StackTarget
 from tests.soak.seeds import SEED_VARIABLE, seed_of
-from tests.support.cloud_platform import cloud_workspace
+from tests.support.clusters.cloud_workspaces import cloud_workspace
 from tests.support.platform import platform_workspace
 from tests.support.processes import processes_of
 

@@ -31,8 +31,8 @@ def faults(name: str, workspace: Workspace, *, seed: int | None, jobs: int, roun
             rehearsal.up()
         client = KubeClient.from_kubeconfig(workspace.kubeconfig(stack.place))
         logs = workspace.logs_dir(stack.place)
-        ground = FaultEnvironment(client=client, layout=Layout.of(stack.place, workspace), folder=logs)
-        _report(run_faults(ground, plan, say=say), plan.seed, logs)
+        environment = FaultEnvironment(client=client, layout=Layout.of(stack.place, workspace), folder=logs)
+        _report(run_faults(environment, plan, say=say), plan.seed, logs)
 
 
 def _report(outcome: FaultRunResult, seed: int, logs: Path) -> None:

@@ -51,10 +51,10 @@ class KillAtWrite:
         was_deadly, self._kill = self._kill is not None, None
         return was_deadly
 
-    def fate(self, asked: ApiRequest) -> Fault:
+    def decide(self, request: ApiRequest) -> Fault:
         """Count a request; returns what becomes of it."""
         kill = self._kill
-        if kill is None or not asked.is_write:
+        if kill is None or not request.is_write:
             return Fault.PASS
         self._left -= 1
         if self._left:
@@ -80,8 +80,8 @@ class Injector:
     """
 
     client: KubeClient
-    witness: JobTimelineRecorder
-    deadly_write: KillAtWrite
+    recorder: JobTimelineRecorder
+    kill_at_write: KillAtWrite
     controller: RestartedController
     servers: Servers
     say: Callable[[str], None]
@@ -107,7 +107,7 @@ class Injector:
             case KillController():
                 when = "after it was done" if fault.is_done else "before it is done"
                 self.say(f"the controller dies at its write {fault.write} from now, {when}")
-                self.deadly_write.kill_at(fault.write, self._kill_controller, is_done=fault.is_done)
+                self.kill_at_write.kill_at(fault.write, self._kill_controller, is_done=fault.is_done)
             case KillServer():
                 names = (API_SERVER, ETCD) if fault.with_etcd else (API_SERVER,)
                 self.say(f"{' and '.join(names)} killed")
@@ -117,7 +117,7 @@ class Injector:
     def recover(self) -> None:
         """Have every tier give machines, as quickly as it can."""
         self._recover()
-        self.deadly_write.spare()
+        self.kill_at_write.spare()
 
     def is_struck(self, pod: PodTrace) -> bool:
         """Whether a pod is one that goes, or on a node that does."""
@@ -130,8 +130,8 @@ class Injector:
     def _evict(self, jobs: Iterable[int]) -> None:
         evicted: list[str] = []
         for number in jobs:
-            with self.witness.look():
-                pods = [pod for pod in self.witness.job(job_name(number)).alive() if pod.running_at]
+            with self.recorder.frozen():
+                pods = [pod for pod in self.recorder.job(job_name(number)).alive() if pod.running_at]
             pod = min(pods, key=lambda each: each.name, default=None)
             if pod is not None and _is_done(lambda pod=pod: self.client.evict(NAMESPACE, pod.name)):
                 evicted.append(pod.name)
@@ -178,8 +178,8 @@ class Injector:
         patch: Json = {"metadata": {"annotations": {"holdfast.dev/complete": "true"}}}
         self.say(f"come to their end: {_few([job_name(number) for number in jobs])}")
         for number in jobs:
-            with self.witness.look():
-                pods = [pod.name for pod in self.witness.job(job_name(number)).alive()]
+            with self.recorder.frozen():
+                pods = [pod.name for pod in self.recorder.job(job_name(number)).alive()]
             for pod in pods:
                 _is_done(
                     lambda pod=pod: self.client.merge_patch("v1", "Pod", pod, patch, namespace=NAMESPACE)

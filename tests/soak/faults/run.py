@@ -35,7 +35,7 @@ _LEASE_SECONDS: Final = 90.0
 class Settling:
     """Says when every job is where it is to stay; `seconds` is how long that may take."""
 
-    witness: JobTimelineRecorder
+    recorder: JobTimelineRecorder
     injector: Injector
     jobs: Sequence[str]
     seconds: float
@@ -43,15 +43,17 @@ class Settling:
     def wait(self) -> None:
         """Wait until each job has ended or runs whole, and a controller leads. Raises RehearsalError where some do not."""
         try:
-            self.witness.wait(self.is_settled, "every job runs or has ended", seconds=self.seconds)
+            self.recorder.wait(self.is_settled, "every job runs or has ended", seconds=self.seconds)
         except RehearsalError as error:
-            with self.witness.look():
-                told = "; ".join(f"{name}: {_told(self.witness.job(name))}" for name in self._unsettled()[:5])
+            with self.recorder.frozen():
+                told = "; ".join(
+                    f"{name}: {_told(self.recorder.job(name))}" for name in self._unsettled()[:5]
+                )
                 raise RehearsalError(f"{error}: {len(self._unsettled())} are not, as {told}") from error
         self._wait_led()
 
     def is_settled(self) -> bool:
-        """Whether each job has ended or runs whole; to be asked while nothing more is taken in."""
+        """Whether each job has ended or runs whole; to be request while nothing more is taken in."""
         return not self._unsettled()
 
     def pause(self) -> None:
@@ -59,7 +61,7 @@ class Settling:
         threading.Event().wait(_APART.total_seconds())
 
     def _unsettled(self) -> list[str]:
-        return [name for name in self.jobs if not self._is_settled(self.witness.job(name))]
+        return [name for name in self.jobs if not self._is_settled(self.recorder.job(name))]
 
     def _is_settled(self, trace: JobTrace) -> bool:
         if not trace.changes:
@@ -112,7 +114,7 @@ _AT_ONCE: Final = 8
 _RETURNING: Final = {"returnAfter": "45s", "holdTimeout": "40s"}
 
 
-def run_faults(ground: FaultEnvironment, plan: Plan, *, say: Callable[[str], None]) -> FaultRunResult:
+def run_faults(environment: FaultEnvironment, plan: Plan, *, say: Callable[[str], None]) -> FaultRunResult:
     """Give the faults of a plan to so many jobs, and hold what became of them against the ladder's own function.
 
     Raises RehearsalError where a round does not come to rest.
@@ -120,43 +122,43 @@ def run_faults(ground: FaultEnvironment, plan: Plan, *, say: Callable[[str], Non
     random = Random(plan.seed)
     policy = ladder(plan.failures, _RETURNING if plan.returns else {})
     names = [job_name(number) for number in range(plan.jobs)]
-    ground.prepare(policy)
+    environment.prepare(policy)
     with ExitStack() as stack:
-        front = stack.enter_context(
-            running_proxy(ground.layout.kubeconfig, ground.folder, token=ground.token())
+        proxy = stack.enter_context(
+            running_proxy(environment.layout.kubeconfig, environment.folder, token=environment.token())
         )
-        deadly_write = KillAtWrite()
-        front.fate = deadly_write.fate
+        kill_at_write = KillAtWrite()
+        proxy.decide = kill_at_write.decide
         controller = stack.enter_context(
-            restarted_controller(front.kubeconfig, ground.folder / "chaos-controller.log")
+            restarted_controller(proxy.kubeconfig, environment.folder / "chaos-controller.log")
         )
-        witness = stack.enter_context(JobTimelineRecorder(ground.client, NAMESPACE).watching())
+        recorder = stack.enter_context(JobTimelineRecorder(environment.client, NAMESPACE).recording())
         injector = Injector(
-            client=ground.client,
-            witness=witness,
-            deadly_write=deadly_write,
+            client=environment.client,
+            recorder=recorder,
+            kill_at_write=kill_at_write,
             controller=controller,
-            servers=Servers(ground.layout),
+            servers=Servers(environment.layout),
             say=say,
         )
         settling = Settling(
-            witness=witness,
+            recorder=recorder,
             injector=injector,
             jobs=names,
             seconds=_ROUND_SECONDS + _ROUND_SECONDS_PER_JOB * plan.jobs,
         )
         jobs = [job(number, ends_in=f"{random.randint(0, _MOST_GRACE)}s") for number in range(plan.jobs)]
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            list(pool.map(ground.apply, jobs))
+            list(pool.map(environment.apply, jobs))
         say(f"{plan.jobs} jobs made")
         settling.wait()
         say("every job runs")
         _give(plan, injector, settling, say)
         while True:
-            with witness.look():
+            with recorder.frozen():
                 # A job may have set out for a better tier since, which is no end to be judged.
                 if settling.is_settled():
-                    return _outcome(witness, names, injector, _parsed(policy), writes=front.writes)
+                    return _outcome(recorder, names, injector, _parsed(policy), writes=proxy.writes)
             settling.wait()
 
 
@@ -166,7 +168,7 @@ def _give(plan: Plan, injector: Injector, settling: Settling, say: Callable[[str
         for fault in faults:
             injector.give(fault)
         settling.wait()
-        if injector.deadly_write.spare():
+        if injector.kill_at_write.spare():
             say("no write was left for the controller to die at")
         settling.pause()
     injector.recover()
@@ -181,12 +183,12 @@ def _parsed(policy: Json) -> Policy:
 
 
 def _outcome(
-    witness: JobTimelineRecorder, names: Sequence[str], injector: Injector, policy: Policy, *, writes: int
+    recorder: JobTimelineRecorder, names: Sequence[str], injector: Injector, policy: Policy, *, writes: int
 ) -> FaultRunResult:
     until, kills = datetime.now(UTC), tuple(injector.kills)
     records = [
         Record(
-            trace=witness.job(name),
+            trace=recorder.job(name),
             pods=PODS,
             vanished=injector.vanished,
             until=until,
@@ -196,5 +198,5 @@ def _outcome(
         for name in names
     ]
     return check_records(
-        records, policy, overlaps=witness.overlaps, deaths=injector.controller.deaths, writes=writes
+        records, policy, overlaps=recorder.overlaps, deaths=injector.controller.deaths, writes=writes
     )

@@ -27,8 +27,8 @@ def test_jobs_end_up_where_their_ladder_says_whatever_fails_around_them(tmp_path
     told: list[str] = []
     with ladder_cluster(tmp_path) as cluster:
         layout = Layout.of(cluster.stack, cluster.workspace)
-        ground = FaultEnvironment(client=cluster.client, layout=layout, folder=tmp_path)
-        outcome = run_faults(ground, plan, say=told.append)
+        environment = FaultEnvironment(client=cluster.client, layout=layout, folder=tmp_path)
+        outcome = run_faults(environment, plan, say=told.append)
     assert not outcome.problems, f"seed {plan.seed}: {told}: {outcome}"
     assert sum(outcome.places.values()) == JOBS, "no job was lost"
     assert outcome.moves > 0, f"seed {plan.seed} had no job move"

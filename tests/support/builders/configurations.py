@@ -5,7 +5,10 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, TypeAlias, cast
 
+from holdfast.infra.aws.config.validation import read_aws_platform
+from holdfast.infra.azure.config.validation import read_azure_platform
 from holdfast.infra.clouds import cloud_of
+from holdfast.infra.gcp.config.validation import read_gcp_platform
 from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import Machine
@@ -14,9 +17,13 @@ from holdfast.scheduling.pools import Pool
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from holdfast.infra.aws.config.stack import AwsPlatform
+    from holdfast.infra.azure.config.stack import AzurePlatform, FixedPlatform, NapPlatform
+    from holdfast.infra.gcp.config.stack import GcpPlatform
     from holdfast.infra.local.config.stack import LocalPlatform
     from holdfast.scheduling.errors import Problem
     from holdfast.scheduling.json import JsonValue
+
 
 Document: TypeAlias = "dict[str, JsonValue]"
 
@@ -32,7 +39,7 @@ NAMESPACES: JsonValue = [
     {"name": "tabular", "ladder": [{"pool": "cpu-spot", "maxFailures": 5}, {"pool": "cpu"}]},
 ]
 
-_PLATFORM: Document = {
+_LOCAL: Document = {
     "cloud": "local",
     "pools": [
         {
@@ -52,7 +59,7 @@ _PLATFORM: Document = {
 
 def platform_document(change: Callable[[Document], object] = lambda _: None) -> Document:
     """A local stack's document as it is written, after one change to it."""
-    document = deepcopy(_PLATFORM)
+    document = deepcopy(_LOCAL)
     change(document)
     return document
 
@@ -104,3 +111,235 @@ def pool(
 def machine(name: str = "m7i.xlarge", *, vcpus: int = 4, gpus: int = 0) -> Machine:
     """A small CPU machine."""
     return Machine(name=name, vcpus=vcpus, memory_mib=16384, gpus=gpus, hourly_price=0.2)
+
+
+AWS_REGION = "us-west-2"
+
+_AWS: Document = {
+    "cloud": "aws",
+    "account": "123456789012",
+    "cluster": {
+        "publicAccessCidrs": ["203.0.113.0/24"],
+        "admins": ["arn:aws:iam::123456789012:role/platform"],
+    },
+    "network": {"cidr": "10.40.0.0/16", "zones": ["us-west-2a", "us-west-2b", "us-west-2c"]},
+    "pools": [
+        {
+            "name": "cpu",
+            "capacity": "on-demand",
+            "instanceTypes": ["m7i.xlarge", "m7a.xlarge"],
+            "maxNodes": 20,
+            "default": True,
+        },
+        {
+            "name": "cpu-spot",
+            "capacity": "spot",
+            "families": ["c7i", "c6i"],
+            "sizes": ["xlarge"],
+            "maxNodes": 8,
+        },
+        {
+            "name": "a100-spot",
+            "capacity": "spot",
+            "instanceTypes": ["p4d.24xlarge", "p4de.24xlarge"],
+            "maxNodes": 8,
+        },
+        {"name": "a100", "capacity": "on-demand", "instanceTypes": ["p4d.24xlarge"], "maxNodes": 4},
+    ],
+    "namespaces": NAMESPACES,
+}
+
+
+def aws_document(change: Callable[[Document], object] = lambda _: None) -> Document:
+    """An AWS stack's document as it is written, after one change to it."""
+    document = deepcopy(_AWS)
+    change(document)
+    return document
+
+
+def section(document: Document, name: str) -> Document:
+    """A mapping of a document, made where it is not there."""
+    return cast("Document", document.setdefault(name, {}))
+
+
+def read_aws(document: Document, region: str | None = AWS_REGION) -> AwsPlatform:
+    """Parse a document as the program does."""
+    return read_aws_platform(document, region)
+
+
+def aws_platform(
+    change: Callable[[Document], object] = lambda _: None, region: str = AWS_REGION
+) -> AwsPlatform:
+    """A valid AWS stack's platform, after one change to its document."""
+    return read_aws(aws_document(change), region)
+
+
+def aws_problems(document: Document, region: str | None = AWS_REGION) -> tuple[Problem, ...]:
+    """What is wrong with a document."""
+    try:
+        read_aws(document, region)
+    except ConfigError as error:
+        return error.problems
+    return ()
+
+
+AZURE_LOCATION = "eastus2"
+SUBSCRIPTION = "00000000-0000-0000-0000-000000000000"
+TENANT = "00000000-0000-0000-0000-00000000000e"
+ADMIN = "00000000-0000-0000-0000-00000000000a"
+SUBNET = (
+    f"/subscriptions/{SUBSCRIPTION}/resourceGroups/network/providers/Microsoft.Network/virtualNetworks/shared"
+    "/subnets/training"
+)
+DISK_ENCRYPTION_SET = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/keys/providers/Microsoft.Compute/diskEncryptionSets/holdfast"
+
+#: A network that is brought.
+EXISTING_AZURE_NETWORK: Document = {"subnetId": SUBNET, "egressCidrs": ["198.51.100.7/32"]}
+
+_CLUSTER: Document = {
+    "access": {"public": {"cidrs": ["203.0.113.0/24"]}},
+    "admins": [ADMIN],
+    "maintenance": {"exclusions": [{"start": "2026-12-20", "end": "2027-01-06"}]},
+}
+
+
+def _azure_pool(name: str, capacity: str, most: int, **given: JsonValue) -> Document:
+    return {"name": name, "capacity": capacity, "maxNodes": most, **given}
+
+
+_NAP: Document = {
+    "cloud": "azure",
+    "cluster": _CLUSTER,
+    "network": {"cidr": "10.40.0.0/16"},
+    "pools": [
+        _azure_pool("cpu", "on-demand", 20, vmSizes=["Standard_D4ds_v5", "Standard_D4ads_v5"], default=True),
+        _azure_pool("cpu-spot", "spot", 8, families=["Dds_v5", "Dads_v5"], vcpus=[8, 16]),
+        _azure_pool("a100-spot", "spot", 8, vmSizes=["Standard_NC24ads_A100_v4"]),
+        _azure_pool("a100", "on-demand", 4, vmSizes=["Standard_NC24ads_A100_v4"]),
+    ],
+    "namespaces": NAMESPACES,
+}
+_FIXED: Document = {
+    **_NAP,
+    "cluster": {**_CLUSTER, "scaling": "fixed"},
+    "pools": [
+        _azure_pool("cpu", "on-demand", 20, vmSize="Standard_D4ds_v5", default=True),
+        _azure_pool("cpu-spot", "spot", 8, vmSize="Standard_D16ds_v5", spotMaxPrice=0.5),
+        _azure_pool("a100-spot", "spot", 8, vmSize="Standard_NC24ads_A100_v4"),
+        _azure_pool("a100", "on-demand", 4, vmSize="Standard_NC24ads_A100_v4"),
+    ],
+}
+
+
+def nap_document(change: Callable[[Document], object] = lambda _: None) -> Document:
+    """The document of a stack on node auto-provisioning as it is written, after one change to it."""
+    document = deepcopy(_NAP)
+    change(document)
+    return document
+
+
+def fixed_document(change: Callable[[Document], object] = lambda _: None) -> Document:
+    """The document of a stack of scale sets as it is written, after one change to it."""
+    document = deepcopy(_FIXED)
+    change(document)
+    return document
+
+
+def read_azure(
+    document: Document,
+    location: str | None = AZURE_LOCATION,
+    subscription: str | None = SUBSCRIPTION,
+    tenant: str | None = None,
+) -> AzurePlatform:
+    """Parse a document as the program does."""
+    return read_azure_platform(document, location=location, subscription_id=subscription, tenant_id=tenant)
+
+
+def nap_platform(change: Callable[[Document], object] = lambda _: None) -> NapPlatform:
+    """A valid platform on node auto-provisioning, after one change to its document."""
+    return cast("NapPlatform", read_azure(nap_document(change)))
+
+
+def fixed_platform(change: Callable[[Document], object] = lambda _: None) -> FixedPlatform:
+    """A valid platform of scale sets, after one change to its document."""
+    return cast("FixedPlatform", read_azure(fixed_document(change)))
+
+
+def azure_problems(
+    document: Document,
+    location: str | None = AZURE_LOCATION,
+    subscription: str | None = SUBSCRIPTION,
+    tenant: str | None = None,
+) -> tuple[Problem, ...]:
+    """What is wrong with a document."""
+    try:
+        read_azure(document, location, subscription, tenant)
+    except ConfigError as error:
+        return error.problems
+    return ()
+
+
+GCP_PROJECT = "my-project"
+GCP_REGION = "us-central1"
+GCP_KEY = f"projects/{GCP_PROJECT}/locations/{GCP_REGION}/keyRings/holdfast/cryptoKeys/all"
+
+_GCP: Document = {
+    "cloud": "gcp",
+    "cluster": {
+        "access": {"authorizedNetworks": ["203.0.113.0/24"]},
+        "zones": ["us-central1-a", "us-central1-b", "us-central1-c"],
+        "maintenance": {"exclusion": {"start": "2026-12-01", "end": "2027-06-30"}},
+    },
+    "network": {"nodesCidr": "10.40.0.0/20", "podsCidr": "10.44.0.0/14", "servicesCidr": "10.40.16.0/20"},
+    "pools": [
+        {
+            "name": "cpu",
+            "capacity": "on-demand",
+            "machineType": "n2-standard-4",
+            "maxNodes": 20,
+            "default": True,
+        },
+        {"name": "cpu-spot", "capacity": "spot", "machineType": "n2-standard-16", "maxNodes": 8},
+        {
+            "name": "a100-spot",
+            "capacity": "spot",
+            "machineType": "a2-highgpu-8g",
+            "zones": ["us-central1-a", "us-central1-c"],
+            "maxNodes": 8,
+        },
+        {"name": "a100", "capacity": "on-demand", "machineType": "a2-highgpu-8g", "maxNodes": 4},
+    ],
+    "namespaces": NAMESPACES,
+}
+
+
+def gcp_document(change: Callable[[Document], object] = lambda _: None) -> Document:
+    """A GCP stack's document as it is written, after one change to it."""
+    document = deepcopy(_GCP)
+    change(document)
+    return document
+
+
+def read_gcp(
+    document: Document, region: str | None = GCP_REGION, project: str | None = GCP_PROJECT
+) -> GcpPlatform:
+    """Parse a document as the program does."""
+    return read_gcp_platform(document, project=project, region=region)
+
+
+def gcp_platform(
+    change: Callable[[Document], object] = lambda _: None, region: str = GCP_REGION
+) -> GcpPlatform:
+    """A valid GCP stack's platform, after one change to its document."""
+    return read_gcp(gcp_document(change), region)
+
+
+def gcp_problems(
+    document: Document, region: str | None = GCP_REGION, project: str | None = GCP_PROJECT
+) -> tuple[Problem, ...]:
+    """What is wrong with a document."""
+    try:
+        read_gcp(document, region, project)
+    except ConfigError as error:
+        return error.problems
+    return ()

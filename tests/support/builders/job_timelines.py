@@ -60,24 +60,26 @@ def pod(
     }
 
 
-class Watched:
+class TimelineBuilder:
     """A trace that is told what happens, in seconds since the start."""
 
     def __init__(self) -> None:
         self.trace = JobTrace(name="train")
 
-    def job(self, seconds: float, **fields: JsonValue) -> Watched:
+    def job(self, seconds: float, **fields: JsonValue) -> TimelineBuilder:
         """Show the job."""
         suspended, restarts = fields.pop("suspended", False), fields.pop("restarts", 0)
         outcome = fields.pop("outcome", "")
         assert isinstance(restarts, int), "a number"
-        self.trace.take_job(
+        self.trace.record_job(
             job(suspended=suspended is True, restarts=restarts, outcome=str(outcome), **fields),
             after(seconds),
         )
         return self
 
-    def gang(self, seconds: float, *, pool: str = "spot-a", attempt: int = 0, node: str = "n1") -> Watched:
+    def gang(
+        self, seconds: float, *, pool: str = "spot-a", attempt: int = 0, node: str = "n1"
+    ) -> TimelineBuilder:
         """Show two pods that come, find a node a second later, and run."""
         for number in range(2):
             name = f"{pool}-{attempt}-{number}"
@@ -95,10 +97,10 @@ class Watched:
                     ),
                 ),
             ):
-                self.trace.take_pod(shown, after(at))
+                self.trace.record_pod(shown, after(at))
         return self
 
-    def evicted(self, seconds: float, *, pool: str = "spot-a", attempt: int = 0) -> Watched:
+    def evicted(self, seconds: float, *, pool: str = "spot-a", attempt: int = 0) -> TimelineBuilder:
         """Show the first pod of a gang evicted, and both gone a second later."""
         for number in range(2):
             name = f"{pool}-{attempt}-{number}"
@@ -114,14 +116,14 @@ class Watched:
                 deleted=True,
                 lost=lost,
             )
-            self.trace.take_pod(shown, after(seconds))
-            self.trace.take_pod(shown, after(seconds + 1), is_deleted=True)
+            self.trace.record_pod(shown, after(seconds))
+            self.trace.record_pod(shown, after(seconds + 1), is_deleted=True)
         return self
 
 
-def moved(evictions: int = 1) -> Watched:
+def moved(evictions: int = 1) -> TimelineBuilder:
     """A job that was evicted once and moved from `spot-a` to `spot-b`."""
-    watched = Watched().job(0, phase="Waiting", pool="spot-a").gang(0)
+    watched = TimelineBuilder().job(0, phase="Waiting", pool="spot-a").gang(0)
     watched.job(1.5, phase="Running", pool="spot-a")
     watched.evicted(100)
     watched.job(100.2, phase="Suspending", pool="spot-b", suspended=True, evictions=evictions)

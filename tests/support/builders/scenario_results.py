@@ -37,13 +37,13 @@ def restart(
 def default_placement(
     *,
     plain: Placement = PLAIN,
-    rooms: tuple[FreeCapacity, ...] = (
+    candidates: tuple[FreeCapacity, ...] = (
         FreeCapacity(placement=SPOT, free_cpus=15),
         FreeCapacity(placement=GPU, free_cpus=95),
     ),
 ) -> DefaultPlacement:
     """A plain pod on the default pool while a spot and a GPU machine had room."""
-    return DefaultPlacement(plain=plain, rooms=rooms)
+    return DefaultPlacement(plain=plain, candidates=candidates)
 
 
 def rayjob(

@@ -15,14 +15,14 @@ from holdfast.scheduling.labels import POOL, TRAINING, TRAINING_VALUE
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from holdfast.simulator.stacks.stack import api_server_profile
-from tests.support import aws_stacks, azure_stacks, gcp_stacks
 from tests.support.admission_cluster import make_namespace, wait_until_in_force
+from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks
 from tests.support.control_plane import CHECKOUT, running_control_plane
+from tests.support.fakes.pulumi_engine import record
 from tests.support.job_admission import admitted_job, define_kinds
 from tests.support.job_objects import marked, templates_of
 from tests.support.json_objects import obj, objects
 from tests.support.judging_cluster import is_judged
-from tests.support.recorder import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from holdfast.infra.local.config.stack import LocalPlatform
     from holdfast.scheduling.json import Json
-    from tests.support.recorder import Recorded, Recording
+    from tests.support.fakes.pulumi_engine import Recorded, Recording
 
 #: Of every such stack.
 NAMESPACES: Final = ("tabular", "vision")

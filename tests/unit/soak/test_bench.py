@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,11 +13,14 @@ from holdfast.simulator.errors import RehearsalError
 from tests.soak.bench.measurement import Measurement, measure, median_of, render, rows
 from tests.soak.bench.moves import Cost, Measured, Steps, Wave, between, move_of, restart_of, spread
 from tests.soak.bench.moves_report import COSTS, TIMES, cost_rows, time_rows
-from tests.soak.bench.policy_pack import rows
+from tests.soak.bench.policy_pack import pack_rows
 from tests.soak.bench.policy_program import program, teams
-from tests.support.builders.job_timelines import Watched, after, moved
+from tests.support.builders.job_timelines import TimelineBuilder, after, moved
+from tests.support.fakes.pulumi_engine import record
 from tests.support.policy_programs import as_resources, reported
-from tests.support.recorder import record
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _MIB = 1024 * 1024
 
@@ -73,7 +76,7 @@ def test_a_preview_with_the_pack_stands_beside_the_one_without() -> None:
     without, with_pack = (
         Measurement(seconds=each, peak_bytes=100 * _MIB, cpu_seconds=2 * each) for each in (4.0, 5.0)
     )
-    assert rows([(100, without, with_pack)])[1] == (
+    assert pack_rows([(100, without, with_pack)])[1] == (
         "100 resources", "4.0 s", "5.0 s", "1.25", "8.0 s", "10.0 s", "1.25", "100 MiB", "100 MiB",
     ), "not the figures measured"  # fmt: skip
 
@@ -94,13 +97,13 @@ def test_a_move_is_measured_from_the_eviction_to_the_last_node() -> None:
 
 
 def test_a_move_that_is_not_over_is_not_measured() -> None:
-    watched = Watched().job(0, phase="Running", pool="spot-a").gang(0).evicted(100)
+    watched = TimelineBuilder().job(0, phase="Running", pool="spot-a").gang(0).evicted(100)
     watched.job(100, phase="Suspending", pool="spot-b", suspended=True)
     assert move_of(watched.trace, after(99), 2, "spot-b") is None, "nothing runs yet"
 
 
 def test_a_restart_is_measured_on_the_same_tier() -> None:
-    watched = Watched().job(0, phase="Running", pool="spot-a").gang(0).evicted(100)
+    watched = TimelineBuilder().job(0, phase="Running", pool="spot-a").gang(0).evicted(100)
     assert restart_of(watched.trace, after(99.5), 2) is None, "its pods are not back"
     watched.gang(103, attempt=1)
     assert restart_of(watched.trace, after(99.5), 2) == Steps(gone=1.5, bound=4.5), "and now they are"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,11 +11,10 @@ import pytest
 from holdfast.fallback.policy.policy import Policy, PolicyTier
 from tests.soak.faults.invariants import deviations
 from tests.soak.faults.observations import Record
-from tests.support.builders.job_timelines import Watched, after, moved
+from tests.support.builders.job_timelines import TimelineBuilder, after, moved
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
 
 POLICY = Policy(
     tiers=(
@@ -27,7 +26,7 @@ POLICY = Policy(
 )
 
 
-def record(watched: Watched, vanished: Mapping[str, datetime] | None = None) -> Record:
+def record(watched: TimelineBuilder, vanished: Mapping[str, datetime] | None = None) -> Record:
     return Record(trace=watched.trace, pods=2, vanished=vanished or {}, until=after(200))
 
 
@@ -42,7 +41,7 @@ def test_a_move_that_nothing_asked_for_is_found() -> None:
 
 
 def test_a_move_that_did_not_come_is_found() -> None:
-    watched = Watched().job(0, phase="Waiting", pool="spot-a").gang(0)
+    watched = TimelineBuilder().job(0, phase="Waiting", pool="spot-a").gang(0)
     watched.job(1.5, phase="Running", pool="spot-a").evicted(100)
     watched.job(102, phase="Running", pool="spot-a", restarts=1).gang(102, attempt=1, node="n2")
     problems = deviations(record(watched), POLICY)
@@ -50,14 +49,14 @@ def test_a_move_that_did_not_come_is_found() -> None:
 
 
 def test_a_job_that_stays_suspended_is_found() -> None:
-    watched = Watched().job(0, phase="Waiting", pool="spot-a").gang(0)
+    watched = TimelineBuilder().job(0, phase="Waiting", pool="spot-a").gang(0)
     watched.job(1.5, phase="Running", pool="spot-a").evicted(100)
     watched.job(100.2, phase="Suspending", pool="spot-b", suspended=True)
     assert deviations(record(watched), POLICY) == ["it is suspended (Suspending)"], "nobody resumed it"
 
 
 def test_a_resumption_with_a_pod_left_is_found() -> None:
-    watched = Watched().job(0, phase="Waiting", pool="spot-a").gang(0)
+    watched = TimelineBuilder().job(0, phase="Waiting", pool="spot-a").gang(0)
     watched.job(1.5, phase="Running", pool="spot-a")
     watched.evicted(100)
     for uid, pod in watched.trace.pods.items():
@@ -71,7 +70,7 @@ def test_a_resumption_with_a_pod_left_is_found() -> None:
 
 def test_a_wait_that_was_over_is_a_reason_to_leave_and_one_that_was_not_is_none() -> None:
     for waited, is_right in ((21, True), (9, False)):
-        watched = Watched().job(0, phase="Waiting", pool="spot-a")
+        watched = TimelineBuilder().job(0, phase="Waiting", pool="spot-a")
         watched.job(waited, phase="Suspending", pool="spot-b", suspended=True)
         watched.job(waited + 1, phase="Waiting", pool="spot-b", moves=1).gang(waited + 1, pool="spot-b")
         watched.job(waited + 3, phase="Running", pool="spot-b", moves=1)
@@ -91,7 +90,7 @@ def test_a_way_back_up_needs_a_policy_that_asks_for_it() -> None:
 
 
 def test_a_node_that_vanished_is_a_loss_when_it_was_missed() -> None:
-    watched = Watched().job(0, phase="Waiting", pool="spot-a").gang(0)
+    watched = TimelineBuilder().job(0, phase="Waiting", pool="spot-a").gang(0)
     watched.job(1.5, phase="Running", pool="spot-a")
     for uid, pod in watched.trace.pods.items():
         watched.trace.pods[uid] = replace(pod, ended_at=after(103))
@@ -104,7 +103,7 @@ def test_a_node_that_vanished_is_a_loss_when_it_was_missed() -> None:
 
 
 def test_a_node_may_be_missed_late_by_who_was_dead_and_by_nobody_else() -> None:
-    watched = Watched().job(0, phase="Waiting", pool="spot-a").gang(0)
+    watched = TimelineBuilder().job(0, phase="Waiting", pool="spot-a").gang(0)
     watched.job(1.5, phase="Running", pool="spot-a")
     watched.evicted(100)
     watched.job(101.5, phase="Running", pool="spot-a", restarts=1, evictions=1).gang(
@@ -128,7 +127,7 @@ def test_a_node_may_be_missed_late_by_who_was_dead_and_by_nobody_else() -> None:
 def test_a_gang_that_yields_stays_away_for_its_pause(
     second_bound_at: float | None, away: int, *, is_right: bool
 ) -> None:
-    watched = Watched().job(0, phase="Waiting", pool="spot-a").gang(0)
+    watched = TimelineBuilder().job(0, phase="Waiting", pool="spot-a").gang(0)
     first, second = watched.trace.pods
     for uid, bound_at in ((first, after(1)), (second, second_bound_at and after(second_bound_at))):
         watched.trace.pods[uid] = replace(watched.trace.pods[uid], bound_at=bound_at, ended_at=after(12))
@@ -139,9 +138,9 @@ def test_a_gang_that_yields_stays_away_for_its_pause(
     assert (deviations(record(watched), POLICY) == []) is is_right, f"{deviations(record(watched), POLICY)}"
 
 
-def late_to_yield() -> Watched:
+def late_to_yield() -> TimelineBuilder:
     """A gang that loses a pod, waits half placed, and yields when all of it has had nodes again for 8 s."""
-    watched = Watched().job(0, phase="Waiting", pool="spot-b").gang(0, pool="spot-b")
+    watched = TimelineBuilder().job(0, phase="Waiting", pool="spot-b").gang(0, pool="spot-b")
     first, second = watched.trace.pods
     for uid, bound_at in ((first, after(1)), (second, after(12))):
         watched.trace.pods[uid] = replace(watched.trace.pods[uid], bound_at=bound_at, ended_at=after(21))
@@ -163,7 +162,7 @@ def test_who_was_dead_may_act_on_what_was_so_before() -> None:
 
 
 def test_a_wait_begins_for_the_dead_when_they_learn_of_it() -> None:
-    watched = Watched().job(0, phase="Waiting", pool="spot-b").gang(0, pool="spot-b")
+    watched = TimelineBuilder().job(0, phase="Waiting", pool="spot-b").gang(0, pool="spot-b")
     first, second = watched.trace.pods
     watched.trace.pods[first] = replace(watched.trace.pods[first], ended_at=after(31))
     watched.trace.pods[second] = replace(watched.trace.pods[second], bound_at=None, ended_at=after(31))
@@ -177,7 +176,7 @@ def test_a_wait_begins_for_the_dead_when_they_learn_of_it() -> None:
 
 
 def test_who_learns_of_a_loss_first_may_act_before_it_is_seen() -> None:
-    watched = Watched().job(0, phase="Waiting", pool="spot-a").gang(0)
+    watched = TimelineBuilder().job(0, phase="Waiting", pool="spot-a").gang(0)
     watched.job(1.5, phase="Running", pool="spot-a").evicted(100)
     for uid, pod in watched.trace.pods.items():
         watched.trace.pods[uid] = replace(pod, ended_at=after(103))

@@ -31,7 +31,7 @@ def kinds(plan: Plan) -> set[type]:
 def test_the_same_seed_gives_the_same_faults(seed: int, jobs: int, rounds: int) -> None:
     plan = draw_plan(seed, jobs=jobs, rounds=rounds)
     assert plan == draw_plan(seed, jobs=jobs, rounds=rounds), "a run that failed can be given again"
-    assert len(plan.rounds) == rounds, "so many rounds were asked for"
+    assert len(plan.rounds) == rounds, "so many rounds were request for"
 
 
 @given(seed=seeds, rounds=st.integers(3, 12))
@@ -64,7 +64,7 @@ JOBSETS = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/train/jobsets/one"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/holdfast-system/leases/one"
 
 
-def asked(method: str = "PATCH", path: str = JOBSETS) -> ApiRequest:
+def request(method: str = "PATCH", path: str = JOBSETS) -> ApiRequest:
     """A write to a job."""
     return ApiRequest(method=method, path=path, watch=False)
 
@@ -77,14 +77,14 @@ def deaths(deadly: KillAtWrite, write: int, *, is_done: bool = True) -> list[str
 
 
 def test_nobody_dies_who_was_not_to() -> None:
-    assert KillAtWrite().fate(asked()) is Fault.PASS, "every request goes on"
+    assert KillAtWrite().decide(request()) is Fault.PASS, "every request goes on"
 
 
-@pytest.mark.parametrize(("is_done", "fate"), [(True, Fault.LOSE_ANSWER), (False, Fault.LOSE)])
-def test_it_dies_once_at_the_write_that_was_named(is_done: bool, fate: Fault) -> None:
+@pytest.mark.parametrize(("is_done", "decide"), [(True, Fault.LOSE_ANSWER), (False, Fault.LOSE)])
+def test_it_dies_once_at_the_write_that_was_named(is_done: bool, decide: Fault) -> None:
     deadly = KillAtWrite()
     died = deaths(deadly, 2, is_done=is_done)
-    assert [deadly.fate(asked()) for _ in range(4)] == [Fault.PASS, fate, Fault.PASS, Fault.PASS], (
+    assert [deadly.decide(request()) for _ in range(4)] == [Fault.PASS, decide, Fault.PASS, Fault.PASS], (
         "the second alone"
     )
     assert died == ["it"], "and once"
@@ -92,12 +92,12 @@ def test_it_dies_once_at_the_write_that_was_named(is_done: bool, fate: Fault) ->
 
 
 @pytest.mark.parametrize(
-    "harmless", [asked(method="GET"), asked(path=LEASES), asked(path="/api/v1/namespaces/train/events")]
+    "harmless", [request(method="GET"), request(path=LEASES), request(path="/api/v1/namespaces/train/events")]
 )
 def test_reads_leases_and_events_do_not_count(harmless: ApiRequest) -> None:
     deadly = KillAtWrite()
     died = deaths(deadly, 1)
-    assert deadly.fate(harmless) is Fault.PASS, "it goes on"
+    assert deadly.decide(harmless) is Fault.PASS, "it goes on"
     assert not died, "and nobody dies at it"
 
 
@@ -105,5 +105,5 @@ def test_whoever_is_spared_dies_at_no_write() -> None:
     deadly = KillAtWrite()
     died = deaths(deadly, 1)
     assert deadly.spare(), "somebody would have died"
-    assert deadly.fate(asked()) is Fault.PASS, "the write goes on"
+    assert deadly.decide(request()) is Fault.PASS, "the write goes on"
     assert not died, "and nobody dies at it"

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Final, cast
 from holdfast.infra.azure.stack import compose
 from holdfast.infra.program import load_platform
 from tests.support.aks_component import DEPLOYER, TENANT, seen
-from tests.support.aws_documents import section
-from tests.support.azure_documents import (
-    BROUGHT,
+from tests.support.builders.configurations import (
     DISK_ENCRYPTION_SET,
+    EXISTING_AZURE_NETWORK,
     SUBSCRIPTION,
     fixed_platform,
     nap_platform,
+    section,
 )
 from tests.support.doc_pages import ROOT
-from tests.support.recorder import record
+from tests.support.fakes.pulumi_engine import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from holdfast.infra.azure.config.stack import AzurePlatform
     from holdfast.scheduling.json import Json
     from tests.support.builders.configurations import Document
-    from tests.support.recorder import Recording
+    from tests.support.fakes.pulumi_engine import Recording
 
 CHARTS: Final = "oci://mirror.example.com/charts"
 IMAGES: Final = "mirror.example.com/images"
@@ -41,7 +41,7 @@ def _mirrored(document: Document) -> None:
 
 
 def _brought(document: Document) -> None:
-    document.update(network={**BROUGHT})
+    document.update(network={**EXISTING_AZURE_NETWORK})
     section(document, "cluster").update(login="workloadidentity")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 from holdfast.infra.aws.preflight.checks import Account
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import machine_catalogue
-from tests.support.asking import asked_of
+from tests.support.fakes.pulumi_engine import asked_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -1,16 +1,17 @@
-"""Single mistakes in the shapes and quotas of training namespaces, which are the same in every cloud's document."""
+"""Single mistakes in ladders and training namespaces, which are the same in every cloud's document."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from tests.support.builders.configurations import entry
+from tests.support.builders.configurations import entry, tier
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from holdfast.scheduling.json import JsonValue
     from tests.support.builders.configurations import Document
+
 
 FINETUNE: Document = {"name": "finetune", "pods": 4, "cpu": 48, "memory": "512Gi", "gpus": 8}
 
@@ -25,7 +26,7 @@ def _bounded(quota: JsonValue, *shapes: Document) -> Callable[[Document], object
     return lambda d: entry(d, "namespaces", 0).update(quota=quota, shapes=cast("JsonValue", list(shapes)))
 
 
-SHAPE_MISTAKES: dict[str, tuple[Callable[[Document], object], str, str]] = {
+INVALID_SHAPES: dict[str, tuple[Callable[[Document], object], str, str]] = {
     # the mistake: how it is made, the field that is named, and a part of the fix
     "memory without a unit": (
         _shaped(memory=512),
@@ -120,5 +121,96 @@ SHAPE_MISTAKES: dict[str, tuple[Callable[[Document], object], str, str]] = {
         _bounded({"pods": 0}),
         ".namespaces[0].quota.pods",
         "for example, `pods: 500`",
+    ),
+}
+
+
+INVALID_NAMESPACES: dict[str, tuple[Callable[[Document], object], str, str]] = {
+    # the mistake: how it is made, the field that is named, and a part of the fix
+    "a ladder naming a pool that does not exist": (
+        lambda d: tier(d, 0, 0).update(pool="a100-sopt"),
+        ".namespaces[0].ladder[0].pool",
+        'Write "a100-spot".',
+    ),
+    "a spot pool last in a ladder": (
+        lambda d: entry(d, "namespaces", 0).update(ladder=[{"pool": "a100-spot", "maxFailures": 5}]),
+        ".namespaces[0].ladder[0].maxFailures",
+        "write maxFailures: -1",
+    ),
+    "one pool twice in a ladder": (
+        lambda d: tier(d, 0, 1).update(pool="a100-spot", maxFailures=-1),
+        ".namespaces[0].ladder[1].pool",
+        "Remove this tier",
+    ),
+    "a duration without a unit": (
+        lambda d: tier(d, 0, 0).update(procurementTimeout="15"),
+        ".namespaces[0].ladder[0].procurementTimeout",
+        "Write 15m, 15s or 15h.",
+    ),
+    "a duration that YAML read as a number": (
+        lambda d: tier(d, 0, 0).update(procurementTimeout=15),
+        ".namespaces[0].ladder[0].procurementTimeout",
+        "Write 15m, 15s or 15h.",
+    ),
+    "fewer failures than none": (
+        lambda d: tier(d, 0, 0).update(maxFailures=-2),
+        ".namespaces[0].ladder[0].maxFailures",
+        "for example, `maxFailures: 5`",
+    ),
+    "an empty ladder": (
+        lambda d: entry(d, "namespaces", 0).update(ladder=[]),
+        ".namespaces[0].ladder",
+        "such as `- {pool: ",
+    ),
+    "a way back up from the only tier": (
+        lambda d: entry(d, "namespaces", 0).update(ladder=[{"pool": "a100"}], fallback={"returnAfter": "4h"}),
+        ".namespaces[0].fallback.returnAfter",
+        "Leave it out",
+    ),
+    "capacity held for nobody": (
+        lambda d: entry(d, "namespaces", 0).update(fallback={"holdTimeout": "10m"}),
+        ".namespaces[0].fallback.holdTimeout",
+        "Add returnAfter",
+    ),
+    "failures with a typo": (
+        lambda d: entry(d, "namespaces", 0).update(fallback={"failures": "eviction"}),
+        ".namespaces[0].fallback.failures",
+        'Write "evictions".',
+    ),
+    "a tier's setting beside the ladder": (
+        lambda d: entry(d, "namespaces", 0).update(fallback={"maxFailures": 5}),
+        ".namespaces[0].fallback.maxFailures",
+        "on each tier of the ladder",
+    ),
+    **INVALID_SHAPES,
+    "too many failures to be meant": (
+        lambda d: tier(d, 0, 0).update(maxFailures=99999),
+        ".namespaces[0].ladder[0].maxFailures",
+        "for example, `maxFailures: 5`",
+    ),
+    "a controller's image without a tag": (
+        lambda d: d.update(fallback={"image": "registry.example.com/fallback-controller"}),
+        ".fallback.image",
+        "Write the registry's host, the path and a tag",
+    ),
+    "a namespace of the fallback controller": (
+        lambda d: entry(d, "namespaces", 0).update(name="holdfast-system"),
+        ".namespaces[0].name",
+        'such as "training-holdfast-system"',
+    ),
+    "a namespace of Kubernetes": (
+        lambda d: entry(d, "namespaces", 0).update(name="kube-system"),
+        ".namespaces[0].name",
+        'such as "training-kube-system"',
+    ),
+    "a namespace of an operator": (
+        lambda d: entry(d, "namespaces", 0).update(name="jobset-system"),
+        ".namespaces[0].name",
+        'such as "training-jobset-system"',
+    ),
+    "two namespaces of one name": (
+        lambda d: entry(d, "namespaces", 1).update(name="vision"),
+        ".namespaces[1].name",
+        "Rename one of the two",
     ),
 }

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.support.aws_documents import section
-from tests.support.azure_cluster_mistakes import CLUSTER_MISTAKES
-from tests.support.builders.configurations import entry
-from tests.support.ladder_mistakes import LADDER_MISTAKES
+from tests.support.builders.configurations import entry, section
+from tests.support.invalid_configs.azure_cluster import INVALID_CLUSTERS
+from tests.support.invalid_configs.namespaces import INVALID_NAMESPACES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +33,7 @@ def namespace(name: str) -> Callable[[Document], object]:
 
 
 #: Whichever way a stack scales.
-MISTAKES: dict[str, Mistake] = {
+INVALID_CONFIGS: dict[str, Mistake] = {
     # the mistake: how it is made, the field that is named, and a part of the fix
     "a location in the document": (
         lambda d: d.update(location="eastus2"),
@@ -53,7 +52,7 @@ MISTAKES: dict[str, Mistake] = {
     ),
     "a way of scaling at the top": (lambda d: d.update(scaling="nap"), ".scaling", "Write it under cluster."),
     "Determined's own list": (lambda d: d.update(resourcePools=[]), ".resourcePools", "Write pools"),
-    **CLUSTER_MISTAKES,
+    **INVALID_CLUSTERS,
     "a taint": (
         pool(2, taints=[{"key": "gpu"}]),
         ".pools[2].taints",
@@ -107,11 +106,11 @@ MISTAKES: dict[str, Mistake] = {
     "a namespace too short for a container": (namespace("ml"), ".namespaces[0].name", '"ml-training"'),
     "a namespace with hyphens side by side": (namespace("ml--vision"), ".namespaces[0].name", '"ml-vision"'),
     "a namespace of AKS": (namespace("aks-command"), ".namespaces[0].name", '"training-aks-command"'),
-    **LADDER_MISTAKES,
+    **INVALID_NAMESPACES,
 }
 
 #: Of a stack on node auto-provisioning.
-NAP_MISTAKES: dict[str, Mistake] = {
+INVALID_NAP_CONFIGS: dict[str, Mistake] = {
     "a way of scaling with a typo": (
         lambda d: section(d, "cluster").update(scaling="karpenter"),
         ".cluster.scaling",
@@ -191,7 +190,7 @@ NAP_MISTAKES: dict[str, Mistake] = {
 }
 
 #: Of a stack of scale sets.
-FIXED_MISTAKES: dict[str, Mistake] = {
+INVALID_FIXED_CONFIGS: dict[str, Mistake] = {
     "several VM sizes": (
         pool(1, vmSize=["Standard_D16ds_v5", "Standard_D16ads_v5"]),
         ".pools[1].vmSize",

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Final, cast
 
 from holdfast.infra.aws.stack import compose
 from holdfast.infra.program import load_platform
-from tests.support.aws_account import ROLES, answers
-from tests.support.aws_documents import aws_platform
-from tests.support.builders.configurations import entry
-from tests.support.recorder import record
+from tests.support.builders.configurations import aws_platform, entry
+from tests.support.fakes.aws_account import ROLES, answers
+from tests.support.fakes.pulumi_engine import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,14 +18,14 @@ if TYPE_CHECKING:
     from holdfast.infra.aws.config.stack import AwsPlatform
     from holdfast.scheduling.json import Json
     from tests.support.builders.configurations import Document
-    from tests.support.recorder import Recording
+    from tests.support.fakes.pulumi_engine import Recording
 
 CHARTS: Final = "oci://mirror.example.com/charts"
 IMAGES: Final = "mirror.example.com/images"
 VPC: Final = "vpc-0123456789abcdef0"
 SUBNETS: Final = ("subnet-0123456789abcdef0", "subnet-0123456789abcdef1")
 
-_STACKS: Final = Path(__file__).parents[2] / "stacks"
+_STACKS: Final = Path(__file__).parents[3] / "stacks"
 
 
 def _tracked(name: str) -> Callable[[], AwsPlatform]:

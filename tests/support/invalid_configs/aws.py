@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.support.aws_documents import section
-from tests.support.builders.configurations import entry
-from tests.support.ladder_mistakes import LADDER_MISTAKES
+from tests.support.builders.configurations import entry, section
+from tests.support.invalid_configs.namespaces import INVALID_NAMESPACES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.support.builders.configurations import Document
 
-MISTAKES: dict[str, tuple[Callable[[Document], object], str, str]] = {
+INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
     # the mistake: how it is made, the field that is named, and a part of the fix
     "an account that YAML read as a number": (
         lambda d: d.update(account=123456789012),
@@ -392,6 +391,6 @@ MISTAKES: dict[str, tuple[Callable[[Document], object], str, str]] = {
         ".mirror.charts",
         'Write "https://mirror.example.com"',
     ),
-    **LADDER_MISTAKES,
+    **INVALID_NAMESPACES,
     "no default pool": (lambda d: entry(d, "pools", 0).pop("default"), ".pools", "Add default: true to cpu."),
 }

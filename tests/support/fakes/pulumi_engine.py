@@ -6,24 +6,100 @@ and not before.
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, TypeAlias, cast
 
+import pulumi
 from pulumi.runtime import mocks as pulumi_mocks
-from pulumi.runtime import rpc
+from pulumi.runtime import rpc, settings
 
 from tests.support.azure_outputs import computed_outputs as computed_on_azure
 from tests.support.azure_outputs import shown
 from tests.support.eks_outputs import computed_outputs
 from tests.support.gke_outputs import computed_outputs as computed_on_google_cloud
-from tests.support.mocked_program import ListeningMonitor, loop_of_this_thread, run_mocked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Generator, Iterator, Mapping
 
     from pulumi.runtime.proto import resource_pb2
 
     from holdfast.scheduling.json import Json
+
+
+PROJECT = "holdfast"
+
+
+class ListeningMonitor(pulumi_mocks.MockMonitor):
+    """Passes questions on, in whatever thread they are asked."""
+
+    def Invoke(  # noqa: N802 - the name of the call
+        self, request: resource_pb2.ResourceInvokeRequest
+    ) -> resource_pb2.ResourceInvokeResponse:
+        with loop_of_this_thread():
+            return super().Invoke(request)  # pyright: ignore[reportUnknownMemberType] - untyped in the SDK
+
+
+@contextmanager
+def loop_of_this_thread() -> Generator[None]:
+    """The mocks open an event loop in each thread that serves them and leave it so."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        yield
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
+
+
+def run_mocked(
+    build: Callable[[], object],
+    mocks: pulumi_mocks.Mocks,
+    monitor: pulumi_mocks.MockMonitor,
+    *,
+    stack: str,
+    preview: bool = False,
+) -> None:
+    """Run a program to its end; what it raises is raised from here."""
+    # Programs run on the thread's event loop, which any `asyncio.run` before has taken away.
+    asyncio.set_event_loop(_main_loop())
+    # A stack keeps the transformations that a program registers on it: each program gets a new one.
+    settings.set_root_resource(cast("pulumi.Resource", None))
+    pulumi.runtime.set_mocks(mocks, project=PROJECT, stack=stack, preview=preview, monitor=monitor)
+
+    def run() -> None:
+        build()
+
+    drained = cast("Callable[[], None]", pulumi.runtime.test(run))  # pyright: ignore[reportUnknownMemberType] - untyped in the SDK
+    drained()
+
+
+@cache
+def _main_loop() -> asyncio.AbstractEventLoop:
+    return asyncio.new_event_loop()
+
+
+class _Answering(pulumi_mocks.Mocks):
+    def __init__(self, answer: Callable[[str, Json], Json]) -> None:
+        self._answer = answer
+
+    def call(self, args: pulumi_mocks.MockCallArgs) -> tuple[dict[str, object], list[tuple[str, str]]]:
+        try:
+            return dict(self._answer(args.token, cast("Json", args.args))), []  # pyright: ignore[reportUnknownMemberType] - untyped in the SDK
+        except PermissionError as denied:
+            return {}, [("", str(denied))]
+
+    def new_resource(self, args: pulumi_mocks.MockResourceArgs) -> tuple[str | None, dict[str, object]]:
+        raise AssertionError(f"{args.typ} is made, where nothing but questions may be asked")
+
+
+def asked_of(answer: Callable[[str, Json], Json], ask: Callable[[], object], *, stack: str) -> None:
+    """Run what asks questions, with a cloud that answers them; a PermissionError is its refusal."""
+    mocks = _Answering(answer)
+    run_mocked(ask, mocks, ListeningMonitor(mocks), stack=stack)
+
 
 STACK = "local"
 

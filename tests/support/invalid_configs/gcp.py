@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.support.aws_documents import section
-from tests.support.builders.configurations import entry
-from tests.support.gcp_cluster_mistakes import CLUSTER_MISTAKES
-from tests.support.ladder_mistakes import LADDER_MISTAKES
+from tests.support.builders.configurations import entry, section
+from tests.support.invalid_configs.gcp_cluster import INVALID_CLUSTERS
+from tests.support.invalid_configs.namespaces import INVALID_NAMESPACES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +25,7 @@ def checkpoints(**given: JsonValue) -> Callable[[Document], object]:
     return lambda document: section(document, "checkpoints").update(given)
 
 
-MISTAKES: dict[str, tuple[Callable[[Document], object], str, str]] = {
+INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
     # the mistake: how it is made, the field that is named, and a part of the fix
     "a project in the document": (lambda d: d.update(project="p"), ".project", "gcp:project"),
     "a region in the document": (lambda d: d.update(region="us-east1"), ".region", "gcp:region"),
@@ -36,7 +35,7 @@ MISTAKES: dict[str, tuple[Callable[[Document], object], str, str]] = {
         "have the stack's name in theirs",
     ),
     "Determined's own list": (lambda d: d.update(resourcePools=[]), ".resourcePools", "Write pools"),
-    **CLUSTER_MISTAKES,
+    **INVALID_CLUSTERS,
     # pools
     "several machine types": (
         pool(1, machineType=["n2-standard-16", "c3-standard-22"]),
@@ -231,5 +230,5 @@ MISTAKES: dict[str, tuple[Callable[[Document], object], str, str]] = {
         ".namespaces[0].name",
         'such as "training-gke-managed-system"',
     ),
-    **LADDER_MISTAKES,
+    **INVALID_NAMESPACES,
 }

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.support.builders.configurations import entry, list_of
-from tests.support.ladder_mistakes import LADDER_MISTAKES
+from tests.support.invalid_configs.namespaces import INVALID_NAMESPACES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.support.builders.configurations import Document
 
-MISTAKES: dict[str, tuple[Callable[[Document], object], str, str]] = {
+INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
     # the mistake: how it is made, the field that is named, and a part of the fix
     "a field with a typo": (
         lambda d: entry(d, "pools", 2).update(instanceTypse=["p4d.24xlarge"]),
@@ -127,7 +127,7 @@ MISTAKES: dict[str, tuple[Callable[[Document], object], str, str]] = {
         ".pools[3].default",
         "Leave it to cpu.",
     ),
-    **LADDER_MISTAKES,
+    **INVALID_NAMESPACES,
     "a version that YAML read as a number": (
         lambda d: d.update(cluster={"version": 1.36}),
         ".cluster.version",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.support.aws_documents import section
+from tests.support.builders.configurations import section
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import JsonValue
     from tests.support.builders.configurations import Document
 
-    Mistake = tuple[Callable[[Document], object], str, str]
+    InvalidConfig = tuple[Callable[[Document], object], str, str]
 
 BROUGHT: Document = {
     "network": "projects/host-project/global/networks/shared",
@@ -32,7 +32,7 @@ def maintenance(**given: JsonValue) -> Callable[[Document], object]:
     return lambda document: section(document, "cluster").update(maintenance=given)
 
 
-CLUSTER_MISTAKES: dict[str, Mistake] = {
+INVALID_CLUSTERS: dict[str, InvalidConfig] = {
     # the mistake: how it is made, the field that is named, and a part of the fix
     "no cluster": (lambda d: d.pop("cluster"), ".cluster", "Add `cluster: {access: "),
     "a version whose admission adds no tolerations": (

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.support.aws_documents import section
-from tests.support.azure_documents import ADMIN, BROUGHT, DISK_ENCRYPTION_SET, SUBNET
+from tests.support.builders.configurations import (
+    ADMIN,
+    DISK_ENCRYPTION_SET,
+    EXISTING_AZURE_NETWORK,
+    SUBNET,
+    section,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,7 +18,7 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import JsonValue
     from tests.support.builders.configurations import Document
 
-    Mistake = tuple[Callable[[Document], object], str, str]
+    InvalidConfig = tuple[Callable[[Document], object], str, str]
 
 ELSEWHERE = DISK_ENCRYPTION_SET.replace("00000000-", "00000001-", 1)
 
@@ -38,7 +43,7 @@ def system(**given: JsonValue) -> Callable[[Document], object]:
     return cluster(systemNodes=given)
 
 
-CLUSTER_MISTAKES: dict[str, Mistake] = {
+INVALID_CLUSTERS: dict[str, InvalidConfig] = {
     # the mistake: how it is made, the field that is named, and a part of the fix
     "no cluster": (lambda d: d.pop("cluster"), ".cluster", "Add `cluster: {access: "),
     "a version whose admission adds no tolerations": (
@@ -244,12 +249,12 @@ CLUSTER_MISTAKES: dict[str, Mistake] = {
     ),
     "a network with bits beyond it": (network(cidr="10.40.0.1/16"), ".network.cidr", 'Write "10.40.0.0/16".'),
     "a subnet by name": (
-        lambda d: d.update(network={**BROUGHT, "subnetId": "training"}),
+        lambda d: d.update(network={**EXISTING_AZURE_NETWORK, "subnetId": "training"}),
         ".network.subnetId",
         "az network vnet subnet show",
     ),
     "a brought subnet with addresses for nodes": (
-        lambda d: d.update(network={**BROUGHT, "cidr": "10.40.0.0/16"}),
+        lambda d: d.update(network={**EXISTING_AZURE_NETWORK, "cidr": "10.40.0.0/16"}),
         ".network.cidr",
         "without subnetId a network is made",
     ),
@@ -259,7 +264,7 @@ CLUSTER_MISTAKES: dict[str, Mistake] = {
         "`egressCidrs: [198.51.100.7/32]`",
     ),
     "a brought subnet whose nodes call from private addresses": (
-        lambda d: d.update(network={**BROUGHT, "egressCidrs": ["10.0.0.4/32"]}),
+        lambda d: d.update(network={**EXISTING_AZURE_NETWORK, "egressCidrs": ["10.0.0.4/32"]}),
         ".network.egressCidrs[0]",
         "of the NAT gateway or the firewall",
     ),
@@ -269,7 +274,7 @@ CLUSTER_MISTAKES: dict[str, Mistake] = {
         "Add `subnetId: ",
     ),
     "a load balancer for the way out": (
-        lambda d: d.update(network={**BROUGHT, "outbound": "loadBalancer"}),
+        lambda d: d.update(network={**EXISTING_AZURE_NETWORK, "outbound": "loadBalancer"}),
         ".network.outbound",
         "`outbound: userAssignedNATGateway`",
     ),

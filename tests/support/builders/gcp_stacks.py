@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Final, cast
 
 from holdfast.infra.gcp.stack import compose
 from holdfast.infra.program import load_platform
-from tests.support.aws_documents import section
-from tests.support.builders.configurations import entry
-from tests.support.gcp_documents import KEY, gcp_platform
-from tests.support.gcp_project import answers
-from tests.support.recorder import record
+from tests.support.builders.configurations import GCP_KEY, entry, gcp_platform, section
+from tests.support.fakes.gcp_project import answers
+from tests.support.fakes.pulumi_engine import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from holdfast.infra.gcp.config.stack import GcpPlatform
     from tests.support.builders.configurations import Document
-    from tests.support.recorder import Recording
+    from tests.support.fakes.pulumi_engine import Recording
 
 CHARTS: Final = "oci://mirror.example.com/charts"
 IMAGES: Final = "mirror.example.com/images"
@@ -31,7 +29,7 @@ BROUGHT: Final[Mapping[str, str]] = {
 }
 CLASSES: Final = ("gpus-on-spot", "gpus-kept")
 
-_STACKS: Final = Path(__file__).parents[2] / "stacks"
+_STACKS: Final = Path(__file__).parents[3] / "stacks"
 
 
 def _tracked(name: str) -> Callable[[], GcpPlatform]:
@@ -40,7 +38,7 @@ def _tracked(name: str) -> Callable[[], GcpPlatform]:
 
 def _mirrored(document: Document) -> None:
     document.update(mirror={"charts": CHARTS, "images": IMAGES})
-    section(document, "cluster").update(databaseKey=KEY)
+    section(document, "cluster").update(databaseKey=GCP_KEY)
 
 
 def _brought(document: Document) -> None:

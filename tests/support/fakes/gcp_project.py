@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from holdfast.infra.gcp.config.cluster import Channel
 from holdfast.infra.gcp.preflight.checks import Project
 from holdfast.scheduling.machines import machine_catalogue
-from tests.support.asking import asked_of
+from tests.support.fakes.pulumi_engine import asked_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
