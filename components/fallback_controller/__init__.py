@@ -1,1 +1,1 @@
-"""The fallback controller on a cluster: what it may do, where it runs, and where it holds capacity."""
+"""The fallback controller on a cluster: its Deployment, permissions and reservation namespace."""

@@ -1,4 +1,9 @@
-"""The component that says what the fallback controller may do."""
+"""The fallback controller's permissions.
+
+It watches kinds in the whole cluster, and so reads jobs and nodes everywhere. It writes only to jobs in
+training namespaces, where a RoleBinding allows it, to its lease, and to placeholder pods in their own
+namespace.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +24,14 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
 
 
-#: The cluster role that is bound in each training namespace.
+#: The ClusterRole that is bound in each training namespace.
 JOBS_ROLE: Final = f"{CONTROLLER}-jobs"
 
 _WATCH: Final = ("list", "watch")
 
 
 def rule(group: str, resources: Sequence[str], verbs: Sequence[str], names: Sequence[str] = ()) -> Json:
-    """Return one rule of a role; with `names`, for objects of these names alone."""
+    """Return one rule of a role; `names` restricts it to objects with these names."""
     return {
         "apiGroups": [group],
         "resources": list(resources),
@@ -35,7 +40,7 @@ def rule(group: str, resources: Sequence[str], verbs: Sequence[str], names: Sequ
     }
 
 
-#: In the whole cluster. A node is written to for its taint, by which a held one is kept for its job.
+#: In the whole cluster. Nodes are patched for the taint that reserves them for a job.
 CLUSTER_RULES: Final[Sequence[Json]] = (
     rule("", ["namespaces", "pods"], _WATCH),
     rule("", ["nodes"], [*_WATCH, "get", "patch"]),
@@ -47,8 +52,8 @@ CLUSTER_RULES: Final[Sequence[Json]] = (
     rule("holdfast.dev", ["fallbackpolicies"], _WATCH),
 )
 
-#: In training namespaces. Pods are patched to ask them for a checkpoint, and ended and deleted when their machine is gone
-#: for good: nothing else ends those. RayJobs are created in the place of one that has failed.
+#: In training namespaces. Pods are patched to request a checkpoint, and are failed and deleted when their
+#: machine no longer exists, which no other controller does. RayJobs are created to replace a failed one.
 JOB_RULES: Final[Sequence[Json]] = (
     rule("", ["events"], ["create", "get", "patch"]),
     rule("", ["pods"], ["delete", "patch"]),
@@ -59,13 +64,13 @@ JOB_RULES: Final[Sequence[Json]] = (
     rule("holdfast.dev", ["fallbackpolicies/status"], ["patch"]),
 )
 
-#: In its own namespace. What is not there yet cannot be named in a rule.
+#: In its own namespace. A rule for creation cannot name the object.
 OWN_RULES: Final[Sequence[Json]] = (
     rule("coordination.k8s.io", ["leases"], ["create"]),
     rule("coordination.k8s.io", ["leases"], ["get", "update"], [LEASE]),
 )
 
-#: In the namespace of placeholders.
+#: In the namespace of placeholder pods.
 HOLDING_RULES: Final[Sequence[Json]] = (rule("", ["pods"], ["create", "delete"]),)
 
 SUBJECT: Final[Json] = {
@@ -76,16 +81,16 @@ SUBJECT: Final[Json] = {
 
 
 def role_ref(kind: str, name: str) -> Json:
-    """Return the reference of a binding to a Role or ClusterRole."""
+    """Return a binding's reference to a Role or ClusterRole."""
     return {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
 
 
 class ControllerAccess(ComponentResource):
-    """The fallback controller's service account and its rights.
+    """The controller's service account and permissions (`holdfast:index:ControllerAccess`).
 
-    Creates the ServiceAccount, the ClusterRole of what it reads with its binding, the ClusterRole of what it does to jobs,
-    which is bound in training namespaces alone, and a Role with its binding in its own namespace and in that of
-    placeholders. Both namespaces must be there.
+    Creates the ServiceAccount; the ClusterRole for reading with its binding; the ClusterRole for jobs, which
+    TrainingNamespace binds; and a Role with its binding in the controller's namespace and in the
+    placeholders' namespace. Both namespaces must exist.
     """
 
     def __init__(self, name: str, opts: ResourceOptions | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The component that runs the fallback controller."""
+"""The fallback controller: its Deployment, Service, disruption budget and namespaces."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ControllerImages:
-    """What is pulled: the controller, and what its placeholders run, which is nothing. Both with registry and tag."""
+    """The images of the controller and of its placeholder pods, with registry and tag."""
 
     controller: str
     placeholder: str
@@ -44,9 +44,9 @@ class ControllerImages:
 def controller_images(
     version: str, pause_version: str, mirror: str | None, *, own: str | None = None
 ) -> ControllerImages:
-    """Return the images of these versions, from the registry `mirror`; None: upstream's.
+    """Return the images of these versions from the registry `mirror`; None: the projects' own.
 
-    `own` is a controller's image that is taken as it is.
+    `own` replaces the controller's image.
     """
     controller = f"{image(mirror, 'ghcr.io/holdfast-dev/fallback-controller')}:{version}"
     return ControllerImages(
@@ -55,16 +55,16 @@ def controller_images(
     )
 
 
-#: By which its pods are found, and its program told from a simulated one.
+#: The labels of its pods.
 LABELS: Final[Mapping[str, str]] = {
     "app.kubernetes.io/name": CONTROLLER,
     "app.kubernetes.io/component": "controller",
 }
 
-#: Of metrics and probes.
+#: The port of metrics and probes.
 PORT: Final = 8080
 
-#: What Pod Security calls restricted, for a program that writes no file.
+#: Pod Security Standard "restricted", with a read-only root file system.
 _UNPRIVILEGED: Final[Json] = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
@@ -77,7 +77,7 @@ _AS_NOBODY: Final[Json] = {
     "seccompProfile": {"type": "RuntimeDefault"},
 }
 
-#: For Prometheus installations that find what to scrape by annotations.
+#: For Prometheus installations that discover targets by annotations.
 _SCRAPED: Final[Mapping[str, str]] = {
     "prometheus.io/scrape": "true",
     "prometheus.io/port": str(PORT),
@@ -86,7 +86,7 @@ _SCRAPED: Final[Mapping[str, str]] = {
 
 
 def deployment_spec(images: ControllerImages, replicas: int) -> Json:
-    """Return the specification of the Deployment; one replica leads, a second stands by on another node."""
+    """Return the Deployment's specification; one replica is the leader, others stand by on other nodes."""
     return {
         "replicas": replicas,
         "selector": {"matchLabels": LABELS},
@@ -124,7 +124,7 @@ def _container(images: ControllerImages) -> Json:
 
 
 def metrics_service_spec() -> Json:
-    """Return the specification of the Service behind which each replica's metrics are: headless, one address each."""
+    """Return the specification of the headless Service, which exposes each replica's metrics."""
     return {
         "clusterIP": "None",
         "selector": LABELS,
@@ -133,7 +133,7 @@ def metrics_service_spec() -> Json:
 
 
 def disruption_budget_spec() -> Json:
-    """Return the specification of the budget under which nodes are drained one replica after the other."""
+    """Return the specification of the PodDisruptionBudget: one replica is drained at a time."""
     return {"maxUnavailable": 1, "selector": {"matchLabels": LABELS}}
 
 
@@ -142,19 +142,19 @@ _POD_SECURITY = {"pod-security.kubernetes.io/enforce": "restricted"}
 
 @dataclass(frozen=True, kw_only=True)
 class FallbackControllerArgs:
-    """With more than one of `replicas` the others stand by for the one that leads."""
+    """With more than one replica, the others stand by for the leader."""
 
     images: ControllerImages
     replicas: int
 
 
 class FallbackController(ComponentResource):
-    """The controller that moves jobs down their ladders, and back up.
+    """The controller that moves jobs down and up their ladders (`holdfast:index:FallbackController`).
 
-    Creates its namespace `holdfast-system` with the Deployment, a Service for its metrics and, for more than one replica,
-    a PodDisruptionBudget; `holdfast-holding` for placeholder pods, with their PriorityClass; and what it may do
-    (ControllerAccess). It needs the cluster's FallbackPolicyDefinition; what it may do to the jobs of a training namespace
-    is bound there, by TrainingNamespace. Jobs should be gone before it is: one that it has suspended stays so.
+    Creates its namespace `holdfast-system` with the Deployment, a Service for its metrics and, with several
+    replicas, a PodDisruptionBudget; `holdfast-holding` for placeholder pods, with their PriorityClass; and
+    its permissions (ControllerAccess). Depend on the FallbackPolicyDefinition. TrainingNamespace binds its
+    permissions for jobs. Delete jobs before it: a job that it has suspended stays suspended.
     """
 
     def __init__(self, name: str, args: FallbackControllerArgs, opts: ResourceOptions | None = None) -> None:
@@ -172,7 +172,7 @@ class FallbackController(ComponentResource):
             metadata={"name": RESERVATION_PRIORITY_CLASS},
             description="Placeholders that hold capacity for a job that is about to move up its ladder.",
             value=RESERVATION_PRIORITY,
-            # A placeholder waits for room: it takes none from anybody.
+            # Placeholder pods wait for free capacity and preempt nothing.
             preemption_policy="Never",
             opts=ResourceOptions(parent=self),
         )

@@ -1,1 +1,1 @@
-"""The FallbackPolicy: a ladder as a Kubernetes object, and the definition of its kind."""
+"""The FallbackPolicy: a ladder as a Kubernetes object, and its CustomResourceDefinition."""

@@ -1,4 +1,4 @@
-"""The component that teaches a cluster what a FallbackPolicy is."""
+"""The CustomResourceDefinition of FallbackPolicy."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEFINITION = f"{PLURAL}.{GROUP}"
 
 
 def definition_spec() -> Json:
-    """Return the specification of the definition."""
+    """Return the specification of the CustomResourceDefinition."""
     return {
         "group": GROUP,
         "scope": "Namespaced",
@@ -56,11 +56,11 @@ def definition_spec() -> Json:
 
 
 class FallbackPolicyDefinition(ComponentResource):
-    """The kind FallbackPolicy on one cluster.
+    """The kind FallbackPolicy on a cluster (`holdfast:index:FallbackPolicyDefinition`).
 
-    Creates the custom resource definition `fallbackpolicies.holdfast.dev`. It goes when the stack is destroyed: what it
-    holds is configuration that every `up` writes anew, no training progress. Namespaces depend on it, so their ladders
-    are gone before it is.
+    Creates the CustomResourceDefinition `fallbackpolicies.holdfast.dev`. It is deleted with the stack,
+    because its objects are configuration that every `up` writes again. Namespaces depend on it, so their
+    ladders are deleted first.
     """
 
     def __init__(self, name: str, opts: ResourceOptions | None = None) -> None:

@@ -1,4 +1,4 @@
-"""A ladder as the object that jobs in a namespace follow."""
+"""Converts a ladder and the facts of its pools to the specification of a FallbackPolicy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def facts_object(facts: PoolSummary) -> Json:
-    """Return the facts of one pool."""
+    """Return the facts of a pool."""
     machine = facts.machine
     return {
         "capacity": facts.capacity.value,
@@ -39,7 +39,7 @@ def facts_object(facts: PoolSummary) -> Json:
 
 
 def room_object(room: MachineCapacity) -> Json:
-    """Return what pods get of one of its machines."""
+    """Return what one of its machines offers to pods."""
     return {
         "name": room.name,
         "cpu": format_cpu(room.allocatable.cpu_millis),
@@ -53,11 +53,10 @@ def room_object(room: MachineCapacity) -> Json:
 def ladder_spec(
     ladder: Ladder, facts: Mapping[str, PoolSummary] | None = None, shapes: Sequence[Shape] = ()
 ) -> Json:
-    """Return the specification of the ladder's FallbackPolicy, with what is known of its pools by their names.
+    """Return the specification of the ladder's FallbackPolicy.
 
-    `shapes` are those of the jobs that are to walk it.
-
-    What the ladder leaves open stays absent, since absent has a meaning of its own.
+    `facts` are the known facts of its pools by name, `shapes` the shapes of its jobs. Settings that the
+    ladder does not have are left out, because the controller has defaults for them.
     """
     known = facts or {}
     return {
@@ -79,7 +78,7 @@ def ladder_spec(
 
 
 def tier_object(tier: Tier, facts: PoolSummary | None = None) -> Json:
-    """Return one tier, with the facts of its pool if they are known."""
+    """Return one tier, with the facts of its pool if known."""
     return _present(
         {
             "pool": tier.pool,
@@ -91,7 +90,7 @@ def tier_object(tier: Tier, facts: PoolSummary | None = None) -> Json:
 
 
 def shape_object(shape: Shape) -> Json:
-    """Return one shape, with all that a reader would otherwise have to know the default of."""
+    """Return one shape with all defaults filled in."""
     return _present(
         {
             "name": shape.name,

@@ -1,8 +1,9 @@
-"""What the API server accepts as a FallbackPolicy.
+"""The OpenAPI schema of FallbackPolicy: what the API server accepts.
 
-The same rules as the stack's configuration has, for ladders that are applied by hand. What needs the pools, as
-whether the last one is on-demand, only the configuration and the policy pack can tell. All lists and texts are
-bounded: a rule's cost is estimated from those bounds, and an unbounded list would have the definition refused.
+It has the same rules as the stack's configuration, for ladders that users apply themselves. Rules that need
+the pools, such as that the last one is on-demand, are in the configuration and the policy pack only. All
+lists and strings are bounded: the API server estimates a rule's cost from the bounds and rejects a definition
+with an unbounded list. The status is a summary for users; the controller never reads it back.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def status_schema() -> Json:
 
 
 def count() -> Json:
-    """Return the schema of a number of things."""
+    """Return the schema of a count."""
     return {"type": "integer", "format": "int32", "minimum": 0}
 
 
@@ -90,7 +91,7 @@ def shapes_schema() -> Json:
 
 
 def shape_schema() -> Json:
-    """Return the schema of one shape: a gang of pods that run together, each with these requests."""
+    """Return the schema of a shape: a gang of pods that run together, each with these requests."""
     return {
         "type": "object",
         "required": ["name"],
@@ -117,12 +118,12 @@ def shape_schema() -> Json:
 
 
 def number(least: int, most: int) -> Json:
-    """Return the schema of a whole number."""
+    """Return the schema of an integer."""
     return {"type": "integer", "format": "int32", "minimum": least, "maximum": most}
 
 
 def amount(pattern: str, description: str) -> Json:
-    """Return the schema of an amount, held to the pattern that the configuration holds it to."""
+    """Return the schema of a quantity with the same pattern as in the configuration."""
     return {"type": "string", "maxLength": _LONGEST_AMOUNT, "pattern": pattern, "description": description}
 
 
@@ -146,7 +147,7 @@ def policy_schema() -> Json:
 
 
 def spec_schema() -> Json:
-    """Return the schema of the ladder, of how jobs walk it, and of what they look like."""
+    """Return the schema of the specification: the tiers, the settings of moves, and the shapes."""
     return {
         "type": "object",
         "required": ["tiers"],
@@ -168,7 +169,7 @@ def spec_schema() -> Json:
 
 
 def conduct() -> Json:
-    """Return the schemas of what says how jobs walk their ladder. What is left out is the controller's to choose."""
+    """Return the schemas of the settings of moves; the controller has defaults for them."""
     return {
         "failures": {
             "type": "string",
@@ -206,7 +207,7 @@ def conduct() -> Json:
 
 
 def conduct_rules() -> list[Json]:
-    """Return the rules that keep a setting from being written where it means nothing."""
+    """Return the rules that reject settings without an effect."""
     return [
         {
             "rule": "!has(self.returnAfter) || self.tiers.size() > 1",

@@ -1,4 +1,8 @@
-"""What the API server accepts as a tier of a FallbackPolicy."""
+"""The OpenAPI schema of a tier, with the facts of its pool.
+
+The controller and the admission policies need the facts because an empty pool has no nodes, and admission
+cannot read nodes. Each `up` writes them with the pools; a ladder that a user applies may leave them out.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,7 @@ def duration(description: str) -> Json:
 
 
 def duration_rule() -> Json:
-    """Return the rule that bounds a duration, which a pattern cannot: it matches `0m`, and the empty text."""
+    """Return the rule that bounds a duration. The pattern alone would allow `0m` and the empty string."""
     longest = format_duration(LONGEST_DURATION)
     return {
         "rule": f"self != '' && duration(self) >= duration('1s') && duration(self) <= duration('{longest}')",
@@ -37,7 +41,7 @@ def duration_rule() -> Json:
 
 
 _LONGEST_NAME: Final = 63
-#: A prefix of 253 characters, a slash, and a name.
+#: A prefix of 253 characters, a slash and a name.
 _LONGEST_KEY: Final = 253 + 1 + _LONGEST_NAME
 
 DNS_LABEL: Final[Json] = {
@@ -53,7 +57,7 @@ LABEL_VALUE: Final[Json] = {"type": "string", "maxLength": _LONGEST_NAME}
 
 
 def text(longest: int, description: str) -> Json:
-    """Return the schema of a text for people."""
+    """Return the schema of a string for readers."""
     return {"type": "string", "maxLength": longest, "description": description}
 
 
@@ -113,7 +117,7 @@ def facts_schema() -> Json:
 
 
 def taint_schema() -> Json:
-    """Return the schema of a taint, as a node has it."""
+    """Return the schema of a node taint."""
     return {
         "type": "object",
         "required": ["key", "effect"],
@@ -126,7 +130,7 @@ def taint_schema() -> Json:
 
 
 def machine_schema() -> Json:
-    """Return the schema of what every machine of the pool has at least, before anything is reserved on it."""
+    """Return the schema of what every machine of the pool has at least, before any reservation."""
     return {
         "type": "object",
         "description": "What the smallest of the pool's machines has.",
@@ -140,7 +144,7 @@ def machine_schema() -> Json:
 
 
 def room_schema() -> Json:
-    """Return the schema of what pods get of a machine, beside what is reserved there and what runs on every node."""
+    """Return the schema of what a machine offers to pods, without system reservations and DaemonSets."""
     return {
         "type": "object",
         "required": ["name", "cpu", "memory"],
@@ -162,12 +166,12 @@ def room_schema() -> Json:
 
 
 def gpus() -> Json:
-    """Return the schema of a number of GPUs; none where it is left out."""
+    """Return the schema of a number of GPUs; the default is none."""
     return {"type": "integer", "format": "int32", "minimum": 0, "maximum": MOST_GPUS}
 
 
 def quantity() -> Json:
-    """Return the schema of an amount as Kubernetes writes it."""
+    """Return the schema of a Kubernetes quantity."""
     return {"type": "string", "maxLength": 20, "pattern": "^[0-9]+(m|[KMGT]i?)?$"}
 
 
@@ -195,7 +199,7 @@ def tier_schema() -> Json:
                 _LONGEST_CLUSTER, "Kept for ladders that lead to another cluster: not to be used yet."
             ),
         },
-        # With the name free for anybody's use, a later meaning of it would change ladders that are there.
+        # Reserved: otherwise a later meaning of the field would change existing ladders.
         "x-kubernetes-validations": [
             {
                 "rule": "!has(self.cluster)",
@@ -206,7 +210,7 @@ def tier_schema() -> Json:
 
 
 def tiers_rules() -> list[Json]:
-    """Return the rules over all tiers together: a ladder that can be walked down to its end, and ends there."""
+    """Return the rules over all tiers: jobs can reach the last tier, and no tier follows it."""
     return [
         {
             "rule": "self.all(t, self.filter(other, other.pool == t.pool).size() == 1)",

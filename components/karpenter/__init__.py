@@ -1,1 +1,1 @@
-"""Karpenter: what buys nodes for pods and gives them back."""
+"""Karpenter, which provisions and removes the nodes of pools."""

@@ -1,4 +1,4 @@
-"""Karpenter for simulated nodes."""
+"""Karpenter with its kwok provider, for simulated nodes."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from holdfast.scheduling.machines import Machine
 
 
-#: A spot machine's price as a share of the on-demand one, as in the cost model: spot is bought at 10 %.
+#: A spot machine's price relative to on-demand, as in the cost model.
 SPOT_SHARE: Final = 0.1
 
 _PRICE: Final = {CapacityType.ON_DEMAND: 1.0, CapacityType.SPOT: SPOT_SHARE}
 
 
 def instance_types_file(machines: Iterable[Machine], zones: Sequence[str]) -> str:
-    """The file of instance types: each machine, in each zone, on-demand and spot."""
+    """Return the instance types file: each machine in each zone, on-demand and spot."""
     types = [_instance_type(machine, zones) for machine in sorted(machines, key=lambda machine: machine.name)]
     return json.dumps(types, separators=(",", ":"), sort_keys=True)
 
 
 def fingerprint(file: str) -> str:
-    """What changes when the file does: Karpenter reads it once, when it starts."""
+    """Return a digest of the file, which Karpenter reads only when it starts."""
     return sha256(file.encode()).hexdigest()
 
 
@@ -65,7 +65,7 @@ def _offering(machine: Machine, capacity: CapacityType, zone: str) -> Json:
     }
 
 
-#: The ConfigMap with what is sold, and its file.
+#: The ConfigMap with the instance types, and its file.
 MARKET: Final = "instance-types"
 MARKET_FILE: Final = "instance-types.json"
 
@@ -73,18 +73,18 @@ _MARKET_FOLDER: Final = "/etc/karpenter"
 
 
 def kwok_karpenter_values(version: str, market: str) -> Json:
-    """The chart's values; `market` is the fingerprint of what is sold."""
+    """Return the chart's values; `market` is the digest of the instance types file."""
     return {
         "replicas": 1,
         "nodeSelector": SYSTEM_NODE_SELECTOR,
         "tolerations": SYSTEM_TOLERATIONS,
-        # The file is read once, at the start: another catalogue must be another pod.
+        # Restarts the pod when the file changes: it is read only at the start.
         "podAnnotations": {"holdfast.dev/instance-types": market},
         "extraVolumes": [{"name": MARKET, "configMap": {"name": MARKET}}],
         "controller": {
-            # Simulated pods pull nothing, but the chart has no image of its own and the pod must name one.
+            # Simulated pods pull no image, but the chart requires one.
             "image": {"repository": "sigs.k8s.io/karpenter/kwok", "tag": f"v{version}"},
-            # The chart passes both on to the controller, which does not start without them.
+            # The chart passes both to the controller, which does not start without them.
             "resources": {
                 "requests": {"cpu": "500m", "memory": "512Mi"},
                 "limits": {"cpu": "1", "memory": "1Gi"},
@@ -95,7 +95,7 @@ def kwok_karpenter_values(version: str, market: str) -> Json:
             ],
             "extraVolumeMounts": [{"name": MARKET, "mountPath": _MARKET_FOLDER, "readOnly": True}],
         },
-        # The chart leaves two of these out of its values, and the controller refuses an empty gate.
+        # The chart has no default for two of these, and the controller rejects an empty gate.
         "settings": {
             "featureGates": {
                 "capacityBuffer": False,
@@ -112,10 +112,10 @@ NAMESPACE: Final = "karpenter"
 
 @dataclass(frozen=True, kw_only=True)
 class KwokKarpenterArgs:
-    """What is sold, and where Karpenter comes from.
+    """Karpenter's source and what the simulated cloud offers.
 
-    `charts` is a directory or address of charts; `version` Karpenter's, `chart_version` that of its chart. `machines`
-    and `zones` are what the simulated cloud offers.
+    `charts` is a directory or address of charts, `version` Karpenter's version, `chart_version` its chart's.
+    The simulated cloud offers `machines` in `zones`.
     """
 
     charts: str
@@ -126,10 +126,11 @@ class KwokKarpenterArgs:
 
 
 class KwokKarpenter(ComponentResource):
-    """Karpenter with its provider of simulated machines.
+    """Karpenter with its provider of simulated machines (`holdfast:index:KwokKarpenter`).
 
-    Creates the namespace `karpenter`, the release of its CRDs, the ConfigMap with what is sold, and the controller's
-    release. It must outlive the pools: without it their nodes' finalizers are never removed.
+    Creates the namespace `karpenter`, the release of its CRDs, the ConfigMap with the instance types, and the
+    controller's release. It must outlive the pools: without it the finalizers of their nodes are never
+    removed.
     """
 
     def __init__(self, name: str, args: KwokKarpenterArgs, opts: ResourceOptions | None = None) -> None:

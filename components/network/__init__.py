@@ -1,1 +1,1 @@
-"""Networks: where a cluster's nodes are, and how they reach what is outside."""
+"""Networks: a VPC or virtual network for each cloud, with egress for private nodes."""

@@ -1,4 +1,4 @@
-"""A network made for a stack on AWS."""
+"""Networks on AWS: a VPC with private subnets and NAT, or the user's existing one."""
 
 from __future__ import annotations
 
@@ -15,48 +15,49 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-#: What nodes, the add-ons and Karpenter call: EC2 and SSM (machines, images), EKS and its Pod Identity, STS, the
-#: interruption queue, and the registry of images. The registry's layers come from S3, by the gateway endpoint.
+#: The services that nodes, add-ons and Karpenter call: EC2 and SSM (machines, images), EKS and Pod Identity,
+#: STS, the interruption queue, and the image registry. The registry's layers come from S3 through the gateway
+#: endpoint.
 ISOLATED_SERVICES: Final = ("ec2", "ecr.api", "ecr.dkr", "eks", "eks-auth", "sqs", "ssm", "sts")
 
-#: In China most services' names begin otherwise, and these do not.
+#: In China the names of most services have the prefix `cn.`; these do not.
 _UNPREFIXED_IN_CHINA: Final = frozenset({"eks-auth", "ssm"})
 
 
 def interface_service(region: str, service: str) -> str:
-    """The name of a service's interface endpoint in a region."""
+    """Return the name of a service's interface endpoint in a region."""
     prefix = "cn." if region.startswith("cn-") and service not in _UNPREFIXED_IN_CHINA else ""
     return f"{prefix}com.amazonaws.{region}.{service}"
 
 
 def s3_service(region: str) -> str:
-    """The name of S3's gateway endpoint in a region."""
+    """Return the name of S3's gateway endpoint in a region."""
     return f"com.amazonaws.{region}.s3"
 
 
 class Network(Protocol):
-    """A VPC and the private subnets of nodes in it, one for each zone, in the order of the zones.
+    """A VPC and its private subnets for nodes, one for each zone, in the order of the zones.
 
-    Whatever takes a subnet from here is there after, and gone before, all that its traffic goes through.
+    Resources that use a subnet are created after the routes of its traffic and deleted before them.
     """
 
     @property
     def vpc_id(self) -> Input[str]:
-        """The VPC's id."""
+        """The VPC's ID."""
         ...
 
     @property
     def private_subnet_ids(self) -> Sequence[Input[str]]:
-        """The ids of the private subnets."""
+        """The IDs of the private subnets."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExistingNetwork:
-    """A VPC and subnets known by their ids.
+    """An existing VPC and subnets, by their IDs.
 
-    Nothing in it is made, changed or tagged: whoever owns it sees to its routes, to an S3 gateway endpoint, without
-    which checkpoints pay for NAT, and, where it has no way to the internet, to the interface endpoints.
+    Nothing in it is created, changed or tagged. Its owner provides routes, an S3 gateway endpoint (otherwise
+    checkpoints go through NAT) and, without a way to the internet, the interface endpoints.
     """
 
     vpc_id: str
@@ -68,10 +69,10 @@ _ANYWHERE: Final = "0.0.0.0/0"
 
 @dataclass(frozen=True, kw_only=True)
 class NatEgressArgs:
-    """`gateways` are the zones that have one, and the range of the public subnet it stands in.
+    """`gateways` are the zones with a NAT gateway, and the ranges of their public subnets.
 
-    `route_table_ids` are those of the private subnets by zone: each is led to the gateway of its own zone, or to the
-    first where its zone has none. `label` is how names in the console begin.
+    `route_table_ids` are the route tables of the private subnets by zone: each uses the gateway of its own
+    zone, or the first one. `label` is the prefix of names in the AWS console.
     """
 
     vpc_id: Input[str]
@@ -81,12 +82,12 @@ class NatEgressArgs:
 
 
 class NatEgress(ComponentResource):
-    """NAT gateways.
+    """NAT gateways with the routes to them (`holdfast:index:NatEgress`).
 
-    Creates an internet gateway, and for each zone of `gateways` a public subnet with a NAT gateway and its address in
-    it, where nothing else ever stands; and the default route of each private subnet.
+    Creates an internet gateway; for each zone in `gateways` a public subnet with a NAT gateway and its
+    address and nothing else; and the default route of each private subnet.
 
-    Outputs: `routes`, the default route of each private zone, behind which all of the way lies.
+    Output `routes`: the default route of each private zone, which depends on all of these.
     """
 
     routes: Mapping[str, ec2.Route]
@@ -133,7 +134,7 @@ class NatEgress(ComponentResource):
                 f"{name}-address-{zone}",
                 domain="vpc",
                 tags={"Name": f"{args.label}-{zone}"},
-                # AWS detaches no internet gateway while an address is mapped through it.
+                # AWS does not detach an internet gateway while an address is mapped through it.
                 opts=ResourceOptions(parent=self, depends_on=[internet]),
             )
             gateways[zone] = ec2.NatGateway(
@@ -141,7 +142,7 @@ class NatEgress(ComponentResource):
                 allocation_id=address.id,
                 subnet_id=subnet.id,
                 tags={"Name": f"{args.label}-{zone}"},
-                # A gateway without a way out takes packets and loses them, at either end of its life.
+                # A gateway without a route drops packets, both on creation and on deletion.
                 opts=ResourceOptions(parent=self, depends_on=[outward, association]),
             )
         first = next(iter(gateways.values()))
@@ -160,9 +161,9 @@ class NatEgress(ComponentResource):
 
 @dataclass(frozen=True, kw_only=True)
 class PrivateVpcArgs:
-    """`cidr` is a private range from /16 to /22, `zones` are the names of two to six zones of the region.
+    """`cidr` is a private range from /16 to /22; `zones` are the names of two to six zones of the region.
 
-    `label` is how names in the console begin.
+    `label` is the prefix of names in the AWS console.
     """
 
     cidr: str
@@ -172,15 +173,15 @@ class PrivateVpcArgs:
 
 
 class PrivateVpc(ComponentResource):
-    """A VPC with a private subnet in each zone, none of which leads anywhere but to S3.
+    """A VPC with a private subnet in each zone and a route to S3 only (`holdfast:index:PrivateVpc`).
 
-    Creates the VPC, its default security group without a rule (whatever names no group lands in it, and AWS opens it to
-    itself), and for each zone a subnet with a route table of its own, so that NAT in one zone or in each is a change of
-    routes; and an S3 gateway endpoint on all of them, because checkpoints must not pay for NAT. There are no flow logs:
-    they hold who talked to whom, and cost by the gigabyte that trains.
+    Creates the VPC; its default security group without rules, because AWS opens that group to its own
+    members; for each zone a subnet with its own route table, so that a change between one and several NAT
+    gateways changes routes only; and an S3 gateway endpoint for all of them, so that checkpoints bypass NAT.
+    There are no flow logs: they are billed by the gigabyte of traffic and contain its metadata.
 
-    Outputs: `vpc_id`, `vpc_cidr`; `subnets`, `route_tables` by zone; `routing`, what must be there for a zone's subnet
-    to reach S3.
+    Outputs: `vpc_id`, `vpc_cidr`; `subnets` and `route_tables` by zone; `routing`, the resources that a
+    zone's subnet needs to reach S3.
     """
 
     vpc_id: Output[str]
@@ -194,7 +195,7 @@ class PrivateVpc(ComponentResource):
         vpc = ec2.Vpc(
             f"{name}-vpc",
             cidr_block=args.cidr,
-            # Without both, nodes cannot register with EKS and endpoints have no private names.
+            # Nodes need both to register with EKS, and endpoints for private names.
             enable_dns_support=True,
             enable_dns_hostnames=True,
             tags={"Name": args.label},
@@ -250,10 +251,10 @@ class PrivateVpc(ComponentResource):
 
 @dataclass(frozen=True, kw_only=True)
 class AwsNetworkArgs:
-    """`cidr` is a private range from /16 to /22, `zones` are the names of two to six zones of the region.
+    """`cidr` is a private range from /16 to /22; `zones` are the names of two to six zones of the region.
 
-    `nat` is how many gateways lead to the internet: one, which is cheaper and takes every zone with it when its own is
-    lost, or one in each zone. `label` is how names in the console begin; None: the component's name.
+    `nat` is the number of NAT gateways: a single one, which is cheaper but whose zone is a single point of
+    failure, or one per zone. `label` is the prefix of names in the AWS console; None: the component's name.
     """
 
     cidr: str
@@ -264,10 +265,10 @@ class AwsNetworkArgs:
 
 
 class AwsNetwork(ComponentResource):
-    """A VPC whose nodes reach the internet by NAT, and S3 without it.
+    """A VPC whose nodes reach the internet through NAT and S3 directly (`holdfast:index:AwsNetwork`).
 
-    Creates a `PrivateVpc` and its `NatEgress`. Nodes find their subnets by id: none carries a tag that something
-    looks for. A zone that is added at the end leaves the other zones' subnets as they are.
+    Creates a `PrivateVpc` and its `NatEgress`. Nodes use subnets by ID; there are no discovery tags. A zone
+    that is appended leaves the subnets of the other zones unchanged.
     """
 
     vpc_id: Output[str]
@@ -296,7 +297,7 @@ class AwsNetwork(ComponentResource):
         )
         self.vpc_id = vpc.vpc_id
         self.vpc_cidr = vpc.vpc_cidr
-        # Karpenter's nodes drain through the NAT gateway: routes go only after all that stands in the subnets.
+        # Karpenter's nodes drain through the NAT gateway: routes are deleted after everything in the subnets.
         self.private_subnet_ids = [
             tied_to(subnet.id, [*vpc.routing[zone], egress.routes[zone]])
             for zone, subnet in vpc.subnets.items()

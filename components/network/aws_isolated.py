@@ -1,4 +1,4 @@
-"""A network on AWS without a way to the internet."""
+"""A network on AWS without a route to the internet."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class InterfaceEndpointsArgs:
-    """`subnet_ids` are one in each zone; `vpc_cidr` is let in; `label` is how names in the console begin."""
+    """`subnet_ids` has one subnet per zone; `vpc_cidr` may connect; `label` is the prefix of names."""
 
     vpc_id: Input[str]
     vpc_cidr: str
@@ -27,12 +27,13 @@ class InterfaceEndpointsArgs:
 
 
 class InterfaceEndpoints(ComponentResource):
-    """Interface endpoints for all that nodes, add-ons and Karpenter call.
+    """Interface endpoints for the services in ISOLATED_SERVICES (`holdfast:index:InterfaceEndpoints`).
 
-    Creates an endpoint with private DNS for each service, with an address in each zone, and the security group before
-    them, which lets the whole VPC in on 443: a managed node group's own security group is not known beforehand.
+    Creates an endpoint with private DNS for each service, with an address in each zone, and a security group
+    that allows port 443 from the whole VPC, because the security group of a managed node group is not known
+    in advance.
 
-    Outputs: `endpoints`.
+    Output `endpoints`: the endpoints.
     """
 
     endpoints: Sequence[ec2.VpcEndpoint]
@@ -75,9 +76,9 @@ class InterfaceEndpoints(ComponentResource):
 
 @dataclass(frozen=True, kw_only=True)
 class AwsIsolatedNetworkArgs:
-    """`cidr` is a private range from /16 to /22, `zones` are the names of two to six zones of the region.
+    """`cidr` is a private range from /16 to /22; `zones` are the names of two to six zones of the region.
 
-    `label` is how names in the console begin; None: the component's name.
+    `label` is the prefix of names in the AWS console; None: the component's name.
     """
 
     cidr: str
@@ -87,10 +88,11 @@ class AwsIsolatedNetworkArgs:
 
 
 class AwsIsolatedNetwork(ComponentResource):
-    """A VPC from which nothing but AWS's services is reached.
+    """A VPC that reaches AWS services only (`holdfast:index:AwsIsolatedNetwork`).
 
-    Creates a `PrivateVpc`, without an internet or NAT gateway, and its `InterfaceEndpoints`. IAM and the price list
-    have no endpoint, public registries are out of reach: Karpenter runs in its isolated mode, images come from a mirror.
+    Creates a `PrivateVpc` without internet or NAT gateway and its `InterfaceEndpoints`. IAM and the price
+    list have no endpoint and public registries are out of reach: Karpenter runs in isolated mode, and images
+    come from a mirror.
     """
 
     vpc_id: Output[str]
@@ -118,7 +120,7 @@ class AwsIsolatedNetwork(ComponentResource):
         )
         self.vpc_id = vpc.vpc_id
         self.vpc_cidr = vpc.vpc_cidr
-        # A node that drains still asks EC2 and the queue: endpoints go only after all that stands in the subnets.
+        # Draining nodes call EC2 and the queue: endpoints are deleted after everything in the subnets.
         self.private_subnet_ids = [
             tied_to(subnet.id, [*vpc.routing[zone], *services.endpoints])
             for zone, subnet in vpc.subnets.items()

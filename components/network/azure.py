@@ -1,4 +1,4 @@
-"""A network made for a stack on Azure."""
+"""Networks on Azure: a virtual network with NAT, or the user's existing subnet."""
 
 from __future__ import annotations
 
@@ -16,40 +16,41 @@ if TYPE_CHECKING:
     from pulumi import Input
 
 
-#: How nodes call out: by a NAT gateway on their subnet, or by its route table. AKS is told when the cluster is made, and
-#: looks whether it is there.
+#: How nodes reach the internet: by a NAT gateway on their subnet, or by its route table. AKS checks on
+#: creation that it exists.
 Outbound: TypeAlias = Literal["userAssignedNATGateway", "userDefinedRouting"]
 
 
 class NodeSubnet(Protocol):
-    """A subnet of nodes. Pods have addresses of their own, which the network does not know.
+    """A subnet for nodes. Pods use an overlay network with their own addresses.
 
-    Whatever takes the subnet from here is there after, and gone before, all that its traffic goes through.
+    Resources that use the subnet are created after the resources of its egress and deleted before them.
     """
 
     @property
     def subnet_id(self) -> Input[str]:
-        """The subnet's id, with the subscription in it."""
+        """The subnet's resource ID."""
         ...
 
     @property
     def outbound(self) -> Outbound:
-        """How nodes call out."""
+        """How nodes reach the internet."""
         ...
 
     @property
     def egress_cidrs(self) -> Sequence[Input[str]]:
-        """The ranges that nodes are seen to call from, as far as that is known: `198.51.100.7/32`."""
+        """The known source ranges of the nodes' egress (`198.51.100.7/32`)."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExistingAzureNetwork:
-    """A subnet in the cluster's region, by id, how its nodes call out, and from where they are then seen to call.
+    """An existing subnet in the cluster's region, its kind of egress and its source ranges.
 
-    `/subscriptions/<id>/resourceGroups/<group>/providers/Microsoft.Network/virtualNetworks/<name>/subnets/<name>`. Nothing
-    in it is made or changed, beside the grant that lets the cluster put machines there: whoever owns it sees to the NAT
-    gateway, or to the route table, which must be on the subnet before the cluster is.
+    `subnet_id` is
+    `/subscriptions/<id>/resourceGroups/<group>/providers/Microsoft.Network/virtualNetworks/<name>/subnets/<name>`.
+    Nothing in it is created or changed, except for a role assignment for the cluster. Its owner provides the
+    NAT gateway or the route table before the cluster is created.
     """
 
     subnet_id: str
@@ -59,7 +60,7 @@ class ExistingAzureNetwork:
 
 @dataclass(frozen=True, kw_only=True)
 class AzureNatArgs:
-    """Where it is, and how names in the group begin."""
+    """Its location and resource group, and the prefix of names."""
 
     location: str
     resource_group: Input[str]
@@ -67,9 +68,9 @@ class AzureNatArgs:
 
 
 class AzureNat(ComponentResource):
-    """A NAT gateway with one address of its own, which stays the same as long as the stack lives.
+    """A NAT gateway with one public address, constant for the life of the stack (`holdfast:index:AzureNat`).
 
-    Creates both. `gateway` is what a subnet names, `egress_cidrs` the ranges that its nodes are seen to call from.
+    Creates both. `gateway` is for the subnet, `egress_cidrs` are the source ranges of its nodes.
     """
 
     gateway: NatGateway
@@ -100,15 +101,15 @@ class AzureNat(ComponentResource):
         self.register_outputs({})
 
 
-#: The name of the subnet within its network, so it needs no stack's name.
+#: The subnet's name is unique within its network.
 NODES_SUBNET: Final = "nodes"
 
 
 @dataclass(frozen=True, kw_only=True)
 class AzureNetworkArgs:
-    """`cidr` is the range of the network, `nodes_cidr` that of its one subnet; None: all of it.
+    """`cidr` is the range of the network, `nodes_cidr` the range of its subnet; None: all of it.
 
-    `resource_group` is the name of the group; `label` how names in it begin.
+    `resource_group` is the group's name, `label` the prefix of names.
     """
 
     location: str
@@ -119,11 +120,11 @@ class AzureNetworkArgs:
 
 
 class AzureNetwork(ComponentResource):
-    """A virtual network with one subnet, whose nodes have no public address.
+    """A virtual network with one subnet for private nodes (`holdfast:index:AzureNetwork`).
 
-    Creates both, and an `AzureNat` that is on the subnet before there is a cluster: AKS looks for it, and how nodes call
-    out is fixed when the cluster is made. The subnet is a resource of its own, not part of the network's: what AKS or
-    a person adds to the network is then no difference of it.
+    Creates both and an `AzureNat`, which must be on the subnet before the cluster: AKS checks for it, and the
+    kind of egress is immutable. The subnet is a resource of its own, so that additions of AKS or users to the
+    network show no difference.
     """
 
     network_id: Output[str]
@@ -152,7 +153,7 @@ class AzureNetwork(ComponentResource):
             virtual_network_name=network.name,
             address_prefix=args.nodes_cidr or args.cidr,
             nat_gateway={"id": nat.gateway.id},
-            # A route of its own to storage, and free: checkpoints do not pay the gateway by the gigabyte.
+            # Direct and free: checkpoints bypass the NAT gateway, which bills by the gigabyte.
             service_endpoints=[{"service": "Microsoft.Storage"}],
             opts=ResourceOptions(parent=self),
         )

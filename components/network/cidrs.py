@@ -1,4 +1,4 @@
-"""How a VPC's addresses are divided, and which ranges can be. Pure."""
+"""The address plan of a VPC: which ranges are valid and how they are divided. No SDK needed."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -8,20 +8,21 @@ from typing import Final
 
 from holdfast.scheduling.errors import Problem
 
-#: EKS refuses a cluster in one zone; no region has more than six.
+#: EKS needs two zones; no region has more than six.
 FEWEST_ZONES: Final = 2
 MOST_ZONES: Final = 6
 
-#: AWS makes no larger VPC. Of a smaller one than the second, a public subnet would have fewer than AWS's 16 addresses.
+#: AWS's largest VPC. In a VPC below SMALLEST_PREFIX a public subnet would have fewer than 16 addresses, AWS's
+#: minimum.
 LARGEST_PREFIX: Final = 16
 SMALLEST_PREFIX: Final = 22
 
-#: The VPC's range is cut into so many equal blocks whatever the number of zones, so that a zone that is added later
-#: moves no subnet: a moved subnet is another one, and takes the cluster with it.
+#: The number of equal blocks of a VPC's range. It is independent of the number of zones, so that adding a
+#: zone moves no subnet: moving a subnet replaces it and the cluster.
 _BLOCKS: Final = 8
 _PUBLIC_BLOCK: Final = 7
 
-#: RFC 1918 and RFC 6598: nobody else on the internet has an address in these.
+#: RFC 1918 and RFC 6598: ranges that are not used on the public internet.
 PRIVATE: Final = tuple(
     IPv4Network(cidr) for cidr in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10")
 )
@@ -34,17 +35,17 @@ _ALLOWED: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class SubnetPlan:
-    """The ranges of a VPC's subnets, one of each kind for each zone, in the order of the zones."""
+    """The ranges of a VPC's subnets, one private and one public for each zone, in the order of the zones."""
 
     private: tuple[str, ...]
     public: tuple[str, ...]
 
 
 def plan_subnets(cidr: str, zones: int) -> SubnetPlan:
-    """Divide a VPC's range: a private subnet of an eighth for each zone, and a small public one.
+    """Divide a VPC's range: an eighth for each zone's private subnet, and a small public one.
 
-    Nodes and pods take their addresses from the private ones, NAT gateways from the public ones. Raises ValueError
-    for what `cidr_problems` finds fault with, or another number of zones than 2 to 6.
+    Nodes and pods use the private subnets, NAT gateways the public ones. Raises ValueError for a range that
+    `cidr_problems` rejects, and for fewer than 2 or more than 6 zones.
     """
     vpc = IPv4Network(cidr)
     if not (LARGEST_PREFIX <= vpc.prefixlen <= SMALLEST_PREFIX and FEWEST_ZONES <= zones <= MOST_ZONES):
@@ -58,10 +59,10 @@ def plan_subnets(cidr: str, zones: int) -> SubnetPlan:
 
 
 def cidr_problems(cidr: str, field: str, *, taken: Mapping[str, str] | None = None) -> Iterator[Problem]:
-    """What is wrong with a VPC's range.
+    """Yield what is wrong with a VPC's range.
 
-    `field` is its full path in the configuration; `taken` are other ranges that it must not overlap, by what they
-    are (`the cluster's services` → `172.20.0.0/16`).
+    `field` is its full path in the configuration. `taken` are ranges that it must not overlap, by a
+    description (`the cluster's services` → `172.20.0.0/16`).
     """
     others = taken or {}
     vpc = _parsed(cidr)
@@ -88,7 +89,7 @@ def _parsed(cidr: str) -> IPv4Network | None:
 
 
 def _nearest(cidr: str, vpc: IPv4Network) -> IPv4Network | None:
-    """The range that a VPC can have and that is most like this one; None where it would not be private."""
+    """Return the valid range that is closest to this one, or None if it would not be private."""
     asked = vpc.prefixlen if "/" in cidr else LARGEST_PREFIX
     prefix = min(max(asked, LARGEST_PREFIX), SMALLEST_PREFIX)
     nearest = IPv4Network((vpc.network_address, prefix), strict=False)

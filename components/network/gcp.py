@@ -1,4 +1,4 @@
-"""A network made for a stack on Google Cloud."""
+"""Networks on Google Cloud: a VPC network with Cloud NAT, or the user's existing one."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 
 class VpcNativeNetwork(Protocol):
-    """A subnetwork of nodes, with a secondary range for pods and one for Services.
+    """A subnetwork for nodes, with secondary ranges for pods and Services.
 
-    Whatever takes the subnetwork from here is there after, and gone before, all that its traffic goes through.
+    Resources that use the subnetwork are created after the resources of its egress and deleted before them.
     """
 
     @property
     def network_id(self) -> Input[str]:
-        """The network's id or link."""
+        """The network's ID or link."""
         ...
 
     @property
     def subnetwork_id(self) -> Input[str]:
-        """The subnetwork's id or link."""
+        """The subnetwork's ID or link."""
         ...
 
     @property
@@ -46,11 +46,11 @@ class VpcNativeNetwork(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class ExistingGcpNetwork:
-    """A network and a subnetwork in the cluster's region, by id or link, and the names of two of its secondary ranges.
+    """An existing network and subnetwork in the cluster's region, and the names of its secondary ranges.
 
-    `projects/<project>/global/networks/<name>`, `projects/<project>/regions/<region>/subnetworks/<name>`: of another
-    project for a shared VPC. Nothing in it is made or changed: whoever owns it sees to private Google access, without
-    which nodes pull no image and reach no bucket, and to NAT.
+    `projects/<project>/global/networks/<name>` and `projects/<project>/regions/<region>/subnetworks/<name>`;
+    the project of a shared VPC may be another one. Nothing in it is created or changed. Its owner provides
+    NAT and private Google access, without which nodes reach neither registries nor buckets.
     """
 
     network: str
@@ -71,7 +71,7 @@ class ExistingGcpNetwork:
 
 @dataclass(frozen=True, kw_only=True)
 class CloudNatArgs:
-    """The one subnetwork that is let out, and how names in the project begin."""
+    """The subnetwork that gets egress, and the prefix of names."""
 
     network_id: Input[str]
     subnetwork_id: Input[str]
@@ -80,10 +80,10 @@ class CloudNatArgs:
 
 
 class CloudNat(ComponentResource):
-    """Cloud NAT for the nodes and pods of one subnetwork; nothing else in the network gets out by it.
+    """Cloud NAT for the nodes and pods of one subnetwork (`holdfast:index:CloudNat`).
 
-    Creates a router and the gateway. The gateway is Google's own, in every zone, with addresses that it takes as it
-    needs them. `gateway` is what the way out ends with.
+    Creates a router and the gateway, which Google runs in every zone with addresses that it allocates as
+    needed. `gateway` is the resource on which egress depends.
     """
 
     gateway: RouterNat
@@ -104,20 +104,20 @@ class CloudNat(ComponentResource):
             region=args.region,
             nat_ip_allocate_option="AUTO_ONLY",
             source_subnetwork_ip_ranges_to_nat="LIST_OF_SUBNETWORKS",
-            # Pods too: GKE leaves their addresses as they are on the way out of a node.
+            # Pods too: GKE does not translate their addresses to the node's.
             subnetworks=[{"name": args.subnetwork_id, "source_ip_ranges_to_nats": ["ALL_IP_RANGES"]}],
-            # A node is given 64 ports to one destination otherwise, which its pods use up when they pull or download
-            # together. With one mapping for all destinations ports cannot be given out as they are needed.
+            # The default of 64 ports per node and destination is too low for nodes that pull images in
+            # parallel. Endpoint-independent mapping rules dynamic allocation out.
             enable_dynamic_port_allocation=True,
             enable_endpoint_independent_mapping=False,
-            # What is dropped for want of a port is seen nowhere else.
+            # Packets that are dropped for lack of a port are visible only here.
             log_config={"enable": True, "filter": "ERRORS_ONLY"},
             opts=ResourceOptions(parent=self),
         )
         self.register_outputs({})
 
 
-#: Names within one subnetwork, so they need no stack's name in them.
+#: The names are unique within the subnetwork.
 PODS_RANGE: Final = "pods"
 SERVICES_RANGE: Final = "services"
 
@@ -126,8 +126,8 @@ SERVICES_RANGE: Final = "services"
 class GcpNetworkArgs:
     """`nodes_cidr`, `pods_cidr` and `services_cidr` are private ranges that do not overlap.
 
-    GKE gives each node a /24 of the pods' range, so a /17 is enough for 128 nodes. `label` is how the names in the
-    project begin, up to 50 characters; None: the component's name.
+    GKE gives each node a /24 of the pods' range: a /17 has room for 128 nodes. `label` is the prefix of
+    names, up to 50 characters; None: the component's name.
     """
 
     region: str
@@ -138,12 +138,12 @@ class GcpNetworkArgs:
 
 
 class GcpNetwork(ComponentResource):
-    """A network with one subnetwork, whose nodes have no public address.
+    """A network with one subnetwork for private nodes (`holdfast:index:GcpNetwork`).
 
-    Creates both, with secondary ranges for pods and Services and with private Google access, so that checkpoints and
-    images do not pay for NAT, and a `CloudNat` for the rest of the internet. There is no firewall rule: GKE makes those
-    of a cluster, and what a network has no rule for it keeps out. There are no flow logs: they hold who talked to whom,
-    and cost by the gigabyte that trains.
+    Creates both with secondary ranges for pods and Services and with private Google access, so that
+    checkpoints and images bypass NAT, and a `CloudNat` for the rest of the internet. There are no firewall
+    rules: GKE creates those of a cluster, and all other traffic is denied. There are no flow logs: they are
+    billed by the gigabyte of traffic and contain its metadata.
     """
 
     network_id: Output[str]
@@ -157,7 +157,7 @@ class GcpNetwork(ComponentResource):
         network = Network(
             f"{name}-network",
             name=label,
-            # A subnetwork of Google's choice in each region would overlap what is peered later.
+            # Automatic subnetworks in all regions would overlap networks that are peered later.
             auto_create_subnetworks=False,
             routing_mode="REGIONAL",
             opts=ResourceOptions(parent=self),
@@ -178,7 +178,7 @@ class GcpNetwork(ComponentResource):
             opts=ResourceOptions(parent=self),
         )
         self.network_id = network.id
-        # Nodes that drain still call out: the way to the internet goes only after all that stands here.
+        # Draining nodes still need egress: NAT is deleted after everything in the subnetwork.
         self.subnetwork_id = tied_to(subnetwork.id, [nat.gateway])
         self.pods_range = PODS_RANGE
         self.services_range = SERVICES_RANGE

@@ -1,1 +1,1 @@
-"""Operators: the controllers behind jobs, each as a chart of its CRDs and a chart of its controller."""
+"""Operators: the controllers of jobs and devices, installed by Helm charts."""

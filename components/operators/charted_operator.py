@@ -1,4 +1,4 @@
-"""An operator made of two charts, so that an upgrade upgrades its CRDs too."""
+"""Helm installation of an operator: one chart for its CRDs, so that upgrades include them, and one for it."""
 
 from __future__ import annotations
 
@@ -29,19 +29,22 @@ UPSTREAM: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class ChartReference:
-    """A chart as a release names it; `repository` only where the chart's name alone does not say where it lies."""
+    """A chart in the form of a Release; `repository` is set only for chart repositories (`https://…`)."""
 
     chart: str
     repository: str | None = None
 
 
 def crd_chart(name: str) -> ChartReference:
-    """A chart of CRDs, which is part of this package wherever it is run from."""
+    """Return a chart of CRDs, which this package contains."""
     return ChartReference(chart=str(_OWN_CHARTS / name))
 
 
 def chart_reference(charts: str | None, chart: str) -> ChartReference:
-    """A chart in a directory, an OCI registry (`oci://…`) or a chart repository (`https://…`); None: upstream's."""
+    """Return a chart from a directory, an OCI registry (`oci://…`) or a repository (`https://…`).
+
+    `charts` None means the project's own source.
+    """
     source = UPSTREAM[chart] if charts is None else charts
     if source.startswith("https://"):
         return ChartReference(chart=chart, repository=source)
@@ -49,11 +52,11 @@ def chart_reference(charts: str | None, chart: str) -> ChartReference:
 
 
 def repository_opts(reference: ChartReference) -> RepositoryOptsArgs | None:
-    """The repository, None where the chart's own name is an address or a path."""
+    """Return the repository, or None if the chart's name is an address or a path."""
     return None if reference.repository is None else RepositoryOptsArgs(repo=reference.repository)
 
 
-#: A controller whose image is pulled on a fresh node is up well within this many seconds.
+#: In seconds; enough to pull a controller's image on a new node.
 _TIMEOUT: Final = 600
 
 
@@ -61,9 +64,10 @@ _TIMEOUT: Final = 600
 class ChartedOperatorArgs:
     """An operator's names, versions and values.
 
-    `release` and `crds_release` name the helm releases in `namespace`. `crds_chart` is a chart of this package;
-    `charts` is the directory or address which `chart` is taken from, None for upstream's own. `version` is the
-    operator's, `chart_version` its chart's. `config_maps` maps names to the files which the operator's pods mount.
+    `release` and `crds_release` are the names of the Helm releases in `namespace`. `crds_chart` is a chart of
+    this package. `chart` comes from the directory or address `charts`, None for the project's own. `version`
+    is the operator's version, `chart_version` its chart's. `config_maps` maps names to files that the
+    operator's pods mount.
     """
 
     namespace: str
@@ -79,10 +83,10 @@ class ChartedOperatorArgs:
 
 
 class ChartedOperator(ComponentResource):
-    """One operator.
+    """An operator installed from two charts (`holdfast:index:ChartedOperator`).
 
-    Creates its namespace, the release of its CRDs, the ConfigMaps it mounts, and the release of its controller. Each
-    waits for the one before; on destroy the controller goes while its CRDs are still there.
+    Creates its namespace, the release of its CRDs, its ConfigMaps, and the release of its controller, in this
+    order: on destroy the controller is removed before its CRDs.
     """
 
     def __init__(self, name: str, args: ChartedOperatorArgs, opts: ResourceOptions | None = None) -> None:
@@ -122,7 +126,7 @@ class ChartedOperator(ComponentResource):
                 repository_opts=repository_opts(reference),
                 version=args.chart_version,
                 values=args.values,
-                # Helm installs a chart's CRDs once and never upgrades them: they have a release of their own.
+                # Helm installs a chart's CRDs but never upgrades them, so they have their own release.
                 skip_crds=True,
                 timeout=_TIMEOUT,
             ),

@@ -1,4 +1,4 @@
-"""Device plugins: what tells the kubelet of a node's GPUs and fabric adapters."""
+"""Device plugins, which report a node's GPUs and fabric adapters to the kubelet."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
 
 
-# Regions that came first share an account; each later one, and each partition, has its own.
+# The account of the first regions; later regions and each partition have their own.
 _ACCOUNT: Final = "602401143452"
 _ACCOUNTS: Final[Mapping[str, str]] = {
     "af-south-1": "877085696533",
@@ -46,22 +46,22 @@ _ACCOUNTS: Final[Mapping[str, str]] = {
 
 
 def eks_registry(region: str) -> str:
-    """The registry of a region: the only one that a VPC without internet reaches, by its endpoint there."""
+    """Return EKS's image registry of a region, the only one that an isolated VPC reaches."""
     suffix = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
     return f"{_ACCOUNTS.get(region, _ACCOUNT)}.dkr.ecr.{region}.{suffix}"
 
 
-# A node that keeps its plugin out offers no devices: the plugin goes wherever its hardware is.
+# The plugin runs on every node with its hardware, because a node without it offers no devices.
 _EVERY_TAINT: Final[Sequence[Json]] = ({"operator": "Exists"},)
 
 
 def nvidia_values(images: str | None) -> Json:
-    """The values of NVIDIA's device plugin, with its image from the registry `images`; None: upstream's."""
+    """Return the values of NVIDIA's chart; `images` is a registry, None for NVIDIA's own."""
     return {
         "image": {"repository": image(images, "nvcr.io/nvidia/k8s-device-plugin")},
         "tolerations": _EVERY_TAINT,
-        # One of the labels that the chart's own affinity lets in. The others come from node feature discovery, which
-        # would be one more agent on every node to find out what a pool's machine types say already.
+        # A label that the chart's affinity accepts. Its other labels come from node feature discovery, which
+        # would add an agent to every node to detect what the pool's machine types already say.
         "nodeSelector": {GPU_NODE: GPU_NODE_VALUE},
         "gfd": {"enabled": False},
         "nfd": {"enabled": False},
@@ -69,16 +69,16 @@ def nvidia_values(images: str | None) -> Json:
 
 
 def efa_values(images: str | None, region: str) -> Json:
-    """The values of AWS's EFA device plugin, with its image from the registry `images`; None: that of the region."""
+    """Return the values of AWS's EFA chart; `images` is a registry, None for the region's EKS registry."""
     return {
         "image": {"repository": image(images, f"{eks_registry(region)}/eks/aws-efa-k8s-device-plugin")},
         "tolerations": _EVERY_TAINT,
-        # In place of the chart's list of every type that could have an adapter: a node has one only if its pool does.
+        # Instead of the chart's list of all types that can have an adapter: only pools with EFA attach one.
         "supportedInstanceLabels": {"keys": [EFA_NODE], "values": [EFA_NODE_VALUE]},
     }
 
 
-#: Beside the cluster's own agents of each node, where pods may always have the priority that these have.
+#: The namespace of node agents, where pods may use the system priority classes.
 NAMESPACE: Final = "kube-system"
 
 _NVIDIA: Final = "nvidia-device-plugin"
@@ -87,10 +87,10 @@ _EFA: Final = "aws-efa-k8s-device-plugin"
 
 @dataclass(frozen=True, kw_only=True)
 class DevicePluginsArgs:
-    """`charts` is a directory or address of charts, `images` a registry, each None for upstream's own.
+    """`charts` is a directory or address of charts, `images` a registry; None for the projects' own.
 
-    Versions are the charts', which name their images' versions themselves. `efa_version` is None where no pool has
-    fabric adapters; `region` is the one whose registry holds that plugin's image.
+    The versions are the charts'; these determine the images. `efa_version` is None if no pool has fabric
+    adapters; `region` selects the registry of that plugin's image.
     """
 
     charts: str | None
@@ -101,10 +101,10 @@ class DevicePluginsArgs:
 
 
 class DevicePlugins(ComponentResource):
-    """NVIDIA's device plugin on every node with GPUs, AWS's on every node with fabric adapters.
+    """The device plugins of NVIDIA and EFA (`holdfast:index:DevicePlugins`).
 
-    Creates a release for each in `kube-system`. Without them Karpenter never takes a node of such a pool for ready,
-    since the resource which its pods ask for does not appear: they tolerate every taint a node can have.
+    Creates a release for each in `kube-system`. They tolerate every taint: without them the node never offers
+    the resources that its pods request, and Karpenter never considers it ready.
     """
 
     def __init__(self, name: str, args: DevicePluginsArgs, opts: ResourceOptions | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The operators that run training jobs."""
+"""JobSet and KubeRay, the operators of training jobs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
 
 
-# What the chart labels its pods with.
+# The labels that the chart puts on its pods.
 _KUBERAY_PODS: Final = {"app.kubernetes.io/name": "kuberay-operator"}
 
 
 def kuberay_values(version: str, images: str | None, replicas: int) -> Json:
-    """The values of a KubeRay operator of this version, with its image from the registry `images`; None: upstream's."""
+    """Return the values of KubeRay's chart; `images` is a registry, None for KubeRay's own."""
     return {
         "image": {"repository": image(images, "quay.io/kuberay/operator"), "tag": f"v{version}"},
         "replicas": replicas,
@@ -30,14 +30,14 @@ def kuberay_values(version: str, images: str | None, replicas: int) -> Json:
     }
 
 
-# What the chart labels the pods of a release `jobset` with.
+# The labels that the chart puts on the pods of a release named `jobset`.
 _JOBSET_PODS: Final = {"app.kubernetes.io/name": "jobset", "app.kubernetes.io/component": "controller"}
 
 
 def jobset_values(version: str, images: str | None, replicas: int) -> Json:
-    """The values of a JobSet controller of this version, with its image from the registry `images`; None: upstream's."""
+    """Return the values of JobSet's chart; `images` is a registry, None for JobSet's own."""
     return {
-        # The chart's own default is a moving tag in the staging registry.
+        # The chart's default is a mutable tag in a staging registry.
         "image": {
             "repository": image(images, "registry.k8s.io/jobset/jobset"),
             "tag": f"v{version}",
@@ -55,9 +55,9 @@ def jobset_values(version: str, images: str | None, replicas: int) -> Json:
 
 @dataclass(frozen=True, kw_only=True)
 class OperatorsArgs:
-    """`charts` is a directory or address of charts, `images` a registry; None: upstream's. Versions are the operators'.
+    """`charts` is a directory or address of charts, `images` a registry; None for the projects' own.
 
-    With more than one of `replicas` an operator elects a leader; one is right where nothing would take over.
+    The versions are the operators'. With more than one replica they elect a leader.
     """
 
     charts: str | None
@@ -68,10 +68,10 @@ class OperatorsArgs:
 
 
 class Operators(ComponentResource):
-    """JobSet and KubeRay.
+    """JobSet and KubeRay (`holdfast:index:Operators`).
 
-    Creates each one in its own namespace, `jobset-system` and `kuberay-system`: the release of its CRDs, then that of
-    its controller. KubeRay must outlive the namespaces whose RayJobs carry its finalizer.
+    Creates each in its own namespace, `jobset-system` and `kuberay-system`: the release of its CRDs and the
+    release of its controller. KubeRay must outlive namespaces whose RayJobs have its finalizer.
     """
 
     def __init__(self, name: str, args: OperatorsArgs, opts: ResourceOptions | None = None) -> None:

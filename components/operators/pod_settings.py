@@ -1,4 +1,4 @@
-"""Where operators run: on the system nodes, which no interruption takes."""
+"""Settings that the pods of all operators share: system nodes, zone spread and image registry."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ if TYPE_CHECKING:
 
 SYSTEM_NODE_SELECTOR: Final[Mapping[str, str]] = {SYSTEM: SYSTEM_VALUE}
 
-# By key alone: whatever value a cloud gives to this taint of its system nodes. GKE's have none: its own services would
-# not tolerate it.
+# By key, because the taint's value differs between clouds. GKE's system nodes have no taint.
 SYSTEM_TOLERATIONS: Final[Sequence[Json]] = ({"key": SYSTEM_TAINT.key, "operator": "Exists"},)
 
 
 def apart(labels: Mapping[str, str]) -> Json:
-    """The affinity of pods with these labels which keeps them in different zones, and so on different nodes.
+    """Return the affinity that puts pods with these labels into different zones.
 
-    A preference and no more: with a rule, two replicas on two nodes could never be rolled, because the third pod,
-    which comes before one of them goes, would have no node left.
+    It is a preference: with a requirement, two replicas on two nodes could not be updated, because the third
+    pod of a rolling update would have no node.
     """
     return {
         "podAntiAffinity": {
@@ -38,10 +37,10 @@ def apart(labels: Mapping[str, str]) -> Json:
 
 
 def image(mirror: str | None, repository: str) -> str:
-    """An image's repository, without a tag, in upstream's registry or in a mirror of it.
+    """Return an image's repository without a tag, from the project's own registry or from a mirror.
 
-    A mirror (`registry.example.com/holdfast`) takes the place of the registry's host: what lies at
-    `quay.io/kuberay/operator` upstream lies at `registry.example.com/holdfast/kuberay/operator` there.
+    A mirror (`registry.example.com/holdfast`) replaces the registry's host: `quay.io/kuberay/operator`
+    becomes `registry.example.com/holdfast/kuberay/operator`.
     """
     if mirror is None:
         return repository

@@ -1,1 +1,1 @@
-"""Pools: nodes of one capacity type."""
+"""Pools: nodes of one capacity type, for Karpenter, GKE and AKS."""

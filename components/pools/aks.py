@@ -1,4 +1,4 @@
-"""A pool of AKS without node auto-provisioning: one scale set, kept by the cluster's own autoscaler."""
+"""Pools of AKS: a scale set with the cluster autoscaler, or the node class for auto-provisioning."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from holdfast.scheduling.pools import Pool
 
 
-#: What AKS takes for no other end than the on-demand price: a machine goes when Azure wants it back, never for its price.
+#: Azure's value for no price limit: a machine is evicted for capacity only, never for its price.
 NO_CAP: Final = -1.0
 
 _CAP_DECIMALS: Final = 5
 
-#: What AKS does not change in place, and the provider does not know of; it replaces a pool for another VM size itself.
+#: AKS cannot change these in place, and the provider does not know it. It does replace a pool for another VM
+#: size.
 _FIXED: Final = (
     "availabilityZones",
     "osDiskSizeGB",
@@ -41,13 +42,13 @@ _FIXED: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class AksPoolArgs:
-    """A pool's facts, its one VM size, and the zones of its nodes (`1`, `2`, `3`; none: wherever there is room).
+    """The pool's facts, its VM size and its zones (`1`, `2`, `3`; none: any).
 
-    `cluster` is the cluster's name in `resource_group`, `subnet_id` the nodes' subnet, `kubernetes_version` (`1.36`)
-    that of the nodes. `disk_gib` is the system disk's size. `spot_max_price`, in USD an hour, is the most that a
-    spot machine may cost; to change it is to replace the pool. `tags` are put on the machines.
+    `cluster` is the cluster's name in `resource_group`, `subnet_id` the nodes' subnet, `kubernetes_version`
+    the nodes' version (`1.36`), `disk_gib` the system disk's size. `spot_max_price` is the maximum price of a
+    spot machine in USD per hour; changing it replaces the pool. `tags` are put on the machines.
 
-    Raises ValueError where AKS has no such pool.
+    Raises ValueError for a pool that AKS would reject.
     """
 
     pool: Pool
@@ -67,15 +68,16 @@ class AksPoolArgs:
 
     @property
     def is_spot(self) -> bool:
-        """Whether its machines are Azure's to take back."""
+        """Whether Azure may evict its machines."""
         return self.pool.capacity is CapacityType.SPOT
 
 
 class AksPool(ComponentResource):
-    """Nodes of one VM size and one capacity type that come and go with the pods which select them.
+    """Nodes of one VM size and capacity type that scale with the pods that select them.
 
-    Creates an agent pool under the name that `agent_pool_name` makes of the pool's, with no nodes at first. Its nodes
-    carry the labels and taints of a Karpenter pool. AKS refuses it beside node auto-provisioning.
+    Type token `holdfast:index:AksPool`. Creates an agent pool named by `agent_pool_name`, with no nodes at
+    first. Its nodes carry the labels and taints of a Karpenter pool. AKS rejects it beside node
+    auto-provisioning.
     """
 
     def __init__(self, name: str, args: AksPoolArgs, opts: ResourceOptions | None = None) -> None:
@@ -95,16 +97,16 @@ class AksPool(ComponentResource):
             vnet_subnet_id=args.subnet_id,
             availability_zones=sorted(args.zones) or None,
             enable_auto_scaling=True,
-            # AKS wants a number when a pool is made; from then on it is the autoscaler's.
+            # AKS requires a number on creation; later the autoscaler sets it.
             count=0,
             min_count=0,
             max_count=args.pool.max_nodes,
             scale_down_mode="Delete",
             node_labels=pool_labels(args),
             node_taints=pool_taints(args),
-            # Of a pool on demand AKS tells no priority: there is nothing to compare one with.
+            # AKS returns no priority for an on-demand pool; any value would show a difference.
             scale_set_priority="Spot" if args.is_spot else None,
-            # A machine that were kept would count against the quota, and the autoscaler take it for a node to come.
+            # A deallocated machine would count against the quota, and the autoscaler would wait for it.
             scale_set_eviction_policy="Delete" if args.is_spot else None,
             spot_max_price=args.spot_max_price if args.is_spot else None,
             upgrade_settings=upgrade_settings(args),
@@ -113,7 +115,7 @@ class AksPool(ComponentResource):
                 parent=self,
                 ignore_changes=["count"],
                 replace_on_changes=list(_FIXED),
-                # The name is the user's own: its successor can only follow.
+                # The name is fixed, so the old pool must be deleted first.
                 delete_before_replace=True,
             ),
         )
@@ -121,26 +123,26 @@ class AksPool(ComponentResource):
 
 
 def pool_labels(args: AksPoolArgs) -> Mapping[str, str]:
-    """The labels of a pool's nodes: those that Karpenter would give them, and for spot the one that AKS adds.
+    """Return the labels of the pool's nodes: those of a Karpenter pool, and for spot AKS's own.
 
-    Labels that a program does not name are taken away when it changes another: AKS's own as well, by which its pages
-    tell users to select spot (https://github.com/Azure/AKS/issues/3152).
+    AKS removes labels that a program does not name when it changes another one, including AKS's own label,
+    which its documentation uses to select spot (https://github.com/Azure/AKS/issues/3152).
     """
     spot = {AKS_SCALE_SET_PRIORITY: AKS_SPOT_VALUE} if args.is_spot else {}
     return {**node_labels(args.pool, efa=False), CAPACITY_TYPE: args.pool.capacity.value, **spot}
 
 
 def pool_taints(args: AksPoolArgs) -> Sequence[str]:
-    """The taints of a pool's nodes, as AKS spells them."""
+    """Return the taints of the pool's nodes in AKS's form."""
     declared = aks_pool_taints(capacity=args.pool.capacity, has_gpus=args.pool.has_gpus)
     return [f"{taint.key}={taint.value}:{taint.effect}" for taint in declared]
 
 
 def upgrade_settings(args: AksPoolArgs) -> AgentPoolUpgradeSettingsArgsDict | None:
-    """How AKS brings a new version to the nodes; of spot pools it takes no word on that.
+    """Return how AKS upgrades the nodes; it accepts no setting for spot pools.
 
-    All at once and in place: a job restarts when any of its nodes goes, so one after the other would cost it one
-    restart for each, and of machines that train there are no more to be had for a surge.
+    All nodes at once and in place: a job restarts when any of its nodes is drained, so one node at a time
+    would cost one restart per node, and there is rarely capacity for surge nodes.
     """
     return None if args.is_spot else {"max_surge": "0", "max_unavailable": "100%"}
 
@@ -157,9 +159,9 @@ def _problems(args: AksPoolArgs) -> Iterator[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class AksNodeClassArgs:
-    """How a pool's machines are started.
+    """Arguments of `aks_node_class`.
 
-    `disk_gib` is the size of the system disk, 30 to 2048; `tags` are put on the machines.
+    `disk_gib` is the system disk's size, 30 to 2048; `tags` are put on the machines.
     """
 
     disk_gib: int
@@ -167,18 +169,18 @@ class AksNodeClassArgs:
 
 
 def aks_node_class(args: AksNodeClassArgs) -> NodeClass:
-    """The AKSNodeClass of a pool.
+    """Return the AKSNodeClass of a pool for node auto-provisioning.
 
-    It says little: AKS has the CRD and the controller, and brings both up to date when it likes, so that only fields
-    stand here which every version since v1beta1 has had. What it leaves out is the cluster's: the nodes' subnet and the
-    key their disks are encrypted with. GPU drivers are AKS's, so that only sizes are bought which it has one for.
+    AKS installs and upgrades the CRD and the controller, so only fields that exist since v1beta1 are used.
+    The cluster sets the nodes' subnet and disk encryption. AKS installs GPU drivers and offers only machine
+    sizes that have one.
     """
     return NodeClass(
         group="karpenter.azure.com",
         version="v1beta1",
         kind="AKSNodeClass",
         spec={
-            # Both are what the API server would write in itself; unsaid, they would be differences.
+            # The API server's defaults; left out, they would show as differences.
             "imageFamily": "Ubuntu",
             "osDiskSizeGB": args.disk_gib,
             "tags": args.tags,

@@ -1,4 +1,4 @@
-"""The node class of a pool of EC2 instances. Pure."""
+"""Pools of EC2 instances: the Karpenter node class, the EFA security group and the placement group."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class EfaFabricArgs:
-    """`vpc_id` is the network of the machines."""
+    """`vpc_id` is the machines' VPC."""
 
     vpc_id: Input[str]
 
 
 class EfaFabric(ComponentResource):
-    """What lets Elastic Fabric Adapters talk to each other.
+    """A security group for Elastic Fabric Adapters (`holdfast:index:EfaFabric`).
 
-    Creates a security group whose members may send anything to each other and nothing to anyone else, to stand beside
-    the cluster's own. An adapter passes by the operating system only within such a group: to it, leave to send to any
-    address is not leave to send to the group.
+    Creates a security group, used in addition to the cluster's, that allows all traffic between its members
+    and no other traffic. Adapters bypass the operating system only between members of such a group; a rule
+    that allows all addresses does not suffice.
     """
 
     security_group_id: Output[str]
@@ -63,9 +63,10 @@ class EfaFabric(ComponentResource):
 
 
 class ClusterPlacement(ComponentResource):
-    """Machines close together in one zone, with the shortest way between them.
+    """A placement group for machines close to each other (`holdfast:index:ClusterPlacement`).
 
-    Creates a placement group with strategy `cluster`. It narrows what EC2 can sell: machines of one pool in one zone.
+    Creates it with strategy `cluster`. It reduces the available capacity: the pool's machines are in one
+    zone.
     """
 
     placement_group_id: Output[str]
@@ -80,8 +81,8 @@ class ClusterPlacement(ComponentResource):
 #: The root volume of Amazon Linux 2023.
 _ROOT_DEVICE: Final = "/dev/xvda"
 
-#: Version 2 of the instance metadata service, one hop: it answers the node's own agents. A pod on its own network is
-#: one hop further, and would get the node's credentials.
+#: IMDSv2 with a hop limit of 1 answers agents of the node. A pod in its own network is one hop further away
+#: and cannot get the node's credentials.
 _METADATA: Final[Spec] = {
     "httpEndpoint": "enabled",
     "httpProtocolIPv6": "disabled",
@@ -92,14 +93,14 @@ _METADATA: Final[Spec] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Ec2NodeClassArgs:
-    """How a pool's instances are started.
+    """Arguments of `ec2_node_class`.
 
-    Exactly one of `node_role`, the name of a role for which Karpenter makes instance profiles, and
-    `instance_profile`, the name of one that is there already. Subnets and security groups are given by id, one or
-    more of each; `ami_alias` names family and release (`al2023@v20260903`); `volume_gib` is the root volume's size;
-    `placement_group` the id of a placement group; `tags` are put on what Karpenter makes in EC2.
+    Exactly one of `node_role` (a role's name, for which Karpenter creates instance profiles) and
+    `instance_profile` (an existing profile's name). Subnets and security groups are IDs, one or more of each.
+    `ami_alias` names an AMI family and release (`al2023@v20260903`), `volume_gib` the root volume's size,
+    `placement_group` a placement group's ID. `tags` are put on everything that Karpenter creates in EC2.
 
-    Raises ValueError where both or neither of the two identities are given.
+    Raises ValueError if both or neither of the two identities are set.
     """
 
     subnet_ids: Sequence[Input[str]]
@@ -119,11 +120,11 @@ class Ec2NodeClassArgs:
 
 
 def ec2_node_class(args: Ec2NodeClassArgs) -> NodeClass:
-    """The EC2NodeClass of a pool.
+    """Return the EC2NodeClass of a pool.
 
-    By id, because selection by tag would need subnets and security groups which are not ours to be tagged by us, and
-    would take whatever else carries the tag. Fabric adapters are not listed: Karpenter attaches all that a type has
-    to an instance which it starts for a pod that asks for `vpc.amazonaws.com/efa`.
+    It selects by ID: selection by tag would require tagging the user's subnets and security groups, and would
+    match all others with the tag. Fabric adapters are not listed: Karpenter attaches all that a type has if a
+    pod requests `vpc.amazonaws.com/efa`.
     """
     return NodeClass(
         group="karpenter.k8s.aws",
@@ -147,8 +148,8 @@ def ec2_node_class(args: Ec2NodeClassArgs) -> NodeClass:
                     },
                 }
             ],
-            # Machines for training bring terabytes of local disk, which EC2 encrypts. Without this they lie idle, and
-            # images and scratch files share the root volume. A type without such disks is not changed by it.
+            # Uses the local disks of training machines, which EC2 encrypts, for images and scratch files.
+            # Without it these share the root volume. It has no effect on types without local disks.
             "instanceStorePolicy": "RAID0",
             "tags": args.tags,
         },

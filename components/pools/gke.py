@@ -1,4 +1,4 @@
-"""A pool of GKE: one node pool, kept by the cluster's own autoscaler."""
+"""Pools of GKE: a node pool with the cluster autoscaler, and the ComputeClass of pools."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from holdfast.scheduling.pools import Pool
 
 
-#: `surge`: node by node in place, for machines of which there are no more to be had. `blue-green`: a second set of nodes
-#: is bought first, and all pods move at once.
+#: `surge`: one node at a time in place, for machines without spare capacity. `blue-green`: a second set of
+#: nodes is created first, and all pods move at once.
 Upgrades: TypeAlias = Literal["surge", "blue-green"]
 
-#: The seconds that GKE lets a preempted node have.
+#: The seconds that GKE gives a preempted node.
 GracefulShutdown: TypeAlias = Literal[0, 30, 120]
 
-#: Which of the drivers that belong to the node's image.
+#: The driver version, of those that come with the node image.
 GpuDriver: TypeAlias = Literal["default", "latest"]
 
 _LONGEST_NAME: Final = 40
@@ -45,14 +45,15 @@ _LONGEST_NAME: Final = 40
 
 @dataclass(frozen=True, kw_only=True)
 class GkePoolArgs:
-    """A pool's facts, its one machine type (with the GPUs attached to it), and the zones of its nodes (one or more).
+    """The pool's facts, its machine type with the attached GPUs, and its zones (one or more).
 
-    `cluster` is the cluster's name, `location` its region or zone, `node_service_account` the e-mail of the account that
-    the nodes have. `disk_gib` is the boot disk's size. `compact_placement`: in one zone, close to each other; to change it,
-    or the zone then, is to replace the pool. `graceful_shutdown_seconds`: what a preempted node has, the
-    cluster's own pods included; on demand it means nothing. `compute_class`: the ComputeClass by which pods reach the pool.
+    `cluster` is the cluster's name, `location` its region or zone, `node_service_account` the e-mail of the
+    nodes' account, `disk_gib` the boot disk's size. `compact_placement` puts the nodes close to each other in
+    one zone; changing it, or the zone then, replaces the pool. `graceful_shutdown_seconds` is the time that a
+    preempted node has, including the system pods; on-demand pools ignore it. `compute_class` is the
+    ComputeClass of the pool.
 
-    Raises ValueError where GKE has no such pool.
+    Raises ValueError for a pool that GKE would reject.
     """
 
     pool: Pool
@@ -75,11 +76,11 @@ class GkePoolArgs:
 
 
 class GkePool(ComponentResource):
-    """Nodes of one machine type and one capacity type that come and go with the pods which select them.
+    """Nodes of one machine type and capacity type that scale with the pods that select them.
 
-    Creates a node pool under the pool's name, with no nodes at first and no more than `max_nodes` in all its zones. Its
-    spot nodes are tainted here; GPU nodes are tainted by GKE, if the cluster has a pool without GPUs by then: make it
-    after the cluster's system pool.
+    Type token `holdfast:index:GkePool`. Creates a node pool with the pool's name, with no nodes at first and
+    at most `max_nodes` across its zones. Spot nodes are tainted here. GKE taints GPU nodes only if the
+    cluster already has a pool without GPUs: create this one after the system pool.
     """
 
     def __init__(self, name: str, args: GkePoolArgs, opts: ResourceOptions | None = None) -> None:
@@ -93,12 +94,12 @@ class GkePool(ComponentResource):
             location=args.location,
             node_locations=sorted(args.zones),
             initial_node_count=0,
-            # The number of nodes is the autoscaler's: it is not looked up, so that it never shows as a change.
+            # The autoscaler sets the number of nodes; without this it would show as a change.
             ignore_node_count_changes=True,
             autoscaling={
                 "total_min_node_count": 0,
                 "total_max_node_count": args.pool.max_nodes,
-                # Spot nodes come from wherever there are some, the others evenly from all zones.
+                # Spot nodes come from any zone with capacity, on-demand nodes evenly from all zones.
                 "location_policy": "ANY" if is_spot else "BALANCED",
             },
             management={"auto_repair": True, "auto_upgrade": True},
@@ -108,9 +109,9 @@ class GkePool(ComponentResource):
             placement_policy={"type": "COMPACT"} if args.compact_placement else None,
             opts=ResourceOptions(
                 parent=self,
-                # GKE keeps the number that a pool was last resized to by hand here, and the provider would replace it.
+                # GKE stores the size of the last manual resize here, and the provider would replace the pool.
                 ignore_changes=["initialNodeCount"],
-                # The name is the user's own: its successor can only follow.
+                # The name is fixed, so the old pool must be deleted first.
                 delete_before_replace=True,
                 replace_on_changes=["nodeLocations"] if args.compact_placement else None,
             ),
@@ -119,16 +120,16 @@ class GkePool(ComponentResource):
 
 
 def upgrade_settings(upgrades: Upgrades) -> NodePoolUpgradeSettingsArgsDict:
-    """How GKE brings a new version to the nodes.
+    """Return how GKE upgrades the nodes.
 
-    Disruption budgets hold it up for an hour at most: a job that trains sees an upgrade as one more preemption.
+    Disruption budgets delay it by at most an hour: for a job an upgrade is one more preemption.
     """
     if upgrades == "surge":
         return {"strategy": "SURGE", "max_surge": 0, "max_unavailable": 1}
     return {
         "strategy": "BLUE_GREEN",
         "blue_green_settings": {
-            # A job restarts when any of its nodes goes: batch after batch would cost it one restart for each.
+            # A job restarts when any of its nodes is drained: several batches would cost one restart each.
             "standard_rollout_policy": {"batch_percentage": 1.0, "batch_soak_duration": "0s"},
             "node_pool_soak_duration": "0s",
         },
@@ -149,26 +150,26 @@ def _problems(args: GkePoolArgs) -> Iterator[str]:
         yield f"machines of {machine.name} cannot be placed close to each other"
 
 
-#: What a node may do is decided by its service account's roles alone.
+#: The service account's roles define the permissions.
 _SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
 
-#: The whole of what GKE gives a preempted node, and what of it is kept for the cluster's own pods, which are few here:
-#: user pods get the rest. GKE's own halves would leave them 15 s of 30.
+#: The seconds of a preempted node, and how many of them are for critical pods, which are few here. GKE's
+#: default is half, which would leave user pods 15 s of 30.
 _CRITICAL_SECONDS: Final[Mapping[int, int]] = {0: 0, 30: 5, 120: 10}
 
 _EFFECTS: Final = {"NoSchedule": "NO_SCHEDULE"}
 
 
 def grace_of_user_pods(shutdown_seconds: int) -> int:
-    """How long the pods of a preempted node have, of so many seconds that the node has itself."""
+    """Return the seconds that user pods have on a preempted node with this many seconds."""
     return shutdown_seconds - _CRITICAL_SECONDS[shutdown_seconds]
 
 
 def node_config(args: GkePoolArgs) -> NodePoolNodeConfigArgsDict:
-    """The configuration of a pool's nodes.
+    """Return the configuration of the pool's nodes.
 
-    Local disks and network card are said although GKE attaches them by itself: the provider takes what it finds in GKE
-    and not in the program for something that the program no longer wants, and would make the pool anew on every `up`.
+    Local disks and the network card are listed although GKE attaches them itself: the provider treats
+    unlisted ones as removed and would replace the pool on every `up`.
     """
     config: NodePoolNodeConfigArgsDict = {
         "machine_type": args.machine.name,
@@ -183,23 +184,23 @@ def node_config(args: GkePoolArgs) -> NodePoolNodeConfigArgsDict:
         # Pods get the identity of their service account, never the node's.
         "workload_metadata_config": {"mode": "GKE_METADATA"},
         "shielded_instance_config": {"enable_secure_boot": True, "enable_integrity_monitoring": True},
-        # Newer machines have no other network card, and the older ones reach their full bandwidth only with it.
+        # Newer machines have no other network card, and older ones need it for their full bandwidth.
         "gvnic": {"enabled": True},
     }
     machine = args.machine
     if machine.accelerator is not None:
         config["guest_accelerators"] = [_accelerator(machine.accelerator, args)]
     if machine.local_ssds:
-        # GKE makes the disks that a machine brings its pods' scratch space.
+        # GKE uses the machine's local disks as ephemeral storage of pods.
         config["ephemeral_storage_local_ssd_config"] = {"local_ssd_count": machine.local_ssds}
     if args.pool.capacity is CapacityType.SPOT:
-        # On demand GKE takes no such thing.
+        # GKE rejects it for on-demand pools.
         config["kubelet_config"] = _kubelet(args.graceful_shutdown_seconds)
     return config
 
 
 def node_labels(args: GkePoolArgs) -> Mapping[str, str]:
-    """The labels of a pool's nodes, besides those that GKE gives every node."""
+    """Return the labels of the pool's nodes, besides those that GKE adds."""
     of_class = {COMPUTE_CLASS: args.compute_class} if args.compute_class is not None else {}
     return {POOL: args.pool.name, **of_class}
 
@@ -224,15 +225,15 @@ def _kubelet(shutdown_seconds: int) -> NodePoolNodeConfigKubeletConfigArgsDict:
     }
 
 
-#: GKE's own classes are called so.
+#: Prefixes of GKE's own ComputeClasses.
 _RESERVED: Final = ("gke", "autopilot")
 
 
 @dataclass(frozen=True, kw_only=True)
 class GkeComputeClassArgs:
-    """The pools of the class, one or more, in the order in which GKE tries them; each must name the class itself.
+    """The pools of the class, one or more, in GKE's order; each must name the class.
 
-    Raises ValueError for pools of different capacity types, and for a name that GKE keeps for itself.
+    Raises ValueError for pools of different capacity types and for a reserved name.
     """
 
     name: str
@@ -244,9 +245,10 @@ class GkeComputeClassArgs:
 
 
 class GkeComputeClass(ComponentResource):
-    """Pools of one capacity type that pods select as one, by `cloud.google.com/compute-class`.
+    """Pools of one capacity type that pods select together (`holdfast:index:GkeComputeClass`).
 
-    Creates the ComputeClass. GKE refuses pods that select by it and by one of GKE's labels for spot at once.
+    Creates the ComputeClass, selected by `cloud.google.com/compute-class`. GKE rejects pods that select both
+    a class and one of GKE's spot labels.
     """
 
     def __init__(self, name: str, args: GkeComputeClassArgs, opts: ResourceOptions | None = None) -> None:
@@ -263,12 +265,12 @@ class GkeComputeClass(ComponentResource):
 
 
 def compute_class_spec(args: GkeComputeClassArgs) -> Json:
-    """What the class says: these pools and nothing else, ever."""
+    """Return the specification of the class: only these pools."""
     return {
         "priorities": [{"nodepools": [pool.name]} for pool in args.pools],
-        # Otherwise GKE would buy any machine at all when none of these is to be had.
+        # Otherwise GKE would create machines of any type when these are unavailable.
         "whenUnsatisfiable": "DoNotScaleUp",
-        # A better pool that has room again is no reason to stop a job that trains.
+        # Returned capacity in a better pool must not move a running job.
         "activeMigration": {"optimizeRulePriority": False},
         "nodePoolAutoCreation": {"enabled": False},
     }

@@ -1,4 +1,4 @@
-"""A pool that Karpenter keeps: a NodePool and its node class."""
+"""Pools of Karpenter: a NodePool and its node class."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from holdfast.scheduling.pools import Pool
 
 
-#: JSON in which a text that is not known yet may stand anywhere.
+#: JSON in which any string may be an input that is not known yet.
 SpecValue: TypeAlias = "bool | int | Input[str] | Sequence[SpecValue] | Mapping[str, SpecValue]"
 Spec: TypeAlias = "Mapping[str, SpecValue]"
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeClass:
-    """A kind of node class and what it says; its name is the pool's."""
+    """The kind and the specification of a node class; its name is the pool's."""
 
     group: str
     version: str
@@ -48,19 +48,19 @@ class NodeClass:
 
     @property
     def api_version(self) -> str:
-        """Group and version, as objects name them."""
+        """Group and version, as in `apiVersion`."""
         return f"{self.group}/{self.version}"
 
 
-#: Simulated machines; they join as soon as they are bought.
+#: Simulated machines; they join immediately.
 KWOK: Final = NodeClass(group="karpenter.kwok.sh", version="v1alpha1", kind="KWOKNodeClass")
 
 
-#: How long a node's pods have to leave it before they are taken away. Without an end, one disruption budget that
-#: allows no eviction would keep a node, and with it `destroy`, for ever.
+#: The maximum time to drain a node. Without a limit, a disruption budget that allows no eviction would block
+#: the node, and `destroy`, indefinitely.
 TERMINATION_GRACE_PERIOD: Final = "10m"
 
-#: A restart leaves the job's other nodes empty for a moment; giving them back at once would mean to buy them again.
+#: A restart leaves the job's nodes empty for a moment; removing them at once would mean buying them again.
 CONSOLIDATE_AFTER: Final = "5m"
 
 
@@ -75,10 +75,10 @@ def node_pool_spec(
     efa: bool = False,
     roll_out: bool = False,
 ) -> Json:
-    """The NodePool of a pool of these machine types, with `name` the name of its node class.
+    """Return the NodePool for these machine types; `name` is the name of its node class.
 
-    With no `zones` it is at home in all that its node class reaches. `efa` marks nodes that have fabric adapters;
-    `roll_out` lets machines be replaced which are not as the configuration now says.
+    Without `zones` it uses all zones of its node class. `efa` labels nodes with fabric adapters. `roll_out`
+    allows the replacement of nodes that differ from the configuration.
     """
     return {
         "weight": weight,
@@ -90,7 +90,7 @@ def node_pool_spec(
                 "nodeClassRef": {"group": node_class.group, "kind": node_class.kind, "name": name},
                 "taints": [taint.as_taint() for taint in pool.taints],
                 "requirements": requirements(pool, machines, zones),
-                # A node that trains is not replaced for its age.
+                # Nodes with training jobs are not replaced because of their age.
                 "expireAfter": "Never",
                 "terminationGracePeriod": TERMINATION_GRACE_PERIOD,
             },
@@ -99,17 +99,17 @@ def node_pool_spec(
 
 
 def node_labels(pool: Pool, *, efa: bool) -> Mapping[str, str]:
-    """The labels of a pool's nodes: its name, and which devices they bring."""
+    """Return the labels of the pool's nodes: its name and its devices."""
     gpu = {GPU_NODE: GPU_NODE_VALUE} if pool.has_gpus else {}
     fabric = {EFA_NODE: EFA_NODE_VALUE} if efa else {}
     return {POOL: pool.name, **gpu, **fabric}
 
 
 def requirements(pool: Pool, machines: Sequence[Machine], zones: Collection[str]) -> Sequence[Json]:
-    """What Karpenter may buy: one capacity type, machines of the list, in these zones if there are any.
+    """Return what Karpenter may buy: one capacity type, the listed machines, and the zones, if any.
 
-    One, because a NodePool with both buys spot first and taints all its nodes alike: its on-demand nodes would then
-    be closed to the very pods that fall back to them.
+    A NodePool with both capacity types would buy spot first and taint all nodes alike, so that its on-demand
+    nodes would reject the pods that fall back to them.
     """
     return [
         _one_of(CAPACITY_TYPE, pool.capacity.value),
@@ -121,11 +121,11 @@ def requirements(pool: Pool, machines: Sequence[Machine], zones: Collection[str]
 
 
 def limits(pool: Pool, machines: Sequence[Machine]) -> Json:
-    """About how much the pool may hold.
+    """Return the approximate limits of the pool.
 
-    `nodes` is what is meant, but Karpenter looks at it only before it plans: one plan can add any number of nodes.
-    What a plan's machines hold is counted as it goes, each as the largest that it could become: so the resources of
-    as many of the largest machine stand beside it. A pool of smaller ones too can get more nodes than was meant.
+    Karpenter checks `nodes` only before it plans, and one plan can add any number of nodes. It does count
+    resources while it plans, each machine as the largest that it could become. So the limits also have the
+    resources of `max_nodes` of the largest machine. A pool with smaller machines can still get more nodes.
     """
     gpus = max(machine.gpus for machine in machines)
     accelerators = {GPU_RESOURCE: str(pool.max_nodes * gpus)} if gpus else {}
@@ -137,19 +137,20 @@ def limits(pool: Pool, machines: Sequence[Machine]) -> Json:
 
 
 def _disruption(*, roll_out: bool) -> Json:
-    # Moving a training pod costs every step since its last checkpoint, on all of the job's nodes: never done for a
-    # better price, nor, unasked, for a newer template. Pods themselves must not refuse disruption, or Karpenter would
-    # skip them when it drains a node on a spot interruption notice.
+    # Moving a training pod costs the progress since its last checkpoint on all nodes of the job: nodes are
+    # not replaced for a better price and, unless `roll_out`, not for a newer template. The pods themselves
+    # must not block disruption, because Karpenter then skips them when it drains a node on a spot
+    # interruption notice.
     kept = ["Underutilized"] if roll_out else ["Drifted", "Underutilized"]
-    # All at once where it is asked for: a job restarts when any of its nodes goes, so one after the other would cost
-    # it one restart for each.
+    # With `roll_out` all nodes at once: a job restarts when any of its nodes is drained, so one node at a
+    # time would cost one restart per node.
     given_up = ["Drifted", "Empty"] if roll_out else ["Empty"]
     return {
         "consolidationPolicy": "WhenEmpty",
         "consolidateAfter": CONSOLIDATE_AFTER,
         "budgets": [
             {"nodes": "0", "reasons": kept},
-            # Budgets that are written replace the default one of 10 %.
+            # Explicit budgets replace the default budget of 10 %.
             {"nodes": "100%", "reasons": given_up},
         ],
     }
@@ -159,18 +160,18 @@ def _one_of(key: str, *values: str) -> Json:
     return {"key": key, "operator": "In", "values": values}
 
 
-#: The deletion of a NodePool is that of its last node: its pods have 10 min to leave, and a machine with eight GPUs
+#: A NodePool is deleted after its last node: pods have 10 minutes to leave, and a machine with eight GPUs
 #: takes several more to shut down.
 _DELETE_TIMEOUT: Final = "30m"
 
 
 @dataclass(frozen=True, kw_only=True)
 class KarpenterPoolArgs:
-    """A pool's facts, the machine types it may buy (one or more), and the node class of its cloud.
+    """The pool's facts, its machine types (one or more) and the node class of its cloud.
 
-    `weight`, 1 to 100, is its rank among the pools that a pod fits in; the highest is tried first. `zones` are those
-    it keeps to, none for all of its network's. `efa`: its nodes have fabric adapters. `roll_out`: its machines may
-    now be replaced where they are not as the configuration says.
+    `weight` (1 to 100) is its priority among the pools that a pod fits; the highest is tried first. `zones`
+    restricts its zones; none: all of its network. `efa`: its nodes have fabric adapters. `roll_out` allows
+    the replacement of nodes that differ from the configuration.
     """
 
     pool: Pool
@@ -183,9 +184,9 @@ class KarpenterPoolArgs:
 
 
 class KarpenterPool(ComponentResource):
-    """Nodes of one capacity type that come and go with the pods which select them.
+    """Nodes of one capacity type that scale with the pods that select them (`holdfast:index:KarpenterPool`).
 
-    Creates the node class and the NodePool, both under the pool's name. Deleting it waits until its nodes are gone.
+    Creates the node class and the NodePool with the pool's name. Its deletion waits until its nodes are gone.
     """
 
     def __init__(self, name: str, args: KarpenterPoolArgs, opts: ResourceOptions | None = None) -> None:
@@ -204,8 +205,8 @@ class KarpenterPool(ComponentResource):
             kind="NodePool",
             metadata={
                 "name": args.pool.name,
-                # NodeClaims are owned by their NodePool and block its deletion in the foreground: so the next thing
-                # in line, Karpenter itself, is still there to empty and end their nodes.
+                # NodeClaims block the foreground deletion of their NodePool, so Karpenter, which is deleted
+                # next, still exists to drain and terminate their nodes.
                 "annotations": {"pulumi.com/deletionPropagationPolicy": "foreground"},
             },
             spec=node_pool_spec(

@@ -1,1 +1,1 @@
-"""Karpenter on EKS: its identity, the role of its nodes, its interruption queue, and the controller."""
+"""Karpenter on EKS: IAM roles and policies, the interruption queue, and the controller."""

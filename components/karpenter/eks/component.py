@@ -1,4 +1,4 @@
-"""Karpenter for EC2 instances."""
+"""The Karpenter component for EKS, with the values of its chart and its API priority."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
 
 
-#: The chart's release and its service account, which the controller's identity is bound to.
+#: The release's service account, which is associated with the controller's IAM role.
 SERVICE_ACCOUNT: Final = "karpenter"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ControllerValues:
-    """What differs between controllers; `repository` is the image's, without a tag."""
+    """The values that differ between clusters; `repository` is the image's, without a tag."""
 
     cluster_name: str
     repository: str
@@ -48,9 +48,9 @@ class ControllerValues:
 
 
 def karpenter_values(controller: ControllerValues, queue: str) -> Json:
-    """The chart's values; `queue` is the interruption queue's name.
+    """Return the chart's values; `queue` is the interruption queue's name.
 
-    The chart itself keeps two controllers on two nodes in two zones, and off nodes that Karpenter made.
+    The chart itself spreads its two replicas over nodes and zones, and keeps them off Karpenter's own nodes.
     """
     return {
         "replicas": controller.replicas,
@@ -58,14 +58,14 @@ def karpenter_values(controller: ControllerValues, queue: str) -> Json:
         "nodeSelector": SYSTEM_NODE_SELECTOR,
         "tolerations": SYSTEM_TOLERATIONS,
         "controller": {
-            # The chart in Karpenter's repository names the release before by tag and digest: both are given, since
-            # a digest left over would win over the tag.
+            # Both are set because the chart in Karpenter's repository has the tag and digest of the previous
+            # release, and its digest would take precedence over the tag.
             "image": {
                 "repository": controller.repository,
                 "tag": controller.version,
                 "digest": controller.digest,
             },
-            # The chart passes both on to the controller. No limit on CPU: throttled, it would be late for a notice.
+            # No CPU limit: a throttled controller would react late to interruption notices.
             "resources": {
                 "requests": {"cpu": "500m", "memory": "1Gi"},
                 "limits": {"memory": "1Gi"},
@@ -81,7 +81,12 @@ def karpenter_values(controller: ControllerValues, queue: str) -> Json:
 
 
 def flow_schemas(namespace: str, service_account: str) -> Mapping[str, FlowSchemaSpecArgsDict]:
-    """Purpose → spec: the lease that elects a leader, and everything else."""
+    """Return FlowSchema specifications by purpose: the leader election lease, and all other requests.
+
+    In `kube-system` Karpenter would share the priority of the cluster's controllers. In its own namespace it
+    would share that of all other service accounts, and drain nodes too late when jobs or operators flood the
+    API server.
+    """
     subject: SubjectArgsDict = {
         "kind": "ServiceAccount",
         "service_account": {"name": service_account, "namespace": namespace},
@@ -128,12 +133,12 @@ _IMAGE: Final = "public.ecr.aws/karpenter/controller"
 
 @dataclass(frozen=True, kw_only=True)
 class EksKarpenterArgs:
-    """The cluster, where it is, and which Karpenter it gets.
+    """Arguments of `EksKarpenter`.
 
-    `account` has 12 digits, `partition` is `aws`, `aws-cn` or `aws-us-gov`. `charts` is a directory or address of
-    charts and `images` a registry in place of upstream's; None: upstream's. `version` is Karpenter's, its chart's
-    and its image's; `image_digest` is that of the same image (`sha256:…`), "" where it is not known.
-    `isolated`: the VPC reaches AWS by endpoints alone.
+    `account` has 12 digits, `partition` is `aws`, `aws-cn` or `aws-us-gov`. `charts` is a directory or
+    address of charts and `images` a registry; None: the project's own. `version` is the version of Karpenter,
+    its chart and its image; `image_digest` (`sha256:…`) is the image's digest, "" if unknown. `isolated`: the
+    VPC reaches AWS through endpoints only.
     """
 
     cluster_name: str
@@ -149,12 +154,12 @@ class EksKarpenterArgs:
 
 
 class EksKarpenter(ComponentResource):
-    """Karpenter, with everything it needs in AWS.
+    """Karpenter with its resources in AWS (`holdfast:index:EksKarpenter`).
 
-    Creates the role of its nodes, the queue of interruptions, the controller's own identity, its place in the API
-    server's queues, and in the namespace `karpenter` the release of its CRDs and that of the controller. The cluster's
-    Pod Identity agent must be there before it. It must outlive the pools: without it their nodes' finalizers are
-    never removed. `instance_profile` is there in an isolated VPC alone; elsewhere Karpenter makes its own.
+    Creates the role of its nodes, the interruption queue, the controller's role, its FlowSchemas, and in the
+    namespace `karpenter` the releases of its CRDs and controller. Create it after the cluster's Pod Identity
+    agent. It must outlive the pools: without it the finalizers of their nodes are never removed.
+    `instance_profile` exists in an isolated VPC only; elsewhere Karpenter creates its own.
     """
 
     node_role_name: Output[str]
@@ -206,8 +211,9 @@ class EksKarpenter(ComponentResource):
                 chart_version=args.version,
                 values=_values(args, interruptions.queue_name),
             ),
-            # A pod is given its identity when it is made, and not later: the association comes first. The rest must
-            # outlive the controller, which on its way out still ends instances and reads the queue.
+            # The association must exist first because identities are injected when a pod is created. The
+            # others must outlive the controller, which terminates instances and reads the queue until it
+            # stops.
             opts=ResourceOptions(parent=self, depends_on=[nodes, interruptions, identity, *places]),
         )
         self.node_role_name = nodes.role_name
@@ -230,5 +236,5 @@ def _values(args: EksKarpenterArgs, queue: Output[str]) -> Json:
         replicas=args.replicas,
         isolated=args.isolated,
     )
-    # A release takes an output wherever it takes a value.
+    # Releases accept an output wherever they accept a value.
     return cast("Json", queue.apply(lambda name: karpenter_values(controller, name)))

@@ -1,4 +1,4 @@
-"""The six policies of Karpenter's controller, no wider than those of its official template for 1.14. Pure."""
+"""The IAM policies of Karpenter's controller, no wider than its official template for 1.14."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ControllerScope:
-    """One controller's own cluster, the role its nodes have, and its queue, by name.
+    """What the policies are limited to: the cluster, the nodes' role and the queue, by name.
 
-    `isolated`: it runs where neither IAM's nor the price list's API can be reached.
+    `isolated`: the APIs of IAM and of the price list are unreachable.
     """
 
     place: Place
@@ -28,15 +28,15 @@ class ControllerScope:
 
     @property
     def ownership_tag(self) -> str:
-        """The tag that marks what belongs to the cluster; its value is `owned`."""
+        """The tag of the cluster's resources; its value is `owned`."""
         return f"kubernetes.io/cluster/{self.cluster_name}"
 
     def ec2(self, kind: str) -> str:
-        """The EC2 resources of a kind, shared ones of other accounts among them."""
+        """The ARN of EC2 resources of a kind, including those shared by other accounts."""
         return f"arn:{self.place.partition}:ec2:{self.place.region}:*:{kind}/*"
 
     def public_ec2(self, kind: str) -> str:
-        """The EC2 resources of a kind that belong to no account (`image`, `snapshot`)."""
+        """The ARN of EC2 resources of a kind that belong to no account (`image`, `snapshot`)."""
         return f"arn:{self.place.partition}:ec2:{self.place.region}::{kind}/*"
 
     @property
@@ -46,9 +46,9 @@ class ControllerScope:
 
 
 def iam_integration(scope: ControllerScope) -> Sequence[Statement]:
-    """The role of the nodes to EC2 and to nobody else; instance profiles with the tags of this cluster.
+    """Pass the nodes' role to EC2 only, and manage instance profiles with this cluster's tags.
 
-    Where IAM cannot be reached the instance profile is made with the stack, and only the role is passed.
+    In isolated mode the stack creates the instance profile, and only the role is passed.
     """
     pass_role = Statement(
         sid="AllowPassingInstanceRole",
@@ -105,7 +105,7 @@ def _tags(key: str, scope: ControllerScope) -> Mapping[str, str]:
 
 _LAUNCH: Final = ("ec2:RunInstances", "ec2:CreateFleet")
 
-#: What a launch makes, and so must carry the cluster's tags.
+#: What a launch creates, which must have the cluster's tags.
 _MADE: Final = (
     "fleet",
     "instance",
@@ -115,12 +115,12 @@ _MADE: Final = (
     "spot-instances-request",
 )
 
-#: What a launch only uses, and may be tagged by others or shared from another account.
+#: What a launch only uses, which may have other tags or be shared by another account.
 _USED: Final = ("security-group", "subnet", "capacity-reservation", "placement-group")
 
 
 def node_lifecycle(scope: ControllerScope) -> Sequence[Statement]:
-    """Instances and launch templates, told by the tags of this cluster and of one of its NodePools."""
+    """Launch and terminate instances with the tags of this cluster and of one of its NodePools."""
     return (
         Statement(
             sid="AllowScopedEC2InstanceAccessActions",
@@ -157,7 +157,7 @@ def node_lifecycle(scope: ControllerScope) -> Sequence[Statement]:
 
 
 def _tagging(scope: ControllerScope) -> Sequence[Statement]:
-    """Tags: all of them in the act of making, and later only those that no permission rests on."""
+    """Set all tags on creation; later only tags that no permission depends on."""
     return (
         Statement(
             sid="AllowScopedResourceCreationTagging",
@@ -181,7 +181,7 @@ def _tagging(scope: ControllerScope) -> Sequence[Statement]:
                 "ForAllValues:StringEquals": {
                     "aws:TagKeys": ["eks:eks-cluster-name", "karpenter.sh/nodeclaim", "Name"]
                 },
-                # "For all values" holds where there are none.
+                # "ForAllValues" is also true without any value.
                 "Null": {"aws:TagKeys": "false"},
             },
         ),
@@ -253,7 +253,7 @@ def _zonal_shift(scope: ControllerScope) -> Sequence[Statement]:
 
 
 def _resource_discovery(scope: ControllerScope) -> Sequence[Statement]:
-    """Reading what is for sale and what runs, which EC2 cannot confine to a resource."""
+    """Read offerings and instances, which EC2 cannot limit to resources."""
     region = {"StringEquals": {"aws:RequestedRegion": scope.place.region}}
     reachable = (
         Statement(
@@ -298,10 +298,10 @@ _POLICIES: Final[Mapping[str, Callable[[ControllerScope], Sequence[Statement]]]]
     "resource-discovery": _resource_discovery,
 }
 
-#: Their names, in the order of the template.
+#: The policies' names, in the order of the template.
 CONTROLLER_POLICIES: Final = tuple(_POLICIES)
 
 
 def controller_policy(policy: str, scope: ControllerScope) -> str:
-    """One of the six as a document, confined to the scope."""
+    """Return the document of one of the policies, limited to the scope."""
     return document(*_POLICIES[policy](scope))

@@ -1,4 +1,4 @@
-"""Who Karpenter's controller is in AWS."""
+"""The IAM roles of Karpenter on EKS: its nodes' role and its controller's."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class KarpenterNodeRoleArgs:
-    """Where the role lives; with `instance_profile` also the profile that hands it to instances.
+    """Where the role is; `instance_profile` also creates the profile that passes it to instances.
 
-    Karpenter makes instance profiles itself, but not where it cannot reach IAM, which has no endpoint in a VPC.
+    Karpenter creates instance profiles itself, except in an isolated VPC, where IAM is unreachable.
     """
 
     place: Place
@@ -32,10 +32,10 @@ class KarpenterNodeRoleArgs:
 
 
 class KarpenterNodeRole(ComponentResource):
-    """The role of Karpenter's nodes, which is not the system nodes' role.
+    """The role of Karpenter's nodes, separate from the system nodes' (`holdfast:index:KarpenterNodeRole`).
 
-    Creates the role with three of AWS's own policies and, if asked, an instance profile. Its access entry is the
-    cluster's to make.
+    Creates the role with three AWS managed policies and, with `instance_profile`, an instance profile. The
+    stack creates its access entry.
     """
 
     role_name: Output[str]
@@ -68,7 +68,7 @@ class KarpenterNodeRole(ComponentResource):
 
 @dataclass(frozen=True, kw_only=True)
 class ControllerIdentityArgs:
-    """The pods that get the identity, and what it is confined to: the nodes' role and the queue, by name."""
+    """The pods that get the role, and what it is limited to: the nodes' role and the queue, by name."""
 
     place: Place
     workload: Workload
@@ -78,10 +78,10 @@ class ControllerIdentityArgs:
 
 
 class ControllerIdentity(ComponentResource):
-    """The role of Karpenter's controller.
+    """The role of Karpenter's controller (`holdfast:index:ControllerIdentity`).
 
-    Creates the role, six policies inside it, so that nothing else can be given them, and the association by which the
-    controller's pods, and no others, get it.
+    Creates the role, its six inline policies, which cannot be attached to anything else, and the association
+    with the controller's pods.
     """
 
     def __init__(self, name: str, args: ControllerIdentityArgs, opts: ResourceOptions | None = None) -> None:
@@ -108,7 +108,7 @@ class ControllerIdentity(ComponentResource):
             namespace=args.workload.namespace,
             service_account=args.workload.service_account,
             role_arn=role.arn,
-            # A controller that is up before it may do anything ends, and is slow to come again.
+            # A controller that starts without its permissions exits and restarts slowly.
             opts=ResourceOptions(parent=self, depends_on=policies),
         )
         self.register_outputs({})

@@ -1,4 +1,4 @@
-"""The queue by which Karpenter learns that a node is about to go."""
+"""The queue from which Karpenter receives interruption events, and the rules that fill it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from holdfast.components.iam.aws import Place
 
 
-#: Event → who sends it, and its title.
+#: Event → its source and its detail type.
 _EVENTS: Final[Mapping[str, tuple[str, str]]] = {
     "spot-interruption": ("aws.ec2", "EC2 Spot Instance Interruption Warning"),
     "rebalance": ("aws.ec2", "EC2 Instance Rebalance Recommendation"),
@@ -31,20 +31,20 @@ INTERRUPTION_EVENTS: Final = tuple(_EVENTS)
 
 
 def event_pattern(event: str) -> str:
-    """The pattern of the rule that picks one of the events."""
+    """Return the pattern of the rule for one of the events."""
     source, title = _EVENTS[event]
     return json.dumps({"source": [source], "detail-type": [title]})
 
 
 def queue_policy(queue: str, rules: Sequence[str]) -> str:
-    """Who may use a queue: these event rules may fill it, and nobody may reach it without TLS. All are ARNs."""
+    """Return the queue's policy: these rules may send, and TLS is required. All arguments are ARNs."""
     return document(
         Statement(
             sid="AllowInterruptionEvents",
             actions=["sqs:SendMessage"],
             resources=[queue],
             principals={"Service": ["events.amazonaws.com"]},
-            # EventBridge sends for every account: without it any rule of any account could fill the queue.
+            # EventBridge sends on behalf of all accounts: without it any account's rule could fill the queue.
             conditions={"ArnEquals": {"aws:SourceArn": list(rules)}},
         ),
         Statement(
@@ -58,22 +58,22 @@ def queue_policy(queue: str, rules: Sequence[str]) -> str:
     )
 
 
-#: Seconds. A spot notice comes 2 minutes ahead: what is older than 5 tells of nodes that are gone.
+#: In seconds. A spot notice comes 2 minutes in advance: older messages are about nodes that are gone.
 _RETENTION: Final = 300
 
 
 @dataclass(frozen=True, kw_only=True)
 class InterruptionQueueArgs:
-    """Where the queue lives."""
+    """Where the queue is."""
 
     place: Place
 
 
 class InterruptionQueue(ComponentResource):
-    """Notices of interruptions, from EC2 and AWS Health to Karpenter.
+    """The queue of interruption events from EC2 and AWS Health (`holdfast:index:InterruptionQueue`).
 
-    Creates the queue, encrypted with keys of SQS, its policy, and for each kind of event a rule that fills it. The
-    events are the whole region's: Karpenter passes over those of instances that are not its own.
+    Creates the queue, encrypted with SQS's keys, its policy, and an event rule with a target for each kind of
+    event. The events are those of the whole region; Karpenter ignores other instances.
     """
 
     queue_name: Output[str]
@@ -108,9 +108,9 @@ class InterruptionQueue(ComponentResource):
                 f"{name}-{event}-target",
                 rule=rule.name,
                 arn=queue.arn,
-                # Made up anew by a run that was cut short, it would leave a second target which nothing removes.
+                # A generated ID would differ after an interrupted run and leave a second target behind.
                 target_id="karpenter",
-                # An event that the queue refuses is lost without a word.
+                # An event that the queue rejects is lost silently.
                 opts=ResourceOptions(parent=self, depends_on=[policy]),
             )
         self.queue_name = queue.name
