@@ -18,7 +18,8 @@ WORKERS ?= 3
 PYTEST := $(BIN)/pytest
 BESIDE := nice -n 10 $(MAKE) --no-print-directory
 # What needs `make tools`: the engine, control planes, and the tests that ask the package registry.
-SLOW   := -m "(engine or cluster or registry) and not soak" tests/engine tests/cluster tests/unit/simulator/tools tests/unit/fallback/test_image.py
+NEED_TOOLS := -m "(engine or cluster or registry) and not soak"
+SLOW   := $(NEED_TOOLS) tests/engine tests/cluster tests/unit/simulator/tools tests/unit/fallback/test_image.py
 # One seed for what is drawn, so that no change is blamed for the draw of another; SEED=… draws others.
 SEEDED := HOLDFAST_SEED=$(or $(SEED),6)
 
@@ -96,7 +97,7 @@ unit: venv ## tests that need no tool: pure logic and components under mocks
 
 .PHONY: slow
 slow: tools ## tests on the real engine and on real control planes; FOLDER=tests/cluster/gke takes one folder
-	@$(SEEDED) $(PYTEST) -n $(WORKERS) $(if $(FOLDER),$(FOLDER),$(SLOW))
+	@$(SEEDED) $(PYTEST) -n $(WORKERS) $(if $(FOLDER),$(NEED_TOOLS) $(FOLDER),$(SLOW))
 
 .PHONY: test
 test: tools ## everything on a pull request: lint, types, unit, engine, cluster and registry tests
