@@ -50,12 +50,12 @@ class UnheardEviction:
     claim: str
     say: Callable[[str], None]
 
-    def strike(self) -> None:
+    def interrupt(self) -> None:
         """Take it."""
         self.say(f"eviction: node {self.node} is gone at once, its pods are told nothing")
         lose_node(self.client, self.node)
 
-    def settle(self) -> None:
+    def wait_until_gone(self) -> None:
         """Wait until Karpenter has given it up."""
         wait_until_gone(self.client, self.claim)
 
@@ -115,7 +115,7 @@ class DrainedEviction:
     node: str
     say: Callable[[str], None]
 
-    def strike(self) -> None:
+    def interrupt(self) -> None:
         """Take it."""
         self.say(f"eviction: node {self.node} is taken, with {NOTICE_SECONDS:.0f} s of notice")
         with self.aks.nodes.held():
@@ -123,7 +123,7 @@ class DrainedEviction:
             lose_node(self.aks.client, self.node)
             self.aks.scale_sets.take(self.node)
 
-    def settle(self) -> None:
+    def wait_until_gone(self) -> None:
         """Do nothing: the machine is gone once it is taken."""
 
 

@@ -40,7 +40,7 @@ def unmet_by_default_placement(seen: DefaultPlacement, *, has_gpus: bool = True)
 
     `has_gpus`: whether there are machines with GPUs to buy.
     """
-    kinds = [each.placement for each in seen.rooms if each.free_cpus >= seen.asked_cpus]
+    kinds = [each.placement for each in seen.candidates if each.free_cpus >= seen.asked_cpus]
     return [
         *_not_on_default(seen.plain),
         *_if(

@@ -91,7 +91,7 @@ class Preemption:
     instance: Instance
     say: Callable[[str], None]
 
-    def strike(self) -> None:
+    def interrupt(self) -> None:
         """Preempt it."""
         node = self.instance.name
         grace = grace_of(mapping(node_config(self.seen.pool).get("kubeletConfig")))
@@ -102,5 +102,5 @@ class Preemption:
             with self.gke.cloud.changing() as inventory:
                 record(self.seen.pool, replace(self.instance, state=State.TERMINATED), inventory)
 
-    def settle(self) -> None:
+    def wait_until_gone(self) -> None:
         """Do nothing: the machine is off once it is taken."""

@@ -93,7 +93,7 @@ class SpotInterruption:
     claim: str
     say: Callable[[str], None]
 
-    def strike(self) -> None:
+    def interrupt(self) -> None:
         """Give the notice."""
         self.say(f"spot interruption: node {self.node} is taken")
         if not self.client.delete(_VERSION, "NodeClaim", self.claim):
@@ -101,7 +101,7 @@ class SpotInterruption:
                 f"node {self.node} was already gone when it was to be interrupted: run the scene again"
             )
 
-    def settle(self) -> None:
+    def wait_until_gone(self) -> None:
         """Wait until the machine is gone."""
         wait_until_gone(self.client, self.claim)
 

@@ -160,9 +160,9 @@ def walk_the_ladder(platform: Platform, jobset: Json) -> LadderWalk:
     ladder = short_ladder(client.list("holdfast.dev/v1alpha1", "FallbackPolicy"))
     with cloned_namespace(client, NAMESPACE, ladder.policy(), model=ladder.model):
         there = replace(platform, namespace=NAMESPACE)
-        witness = JobTimelineRecorder(client, NAMESPACE)
-        with witness.watching(), _events_told(there), applied(there, jobset):
-            walk = _Walk(platform=there, witness=witness, ladder=ladder, jobset=jobset)
+        recorder = JobTimelineRecorder(client, NAMESPACE)
+        with recorder.recording(), _events_told(there), applied(there, jobset):
+            walk = _Walk(platform=there, recorder=recorder, ladder=ladder, jobset=jobset)
             platform.say(f"JobSet {walk.name} applied: its ladder is {', '.join(ladder.pools)}")
             try:
                 return walk.play()
@@ -173,7 +173,7 @@ def walk_the_ladder(platform: Platform, jobset: Json) -> LadderWalk:
 @dataclass(frozen=True, kw_only=True)
 class _Walk:
     platform: Platform
-    witness: JobTimelineRecorder
+    recorder: JobTimelineRecorder
     ladder: ShortLadder
     jobset: Json
 
@@ -187,7 +187,7 @@ class _Walk:
 
     @property
     def trace(self) -> JobTrace:
-        return self.witness.job(self.name)
+        return self.recorder.job(self.name)
 
     def play(self) -> LadderWalk:
         first, second, last = self.ladder.pools
@@ -202,7 +202,7 @@ class _Walk:
         # So that what is held above is bought for it.
         self.platform.provisioner.release_empty_nodes()
         self._wait_on(first, moves=3)
-        with self.witness.look():
+        with self.recorder.frozen():
             return LadderWalk(
                 jobset=self.name,
                 pools=self.ladder.pools,
@@ -210,21 +210,21 @@ class _Walk:
                 restarts=self.trace.last.restarts,
                 moves=moves_of(self.trace, self.pods),
                 evicted_at=evicted_at,
-                overlaps=tuple(self.witness.overlaps),
+                overlaps=tuple(self.recorder.overlaps),
             )
 
     def _evict(self) -> datetime:
-        with self.witness.look():
+        with self.recorder.frozen():
             node = min(pod.node for pod in self.trace.alive())
         interruption = self.platform.provisioner.interruption(node, self.platform.say)
         at = datetime.now(UTC)
-        interruption.strike()
+        interruption.interrupt()
         return at
 
     def _wait_counted(self, evictions: int) -> None:
         """Wait until an eviction is counted, the gang is back on the same tier, and the outage is over."""
         first = self.ladder.pools[0]
-        self.witness.wait(
+        self.recorder.wait(
             lambda: (
                 self.trace.last.evictions == evictions
                 and self.trace.last.restarts >= evictions
@@ -238,7 +238,7 @@ class _Walk:
         threading.Event().wait(OUTAGE_SECONDS + 1)
 
     def _wait_on(self, pool: str, *, moves: int) -> None:
-        self.witness.wait(
+        self.recorder.wait(
             lambda: self._is_whole_on(pool) and self.trace.last.moves == moves,
             f"{self.name} runs on {pool}",
             seconds=WAIT_SECONDS,

@@ -28,7 +28,7 @@ class DefaultPlacement:
     """Where the plain pod is, how many CPUs it asked for, and where else it would have had room."""
 
     plain: Placement
-    rooms: tuple[FreeCapacity, ...]
+    candidates: tuple[FreeCapacity, ...]
     asked_cpus: float = 1.0
 
 
@@ -44,17 +44,17 @@ def default_placement(anywhere: Platform, plain: Json) -> DefaultPlacement:
         )
         nodes = {name_of(node): node for node in platform.nodes()}
         everything = platform.client.list("v1", "Pod")
-        rooms = tuple(
+        candidates = tuple(
             FreeCapacity(placement=each, free_cpus=float(free_cpus(nodes[each.node], everything)))
             for each in occupants
         )
-        for room in rooms:
+        for room in candidates:
             platform.say(
                 f"{room.placement.capacity} {room.placement.machine} with {room.placement.gpus} GPUs "
                 f"has {room.free_cpus:.1f} CPUs free"
             )
         asked = float(requests_of(plain)["cpu"])
-        return DefaultPlacement(plain=_place(platform, plain), rooms=rooms, asked_cpus=asked)
+        return DefaultPlacement(plain=_place(platform, plain), candidates=candidates, asked_cpus=asked)
 
 
 def plain_pod() -> Json:

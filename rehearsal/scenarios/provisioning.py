@@ -12,11 +12,11 @@ WAIT_SECONDS: Final = 180.0
 class Interruption(Protocol):
     """A spot node that is about to be taken."""
 
-    def strike(self) -> None:
+    def interrupt(self) -> None:
         """Take it."""
         ...
 
-    def settle(self) -> None:
+    def wait_until_gone(self) -> None:
         """Wait until it is gone."""
         ...
 

@@ -116,10 +116,10 @@ def _interrupt_and_watch(platform: Platform, selector: str, node: str, pods: int
         if history is None:
             # Only now, with the watch begun: the evicted pods are there for a moment.
             history = PodHistory(known=known, disruption=platform.provisioner.disruption)
-            interruption.strike()
+            interruption.interrupt()
         history.record(what, pod)
         if len(history.successors()) == pods:
-            interruption.settle()
+            interruption.wait_until_gone()
             platform.say(f"node {node} is gone")
             return history
     raise RehearsalError(

@@ -87,7 +87,7 @@ JOBSET: Final = "jobset.x-k8s.io/v1alpha2"
 class JobTimelineRecorder:
     """The traces of a namespace's JobSets by name, and each time that two gangs of one were alive together.
 
-    Other threads read them inside of `wait` or `look`, or once nobody watches any more.
+    Other threads read them inside of `wait` or `frozen`, or once nobody watches any more.
     """
 
     def __init__(self, client: KubeClient, namespace: str) -> None:
@@ -99,7 +99,7 @@ class JobTimelineRecorder:
         self._listed: set[str] = set()
 
     @contextmanager
-    def watching(self) -> Generator["Witness"]:
+    def recording(self) -> Generator["JobTimelineRecorder"]:
         """Watch for the length of the block; what is there is known when it begins."""
         cancellation = Cancellation()
         client = self._client.under(cancellation)
@@ -125,7 +125,7 @@ class JobTimelineRecorder:
                 raise RehearsalError(f"not so after {seconds:.0f} s: {what}")
 
     @contextmanager
-    def look(self) -> Generator["Witness"]:
+    def frozen(self) -> Generator["JobTimelineRecorder"]:
         """Keep what was seen as it is for the length of the block."""
         with self._changed:
             yield self
@@ -152,7 +152,7 @@ class JobTimelineRecorder:
         if event not in (BEGUN, SYNCED):
             trace = self.job(_text(job, "name"))
             trace.is_there = what != "DELETED"
-            trace.take_job(job, _now())
+            trace.record_job(job, _now())
 
     def _take_pod(self, event: Event) -> None:
         what, pod = event
@@ -165,7 +165,7 @@ class JobTimelineRecorder:
         self._listed.add(_text(pod, "uid"))
         labels = mapping(mapping(pod.get("metadata")).get("labels"))
         trace = self.job(str(labels.get(JOB_NAME)))
-        seen = trace.take_pod(pod, _now(), is_deleted=what == "DELETED")
+        seen = trace.record_pod(pod, _now(), is_deleted=what == "DELETED")
         together = overlap(trace, seen)
         if together is not None and together not in self.overlaps:
             self.overlaps.append(together)
@@ -173,7 +173,7 @@ class JobTimelineRecorder:
     def _end_missing(self) -> None:
         """Take those for ended that the list has not told: they went while nobody watched."""
         for trace in self.jobs.values():
-            trace.end_all_but(self._listed, _now())
+            trace.end_missing(self._listed, _now())
 
 
 def _text(obj: Json, field: str) -> str:

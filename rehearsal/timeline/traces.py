@@ -86,14 +86,14 @@ class JobTrace:
         """The pods that run in a pool and were not told to end."""
         return [pod for pod in self.alive() if pod.pool == pool and pod.running_at and pod.leaving_at is None]
 
-    def take_job(self, job: Json, at: datetime) -> None:
+    def record_job(self, job: Json, at: datetime) -> None:
         """Take in a state of the job."""
         self.uid = str(mapping(job.get("metadata")).get("uid"))
         change = _change(job, at)
         if not self.changes or replace(change, at=self.last.at) != self.last:
             self.changes.append(change)
 
-    def take_pod(self, pod: Json, at: datetime, *, is_deleted: bool = False) -> PodTrace:
+    def record_pod(self, pod: Json, at: datetime, *, is_deleted: bool = False) -> PodTrace:
         """Take in a state of one of its pods; returns what is known of that pod now."""
         uid = str(mapping(pod.get("metadata")).get("uid"))
         known = _with_state(self.pods.get(uid) or _first_seen(pod, at), pod, at)
@@ -102,7 +102,7 @@ class JobTrace:
         self.pods[uid] = known
         return known
 
-    def end_all_but(self, uids: Collection[str], at: datetime) -> None:
+    def end_missing(self, uids: Collection[str], at: datetime) -> None:
         """Take every other pod for ended."""
         for uid, pod in self.pods.items():
             if uid not in uids and pod.ended_at is None:

@@ -11,7 +11,7 @@ from holdfast.infra.aws.preflight import check_account
 from holdfast.scheduling.errors import ConfigError
 from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.pulumi import EngineFailure
-from tests.support.aws_documents import REGION, aws_platform
+from tests.support.builders.configurations import AWS_REGION, aws_platform
 from tests.support.cloud_program import CloudProgram, bucket
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ P4_SPOT = "L-7212CCBC"
 
 @pytest.fixture
 def stack(tmp_path: Path) -> CloudProgram:
-    return CloudProgram(root=tmp_path, config={"aws:region": REGION})
+    return CloudProgram(root=tmp_path, config={"aws:region": AWS_REGION})
 
 
 def asking_first() -> None:

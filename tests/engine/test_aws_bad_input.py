@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.aws_documents import aws_document
-from tests.support.aws_mistakes import MISTAKES
+from tests.support.builders.configurations import aws_document
+from tests.support.clusters.cloud_workspaces import workspace_of
 from tests.support.command_line import refusal
-from tests.support.stack_files import workspace_of
+from tests.support.invalid_configs.aws import INVALID_CONFIGS
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(120)]
 
@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.timeout(120)]
     ],
 )
 def test_a_mistake_is_one_line_and_nothing_is_started(tmp_path: Path, mistake: str) -> None:
-    change, field, fix = MISTAKES[mistake]
+    change, field, fix = INVALID_CONFIGS[mistake]
     workspace_of(tmp_path, "aws", aws_document(change))
     (line,) = refusal(tmp_path, "rehearse", "aws").splitlines()
     assert line.startswith(f"error: holdfast:platform{field}: got "), (

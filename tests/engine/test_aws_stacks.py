@@ -16,13 +16,12 @@ from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.pulumi import Outcome
 from holdfast.simulator.stacks import Stack
-from tests.support.aws_documents import aws_document, section
-from tests.support.aws_stacks import CHARTS, IMAGES
-from tests.support.builders.configurations import Document, entry
+from tests.support.builders.aws_stacks import CHARTS, IMAGES
+from tests.support.builders.configurations import Document, aws_document, entry, section
+from tests.support.clusters.cloud_workspaces import workspace_of
 from tests.support.command_line import Deletions
 from tests.support.control_plane import CHECKOUT
 from tests.support.spot_role_account import ROLE, somebody_makes_the_role
-from tests.support.stack_files import workspace_of
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json

@@ -58,8 +58,8 @@ def test_its_whole_life(aks: AksProvisioning) -> None:
     name = str(mapping(node["metadata"])["name"])
     machines = NodeAutoProvisioning(aks.charts.client)
     interruption = machines.interruption(name, told.append)
-    reasons = _reasons_after(aks, "trains", interruption.strike)
-    interruption.settle()
+    reasons = _reasons_after(aks, "trains", interruption.interrupt)
+    interruption.wait_until_gone()
     assert machines.disruption in reasons, "nobody told the pod; it is found to be on no node"
     assert aks.charts.client.get("v1", "Node", name) is None, "the node is gone"
     assert told == [f"eviction: node {name} is gone at once, its pods are told nothing"], told
@@ -84,14 +84,14 @@ def _node_of(aks: AksProvisioning, pod: str) -> Json:
     return node
 
 
-def _reasons_after(aks: AksProvisioning, pod: str, strike: Callable[[], None]) -> set[str]:
-    """The disruptions that a pod tells of, from just before the strike until it is gone."""
+def _reasons_after(aks: AksProvisioning, pod: str, interrupt: Callable[[], None]) -> set[str]:
+    """The disruptions that a pod tells of, from just before the interrupt until it is gone."""
     found: set[str] = set()
     struck = False
     for what, seen in aks.charts.client.watch("v1", "Pod", namespace="default", timeout_seconds=180):
         if not struck:
             struck = True
-            strike()
+            interrupt()
         conditions = [mapping(each) for each in sequence(mapping(seen.get("status")).get("conditions"))]
         found |= {str(each["reason"]) for each in conditions if each["type"] == "DisruptionTarget"}
         if what == "DELETED" and mapping(seen["metadata"])["name"] == pod:

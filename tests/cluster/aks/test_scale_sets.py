@@ -111,7 +111,7 @@ def test_an_evicted_machines_pods_are_drained_in_a_hurry_and_the_machine_stays_a
     aks.running_on("hopeful")
     told: list[str] = []
     try:
-        aks.machines.interruption(node, told.append).strike()
+        aks.machines.interruption(node, told.append).interrupt()
         for name in ("modest", "hopeful"):
             pod = aks.wait_for_pod(name, lambda pod: phase(pod) == "Failed", f"{name} has failed")
             assert _disruption(pod) == "EvictionByEvictionAPI", "AKS drains the node"
@@ -137,7 +137,7 @@ def test_a_pod_that_needs_longer_than_the_notice_goes_with_its_machine(aks: AksI
     aks.autoscaler.step()
     node = str(labels_of(aks.running_on("slow"))["kubernetes.io/hostname"])
     told: list[str] = []
-    aks.machines.interruption(node, told.append).strike()
+    aks.machines.interruption(node, told.append).interrupt()
     assert f"node {node} is gone with slow still on it" in told, told
     assert aks.nodes_of("cpuspot") == [], "Azure does not wait"
 

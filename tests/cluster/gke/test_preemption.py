@@ -50,7 +50,7 @@ def test_pods_fail_with_the_kubelets_word_and_the_machine_is_made_again(gke: Gke
         gke.running_on(name)
     node = str(mapping(before["metadata"])["name"])
     told: list[str] = []
-    gke.machines.interruption(node, told.append).strike()
+    gke.machines.interruption(node, told.append).interrupt()
     assert gke.nodes("cpu-spot") == [], "the machine is off, and its node is there"
     pods = {
         name: gke.wait_for_pod(name, lambda pod: phase(pod) == "Failed", f"{name} has failed")
@@ -79,7 +79,7 @@ def test_a_machine_that_is_not_to_be_had_again_is_bought_elsewhere(gke: GkeInUse
     labels = mapping(mapping(gke.running_on("trains")["metadata"])["labels"])
     with gke.stack.cloud().changing() as console:
         sell_out("cpu-spot", console, zone=str(labels["topology.kubernetes.io/zone"]))
-    gke.machines.interruption(str(labels["kubernetes.io/hostname"]), lambda _: None).strike()
+    gke.machines.interruption(str(labels["kubernetes.io/hostname"]), lambda _: None).interrupt()
     gke.client.delete("v1", "Pod", "trains", namespace="default", grace_seconds=0)
     gke.apply(_on_spot("trains-again", cpu="3"))
     gke.left_pending("trains-again")

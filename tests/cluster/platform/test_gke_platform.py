@@ -16,7 +16,7 @@ from holdfast.rehearsal.scenarios.spot_restart import restart_on_spot
 from holdfast.scheduling.json import Json
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.stacks import Stack
-from tests.support.cloud_platform import cloud_workspace
+from tests.support.clusters.cloud_workspaces import cloud_workspace
 from tests.support.control_plane import CHECKOUT
 
 pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(900)]

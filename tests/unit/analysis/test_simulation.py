@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.analysis.simulation.job import JobPlan
 from holdfast.analysis.simulation.run import ENDLESS, Simulation, Steps, simulate
-from holdfast.fallback.policy.policy import NoPolicy
+from holdfast.fallback.policy.policy import NoPolicy, Policy
 from holdfast.fallback.state_machine.observation import Outcome
 from tests.support.ladder import HOUR, LAST, MINUTE, SECOND, T0, policy, tier
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from holdfast.fallback.policy.policy import Policy
 
 JOB = JobPlan(
     uid="job", created=T0, pool="a-spot", pods=4, work=10 * HOUR, boot=2 * MINUTE, grace=30 * SECOND

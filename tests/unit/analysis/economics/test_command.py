@@ -25,7 +25,9 @@ def test_the_cost_of_a_job_is_a_range(capsys: pytest.CaptureFixture[str]):
 
 
 def test_a_ladder_is_judged_rung_by_rung(capsys: pytest.CaptureFixture[str]):
-    assert main(["economics", "ladder", "a100-spot:0.32:0.3:0.2", "h100-spot:0.9:9:0.3", "a100:1"]) == 0, "three rungs"
+    assert main(["economics", "ladder", "a100-spot:0.32:0.3:0.2", "h100-spot:0.9:9:0.3", "a100:1"]) == 0, (
+        "three rungs"
+    )
     rows = capsys.readouterr().out.splitlines()
     assert "worth it up to" in rows[1], "a cheap rung"
     assert "leave it out: a100 is cheaper" in rows[2], "a dear one"

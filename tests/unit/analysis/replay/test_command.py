@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 def made(tmp_path: Path) -> Path:
     """A trace of 20 days."""
     path = tmp_path / "a.json"
-    assert main(["replay", "synthetic", str(path), "--seed", "4", "--length", "480h", "--instances", "2"]) == 0, "made"
+    assert (
+        main(["replay", "synthetic", str(path), "--seed", "4", "--length", "480h", "--instances", "2"]) == 0
+    ), "made"
     return path
 
 

@@ -2,43 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import astuple, replace
 from typing import TYPE_CHECKING
 
 import pytest
-
-from holdfast.analysis.replay.ladders import stay
-from holdfast.analysis.replay.market import Market, PoolMarket, Workload
-from holdfast.analysis.replay.replay import Replayed, hindsight, on_demand, replay
-from holdfast.analysis.replay.trace import Weather, synthetic_trace
-from holdfast.fallback.policy.policy import Policy, PolicyTier
-from tests.support.markets import ALWAYS, AT_ONCE, HOUR, JOB, MINUTE, SPOT_PRICE, ladder, market, trace
-
-if TYPE_CHECKING:
-    from datetime import timedelta
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.analysis.replay.hindsight import Stretch, least_cost
-from holdfast.analysis.replay.trace import Trace
-
-if TYPE_CHECKING:
-    from datetime import timedelta
-
-    from holdfast.analysis.replay.market import Market
-    from holdfast.analysis.replay.replay import Replayed
-from __future__ import annotations
-
-import math
-from typing import TYPE_CHECKING
+from holdfast.analysis.replay.ladders import stay
+from holdfast.analysis.replay.market import Market, PoolMarket, Workload
+from holdfast.analysis.replay.replay import Replayed, hindsight, on_demand, replay
+from holdfast.analysis.replay.trace import Trace, Weather, synthetic_trace
+from holdfast.fallback.policy.policy import Policy, PolicyTier
+from tests.support.markets import ALWAYS, AT_ONCE, HOUR, JOB, MINUTE, SPOT_PRICE, ladder, market, trace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
+    from datetime import timedelta
 
 ONLY_ON_DEMAND = Policy(tiers=(PolicyTier(pool="on-demand"),))
 NEVER = trace((240, 0))

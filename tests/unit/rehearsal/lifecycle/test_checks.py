@@ -8,21 +8,23 @@ from holdfast.rehearsal.lifecycle.checks import (
     kept_in_clouds,
     left_in_clouds,
     left_in_cluster,
+    names,
+    protected,
     refuse_changes,
     refuse_leftovers,
+    retained,
     some,
+    unprotected,
 )
 from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.errors import NoSuchKind
 from holdfast.simulator.pulumi.results import Step
-from tests.support.builders.engine_records import an_outcome, urn
+from tests.support.builders.engine_records import a_checkpoint, a_resource, an_outcome, urn
 
 if TYPE_CHECKING:
     from holdfast.simulator.kubernetes_client.client import KubeClient
-from holdfast.rehearsal.lifecycle.checks import names, protected, retained, unprotected
-from tests.support.builders.engine_records import a_checkpoint, a_resource
 
 
 def test_a_run_that_had_nothing_to_do_and_did_something_is_refused_with_what() -> None:

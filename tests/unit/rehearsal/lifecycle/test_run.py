@@ -13,12 +13,11 @@ from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi import Subject
 from holdfast.simulator.pulumi.faults import Faults
-from holdfast.simulator.stacks import Stack
+from holdfast.simulator.stacks import Stack, StackEnvironment
 from tests.support.aks_objects import aks_cluster
 
 if TYPE_CHECKING:
     from holdfast.simulator.kubernetes_client.client import KubeClient
-    from holdfast.simulator.stacks import StackEnvironment
 
 
 def test_each_act_is_announced_and_told_at_the_end() -> None:

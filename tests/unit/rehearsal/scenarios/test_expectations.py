@@ -66,12 +66,14 @@ def test_a_plain_pod_on_the_default_pool_is_as_it_should_be() -> None:
 
 
 def test_where_there_are_no_gpus_to_buy_a_spot_machine_with_room_is_enough() -> None:
-    seen = default_placement(rooms=(FreeCapacity(placement=SPOT, free_cpus=15),))
+    seen = default_placement(candidates=(FreeCapacity(placement=SPOT, free_cpus=15),))
     assert unmet_by_default_placement(seen, has_gpus=False) == [], "there is nothing else to be seen"
 
 
 def test_room_is_what_the_plain_pod_needs() -> None:
-    seen = replace(default_placement(rooms=(FreeCapacity(placement=SPOT, free_cpus=0.5),)), asked_cpus=0.1)
+    seen = replace(
+        default_placement(candidates=(FreeCapacity(placement=SPOT, free_cpus=0.5),)), asked_cpus=0.1
+    )
     assert unmet_by_default_placement(seen, has_gpus=False) == [], "it would have fitted there"
 
 
@@ -80,11 +82,20 @@ def test_room_is_what_the_plain_pod_needs() -> None:
     [
         (default_placement(plain=SPOT), "asks for nothing and is on spot"),
         (default_placement(plain=GPU), "with 8 GPUs"),
-        (default_placement(rooms=(FreeCapacity(placement=GPU, free_cpus=95),)), "no spot machine had room"),
-        (default_placement(rooms=(FreeCapacity(placement=SPOT, free_cpus=15),)), "no GPU machine had room"),
+        (
+            default_placement(candidates=(FreeCapacity(placement=GPU, free_cpus=95),)),
+            "no spot machine had room",
+        ),
+        (
+            default_placement(candidates=(FreeCapacity(placement=SPOT, free_cpus=15),)),
+            "no GPU machine had room",
+        ),
         (
             default_placement(
-                rooms=(FreeCapacity(placement=SPOT, free_cpus=0), FreeCapacity(placement=GPU, free_cpus=9))
+                candidates=(
+                    FreeCapacity(placement=SPOT, free_cpus=0),
+                    FreeCapacity(placement=GPU, free_cpus=9),
+                )
             ),
             "no spot machine had room",
         ),

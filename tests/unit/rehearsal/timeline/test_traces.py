@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.rehearsal.timeline.traces import JobTrace, moves_of, overlap
-from tests.support.builders.job_timelines import Watched, after, job, moved, pod
+from tests.support.builders.job_timelines import TimelineBuilder, after, job, moved, pod
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
@@ -15,12 +15,14 @@ if TYPE_CHECKING:
 
 def test_each_state_of_a_pod_is_dated_when_it_was_first_seen() -> None:
     trace = JobTrace(name="train")
-    trace.take_pod(pod("a"), after(0))
-    trace.take_pod(pod("a", node="n1"), after(1))
-    trace.take_pod(pod("a", node="n1", phase="Running"), after(2))
-    trace.take_pod(pod("a", node="n1", phase="Running", deleted=True, lost="PreemptionByScheduler"), after(3))
-    seen = trace.take_pod(pod("a", node="n1", phase="Failed", deleted=True), after(4))
-    again = trace.take_pod(pod("a", node="n1", phase="Failed", deleted=True), after(5), is_deleted=True)
+    trace.record_pod(pod("a"), after(0))
+    trace.record_pod(pod("a", node="n1"), after(1))
+    trace.record_pod(pod("a", node="n1", phase="Running"), after(2))
+    trace.record_pod(
+        pod("a", node="n1", phase="Running", deleted=True, lost="PreemptionByScheduler"), after(3)
+    )
+    seen = trace.record_pod(pod("a", node="n1", phase="Failed", deleted=True), after(4))
+    again = trace.record_pod(pod("a", node="n1", phase="Failed", deleted=True), after(5), is_deleted=True)
     assert (seen.born_at, seen.bound_at, seen.running_at) == (after(0), after(1), after(2)), "as it came"
     assert (seen.leaving_at, seen.lost_at, seen.ended_at) == (after(3), after(3), after(4)), "as it went"
     assert again == seen, "that it is deleted is no second end"
@@ -30,9 +32,9 @@ def test_each_state_of_a_pod_is_dated_when_it_was_first_seen() -> None:
 
 def test_a_job_is_kept_once_for_each_change() -> None:
     trace = JobTrace(name="train")
-    trace.take_job(job(phase="Running", pool="spot-a"), after(0))
-    trace.take_job(job(phase="Running", pool="spot-a"), after(1))
-    trace.take_job(job(suspended=True, phase="Suspending", pool="spot-b"), after(2))
+    trace.record_job(job(phase="Running", pool="spot-a"), after(0))
+    trace.record_job(job(phase="Running", pool="spot-a"), after(1))
+    trace.record_job(job(suspended=True, phase="Suspending", pool="spot-b"), after(2))
     assert [change.at for change in trace.changes] == [after(0), after(2)], "nothing had changed in between"
     assert (trace.last.suspended, trace.last.pool) == (True, "spot-b"), "the last is as it is now"
 
@@ -40,15 +42,15 @@ def test_a_job_is_kept_once_for_each_change() -> None:
 def test_an_annotation_that_is_no_state_is_none() -> None:
     broken = {**job(), "metadata": {"uid": "u", "annotations": {"fallback.holdfast.dev/state": "{"}}}
     trace = JobTrace(name="train")
-    trace.take_job(broken, after(0))
+    trace.record_job(broken, after(0))
     assert trace.last.phase == "", "it is not read"
 
 
 def test_pods_that_a_fresh_list_does_not_show_have_ended() -> None:
     trace = JobTrace(name="train")
-    trace.take_pod(pod("a"), after(0))
-    trace.take_pod(pod("b"), after(0))
-    trace.end_all_but({"b-uid"}, after(9))
+    trace.record_pod(pod("a"), after(0))
+    trace.record_pod(pod("b"), after(0))
+    trace.end_missing({"b-uid"}, after(9))
     assert [each.name for each in trace.alive()] == ["b"], "a went while nobody watched"
 
 
@@ -63,16 +65,16 @@ def test_pods_that_a_fresh_list_does_not_show_have_ended() -> None:
 )
 def test_a_pod_of_another_gang_is_told_apart(other: Json, beside: bool) -> None:
     trace = JobTrace(name="train")
-    trace.take_pod(pod("a"), after(0))
-    seen = trace.take_pod(other, after(1))
+    trace.record_pod(pod("a"), after(0))
+    seen = trace.record_pod(other, after(1))
     assert (overlap(trace, seen) is not None) is beside, "another tier, another attempt or another Job"
 
 
 def test_gangs_that_follow_one_another_do_not_overlap() -> None:
     trace = JobTrace(name="train")
-    trace.take_pod(pod("a"), after(0))
-    trace.take_pod(pod("a"), after(1), is_deleted=True)
-    seen = trace.take_pod(pod("b", pool="spot-b"), after(1))
+    trace.record_pod(pod("a"), after(0))
+    trace.record_pod(pod("a"), after(1), is_deleted=True)
+    seen = trace.record_pod(pod("b", pool="spot-b"), after(1))
     assert overlap(trace, seen) is None, "the first had ended"
 
 
@@ -86,7 +88,7 @@ def test_a_move_has_the_time_of_each_step() -> None:
 
 
 def test_a_stay_without_nodes_has_no_time_for_them() -> None:
-    watched = Watched().job(0, phase="Running", pool="spot-a").gang(0)
+    watched = TimelineBuilder().job(0, phase="Running", pool="spot-a").gang(0)
     watched.evicted(10).job(10, phase="Suspending", pool="spot-b", suspended=True)
     watched.job(12, phase="Waiting", pool="spot-b", moves=1)
     watched.job(22, phase="Suspending", pool="cpu", suspended=True, moves=1)
