@@ -1,19 +1,19 @@
-"""What a command tells at its end."""
+"""What a command prints at its end."""
 
 from holdfast.rehearsal.commands import changes, summary, verdict_lines
 from tests.support.builders.engine_records import a_verdict, an_outcome
 
 
-def test_changes_are_told_in_the_past_after_a_run_and_as_a_plan_after_a_preview() -> None:
+def test_a_run_reports_changes_in_the_past_and_a_preview_as_a_plan() -> None:
     done = {"create": 3, "same": 4}
-    assert changes(an_outcome(changes=done)) == "3 created, 4 unchanged", "the run is over"
+    assert changes(an_outcome(changes=done)) == "3 created, 4 unchanged", "a run has made the changes"
     assert changes(an_outcome(changes=done, command="preview")) == "3 to create, 4 unchanged", (
-        "nothing was made"
+        "a preview makes no changes"
     )
 
 
-def test_a_run_that_counted_nothing_says_so() -> None:
-    assert changes(an_outcome(changes={})) == "nothing to do", "an empty line tells nothing"
+def test_a_run_without_operations_reports_nothing_to_do() -> None:
+    assert changes(an_outcome(changes={})) == "nothing to do", "the line is never empty"
 
 
 def test_a_summary_holds_changes_policies_and_time() -> None:
@@ -21,19 +21,19 @@ def test_a_summary_holds_changes_policies_and_time() -> None:
         "up of local: 3 created",
         "             policies holdfast 0.1.0: 0 mandatory, 0 advisory violations",
         "             12 s",
-    ], "at a glance"
+    ], "changes, policies, seconds"
 
 
-def test_a_run_that_no_pack_judged_says_nothing_of_policies() -> None:
-    assert len(summary(an_outcome(packs={}))) == 2, "a destroy is judged by no policy"
+def test_a_run_without_a_policy_pack_reports_no_policies() -> None:
+    assert len(summary(an_outcome(packs={}))) == 2, "a destroy runs no policies"
 
 
-def test_verdicts_that_stop_the_run_come_first_with_policy_place_and_message() -> None:
+def test_mandatory_verdicts_come_first_with_policy_resource_and_message() -> None:
     lines = verdict_lines(
         an_outcome(
             verdicts=(
                 a_verdict(level="advisory", policy="soft"),
-                a_verdict(message="ends on spot\n\nmend it"),
+                a_verdict(message="ends on spot\n\nfix it"),
             )
         )
     )
@@ -41,15 +41,15 @@ def test_verdicts_that_stop_the_run_come_first_with_policy_place_and_message() -
         "  MANDATORY  training-ladder-ends-on-demand  (ladder)",
         "      ends on spot",
         "      fix it",
-    ], "what stops the run is read first"
+    ], "the user reads first what stops the run"
 
 
-def test_a_verdict_on_the_whole_stack_says_so() -> None:
+def test_a_verdict_without_a_resource_names_the_stack() -> None:
     (head, *_) = verdict_lines(an_outcome(verdicts=(a_verdict(urn=""),)))
     assert head.endswith("(the stack)"), "there is no resource to name"
 
 
-def test_no_verdict_is_told_as_well() -> None:
+def test_a_plan_without_verdicts_names_the_policy_pack() -> None:
     assert verdict_lines(an_outcome()) == ["  policies holdfast 0.1.0: 0 mandatory, 0 advisory violations"], (
-        "silence could mean that no pack was run"
+        "silence could mean that no pack ran"
     )

@@ -1,52 +1,52 @@
-"""An act that shows what it should not is refused, with what it showed."""
+"""What the steps of a lifecycle must show, and what protects a stack."""
 
 from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from holdfast.rehearsal.lifecycle.checks import (
-    kept_in_clouds,
+    first_few,
     left_in_clouds,
     left_in_cluster,
     names,
     protected,
-    refuse_changes,
-    refuse_leftovers,
+    require_no_changes,
+    require_nothing_left,
     retained,
-    some,
+    retained_in_clouds,
     unprotected,
 )
 from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.errors import NoSuchKind
-from holdfast.simulator.pulumi.results import Step
+from holdfast.simulator.pulumi.events import Step
 from tests.support.builders.engine_records import a_checkpoint, a_resource, an_outcome, urn
 
 if TYPE_CHECKING:
     from holdfast.simulator.kubernetes_client.client import KubeClient
 
 
-def test_a_run_that_had_nothing_to_do_and_did_something_is_refused_with_what() -> None:
+def test_an_unexpected_change_fails_the_step_and_is_named() -> None:
     step = Step(operation="update", urn=urn("network"))
     with pytest.raises(RehearsalError, match=r"^a second up changed update network \(aws:ec2/vpc:Vpc\)$"):
-        refuse_changes("a second up", an_outcome(changes={"update": 1, "same": 9}, steps=(step,)))
+        require_no_changes("a second up", an_outcome(changes={"update": 1, "same": 9}, steps=(step,)))
 
 
-def test_a_run_that_did_nothing_is_taken() -> None:
-    refuse_changes("a second up", an_outcome(changes={"same": 9}))
-    assert an_outcome(changes={"same": 9}).changed == 0, "what is the same is no change"
+def test_a_run_without_changes_passes() -> None:
+    require_no_changes("a second up", an_outcome(changes={"same": 9}))
+    assert an_outcome(changes={"same": 9}).changed == 0, "unchanged resources do not count"
 
 
-def test_what_is_left_is_named() -> None:
-    with pytest.raises(RehearsalError, match="has left Node i-1"):
-        refuse_leftovers(["Node i-1"])
-    refuse_leftovers([])
+def test_leftovers_fail_the_destroy_and_are_named() -> None:
+    with pytest.raises(RehearsalError, match="left Node i-1"):
+        require_nothing_left(["Node i-1"])
+    require_nothing_left([])
 
 
-def test_of_many_things_the_first_are_named() -> None:
-    assert some([str(n) for n in range(7)]) == "0, 1, 2, 3, 4 and 2 more", "hundreds of lines tell less"
-    assert some(["a"]) == "a", "one is named alone"
+def test_a_long_list_is_shortened_to_its_first_items() -> None:
+    assert first_few([str(n) for n in range(7)]) == "0, 1, 2, 3, 4 and 2 more", "the message stays short"
+    assert first_few(["a"]) == "a", "a single item is not shortened"
 
 
 _BUCKET = CloudObject(type="aws:s3/bucket:Bucket", id="ckpt-1", urn=urn("checkpoints"), inputs={})
@@ -66,23 +66,23 @@ class Server:
         return [one for one in self.objects if one["kind"] == kind]
 
 
-def test_an_object_of_the_stack_is_left_unless_it_was_kept() -> None:
+def test_objects_of_the_stack_are_leftovers_unless_retained() -> None:
     objects = [_BUCKET, _VPC, _BY_THE_CLOUD]
-    assert left_in_clouds(objects, {urn("checkpoints")}) == ["aws:ec2/vpc:Vpc vpc-1"], "an orphan goes unseen"
-    assert kept_in_clouds(objects, {urn("checkpoints"), urn("gone")}) == ["checkpoints"], (
-        "what is kept is not what is there"
+    assert left_in_clouds(objects, {urn("checkpoints")}) == ["aws:ec2/vpc:Vpc vpc-1"], "an orphan is reported"
+    assert retained_in_clouds(objects, {urn("checkpoints"), urn("gone")}) == ["checkpoints"], (
+        "only retained objects that exist"
     )
 
 
-def test_machines_and_releases_are_left_on_an_api_server() -> None:
+def test_nodes_and_releases_on_an_api_server_are_leftovers() -> None:
     node: Json = {"kind": "Node", "metadata": {"name": "i-1"}}
     release: Json = {
         "kind": "Secret",
         "metadata": {"namespace": "karpenter", "labels": {"name": "karpenter"}},
     }
     found = left_in_cluster(cast("KubeClient", Server(node, release, release)))
-    assert found == ["Node i-1", "release karpenter/karpenter"], "each once"
-    assert left_in_cluster(cast("KubeClient", Server())) == [], "an empty cluster has nothing"
+    assert found == ["Node i-1", "release karpenter/karpenter"], "each is listed once"
+    assert left_in_cluster(cast("KubeClient", Server())) == [], "an empty cluster has no leftovers"
 
 
 _STATE = a_checkpoint(
@@ -95,23 +95,29 @@ _STATE = a_checkpoint(
 )
 
 
-def test_what_the_engine_refuses_to_delete_is_found() -> None:
-    assert [one.name for one in protected(_STATE)] == ["cluster", "component", "checkpoints"], "by its state"
-    assert protected(a_checkpoint([a_resource("network")])) == [], "a destroy would be expected to be refused"
+def test_protected_resources_are_read_from_the_state() -> None:
+    assert [one.name for one in protected(_STATE)] == ["cluster", "component", "checkpoints"], (
+        "those with `protect`"
+    )
+    assert protected(a_checkpoint([a_resource("network")])) == [], (
+        "without protection a destroy is not refused"
+    )
 
 
-def test_what_outlives_the_stack_is_found() -> None:
-    assert [urn.rsplit("::", 1)[-1] for urn in retained(_STATE)] == ["checkpoints"], "it would be an orphan"
+def test_retained_resources_are_read_from_the_state() -> None:
+    assert [urn.rsplit("::", 1)[-1] for urn in retained(_STATE)] == ["checkpoints"], (
+        "those with `retainOnDelete`"
+    )
 
 
-def test_components_are_not_named_beside_what_they_are_made_of() -> None:
-    assert names(protected(_STATE)) == ["cluster", "checkpoints"], "a component is nothing in a cloud"
+def test_components_are_omitted_from_names_if_there_are_resources() -> None:
+    assert names(protected(_STATE)) == ["cluster", "checkpoints"], "a component is not an object of a cloud"
 
 
-def test_the_one_field_is_changed_and_nothing_else() -> None:
+def test_unprotected_changes_only_the_protected_field() -> None:
     platform = {"cloud": "aws", "protected": True}
     config = {"aws:region": "eu-west-1", "holdfast:platform": platform}
     assert unprotected({"config": config}) == {
         "config": {"aws:region": "eu-west-1", "holdfast:platform": {"cloud": "aws", "protected": False}}
-    }, "another stack would be destroyed than was made"
-    assert platform["protected"], "the tracked settings were changed"
+    }, "all other settings are unchanged"
+    assert platform["protected"], "the input is not modified"

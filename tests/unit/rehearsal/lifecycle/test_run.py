@@ -1,11 +1,11 @@
-"""What a rehearsal came to is seen at a glance."""
+"""The report of a lifecycle run, and the provisioner of each cloud."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from holdfast.rehearsal.lifecycle.run import Programme, provisioner_for
+from holdfast.rehearsal.lifecycle.run import StepReport, provisioner_for
 from holdfast.rehearsal.scenarios.aks import AksScaleSets, NodeAutoProvisioning
 from holdfast.rehearsal.scenarios.gke import Gke
 from holdfast.rehearsal.scenarios.karpenter import Karpenter
@@ -20,30 +20,30 @@ if TYPE_CHECKING:
     from holdfast.simulator.kubernetes_client.client import KubeClient
 
 
-def test_each_act_is_announced_and_told_at_the_end() -> None:
+def test_each_step_is_announced_and_listed_in_the_table() -> None:
     announced: list[str] = []
-    programme = Programme(announce=announced.append)
-    with programme.act("up") as seen:
-        seen.append("3 created")
-        seen.append("nothing is left")
-    assert announced == ["up"], "whoever watches does not know what is going on"
-    (act,) = programme.acts
-    assert act.row[:2] == ("up", "3 created; nothing is left"), "what was seen is not told"
-    assert "3 created" in programme.table(), "the table leaves an act out"
+    report = StepReport(announce=announced.append)
+    with report.step("up") as results:
+        results.append("3 created")
+        results.append("nothing is left")
+    assert announced == ["up"], "the user sees the step before it starts"
+    (step,) = report.steps
+    assert step.row[:2] == ("up", "3 created; nothing is left"), "the results are joined"
+    assert "3 created" in report.table(), "the table lists the step"
 
 
-def test_an_act_that_fails_is_told_as_one_and_the_failure_goes_on() -> None:
-    programme = Programme(announce=lambda _: None)
-    with pytest.raises(RehearsalError), programme.act("a second up"):
+def test_a_failed_step_is_listed_as_failed_and_raises() -> None:
+    report = StepReport(announce=lambda _: None)
+    with pytest.raises(RehearsalError), report.step("a second up"):
         raise RehearsalError("a second up changed something")
-    assert programme.acts[0].row[:2] == ("a second up", "FAILED"), "the table looks as if all went well"
+    assert report.steps[0].row[:2] == ("a second up", "FAILED"), "the table shows the failure"
 
 
 CLIENT = cast("KubeClient", object())
 
 
 def stack_on(cloud: str, folder: Path) -> Stack:
-    """A stack of which nothing is made."""
+    """Return a stack that holds no resources."""
     subject = Subject(
         program=lambda: None, project={"name": "holdfast"}, settings={}, packages=(), cloud=cloud
     )
@@ -57,13 +57,13 @@ def stack_on(cloud: str, folder: Path) -> Stack:
 
 
 @pytest.mark.parametrize(("cloud", "kind"), [("aws", Karpenter), ("local", Karpenter), ("gcp", Gke)])
-def test_most_clouds_have_one_way(cloud: str, kind: type[object], tmp_path: Path) -> None:
+def test_the_provisioner_follows_from_the_cloud(cloud: str, kind: type[object], tmp_path: Path) -> None:
     assert type(provisioner_for(stack_on(cloud, tmp_path), CLIENT)) is kind, f"on {cloud}"
 
 
 @pytest.mark.parametrize(("provisions_nodes", "kind"), [(True, NodeAutoProvisioning), (False, AksScaleSets)])
-def test_aks_has_two(provisions_nodes: bool, kind: type[object], tmp_path: Path) -> None:
+def test_the_provisioner_of_aks_follows_from_the_cluster(provisions_nodes: bool, kind: type[object], tmp_path: Path) -> None:
     stack = stack_on("azure", tmp_path)
     with stack.simulators(Faults()).clouds.state("azure-native").changing() as console:
         console.put(aks_cluster(provisions_nodes=provisions_nodes))
-    assert type(provisioner_for(stack, CLIENT)) is kind, "by what the cluster is made with"
+    assert type(provisioner_for(stack, CLIENT)) is kind, "node auto-provisioning is a property of the cluster"

@@ -1,1 +1,0 @@
-"""What a provider's installed SDK says about its types: names, properties, what is required."""
