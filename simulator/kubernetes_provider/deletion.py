@@ -1,4 +1,4 @@
-"""Deleting objects, and waiting until they are gone."""
+"""Deletes objects, waits for their removal, and explains what blocks a deletion."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,29 +9,28 @@ from holdfast.simulator.kubernetes_client.errors import KubeError, KubeTimeout, 
 from holdfast.simulator.kubernetes_client.objects import identity, mapping, sequence, summarize
 from holdfast.simulator.kubernetes_provider.operation import SKIP_AWAIT, is_set, propagation
 
-# The kinds whose deletion the plugin does not wait for when told to skip waits.
+# With skipAwait, the plugin does not wait for the deletion of these kinds.
 _MAY_SKIP_AWAIT = frozenset(
     {"DaemonSet", "Deployment", "Job", "Namespace", "Pod", "ReplicationController", "StatefulSet"}
 )
 
-# A stack gives pools hours to drain. Here a pod ends at once and a machine in seconds: what has not gone by then
-# will not go.
+# Pools have hours to drain in a real cloud. A simulated pod terminates at once and a machine in seconds, so a longer
+# wait cannot succeed.
 LONGEST_SECONDS = 300.0
 
 
 class DeletionTimeoutError(RehearsalError):
-    """An object is not gone in time: `live` is its last state, `reason` what holds it."""
+    """An object still exists after its deletion timeout; `live` is its last state."""
 
     def __init__(self, live: Json, seconds: float, reason: str) -> None:
-        super().__init__(f"{identity(live)} is still there {seconds:.0f} s after its deletion: {reason}")
+        super().__init__(f"{identity(live)} still exists {seconds:.0f} s after its deletion: {reason}")
         self.live = live
 
 
 def delete(client: KubeClient, obj: Json, *, seconds: float) -> None:
-    """Delete an object and wait until it is gone; one that is not there, or whose kind is gone, is.
+    """Delete an object and wait for its removal. Does nothing for a missing object or kind.
 
-    Raises DeletionTimeoutError, which names what holds the object, when it is there after `seconds`, or after the
-    longest that a rehearsal waits.
+    Raises DeletionTimeoutError, which names what blocks the deletion, after `seconds` or LONGEST_SECONDS.
     """
     metadata = mapping(obj.get("metadata"))
     api_version, kind, name = str(obj["apiVersion"]), str(obj["kind"]), str(metadata["name"])
@@ -45,12 +44,12 @@ def delete(client: KubeClient, obj: Json, *, seconds: float) -> None:
 
 
 def wait_until_gone(client: KubeClient, obj: Json, *, seconds: float) -> None:
-    """Wait until an object is gone. Raises DeletionTimeoutError."""
+    """Wait for the removal of an object. Raises DeletionTimeoutError."""
     metadata = mapping(obj.get("metadata"))
     uid = metadata.get("uid")
 
     def is_gone(found: "Json | None") -> bool:
-        # Another object of its name, made by somebody who waited for the same, is not it.
+        # A new object with the same name has another uid.
         return found is None or (uid is not None and mapping(found.get("metadata")).get("uid") != uid)
 
     try:
@@ -68,40 +67,40 @@ def wait_until_gone(client: KubeClient, obj: Json, *, seconds: float) -> None:
         raise DeletionTimeoutError(live, seconds, deletion_blockers(client, live)) from timeout
 
 
-# It waits for what the object owns; the garbage collector takes it off.
+# The garbage collector removes this finalizer after the dependents of the object.
 _FOREGROUND = "foregroundDeletion"
-# Who takes a finalizer off, and when: what one wants to know of a deletion that does not come to its end.
+# The component that removes a finalizer, and when.
 _REMOVERS: Mapping[str, str] = {
-    "karpenter.sh/termination": "Karpenter takes it off when the node is drained and its machine has ended",
-    "karpenter.k8s.aws/termination": "Karpenter takes it off when no NodeClaim uses the node class any more",
-    "ray.io/rayjob-finalizer": "KubeRay takes it off when the Ray job is stopped",
-    "ray.io/rayservice-finalizer": "KubeRay takes it off when its clusters are gone",
-    "ray.io/gcs-ft-redis-cleanup-finalizer": "KubeRay takes it off when Redis is cleared",
-    "batch.kubernetes.io/job-tracking": "the Job controller takes it off when it has counted the pod",
-    "kubernetes.io/pvc-protection": "the control plane takes it off when no pod mounts the claim",
-    "kubernetes.io/pv-protection": "the control plane takes it off when no claim is bound to the volume",
+    "karpenter.sh/termination": "Karpenter removes it when the node is drained and its machine is terminated",
+    "karpenter.k8s.aws/termination": "Karpenter removes it when no NodeClaim uses the node class",
+    "ray.io/rayjob-finalizer": "KubeRay removes it when the Ray job is stopped",
+    "ray.io/rayservice-finalizer": "KubeRay removes it when its clusters are deleted",
+    "ray.io/gcs-ft-redis-cleanup-finalizer": "KubeRay removes it when Redis is cleared",
+    "batch.kubernetes.io/job-tracking": "the Job controller removes it when it has counted the pod",
+    "kubernetes.io/pvc-protection": "the control plane removes it when no pod mounts the claim",
+    "kubernetes.io/pv-protection": "the control plane removes it when no claim is bound to the volume",
 }
-_UNKNOWN_REMOVER = "the controller that put it there takes it off"
-_MEND = (
-    "If that controller was removed first, bring it back; take a finalizer off by hand only if nothing outside "
+_UNKNOWN_REMOVER = "the controller that added it removes it"
+_FIX = (
+    "If that controller was deleted first, restore it. Remove a finalizer by hand only if no external resource "
     "depends on it"
 )
-# A pool of hundreds of nodes mostly has one trouble, hundreds of times.
+# The objects of a pool usually have the same problem.
 _SHOWN = 3
 
 
 def deletion_blockers(client: KubeClient, live: Json) -> str:
-    """Return what keeps an object from going: its finalizers, or those of what it owns or contains."""
+    """Return what blocks a deletion: finalizers of the object, or of objects that it owns or contains."""
     reason = _finalizers(live)
     if reason:
-        return f"{reason}. {_MEND}"
+        return f"{reason}. {_FIX}"
     waits_for = _contents(client, live) if live.get("kind") == "Namespace" else _owned(client, live)
-    told = [f"{identity(each)}{_why(each)}" for each in waits_for[:_SHOWN]]
-    more = f" and {len(waits_for) - _SHOWN} more" if len(waits_for) > _SHOWN else ""
-    if not told:
+    if not waits_for:
         return summarize(live)
-    word = "contains" if live.get("kind") == "Namespace" else "owns"
-    return f"it {word} {'; '.join(told)}{more}. {_MEND}"
+    shown = "; ".join(f"{identity(each)}{_why(each)}" for each in waits_for[:_SHOWN])
+    more = f" and {len(waits_for) - _SHOWN} more" if len(waits_for) > _SHOWN else ""
+    relation = "contains" if live.get("kind") == "Namespace" else "owns"
+    return f"it {relation} {shown}{more}. {_FIX}"
 
 
 def _why(live: Json) -> str:
@@ -112,7 +111,7 @@ def _why(live: Json) -> str:
 def _finalizers(live: Json) -> str:
     names = [str(each) for each in sequence(mapping(live.get("metadata")).get("finalizers"))]
     return ", ".join(
-        f"finalizer {name} holds it ({_REMOVERS.get(name, _UNKNOWN_REMOVER)})"
+        f"finalizer {name} blocks it ({_REMOVERS.get(name, _UNKNOWN_REMOVER)})"
         for name in names
         if name != _FOREGROUND
     )
@@ -127,17 +126,17 @@ def _owned(client: KubeClient, live: Json) -> Sequence[Json]:
         return any(owner.get("uid") == uid for owner in owners)
 
     found = _every_object(client, str(namespace) if namespace else None)
-    return _most_telling([one for one in found if is_owned(one)])
+    return _blocking([one for one in found if is_owned(one)])
 
 
 def _contents(client: KubeClient, namespace: Json) -> Sequence[Json]:
     name = str(mapping(namespace["metadata"])["name"])
     found = _every_object(client, name)
-    return _most_telling([one for one in found if mapping(one.get("metadata")).get("namespace") == name])
+    return _blocking([one for one in found if mapping(one.get("metadata")).get("namespace") == name])
 
 
-def _most_telling(found: list[Json]) -> list[Json]:
-    """Return those with finalizers, where there are any: what merely has not gone yet waits for them."""
+def _blocking(found: list[Json]) -> list[Json]:
+    """Return the objects with finalizers, or all objects if none has a finalizer."""
     return [one for one in found if _finalizers(one)] or found
 
 
@@ -147,6 +146,6 @@ def _every_object(client: KubeClient, namespace: str | None) -> list[Json]:
         try:
             found += client.list(api_version, kind, namespace=namespace)
         except KubeError:
-            # A kind whose API went meanwhile, or that may not be listed.
+            # The kind was deleted meanwhile, or listing it is forbidden.
             continue
     return found

@@ -15,8 +15,7 @@ from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.kubernetes_provider.inputs import READ_ONLY_METADATA, fields
 from holdfast.simulator.kubernetes_provider.operation import AUTONAMED, Settings, annotation
-from holdfast.simulator.pulumi.diff_answers import diff_response
-from holdfast.simulator.pulumi.diffing import Change, changes
+from holdfast.simulator.pulumi.diff import Change, changes, diff_response
 from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Secret, Unknown, Value
 
 

@@ -1,8 +1,8 @@
-"""The helm command: its arguments, and running it.
+"""Runs the helm program, reads the revisions of its releases, and finds charts in a local mirror.
 
-The plugin has Helm 3 inside; here Helm 4 is told to work as that does: objects are patched by the client, not
-applied by the server (so that a controller which writes its own certificates into a webhook configuration does not
-conflict with the next upgrade), and waits look at workloads alone, not at every object's conditions.
+The plugin contains Helm 3. The options here make Helm 4 behave the same: the client patches objects instead of
+applying them on the server (a controller that writes certificates into its webhook configuration then causes no
+conflict), and waits check only workloads.
 """
 
 import hashlib
@@ -26,12 +26,12 @@ from holdfast.simulator.kubernetes_client.objects import mapping
 
 
 class HelmError(RehearsalError):
-    """Helm's own words on why it failed."""
+    """Helm failed; the message is the error of Helm."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """A release as helm is to make it. `timeout` is in seconds; None leaves it to helm."""
+    """The options of a release. `timeout` is in seconds; None is the default of Helm."""
 
     name: str
     namespace: str
@@ -57,7 +57,7 @@ class Plan:
 
 
 def install_arguments(plan: Plan) -> list[str]:
-    """Return the arguments that install a release; values come on standard input."""
+    """Return the arguments that install a release with values from standard input."""
     return [
         *("install", plan.name, str(plan.chart), "--server-side=false"),
         *_common(plan),
@@ -69,7 +69,7 @@ def install_arguments(plan: Plan) -> list[str]:
 
 
 def upgrade_arguments(plan: Plan) -> list[str]:
-    """Return the arguments that upgrade a release; values come on standard input."""
+    """Return the arguments that upgrade a release with values from standard input."""
     return [
         *("upgrade", plan.name, str(plan.chart), "--server-side=false"),
         *_common(plan),
@@ -83,7 +83,7 @@ def upgrade_arguments(plan: Plan) -> list[str]:
 
 
 def template_arguments(plan: Plan, *, kube_version: str) -> list[str]:
-    """Return the arguments that render a release without touching the cluster, for its Kubernetes version."""
+    """Return the arguments that render a release for a Kubernetes version without changing the cluster."""
     return [
         *("template", plan.name, str(plan.chart), "--namespace", plan.namespace, "--values", "-"),
         *("--kube-version", kube_version),
@@ -93,7 +93,7 @@ def template_arguments(plan: Plan, *, kube_version: str) -> list[str]:
 
 
 def uninstall_arguments(plan: Plan) -> list[str]:
-    """Return the arguments that remove a release, if it is there."""
+    """Return the arguments that remove a release if it exists."""
     return [
         *("uninstall", plan.name, "--namespace", plan.namespace, "--ignore-not-found"),
         *_waits(plan),
@@ -101,7 +101,7 @@ def uninstall_arguments(plan: Plan) -> list[str]:
 
 
 def rollback_arguments(plan: Plan, *, revision: int) -> list[str]:
-    """Return the arguments that bring a release back to one of its revisions."""
+    """Return the arguments that roll a release back to a revision."""
     return [
         *("rollback", plan.name, str(revision), "--namespace", plan.namespace, "--server-side=false"),
         *("--history-max", str(plan.max_history or 0)),
@@ -109,7 +109,7 @@ def rollback_arguments(plan: Plan, *, revision: int) -> list[str]:
 
 
 def get_arguments(what: str, *, name: str, namespace: str) -> list[str]:
-    """Return the arguments that show a release's `metadata` or `values`, as JSON, or its `manifest`."""
+    """Return the arguments that print `metadata` or `values` of a release as JSON, or its `manifest`."""
     form = [] if what == "manifest" else ["--output", "json"]
     return ["get", what, name, "--namespace", namespace, *form]
 
@@ -142,15 +142,15 @@ def _option(name: str, value: str | None) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Helm:
-    """The helm program, bound to one control plane."""
+    """The helm program for one control plane."""
 
     program: Path
     kubeconfig: Path
 
     def run(self, arguments: Sequence[str], *, cancellation: Cancellation, values: str = "") -> str:
-        """Run helm with `values` on standard input and return what it printed.
+        """Run helm with `values` on standard input and return its output.
 
-        Raises HelmError with helm's own message. A cancellation ends helm, which then marks the release failed.
+        Raises HelmError with the message of Helm. A cancellation terminates helm, which marks the release failed.
         """
         process = subprocess.Popen(
             [str(self.program), *arguments, "--kubeconfig", str(self.kubeconfig)],
@@ -164,19 +164,19 @@ class Helm:
             output, errors = process.communicate(values)
         cancellation.refuse_when_cancelled()
         if process.returncode != 0:
-            raise HelmError(_reason(errors) or f"helm {arguments[0]} ended with {process.returncode}")
+            raise HelmError(_reason(errors) or f"helm {arguments[0]} exited with code {process.returncode}")
         return output
 
     def _environment(self, base: Mapping[str, str]) -> dict[str, str]:
-        # The user's plugins, repositories and defaults must not have a say in a rehearsal.
-        kept = {name: value for name, value in base.items() if not name.startswith("HELM_")}
+        # Plugins, repositories and defaults of the user must not affect the release.
+        inherited = {name: value for name, value in base.items() if not name.startswith("HELM_")}
         home = self.kubeconfig.parent / "helm"
-        places = {f"HELM_{name.upper()}_HOME": str(home / name) for name in ("cache", "config", "data")}
-        return {**kept, **places}
+        homes = {f"HELM_{name.upper()}_HOME": str(home / name) for name in ("cache", "config", "data")}
+        return {**inherited, **homes}
 
 
 def _reason(errors: str) -> str:
-    """Return helm's error without its log lines."""
+    """Return the error of Helm without log lines."""
     _, found, reason = errors.rpartition("Error: ")
     return reason.strip() if found else errors.strip()
 
@@ -191,7 +191,7 @@ class Chart:
 
     @classmethod
     def at(cls, path: Path) -> "Chart":
-        """Read a chart's own description. Raises RehearsalError for a directory that is no chart."""
+        """Read the Chart.yaml of a directory. Raises RehearsalError if the directory is no chart."""
         try:
             described = cast("Json", yaml.safe_load((path / "Chart.yaml").read_text(encoding="utf-8")))
             return cls(path=path, name=str(described["name"]), version=str(described["version"]))
@@ -199,7 +199,7 @@ class Chart:
             raise RehearsalError(f"{path} is no chart: its Chart.yaml cannot be read ({error})") from error
 
     def digest(self) -> str:
-        """Return a hash of the chart's files, which tells an edited chart from the one installed."""
+        """Return a hash of the files of the chart, which detects an edited chart."""
         digest = hashlib.sha256()
         for file in sorted(each for each in self.path.rglob("*") if each.is_file()):
             content = file.read_bytes()
@@ -210,19 +210,15 @@ class Chart:
 
 @dataclass(frozen=True)
 class ChartMirror:
-    """A directory with one chart per subdirectory.
-
-    `base` is what a program's relative chart paths are relative to; by default the current directory.
-    """
+    """A directory with one chart per subdirectory; relative chart paths of a program are relative to `base`."""
 
     directory: Path
     base: Path = Path()
 
     def find(self, chart: str, *, version: str | None, repo: str | None) -> Chart:
-        """Return the chart that `chart` names: a directory, an oci:// reference, or a name in `repo`.
+        """Return a chart by its directory, its oci:// reference or its name in `repo`.
 
-        The latter two are taken from the mirror. Raises RehearsalError when the mirror has no such chart, or
-        another version of it.
+        The last two come from the mirror. Raises RehearsalError if the mirror does not have this chart and version.
         """
         if not repo and not chart.startswith("oci://"):
             return self._local(chart)
@@ -230,14 +226,14 @@ class ChartMirror:
         path = self.directory / name
         if not path.is_dir():
             raise RehearsalError(
-                f"chart {chart!r} is not mirrored: {self.directory} has {self._names()}. Add {name} to it, or "
-                "name a directory"
+                f"chart {chart!r} is not in the mirror: {self.directory} has {self._names()}. Add {name} to it, or "
+                "set chart to a directory"
             )
         found = Chart.at(path)
         if version and version.removeprefix("v") != found.version.removeprefix("v"):
             raise RehearsalError(
-                f"chart {chart!r}: version {version} is asked for, and {path} is version {found.version}; ask "
-                "for that one, or mirror the other"
+                f"chart {chart!r}: the program sets version {version}, but {path} has version {found.version}; set "
+                "that version, or mirror the other one"
             )
         return found
 
@@ -245,8 +241,8 @@ class ChartMirror:
         path = self.base / chart
         if not path.is_dir():
             raise RehearsalError(
-                f"chart {chart!r} is neither a directory (looked for {path}), nor an oci:// reference, nor a "
-                f"name beside a repo; mirrored in {self.directory}: {self._names()}"
+                f"chart {chart!r} is neither a directory ({path} does not exist), nor an oci:// reference, nor a "
+                f"name with a repo; set one of them. Charts in {self.directory}: {self._names()}"
             )
         return Chart.at(path)
 
@@ -260,7 +256,7 @@ OWNER_LABEL = "holdfast.dev/release-owner"
 
 @dataclass(frozen=True, kw_only=True)
 class Revision:
-    """One revision: its number, its status (deployed, failed, pending-install, …), whose resource made it."""
+    """A release revision: its number, its status (deployed, failed, pending-install, …) and its resource."""
 
     number: int
     status: str
@@ -268,18 +264,18 @@ class Revision:
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether helm was killed while it was at it: until somebody clears it up, helm refuses to go on."""
+        """Whether helm was killed during this revision; helm refuses other changes until it is undone."""
         return self.status.startswith("pending-")
 
 
 def revisions(client: KubeClient, namespace: str, name: str) -> Sequence[Revision]:
-    """Return the revisions of a release, oldest first; none when there is no such release."""
+    """Return the revisions of a release, oldest first; none if it does not exist."""
     found = client.list("v1", "Secret", namespace=namespace, label_selector=f"owner=helm,name={name}")
     return sorted((_revision(secret) for secret in found), key=lambda revision: revision.number)
 
 
 def last_complete(history: Sequence[Revision]) -> int | None:
-    """Return the number of the last revision that helm brought to an end, None when there is none."""
+    """Return the number of the last revision that helm completed, None if there is none."""
     return next((each.number for each in reversed(history) if not each.is_interrupted), None)
 
 

@@ -23,8 +23,7 @@ from holdfast.simulator.kubernetes_provider.operation import (
     Resources,
     unsupported_settings,
 )
-from holdfast.simulator.pulumi.diff_answers import diff_response
-from holdfast.simulator.pulumi.diffing import Change, changes
+from holdfast.simulator.pulumi.diff import Change, changes, diff_response
 from holdfast.simulator.pulumi.kubeconfig import Connection, read_connection
 from holdfast.simulator.pulumi.plugin import Plugin
 from holdfast.simulator.pulumi.values import Properties, from_struct, has_unknown, reveal

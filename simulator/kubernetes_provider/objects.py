@@ -1,4 +1,7 @@
-"""Objects of every kind, as the engine handles them."""
+"""The operations on Kubernetes objects: check, diff, plan, create, read, update and delete.
+
+`KubernetesProvider` calls `Objects` for every type except Helm releases.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -50,20 +53,20 @@ from holdfast.simulator.kubernetes_provider.operation import (
 )
 from holdfast.simulator.kubernetes_provider.waits import NotReadyError, refuse_unready, wait_until_ready
 from holdfast.simulator.pulumi.faults import Faults
-from holdfast.simulator.pulumi.serving import InitFailedError
+from holdfast.simulator.pulumi.plugin import InitFailedError
 from holdfast.simulator.pulumi.values import Properties, has_unknown
 
-# ruff: noqa: ARG002 - the parameters are those of Resources
+# ruff: noqa: ARG002 - Resources defines the parameters
 
 
 @dataclass(frozen=True, kw_only=True)
 class Objects:
-    """Objects of every kind; `faults` are the failures their creation is to suffer."""
+    """Implements `Resources` for objects; `faults` are injected into their creation."""
 
     faults: Faults
 
     def check(self, operation: Operation, news: Properties, olds: Properties, naming: Naming) -> Properties:
-        """Return an object's inputs with its name, and its namespace where the provider has a default."""
+        """Return the inputs with the name, and with the default namespace of the provider."""
 
         def default_namespace() -> str | None:
             namespace = operation.settings.default_namespace
@@ -76,30 +79,30 @@ class Objects:
     def diff(
         self, operation: Operation, outputs: Properties, old: Properties, new: Properties
     ) -> provider_pb2.DiffResponse:
-        """Compare the inputs applied last with new ones."""
+        """Compare the last-applied inputs with new inputs."""
         patches = is_patch(operation.token, str(new.get("kind")))
         return object_diff(old, new, settings=operation.settings, patches=patches)
 
     def plan_create(self, operation: Operation, inputs: Properties) -> Properties:
-        """Return the outputs an object will have. Raises RehearsalError for one that `create` would refuse."""
+        """Return the planned outputs. Raises RehearsalError if `create` would refuse the object."""
         return plan_create(operation, inputs)
 
     def plan_update(self, operation: Operation, inputs: Properties, outputs: Properties) -> Properties:
-        """Return the outputs an object will have after an update."""
+        """Return the planned outputs of an update."""
         return plan_update(operation, inputs, outputs)
 
     def read(
         self, operation: Operation, resource_id: str, outputs: Properties, inputs: Properties
     ) -> Outcome:
-        """Return an object as it is now; GONE when it is not there."""
+        """Return the live object; GONE if it does not exist."""
         return read(operation, resource_id, outputs, inputs)
 
     def create(self, operation: Operation, inputs: Properties) -> Outcome:
         """Create an object and wait until it is ready.
 
-        An object of its name is taken over when an interrupted run of this same resource made it, when the
-        provider is told to upsert, or for a patch; otherwise it raises RehearsalError. Raises InitFailedError
-        when the object does not become ready.
+        An existing object with its name is adopted if an interrupted run of this resource created it, if the provider
+        upserts, or for a patch; otherwise it raises RehearsalError. Raises InitFailedError if the object does not
+        become ready.
         """
         obj = to_object(inputs)
         manager = manager_of(operation, obj)
@@ -128,16 +131,16 @@ class Objects:
         outputs: Properties,
         ignored: Sequence[str],
     ) -> Outcome:
-        """Bring an object up to its new inputs and wait until it is ready again.
+        """Update an object and wait until it is ready.
 
-        `ignored` are the paths whose live values are kept. Raises RehearsalError when somebody deleted the object,
-        InitFailedError when it does not become ready.
+        `ignored` are paths whose live values do not change. Raises RehearsalError if the object was deleted, and
+        InitFailedError if it does not become ready.
         """
         obj = to_object(inputs)
         live = read_object(operation, obj, resource_id)
         if live is None:
             raise RehearsalError(
-                f"{identity(obj)} was deleted outside this stack: refresh the stack, then bring it up"
+                f"{identity(obj)} was deleted outside this stack; refresh the stack, then update it"
             )
         manager = field_manager(obj) or manager_in(outputs, operation.urn)
         for path in ignored:
@@ -146,7 +149,7 @@ class Objects:
         return _wait_until_ready(operation, applied, inputs, manager=manager)
 
     def remove(self, operation: Operation, resource_id: str, outputs: Properties) -> None:
-        """Delete an object and wait until it is gone; a patch only gives its fields back."""
+        """Delete an object and wait for its removal; a patch only releases its fields."""
         known = to_object(outputs)
         kind = kind_of(operation.token)
         namespace, name = namespace_and_name(resource_id)
@@ -165,7 +168,7 @@ class Objects:
             delete(operation.client, obj, seconds=timeout_seconds(obj, operation.custom_timeout))
 
     def made(self, operation: Operation, inputs: Properties) -> str | None:
-        """Return the id of the object that an interrupted create of a resource did make, None if it made none."""
+        """Return the id of the object that an interrupted create made, None if it made none."""
         if has_unknown(inputs):
             return None
         obj = to_object(inputs)
@@ -190,7 +193,7 @@ def _wait_until_ready(operation: Operation, applied: Json, inputs: Properties, *
 
 
 def _relinquish(operation: Operation, obj: Json, *, manager: str) -> None:
-    """Apply nothing but the object's name: the API server takes away the fields this manager had set."""
+    """Apply only the name of the object: the API server removes the fields that this manager owned."""
     if read_object(operation, obj, object_id(obj)) is not None:
         bare: Json = {
             **obj,
@@ -202,7 +205,7 @@ def _relinquish(operation: Operation, obj: Json, *, manager: str) -> None:
 
 
 def _with_live_value(obj: Json, live: Json, path: Sequence[str]) -> Json:
-    """Return an object with the live value at a path: of the same value, two managers may own a field."""
+    """Return an object with the live value at a path: two managers may own a field with the same value."""
     name, rest = path[0], path[1:]
     if name not in live:
         return obj
@@ -213,7 +216,7 @@ def _with_live_value(obj: Json, live: Json, path: Sequence[str]) -> Json:
 
 
 def _is_namespaced(operation: Operation, news: Properties) -> bool:
-    """Whether a kind lives in namespaces; one that is not served yet mostly does."""
+    """Whether a kind is namespaced; an unserved kind is assumed to be."""
     kind = kind_of(operation.token)
     try:
         return operation.client.namespaced(
@@ -224,20 +227,20 @@ def _is_namespaced(operation: Operation, news: Properties) -> bool:
 
 
 def plan_create(operation: Operation, inputs: Properties) -> Properties:
-    """Return the outputs an object will have. Raises RehearsalError for one that `create` would refuse."""
+    """Return the planned outputs of an object. Raises RehearsalError if `create` would refuse it."""
     if has_unknown(inputs) or is_patch(operation.token, str(inputs.get("kind"))):
         return inputs
     obj = to_object(inputs)
     manager = manager_of(operation, obj)
     existing = existing_of(operation, obj)
-    # A preview deletes nothing: what a replacement takes the place of is still there, whoever changed it since.
+    # In a preview of a replacement, the old object still exists, even if another manager changed it.
     if existing is not None and not operation.has_predecessor:
         refuse_foreign_object(operation, existing, manager=manager)
     return _dry_run(operation, obj, inputs, manager=manager, force=True)
 
 
 def plan_update(operation: Operation, inputs: Properties, olds: Properties) -> Properties:
-    """Return the outputs an object will have after an update."""
+    """Return the planned outputs of an update."""
     if has_unknown(inputs):
         return inputs
     obj = to_object(inputs)
@@ -246,32 +249,31 @@ def plan_update(operation: Operation, inputs: Properties, olds: Properties) -> P
 
 
 def _dry_run(operation: Operation, obj: Json, inputs: Properties, *, manager: str, force: bool) -> Properties:
-    """Return what the API server says the object will be; the inputs, where it cannot say."""
+    """Return the outputs of a dry run, or the inputs if the dry run cannot succeed yet."""
     try:
         shown = apply(operation.client, obj, manager=manager, force=force, dry_run=True)
     except KubeError as error:
-        if _says_nothing(error):
+        if _is_inconclusive(error):
             return inputs
         raise
     return planned_outputs(shown, inputs, manager=manager)
 
 
-def _says_nothing(error: KubeError) -> bool:
-    """Whether a failed dry run tells nothing of the real one.
+def _is_inconclusive(error: KubeError) -> bool:
+    """Whether a dry run fails although the real run can succeed.
 
-    The kind or the namespace is made by the same run, the object is about to be replaced, the webhook that
-    looks at it is not up yet, or cannot run dry.
+    The same run creates the kind or the namespace, or replaces the object; or the webhook does not run yet, or does
+    not support dry runs.
     """
-    is_expected = isinstance(error, NoSuchKind) or error.status in (403, 404)
-    words = ("field is immutable", "does not support dry run", "failed calling webhook")
-    return is_expected or any(each in error.message for each in words)
+    messages = ("field is immutable", "does not support dry run", "failed calling webhook")
+    return error.status in (403, 404) or any(each in error.message for each in messages)
 
 
 def read(operation: Operation, resource_id: str, olds: Properties, inputs: Properties) -> Outcome:
-    """Return an object as it is now, GONE when it is not there.
+    """Return the live object, GONE if it does not exist.
 
-    Its inputs are the last-applied ones, with the values that others have given them since; without any, for
-    an import, everything a program could have written. Raises InitFailedError for a workload that is not ready.
+    Its inputs are the last-applied inputs with changes by others, or for an import, all fields that a program can set.
+    Raises InitFailedError for a workload that is not ready.
     """
     kind = kind_of(operation.token)
     namespace, name = namespace_and_name(resource_id)
@@ -303,7 +305,7 @@ def _inputs_now(operation: Operation, live: Json, inputs: Properties, *, manager
 
 
 def _expected(operation: Operation, applied: Json, *, manager: str) -> Json:
-    """Return what the API server makes of the inputs; the inputs themselves where it cannot say."""
+    """Return the object that the API server derives from the inputs, or the inputs if the dry run fails."""
     try:
         return apply(operation.client, applied, manager=manager, force=True, dry_run=True)
     except (KubeError, RehearsalError):

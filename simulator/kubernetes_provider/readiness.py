@@ -1,4 +1,4 @@
-"""When an object is ready, kind by kind: pure rules from the object's own status."""
+"""Rules that decide from the status of an object whether it is ready, one for each kind. Pure."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 
 class Progress(Enum):
-    """How far an object is."""
+    """The progress of an object."""
 
     READY = "ready"
     WAITING = "waiting"
@@ -19,14 +19,14 @@ class Progress(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Readiness:
-    """How far an object is, and what is missing or wrong."""
+    """The progress of an object, and what is missing or wrong."""
 
     progress: Progress
     reason: str = ""
 
     @property
     def is_ready(self) -> bool:
-        """Whether nothing is missing."""
+        """Whether the object is ready."""
         return self.progress is Progress.READY
 
 
@@ -35,30 +35,30 @@ READY = Readiness(progress=Progress.READY)
 
 
 def waiting(reason: str) -> Readiness:
-    """Return that something may still come about."""
+    """Return that the object can still become ready."""
     return Readiness(progress=Progress.WAITING, reason=reason)
 
 
 def failed(reason: str) -> Readiness:
-    """Return that it cannot come about any more."""
+    """Return that the object can no longer become ready."""
     return Readiness(progress=Progress.FAILED, reason=reason)
 
 
 def condition(obj: Json, name: str) -> Json:
-    """Return one of an object's status conditions, empty when it has none of that type."""
+    """Return a status condition of an object, empty if it has none of this type."""
     found = [mapping(each) for each in sequence(mapping(obj.get("status")).get("conditions"))]
     none: Json = {}
     return next((each for each in found if each.get("type") == name), none)
 
 
 def rule_for(obj: Json) -> Rule | None:
-    """Return the rule for an object's kind; None: it is ready as soon as the API server has it."""
+    """Return the rule for the kind of an object; None if the object is ready at once."""
     group = str(obj.get("apiVersion")).rpartition("/")[0]
     return _RULES.get(f"{group}/{obj.get('kind')}")
 
 
 def _is_observed(obj: Json) -> bool:
-    """Whether the controller has seen the latest change: before, its status speaks of the one before."""
+    """Whether the controller has observed the latest generation, so the status is current."""
     seen = mapping(obj.get("status")).get("observedGeneration")
     return _number(seen) >= _number(mapping(obj.get("metadata")).get("generation"))
 
@@ -66,15 +66,15 @@ def _is_observed(obj: Json) -> bool:
 def _deployment(obj: Json) -> Readiness:
     progressing = condition(obj, "Progressing")
     if not _is_observed(obj):
-        return waiting("the controller has not seen it yet")
+        return waiting("the controller has not observed it yet")
     if progressing.get("reason") == "ProgressDeadlineExceeded":
         return failed(str(progressing.get("message")))
     status, wanted = mapping(obj.get("status")), _replicas(obj)
     updated, available = _number(status.get("updatedReplicas")), _number(status.get("availableReplicas"))
     if updated < wanted:
-        return waiting(f"{updated} of {wanted} pods are of the latest revision")
+        return waiting(f"{updated} of {wanted} pods have the latest revision")
     if _number(status.get("replicas")) > updated:
-        return waiting(f"{_number(status.get('replicas')) - updated} pods of an older revision are left")
+        return waiting(f"{_number(status.get('replicas')) - updated} pods of an older revision remain")
     if available < wanted:
         return waiting(f"{available} of {wanted} pods are available")
     return READY
@@ -82,7 +82,7 @@ def _deployment(obj: Json) -> Readiness:
 
 def _stateful_set(obj: Json) -> Readiness:
     if not _is_observed(obj):
-        return waiting("the controller has not seen it yet")
+        return waiting("the controller has not observed it yet")
     status, wanted = mapping(obj.get("status")), _replicas(obj)
     strategy = mapping(mapping(obj.get("spec")).get("updateStrategy"))
     ready, updated = _number(status.get("readyReplicas")), _number(status.get("updatedReplicas"))
@@ -90,19 +90,19 @@ def _stateful_set(obj: Json) -> Readiness:
         return waiting(f"{ready} of {wanted} pods are ready")
     partition = _number(mapping(strategy.get("rollingUpdate")).get("partition"))
     if strategy.get("type") != "OnDelete" and updated < wanted - partition:
-        return waiting(f"{updated} of {wanted - partition} pods are of the latest revision")
+        return waiting(f"{updated} of {wanted - partition} pods have the latest revision")
     return READY
 
 
 def _daemon_set(obj: Json) -> Readiness:
     if not _is_observed(obj):
-        return waiting("the controller has not seen it yet")
+        return waiting("the controller has not observed it yet")
     status = mapping(obj.get("status"))
     wanted = _number(status.get("desiredNumberScheduled"))
     strategy = mapping(mapping(obj.get("spec")).get("updateStrategy")).get("type")
     updated, available = _number(status.get("updatedNumberScheduled")), _number(status.get("numberAvailable"))
     if strategy != "OnDelete" and updated < wanted:
-        return waiting(f"{updated} of {wanted} pods are of the latest revision")
+        return waiting(f"{updated} of {wanted} pods have the latest revision")
     return READY if available >= wanted else waiting(f"{available} of {wanted} pods are available")
 
 
@@ -129,7 +129,7 @@ def _service(obj: Json) -> Readiness:
 
 def _load_balanced(obj: Json) -> Readiness:
     addresses = sequence(mapping(mapping(obj.get("status")).get("loadBalancer")).get("ingress"))
-    return READY if addresses else waiting("no load balancer has given it an address")
+    return READY if addresses else waiting("it has no load balancer address")
 
 
 def _phase(*wanted: str) -> Rule:
@@ -141,7 +141,7 @@ def _phase(*wanted: str) -> Rule:
 
 
 def _crd(obj: Json) -> Readiness:
-    """Until it is established, an object of the new kind is refused."""
+    """The API server refuses objects of the new kind until it is established."""
     refused = condition(obj, "NamesAccepted")
     if refused.get("status") == "False":
         return failed(str(refused.get("message")))
@@ -152,7 +152,7 @@ def _crd(obj: Json) -> Readiness:
 def _quota(obj: Json) -> Readiness:
     wanted = mapping(mapping(obj.get("spec")).get("hard"))
     counted = mapping(mapping(obj.get("status")).get("hard"))
-    return READY if dict(wanted) == dict(counted) else waiting("its limits are not in force")
+    return READY if dict(wanted) == dict(counted) else waiting("its limits are not enforced yet")
 
 
 def _secret(obj: Json) -> Readiness:

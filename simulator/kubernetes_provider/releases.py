@@ -1,4 +1,7 @@
-"""Helm releases, as the engine handles them: made by the helm program."""
+"""The operations on Helm releases: check, diff, plan, install, read, upgrade and uninstall.
+
+`KubernetesProvider` calls `Releases` for the type `helm.v3.Release`; the helm program does the work.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -36,10 +39,9 @@ from holdfast.simulator.kubernetes_provider.operation import (
     namespace_and_name,
 )
 from holdfast.simulator.kubernetes_provider.waits import namespace_problems
-from holdfast.simulator.pulumi.diff_answers import diff_response
-from holdfast.simulator.pulumi.diffing import Change, ChangeKind, changes
+from holdfast.simulator.pulumi.diff import Change, ChangeKind, changes, diff_response
 from holdfast.simulator.pulumi.faults import Faults
-from holdfast.simulator.pulumi.serving import InitFailedError
+from holdfast.simulator.pulumi.plugin import InitFailedError
 from holdfast.simulator.pulumi.values import (
     UNKNOWN,
     Properties,
@@ -51,25 +53,25 @@ from holdfast.simulator.pulumi.values import (
     reveal,
 )
 
-# ruff: noqa: ARG002 - the parameters are those of Resources
+# ruff: noqa: ARG002 - Resources defines the parameters
 
 
 _DIGEST = "__chartDigest"
 
-# Helm knows a release by these two.
+# These inputs identify a release.
 _IDENTITY = ("name", "namespace")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Releases:
-    """Makes releases with a helm program, from the charts of a mirror."""
+    """Implements `Resources` for releases with a helm program and the charts of a mirror."""
 
     helm: Helm
     charts: ChartMirror
     faults: Faults
 
     def check(self, operation: Operation, news: Properties, olds: Properties, naming: Naming) -> Properties:
-        """Return a release's inputs, complete; its version is that of the chart found."""
+        """Return the complete inputs with the version of the chart."""
         namespace = operation.settings.default_namespace or "default"
         inputs = complete_release_inputs(news, olds, naming=naming, namespace=namespace)
         chart = chart_of(inputs, self.charts)
@@ -78,7 +80,7 @@ class Releases:
     def diff(
         self, operation: Operation, outputs: Properties, old: Properties, new: Properties
     ) -> provider_pb2.DiffResponse:
-        """Compare inputs; a chart whose files changed is a change as well."""
+        """Compare inputs; an edited chart is a change, too."""
         chart = chart_of(new, self.charts)
         installed = outputs.get(_DIGEST)
         is_edited = chart is not None and installed is not None and chart.digest() != installed
@@ -89,7 +91,7 @@ class Releases:
         return diff_response(every, replacing=[one for one in every if one.within(_IDENTITY)])
 
     def plan_create(self, operation: Operation, inputs: Properties) -> Properties:
-        """Return the outputs a release will have. Raises RehearsalError where its chart cannot be rendered."""
+        """Return the planned outputs. Raises RehearsalError if the chart cannot be rendered."""
         chart = chart_of(inputs, self.charts)
         if chart is not None and not has_unknown(inputs):
             version = operation.client.server_version()
@@ -98,14 +100,14 @@ class Releases:
         return {**inputs, "status": UNKNOWN, "resourceNames": UNKNOWN}
 
     def plan_update(self, operation: Operation, inputs: Properties, outputs: Properties) -> Properties:
-        """Return the outputs a release will have after an upgrade."""
+        """Return the planned outputs of an upgrade."""
         return self.plan_create(operation, inputs)
 
     def create(self, operation: Operation, inputs: Properties) -> Outcome:
-        """Install a release; what an interrupted run of this same resource left of it is taken up.
+        """Install a release, or continue the install of an interrupted run of this resource.
 
-        Raises RehearsalError when somebody else has a release of its name, InitFailedError when it is
-        installed but does not work.
+        Raises RehearsalError if another owner has a release with its name, and InitFailedError if the installed release
+        is not ready.
         """
         chart = self._chart(inputs)
         owner = manager_for(operation.urn).rpartition("-")[2]
@@ -113,11 +115,11 @@ class Releases:
         existing = revisions(operation.client, plan.namespace, plan.name)
         if any(revision.owner != owner for revision in existing):
             raise RehearsalError(
-                f"release {plan.namespace}/{plan.name} exists already, and this resource did not make it; "
+                f"release {plan.namespace}/{plan.name} already exists, and this resource did not create it; "
                 "uninstall it, import it, or choose another name"
             )
         self.faults.before_create(operation.urn)
-        self._make(operation, plan, inputs, chart)
+        self._install_or_upgrade(operation, plan, inputs, chart)
         self.faults.after_create(operation.urn)
         return self._outcome(operation, plan, inputs, chart)
 
@@ -129,23 +131,23 @@ class Releases:
         outputs: Properties,
         ignored: Sequence[str],
     ) -> Outcome:
-        """Upgrade a release. Raises InitFailedError when it does not work afterwards."""
+        """Upgrade a release. Raises InitFailedError if it is not ready afterwards."""
         chart = self._chart(inputs)
         plan = plan_of(inputs, chart.path)
-        self._make(operation, plan, inputs, chart)
+        self._install_or_upgrade(operation, plan, inputs, chart)
         return self._outcome(operation, plan, inputs, chart)
 
     def read(
         self, operation: Operation, resource_id: str, outputs: Properties, inputs: Properties
     ) -> Outcome:
-        """Return a release as it is now, GONE when it is not there; a failed one raises InitFailedError."""
+        """Return the live release, GONE if it does not exist; a failed release raises InitFailedError."""
         place, name = namespace_and_name(resource_id)
         namespace = place or "default"
         if not revisions(operation.client, namespace, name):
             return GONE
         shown = self._shown(operation, name=name, namespace=namespace)
         live = cast("JsonValue", json.loads(self._get(operation, "values", name=name, namespace=namespace)))
-        now = inputs_now(inputs, shown, live or {})
+        now = live_release_inputs(inputs, shown, live or {})
         seen = {**self._state(operation, shown, now), _DIGEST: outputs.get(_DIGEST)}
         status = str(shown.get("status"))
         if status != "deployed":
@@ -158,12 +160,12 @@ class Releases:
         return Outcome(id=resource_id, outputs=seen, inputs=now)
 
     def remove(self, operation: Operation, resource_id: str, outputs: Properties) -> None:
-        """Uninstall a release and wait until its objects are gone; one that is not there is."""
+        """Uninstall a release and wait for the removal of its objects. Does nothing for a missing release."""
         plan = plan_of(outputs, self.charts.directory)
         self._run(operation, uninstall_arguments(plan), {})
 
     def made(self, operation: Operation, inputs: Properties) -> str | None:
-        """Return the id of the release that an interrupted create did make, None if it made none."""
+        """Return the id of the release that an interrupted create made, None if it made none."""
         name, namespace = inputs.get("name"), inputs.get("namespace")
         if not isinstance(name, str) or not isinstance(namespace, str):
             return None
@@ -175,11 +177,11 @@ class Releases:
     def _chart(self, inputs: Properties) -> Chart:
         chart = chart_of(inputs, self.charts)
         if chart is None:
-            raise RehearsalError("the chart of a release must be known when it is made")
+            raise RehearsalError("the chart of a release is unknown; set it to a known value")
         return chart
 
-    def _make(self, operation: Operation, plan: Plan, inputs: Properties, chart: Chart) -> None:
-        self._clear_up(operation, plan)
+    def _install_or_upgrade(self, operation: Operation, plan: Plan, inputs: Properties, chart: Chart) -> None:
+        self._undo_interrupted(operation, plan)
         exists = bool(revisions(operation.client, plan.namespace, plan.name))
         arguments = upgrade_arguments(plan) if exists else install_arguments(plan)
         try:
@@ -198,10 +200,10 @@ class Releases:
                 ],
             ) from error
 
-    def _clear_up(self, operation: Operation, plan: Plan) -> None:
-        """Undo a revision in the middle of which helm was killed: it lets nothing else be done before.
+    def _undo_interrupted(self, operation: Operation, plan: Plan) -> None:
+        """Undo a revision during which helm was killed, because helm refuses other changes until then.
 
-        Only helm knows what that revision had changed already; merely to forget its record would leave it.
+        Only helm knows the changes of that revision, so deleting its record is not enough.
         """
         history = revisions(operation.client, plan.namespace, plan.name)
         if not history or not history[-1].is_interrupted:
@@ -236,7 +238,7 @@ class Releases:
             raise HelmError(without_secrets(str(error), inputs)) from None
 
 
-# Helm's own default is the same; the plugin writes it into the state.
+# The default of Helm, which the plugin writes into the state.
 _TIMEOUT_SECONDS = 300
 _FLAGS = {
     "atomic": "atomic",
@@ -276,9 +278,9 @@ _UNSUPPORTED = frozenset(
 def complete_release_inputs(
     news: Properties, olds: Properties, *, naming: Naming, namespace: str
 ) -> dict[str, Value]:
-    """Return a release's inputs with name, namespace and timeout filled in.
+    """Return the inputs of a release with name, namespace and timeout.
 
-    Raises RehearsalError for an input that cannot be rehearsed, with what to do instead.
+    Raises RehearsalError for an input that the simulator does not support.
     """
     given: dict[str, Value] = {name: value for name, value in news.items() if value is not None}
     for name, value in given.items():
@@ -288,7 +290,9 @@ def complete_release_inputs(
             )
     inputs: dict[str, Value] = {name: value for name, value in given.items() if name in _KNOWN}
     if not inputs.get("chart"):
-        raise RehearsalError(f"{naming.logical_name}: chart is not set; name a directory or an oci:// chart")
+        raise RehearsalError(
+            f"{naming.logical_name}: chart is not set; set it to a directory or an oci:// chart"
+        )
     old_name = olds.get("name")
     inputs["name"] = inputs.get("name") or old_name or _new_name(naming)
     inputs["namespace"] = inputs.get("namespace") or namespace
@@ -298,7 +302,7 @@ def complete_release_inputs(
 
 
 def chart_of(inputs: Properties, mirror: ChartMirror) -> Chart | None:
-    """Return the chart of a release, None while what names it is unknown. Raises RehearsalError."""
+    """Return the chart of a release, None while its inputs are unknown. Raises RehearsalError."""
     repository = inputs.get("repositoryOpts")
     repo = repository.get("repo") if isinstance(repository, Mapping) else None
     named = (inputs.get("chart"), inputs.get("version"), repo)
@@ -311,7 +315,7 @@ def chart_of(inputs: Properties, mirror: ChartMirror) -> Chart | None:
 
 
 def plan_of(inputs: Properties, chart: Path, *, label: str | None = None) -> Plan:
-    """Return what helm is told of a release whose inputs are all known, but for its values."""
+    """Return the helm options of a release with known inputs, without its values."""
     plain = {name: reveal(value) for name, value in inputs.items() if name in _KNOWN and name != "values"}
     timeout, history = plain.get("timeout"), plain.get("maxHistory")
     flags = {field: plain.get(name) is True for name, field in _FLAGS.items()}
@@ -332,11 +336,11 @@ def _new_name(naming: Naming) -> str:
 
 
 _STATUS = ("appVersion", "chart", "name", "namespace", "revision", "status", "version")
-_SECRET_TEXT = "[secret]"  # noqa: S105 - what stands for one
+_SECRET_TEXT = "[secret]"  # noqa: S105 - a placeholder
 
 
 def outputs_of(shown: Json, inputs: Properties, *, manifest: str) -> dict[str, Value]:
-    """Return a release's outputs, from what helm shows of it and the manifest it applied."""
+    """Return the outputs of a release from the metadata and the manifest that helm prints."""
     return {
         **inputs,
         "status": to_properties({key: shown.get(key) for key in _STATUS}),
@@ -345,10 +349,10 @@ def outputs_of(shown: Json, inputs: Properties, *, manifest: str) -> dict[str, V
     }
 
 
-def inputs_now(inputs: Properties, shown: Json, values: JsonValue) -> Properties:
-    """Return the inputs that would give the release as helm shows it; `values` are those it has now.
+def live_release_inputs(inputs: Properties, shown: Json, values: JsonValue) -> Properties:
+    """Return the inputs that correspond to the live release, whose values are `values`.
 
-    Without inputs, for an import, they are all there is to know of it.
+    For an import, without inputs, they are the metadata that helm prints.
     """
     if not inputs:
         imported = {name: shown.get(name) for name in ("chart", "name", "namespace", "version")}
@@ -362,7 +366,7 @@ def inputs_now(inputs: Properties, shown: Json, values: JsonValue) -> Properties
 
 
 def without_secrets(message: str, inputs: Properties) -> str:
-    """Return a message with every secret text of the inputs taken out."""
+    """Return a message with each secret text of the inputs replaced."""
     for text in sorted(_secret_texts(inputs), key=len, reverse=True):
         message = message.replace(text, _SECRET_TEXT)
     return message

@@ -1,4 +1,4 @@
-"""Waiting until what was applied works."""
+"""Waits until an applied object is ready, and collects the problems of its pods for the error."""
 
 import time
 from collections.abc import Sequence
@@ -21,18 +21,18 @@ _CHECKED_ON_READ = frozenset({"DaemonSet", "Deployment", "Ingress", "Job", "Pod"
 
 
 class NotReadyError(RehearsalError):
-    """An object is there, and does not work: `live` is its last state, `reasons` what is wrong, line by line."""
+    """An object exists but is not ready; `live` is its last state, `reasons` has one line per problem."""
 
-    def __init__(self, live: Json, reason: str, troubles: Sequence[str] = ()) -> None:
+    def __init__(self, live: Json, reason: str, problems: Sequence[str] = ()) -> None:
         self.live = live
-        self.reasons = [f"{identity(live)} is not ready: {reason}", *troubles]
+        self.reasons = [f"{identity(live)} is not ready: {reason}", *problems]
         super().__init__("; ".join(self.reasons))
 
 
 def wait_until_ready(client: KubeClient, applied: Json, *, seconds: float) -> Json:
-    """Return an object's state once it is ready; `applied` is what the API server answered.
+    """Return the state of an object when it is ready; `applied` is the response to its apply request.
 
-    Raises NotReadyError when it is not within `seconds`, or cannot become ready any more.
+    Raises NotReadyError if it is not ready after `seconds`, or can no longer become ready.
     """
     rule = _rule(client, applied)
     if is_set(applied, SKIP_AWAIT) or rule is None:
@@ -45,7 +45,7 @@ def wait_until_ready(client: KubeClient, applied: Json, *, seconds: float) -> Js
 
 
 def refuse_unready(client: KubeClient, live: Json) -> None:
-    """Raise NotReadyError when an object of the kinds one watches is not ready now."""
+    """Raise NotReadyError if an object of a checked kind is not ready now."""
     if live.get("kind") not in _CHECKED_ON_READ or is_set(live, SKIP_AWAIT):
         return
     rule = _rule(client, live)
@@ -66,7 +66,7 @@ def _wait_for_rule(client: KubeClient, applied: Json, rule: Rule, seconds: float
 
     def is_settled(obj: "Json | None") -> bool:
         if obj is None:
-            raise NotReadyError(applied, "it was deleted while it was waited for")
+            raise NotReadyError(applied, "it was deleted during the wait")
         last[:] = [rule(obj)]
         return last[0].progress is not Progress.WAITING
 
@@ -81,7 +81,7 @@ def _wait_for_rule(client: KubeClient, applied: Json, rule: Rule, seconds: float
             what=f"{identity(applied)} is ready",
         )
     except KubeTimeout as timeout:
-        reason = f"after {seconds:.0f} s {last[0].reason if last else 'nothing is known of it'}"
+        reason = f"after {seconds:.0f} s, {last[0].reason if last else 'it was not observed'}"
         raise _not_ready(client, timeout.last or applied, reason) from timeout
     live = live or applied
     if not last[0].is_ready:
@@ -90,7 +90,7 @@ def _wait_for_rule(client: KubeClient, applied: Json, rule: Rule, seconds: float
 
 
 def _wait_for_endpoints(client: KubeClient, service: Json, seconds: float) -> None:
-    """Wait for the list of pods behind a service, none of which may be unready; it may be empty."""
+    """Wait for the EndpointSlices of a service, until no endpoint is unready; they may be empty."""
     metadata = mapping(service.get("metadata"))
 
     def are_ready(slices: list[Json]) -> bool:
@@ -110,7 +110,7 @@ def _wait_for_endpoints(client: KubeClient, service: Json, seconds: float) -> No
             what=f"{identity(service)} has ready endpoints",
         )
     except KubeTimeout as timeout:
-        reason = f"after {seconds:.0f} s some pods it selects are not ready"
+        reason = f"after {seconds:.0f} s, some selected pods are not ready"
         raise NotReadyError(service, reason) from timeout
 
 
@@ -134,20 +134,20 @@ def _not_ready(client: KubeClient, live: Json, reason: str) -> NotReadyError:
     return NotReadyError(live, reason, workload_problems(client, live))
 
 
-# A workload of hundreds of pods mostly has one trouble, hundreds of times.
+# The pods of a workload usually have the same problem.
 _SHOWN = 3
 
 
 def pod_problem(pod: Json) -> str | None:
-    """Return what is wrong with a pod, None when it is ready or has ended well."""
+    """Return the problem of a pod, None if it is ready or succeeded."""
     if mapping(pod.get("status")).get("phase") == "Succeeded" or _is_true(pod, "Ready"):
         return None
     name = mapping(pod.get("metadata")).get("name")
-    return f"pod {name}: {_unscheduled(pod) or _container_trouble(pod) or _state(pod)}"
+    return f"pod {name}: {_unscheduled(pod) or _container_problem(pod) or _state(pod)}"
 
 
 def workload_problems(client: KubeClient, workload: Json) -> list[str]:
-    """Return the troubles of the pods a workload selects, the first few of them."""
+    """Return the first problems of the pods that a workload selects."""
     labels = mapping(mapping(mapping(workload.get("spec")).get("selector")).get("matchLabels"))
     if not labels:
         return []
@@ -157,12 +157,12 @@ def workload_problems(client: KubeClient, workload: Json) -> list[str]:
 
 
 def namespace_problems(client: KubeClient, namespace: str, selector: str | None = None) -> list[str]:
-    """Return the troubles of the pods in a namespace, or of those with some labels, the first few of them."""
+    """Return the first problems of the pods in a namespace, or of those that match a label selector."""
     try:
         pods = client.list("v1", "Pod", namespace=namespace, label_selector=selector)
     except KubeError:
         return []
-    found = [trouble for pod in pods if (trouble := pod_problem(pod))]
+    found = [problem for pod in pods if (problem := pod_problem(pod))]
     more = [f"and {len(found) - _SHOWN} more pods"] if len(found) > _SHOWN else []
     return found[:_SHOWN] + more
 
@@ -172,14 +172,14 @@ def _unscheduled(pod: Json) -> str | None:
     return str(scheduled.get("message")) if scheduled.get("status") == "False" else None
 
 
-def _container_trouble(pod: Json) -> str | None:
+def _container_problem(pod: Json) -> str | None:
     status = mapping(pod.get("status"))
     statuses = [*sequence(status.get("initContainerStatuses")), *sequence(status.get("containerStatuses"))]
     for each in map(mapping, statuses):
         state = mapping(each.get("state"))
-        told = mapping(state.get("waiting")) or mapping(state.get("terminated"))
-        if told and told.get("reason") != "Completed":
-            return f"container {each.get('name')}: {told.get('reason')} {told.get('message') or ''}".rstrip()
+        stopped = mapping(state.get("waiting")) or mapping(state.get("terminated"))
+        if stopped and stopped.get("reason") != "Completed":
+            return f"container {each.get('name')}: {stopped.get('reason')} {stopped.get('message') or ''}".rstrip()
     return None
 
 

@@ -9,10 +9,8 @@ import pytest
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_provider import ChartMirror
 from holdfast.simulator.paths import Workspace
-from tests.support.control_plane import running_control_plane
-from tests.support.kubernetes_operations import Resource
-from tests.support.kubernetes_stack import KubernetesStack
-from tests.support.web_release import release, web_charts
+from tests.support.clusters.control_plane import running_control_plane
+from tests.support.clusters.kubernetes_provider import KubernetesStack, Resource, release, web_charts
 
 
 @pytest.fixture(scope="package")

@@ -11,7 +11,7 @@ from holdfast.simulator.kubernetes_client.errors import NoSuchKind
 from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.kubernetes_provider.deletion import DeletionTimeoutError
 from holdfast.simulator.pulumi.values import Properties
-from tests.support.kubernetes_operations import Resource
+from tests.support.clusters.kubernetes_provider import Resource
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
@@ -34,7 +34,7 @@ def test_a_finalizer_that_nobody_removes_is_named(client: KubeClient, namespace:
     resource = Resource(client=client, token=CONFIG_MAP, timeout=2)
     resource.create(held(namespace))
     with pytest.raises(
-        DeletionTimeoutError, match=r"ConfigMap .*/conf is still there 2 s .*holdfast\.dev/held"
+        DeletionTimeoutError, match=r"ConfigMap .*/conf still exists 2 s .*holdfast\.dev/held"
     ):
         resource.delete()
     let_go(client, namespace)
@@ -68,12 +68,10 @@ def test_what_holds_its_owner_is_named_with_who_lets_it_go(client: KubeClient, n
     with pytest.raises(DeletionTimeoutError) as failure:
         pool.delete()
     told = str(failure.value)
-    assert f"ConfigMap {namespace}/pool is still there 2 s after its deletion: it owns ConfigMap" in told, (
+    assert f"ConfigMap {namespace}/pool still exists 2 s after its deletion: it owns ConfigMap" in told, told
+    assert f"{namespace}/claim: finalizer karpenter.sh/termination blocks it (Karpenter removes it" in told, (
         told
     )
-    assert (
-        f"{namespace}/claim: finalizer karpenter.sh/termination holds it (Karpenter takes it off" in told
-    ), told
     client.merge_patch("v1", "ConfigMap", "claim", {"metadata": {"finalizers": None}}, namespace=namespace)
     pool.delete()
 
@@ -83,7 +81,7 @@ def test_what_holds_its_namespace_is_named(client: KubeClient, namespace: str) -
     space = Resource(client=client, token="kubernetes:core/v1:Namespace", id=namespace, timeout=4)
     with pytest.raises(DeletionTimeoutError) as failure:
         space.delete()
-    assert f"it contains ConfigMap {namespace}/conf: finalizer holdfast.dev/held holds it" in str(
+    assert f"it contains ConfigMap {namespace}/conf: finalizer holdfast.dev/held blocks it" in str(
         failure.value
     )
     let_go(client, namespace)

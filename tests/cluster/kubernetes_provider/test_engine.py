@@ -8,8 +8,8 @@ import pytest
 
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.objects import mapping
-from tests.support.kubernetes_stack import KubernetesStack
-from tests.support.team_program import config_of, team
+from tests.support.clusters.kubernetes_provider import KubernetesStack
+from tests.support.clusters.team_program import config_of, team
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json

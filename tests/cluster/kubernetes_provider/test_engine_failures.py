@@ -12,8 +12,8 @@ from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi import EngineFailure
 from holdfast.simulator.pulumi.faults import Faults
-from tests.support.kubernetes_stack import KubernetesStack
-from tests.support.team_program import config_of, team, web_spec
+from tests.support.clusters.kubernetes_provider import KubernetesStack
+from tests.support.clusters.team_program import config_of, team, web_spec
 
 pytestmark = [pytest.mark.cluster, pytest.mark.engine]
 

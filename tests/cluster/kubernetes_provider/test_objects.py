@@ -9,8 +9,14 @@ from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_provider.inputs import fields
 from holdfast.simulator.kubernetes_provider.operation import GONE, Settings
 from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Secret
-from tests.support.kubernetes_inputs import CONFIG_MAP, DEPLOYMENT, as_object, config_map, deployment
-from tests.support.kubernetes_operations import Resource
+from tests.support.clusters.kubernetes_provider import (
+    CONFIG_MAP,
+    DEPLOYMENT,
+    Resource,
+    as_object,
+    config_map,
+    deployment,
+)
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
@@ -60,9 +66,9 @@ def test_a_preview_refuses_what_the_server_refuses(client: KubeClient, namespace
 def test_an_object_that_somebody_else_made_is_refused(client: KubeClient, namespace: str) -> None:
     Resource(client=client, token=CONFIG_MAP, name="first").create(config_map(namespace))
     second = Resource(client=client, token=CONFIG_MAP, name="second")
-    with pytest.raises(RehearsalError, match=r"ConfigMap .*conf exists already.*alias"):
+    with pytest.raises(RehearsalError, match=r"ConfigMap .*conf already exists.*alias"):
         second.create(config_map(namespace, "2"))
-    with pytest.raises(RehearsalError, match="exists already"):
+    with pytest.raises(RehearsalError, match="already exists"):
         second.plan(config_map(namespace, "2"))
 
 
@@ -125,7 +131,7 @@ def test_an_object_deleted_by_hand_is_gone_after_a_refresh(client: KubeClient, n
     resource = Resource(client=client, token=CONFIG_MAP)
     resource.create(config_map(namespace))
     client.delete("v1", "ConfigMap", "conf", namespace=namespace, propagation="Background")
-    with pytest.raises(RehearsalError, match="deleted outside this stack: refresh"):
+    with pytest.raises(RehearsalError, match="deleted outside this stack; refresh"):
         resource.update(config_map(namespace, "2"))
     assert resource.refresh() == GONE, "the next up would not bring it back"
 

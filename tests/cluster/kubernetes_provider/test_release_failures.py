@@ -8,10 +8,17 @@ from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_provider.helm import ChartMirror
 from holdfast.simulator.kubernetes_provider.inputs import fields
-from holdfast.simulator.pulumi.serving import InitFailedError
+from holdfast.simulator.pulumi.plugin import InitFailedError
 from holdfast.simulator.pulumi.values import Secret
-from tests.support.kubernetes_operations import Resource
-from tests.support.web_release import NOWHERE, kill_helm_at_work, label, release, statuses, web
+from tests.support.clusters.kubernetes_provider import (
+    NOWHERE,
+    Resource,
+    kill_helm_at_work,
+    label,
+    release,
+    statuses,
+    web,
+)
 
 pytestmark = pytest.mark.cluster
 
@@ -71,7 +78,7 @@ def test_a_release_that_somebody_else_made_is_refused(
     client: KubeClient, kubeconfig: Path, charts: ChartMirror, namespace: str, resource: Resource
 ) -> None:
     resource.create(web(namespace))
-    with pytest.raises(RehearsalError, match=r"/web exists already"):
+    with pytest.raises(RehearsalError, match=r"/web already exists"):
         release(client, kubeconfig, charts, name="two").create(web(namespace))
 
 

@@ -12,9 +12,7 @@ from holdfast.simulator.kubernetes_provider.helm import ChartMirror
 from holdfast.simulator.kubernetes_provider.inputs import fields
 from holdfast.simulator.kubernetes_provider.operation import GONE
 from holdfast.simulator.pulumi.values import UNKNOWN
-from tests.support.kubernetes_operations import Resource
-from tests.support.kubernetes_stack import TOOLS
-from tests.support.web_release import label, statuses, web
+from tests.support.clusters.kubernetes_provider import TOOLS, Resource, label, statuses, web
 
 pytestmark = pytest.mark.cluster
 

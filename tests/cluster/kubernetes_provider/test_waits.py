@@ -10,14 +10,14 @@ from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled
 from holdfast.simulator.kubernetes_provider.inputs import fields
-from holdfast.simulator.pulumi.serving import InitFailedError
-from tests.support.kubernetes_inputs import (
+from holdfast.simulator.pulumi.plugin import InitFailedError
+from tests.support.clusters.kubernetes_provider import (
     CRD,
     DEPLOYMENT,
+    Resource,
     deployment,
     widget_definition,
 )
-from tests.support.kubernetes_operations import Resource
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
@@ -82,7 +82,7 @@ def test_a_custom_object_waits_for_its_definition(client: KubeClient, namespace:
 
 def test_a_kind_that_no_definition_can_bring_is_refused_at_once(client: KubeClient, namespace: str) -> None:
     nothing: Properties = {"metadata": {"name": "w", "namespace": namespace}}
-    with pytest.raises(RehearsalError, match=r"serves no kind Widget in apps/v1.*CRD"):
+    with pytest.raises(RehearsalError, match=r"does not serve kind Widget of apps/v1.*CRD"):
         Resource(client=client, token="kubernetes:apps/v1:Widget").create(nothing)
 
 

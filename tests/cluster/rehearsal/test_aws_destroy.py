@@ -21,8 +21,8 @@ from holdfast.simulator.kubernetes_provider import deletion
 from holdfast.simulator.pulumi import EngineFailure
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.stacks import Stack
-from tests.support.cloud_platform import cloud_workspace
-from tests.support.control_plane import CHECKOUT
+from tests.support.clusters.cloud_workspaces import cloud_workspace
+from tests.support.clusters.control_plane import CHECKOUT
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
@@ -84,9 +84,9 @@ def test_what_karpenter_alone_can_end_is_named_when_karpenter_is_not_there(
         rehearsal.destroy()
     told = str(failure.value)
     assert re.search(
-        r"NodePool cpu-spot is still there 20 s after its deletion: it owns NodeClaim cpu-spot-", told
+        r"NodePool cpu-spot still exists 20 s after its deletion: it owns NodeClaim cpu-spot-", told
     ), told
-    assert "finalizer karpenter.sh/termination holds it (Karpenter takes it off when" in told, told
+    assert "finalizer karpenter.sh/termination blocks it (Karpenter removes it when" in told, told
     assert client.list("karpenter.sh/v1", "NodeClaim"), "the machines are there, and nobody forgot them"
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.rehearsal.commands import rehearse
 from holdfast.simulator.errors import RehearsalError
-from tests.support.cloud_platform import cloud_workspace
+from tests.support.clusters.cloud_workspaces import cloud_workspace
 from tests.support.clusters.simulated_program import a_pack
 from tests.support.processes import processes_of
 

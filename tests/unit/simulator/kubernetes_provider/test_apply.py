@@ -1,4 +1,4 @@
-"""Each resource applies its object by a field manager of its own."""
+"""Each resource has its own field manager."""
 
 from typing import TYPE_CHECKING
 
@@ -10,19 +10,21 @@ if TYPE_CHECKING:
 ONE = "urn:pulumi:test::test::kubernetes:core/v1:ConfigMap::one"
 
 
-def test_a_resource_has_the_same_manager_in_every_run() -> None:
-    assert manager_for(ONE) == manager_for(ONE), "an interrupted create would never be found again"
+def test_resource_has_the_same_manager_in_every_run() -> None:
+    assert manager_for(ONE) == manager_for(ONE), "the next run must find an interrupted create"
 
 
 def test_two_resources_have_two_managers() -> None:
-    assert manager_for(ONE) != manager_for(f"{ONE}s"), "a renamed resource would take its own object away"
+    assert manager_for(ONE) != manager_for(f"{ONE}s"), (
+        "the deletion of a renamed resource would remove the fields of the new one"
+    )
 
 
-def test_only_who_applied_an_object_manages_it() -> None:
+def test_only_a_manager_that_applied_the_object_owns_it() -> None:
     obj: Json = {
         "metadata": {
             "managedFields": [{"manager": "a", "operation": "Apply"}, {"manager": "b", "operation": "Update"}]
         }
     }
-    assert is_managed_by(obj, "a"), "the interrupted run is not recognised"
-    assert not is_managed_by(obj, "b"), "who only wrote the status did not make the object"
+    assert is_managed_by(obj, "a"), "the interrupted run created it"
+    assert not is_managed_by(obj, "b"), "an update of the status is no apply"

@@ -1,4 +1,4 @@
-"""What holds an object that is being deleted is named, with who lets it go."""
+"""The message about a blocked deletion names the finalizer and the component that removes it."""
 
 from typing import TYPE_CHECKING, cast
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Server:
-    """An API server that holds some objects; a kind named Broken cannot be listed."""
+    """An API server with some objects; listing the kind Broken fails."""
 
     def __init__(self, *objects: Json) -> None:
         self.objects = objects
@@ -44,51 +44,56 @@ def _owned_by(owner: Json) -> Json:
     return {"uid": mapping(owner["metadata"])["uid"], "kind": owner["kind"], "name": "owner"}
 
 
-def _held_by(live: Json, *others: Json) -> str:
+def _blockers(live: Json, *others: Json) -> str:
     return deletion_blockers(cast("KubeClient", Server(*others)), live)
 
 
-def test_a_finalizer_is_named_with_who_takes_it_off() -> None:
-    told = _held_by(_object("NodeClaim", "a", "karpenter.sh/termination"))
+def test_known_finalizer_is_reported_with_its_controller() -> None:
+    message = _blockers(_object("NodeClaim", "a", "karpenter.sh/termination"))
     assert (
-        "finalizer karpenter.sh/termination holds it (Karpenter takes it off when the node is drained" in told
+        "finalizer karpenter.sh/termination blocks it (Karpenter removes it when the node is drained"
+        in message
     )
-    assert "bring it back" in told, "nobody learns what to do"
+    assert "restore it" in message, "the message must say what to do"
 
 
-def test_of_a_finalizer_nobody_knows_the_owner_is_named_in_general() -> None:
-    assert "finalizer a.b/c holds it (the controller that put it there" in _held_by(
+def test_unknown_finalizer_is_reported_without_a_controller_name() -> None:
+    assert "finalizer a.b/c blocks it (the controller that added it" in _blockers(
         _object("X", "a", "a.b/c")
-    ), "it would be passed over"
+    ), "an unknown finalizer blocks, too"
 
 
-def test_what_an_object_owns_is_named_those_with_finalizers_first() -> None:
+def test_owned_object_with_a_finalizer_is_reported() -> None:
     pool = _object("NodePool", "pool", "foregroundDeletion")
     claim = _object("NodeClaim", "claim", "karpenter.sh/termination", ownerReferences=[_owned_by(pool)])
     other = _object("Lease", "lease", ownerReferences=[_owned_by(pool)])
     strange = _object("NodeClaim", "strange", "karpenter.sh/termination")
-    told = _held_by(pool, other, claim, strange)
-    assert told.startswith("it owns NodeClaim claim: finalizer karpenter.sh/termination holds it"), told
-    assert "lease" not in told, "what only waits hides what is waited for"
-    assert "strange" not in told, "another pool's claim is none of its business"
+    message = _blockers(pool, other, claim, strange)
+    assert message.startswith("it owns NodeClaim claim: finalizer karpenter.sh/termination blocks it"), (
+        message
+    )
+    assert "lease" not in message, "an object without a finalizer does not block"
+    assert "strange" not in message, "another pool owns this claim"
 
 
-def test_of_many_only_the_first_are_named() -> None:
+def test_only_the_first_blockers_are_reported() -> None:
     pool = _object("NodePool", "pool", "foregroundDeletion")
     claims = [_object("NodeClaim", f"claim-{n}", ownerReferences=[_owned_by(pool)]) for n in range(9)]
-    assert "NodeClaim claim-2 and 6 more" in _held_by(pool, *claims), "hundreds of nodes have one trouble"
+    assert "NodeClaim claim-2 and 6 more" in _blockers(pool, *claims), (
+        "hundreds of nodes have the same problem"
+    )
 
 
-def test_of_a_namespace_its_contents_are_named() -> None:
+def test_objects_in_a_namespace_are_reported() -> None:
     space: Json = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "vision"}}
     job = _object("RayJob", "train", "ray.io/rayjob-finalizer", namespace="vision")
     elsewhere = _object("RayJob", "other", "ray.io/rayjob-finalizer", namespace="tabular")
-    told = _held_by(space, job, elsewhere)
-    assert "it contains RayJob vision/train: finalizer ray.io/rayjob-finalizer holds it (KubeRay" in told, (
-        told
-    )
-    assert "other" not in told, "it is in another namespace"
+    message = _blockers(space, job, elsewhere)
+    assert (
+        "it contains RayJob vision/train: finalizer ray.io/rayjob-finalizer blocks it (KubeRay" in message
+    ), message
+    assert "other" not in message, "it is in another namespace"
 
 
-def test_an_object_that_nothing_holds_shows_its_state() -> None:
-    assert "X a" in _held_by(_object("X", "a")), "there is nothing else to tell"
+def test_object_without_blockers_is_summarized() -> None:
+    assert "X a" in _blockers(_object("X", "a")), "its state is the only information"

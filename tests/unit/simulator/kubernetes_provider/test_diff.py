@@ -1,4 +1,4 @@
-"""A change is an update or a replacement as the API server would have it."""
+"""A change updates or replaces an object as the API server requires; drift is a change by others."""
 
 import pytest
 from hypothesis import given
@@ -27,21 +27,23 @@ def diff(old: Properties, new: Properties, settings: Settings | None = None) -> 
     return object_diff(old, new, settings=settings or Settings())
 
 
-def test_equal_inputs_need_nothing() -> None:
-    assert diff(obj(data={"k": "v"}), obj(data={"k": "v"})).changes == NONE, "a second up would change it"
+def test_equal_inputs_have_no_diff() -> None:
+    assert diff(obj(data={"k": "v"}), obj(data={"k": "v"})).changes == NONE, (
+        "a second update must change nothing"
+    )
 
 
-def test_the_default_namespace_may_be_named_or_not() -> None:
+def test_default_namespace_equals_no_namespace() -> None:
     named: Properties = {**obj(), "metadata": {"name": "a", "namespace": "default"}}
-    assert diff(named, obj()).changes == NONE, "naming the namespace an object is in would replace it"
+    assert diff(named, obj()).changes == NONE, "the object is in the same namespace"
 
 
-def test_a_change_is_told_at_its_path() -> None:
+def test_change_is_reported_with_its_path() -> None:
     old = obj("Service", spec={"ports": [{"port": 80}]})
     new = obj("Service", spec={"ports": [{"port": 81}]})
     found = diff(old, new)
-    assert set(found.detailedDiff) == {"spec.ports[0].port"}, "the plan would not say what changes"
-    assert not found.replaces, "a port is changed in place"
+    assert set(found.detailedDiff) == {"spec.ports[0].port"}, "the plan shows this path"
+    assert not found.replaces, "a port can be updated"
 
 
 @pytest.mark.parametrize(
@@ -79,21 +81,21 @@ def test_a_change_is_told_at_its_path() -> None:
         ),
     ],
 )
-def test_what_the_server_would_not_change_is_replaced(
+def test_change_of_an_immutable_field_replaces_the_object(
     kind: str, api_version: str, old: dict[str, Value], new: dict[str, Value], path: str
 ) -> None:
     found = diff({**obj(kind, api_version), **old}, {**obj(kind, api_version), **new})
-    assert list(found.replaces) == [path], "up would fail on a field that cannot be changed"
+    assert list(found.replaces) == [path], "the API server refuses the update"
 
 
 @pytest.mark.parametrize("kind", ["ConfigMap", "Secret"])
-def test_content_is_changed_in_place_where_the_provider_says_so(kind: str) -> None:
+def test_mutable_setting_updates_the_data_in_place(kind: str) -> None:
     mutable = Settings(config_maps_mutable=True, secrets_mutable=True)
     old, new = obj(kind, data={"k": "1"}), obj(kind, data={"k": "2"})
-    assert not diff(old, new, mutable).replaces, "the setting is passed over"
+    assert not diff(old, new, mutable).replaces, "the setting allows the update"
 
 
-def test_an_object_marked_immutable_is_replaced_all_the_same() -> None:
+def test_immutable_object_is_replaced_despite_the_setting() -> None:
     mutable = Settings(config_maps_mutable=True)
     old, new = obj(data={"k": "1"}, immutable=True), obj(data={"k": "2"}, immutable=True)
     assert diff(old, new, mutable).replaces, "the API server refuses the change"
@@ -103,35 +105,35 @@ def test_an_object_marked_immutable_is_replaced_all_the_same() -> None:
     ("autonamed", "new_name", "first"),
     [(False, "a", True), (False, "b", False), (True, "a", False)],
 )
-def test_the_old_object_goes_first_only_where_names_clash(
+def test_old_object_is_deleted_first_only_if_the_names_are_equal(
     autonamed: bool, new_name: str, first: bool
 ) -> None:
     annotations: Properties = {"pulumi.com/autonamed": "true"} if autonamed else {}
     old: Properties = {**obj(data={"k": "1"}), "metadata": {"name": "a", "annotations": annotations}}
     new: Properties = {**obj(data={"k": "2"}), "metadata": {"name": new_name, "annotations": annotations}}
-    assert diff(old, new).deleteBeforeReplace is first, "the two would be there at once, or neither would"
+    assert diff(old, new).deleteBeforeReplace is first, "two objects cannot have one name"
 
 
-def test_another_name_is_another_object() -> None:
+def test_other_name_replaces_the_object() -> None:
     assert list(diff(obj(name="a"), obj(name="b")).replaces) == ["metadata.name"], "names cannot be changed"
 
 
-def test_what_is_not_known_yet_is_a_change() -> None:
+def test_unknown_value_is_a_change() -> None:
     assert diff(obj(data={"k": "1"}), obj(data={"k": UNKNOWN})).changes == SOME, (
-        "preview would hide an update"
+        "the preview would hide an update"
     )
 
 
-def test_a_secret_of_the_same_value_is_no_change() -> None:
+def test_equal_secret_is_no_change() -> None:
     found = diff(obj(data=Secret({"k": "1"})), obj(data={"k": Secret("1")}))
-    assert found.changes == NONE, "where the mark of secrecy sits is no change of the object"
+    assert found.changes == NONE, "the position of the secret mark does not matter"
 
 
-def test_a_patch_changes_anything_but_whose_it_is_in_place() -> None:
+def test_patch_is_updated_in_place() -> None:
     old, new = obj(data={"k": "1"}), obj(data={"k": "2"})
     found = object_diff(old, new, settings=Settings(), patches=True)
-    assert found.changes == SOME, "the patch would not be changed"
-    assert not found.replaces, "somebody else's object would be replaced"
+    assert found.changes == SOME, "the patch changes"
+    assert not found.replaces, "the patched object must not be replaced"
 
 
 _json = st.recursive(
@@ -145,62 +147,60 @@ _objects = st.dictionaries(st.text(max_size=3), _json, max_size=4)
 
 
 @given(_objects, _objects)
-def test_an_object_that_is_as_expected_has_not_drifted(inputs: Json, expected: Json) -> None:
+def test_expected_object_has_no_drift(inputs: Json, expected: Json) -> None:
     assert live_inputs(inputs, expected=expected, live=expected) == inputs, (
-        "whatever the server makes of the inputs, that is no drift"
+        "changes by the API server are no drift"
     )
 
 
 @given(_objects)
-def test_what_others_add_is_not_drift(inputs: dict[str, JsonValue]) -> None:
+def test_added_fields_are_no_drift(inputs: dict[str, JsonValue]) -> None:
     live = {**inputs, "added by others": True}
-    assert covers(live, inputs), "defaults and status would be taken for drift"
-    assert live_inputs(inputs, expected=inputs, live=live) == inputs, "up would try to remove what others add"
+    assert covers(live, inputs), "defaults and status are no drift"
+    assert live_inputs(inputs, expected=inputs, live=live) == inputs, "an update would remove added fields"
 
 
-def test_the_servers_way_of_writing_is_not_drift() -> None:
+def test_normalized_value_is_no_drift() -> None:
     found = live_inputs({"cpu": "1000m"}, expected={"cpu": "1"}, live={"cpu": "1"})
-    assert found == {"cpu": "1000m"}, "up would write 1000m for ever"
+    assert found == {"cpu": "1000m"}, "every update would write 1000m"
 
 
-def test_a_changed_field_is_drift_beside_one_written_otherwise() -> None:
+def test_changed_field_is_drift_beside_a_normalized_field() -> None:
     inputs: Json = {"spec": {"cpu": "1000m", "replicas": 2}}
     expected: Json = {"spec": {"cpu": "1", "replicas": 2}}
     live: Json = {"spec": {"cpu": "1", "replicas": 5, "paused": False}}
     assert live_inputs(inputs, expected=expected, live=live) == {"spec": {"cpu": "1000m", "replicas": 5}}, (
-        "somebody scaled it, and nothing else"
+        "only the scale changed"
     )
 
 
-def test_a_removed_field_is_drift() -> None:
+def test_removed_field_is_drift() -> None:
     found = live_inputs(
         {"data": {"a": "1", "b": "2"}}, expected={"data": {"a": "1", "b": "2"}}, live={"data": {"a": "1"}}
     )
-    assert found == {"data": {"a": "1"}}, "up would not bring it back"
+    assert found == {"data": {"a": "1"}}, "an update must restore it"
 
 
-def test_what_is_only_ever_written_is_not_drift() -> None:
+def test_write_only_field_is_no_drift() -> None:
     inputs: Json = {"stringData": {"p": "w"}}
     live: Json = {"data": {"p": "dw=="}}
-    assert live_inputs(inputs, expected=live, live=live) == inputs, (
-        "a Secret would be replaced after each refresh"
-    )
+    assert live_inputs(inputs, expected=live, live=live) == inputs, "each refresh would replace the Secret"
 
 
-def test_one_entry_of_a_list_drifts_alone() -> None:
+def test_drift_of_one_list_entry_keeps_the_others() -> None:
     def containers(image: str, cpu: str) -> Json:
         return {"containers": [{"image": image, "cpu": cpu}]}
 
     found = live_inputs(containers("a", "1000m"), expected=containers("a", "1"), live=containers("b", "1"))
-    assert found == containers("b", "1000m"), "the plan would show the whole list"
+    assert found == containers("b", "1000m"), "the plan shows only the changed entry"
 
 
-def test_an_import_leaves_out_what_the_server_wrote() -> None:
+def test_import_omits_system_fields() -> None:
     live: Json = {
         "kind": "ConfigMap",
         "metadata": {"name": "a", "uid": "u", "annotations": {"deployment.kubernetes.io/revision": "1"}},
         "status": {"x": 1},
     }
     assert without_system_fields(live, ("uid",)) == {"kind": "ConfigMap", "metadata": {"name": "a"}}, (
-        "the first up after an import would change the object"
+        "the first update after an import must change nothing"
     )

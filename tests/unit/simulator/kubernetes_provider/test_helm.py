@@ -1,4 +1,4 @@
-"""Helm is told what a release says, and nothing secret."""
+"""Helm gets the options of a release; charts come from the mirror."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,44 +22,42 @@ from holdfast.simulator.kubernetes_provider.helm import (
 PLAN = Plan(name="jobset", namespace="jobset-system", chart=Path("charts/jobset"), timeout=300)
 
 
-def test_an_install_waits_as_long_as_the_release_says() -> None:
+def test_install_waits_for_the_timeout_of_the_release() -> None:
     arguments = install_arguments(PLAN)
-    assert arguments[:3] == ["install", "jobset", "charts/jobset"], "another chart, or release, is installed"
-    assert "--wait=legacy" in arguments, "the next resource would meet an operator that is not up"
-    assert arguments[arguments.index("--timeout") + 1] == "300s", "helm's default would count"
+    assert arguments[:3] == ["install", "jobset", "charts/jobset"], "release and chart"
+    assert "--wait=legacy" in arguments, "the next resource needs a ready operator"
+    assert arguments[arguments.index("--timeout") + 1] == "300s", "otherwise the default of helm applies"
 
 
-def test_values_come_on_standard_input() -> None:
+def test_values_are_read_from_standard_input() -> None:
     for arguments in (install_arguments(PLAN), upgrade_arguments(PLAN)):
-        assert arguments[arguments.index("--values") + 1] == "-", "secrets would show in the process list"
+        assert arguments[arguments.index("--values") + 1] == "-", "the process list would show secrets"
 
 
 @pytest.mark.parametrize("arguments", [install_arguments, upgrade_arguments, uninstall_arguments])
-def test_a_release_that_skips_waits_is_not_waited_for(arguments: Callable[[Plan], list[str]]) -> None:
-    assert "--wait=legacy" not in arguments(replace(PLAN, skip_await=True)), "skipAwait is passed over"
-    assert "--wait=legacy" in arguments(replace(PLAN, skip_await=True, atomic=True)), "atomic has to wait"
+def test_skip_await_disables_the_wait(arguments: Callable[[Plan], list[str]]) -> None:
+    assert "--wait=legacy" not in arguments(replace(PLAN, skip_await=True)), "skipAwait"
+    assert "--wait=legacy" in arguments(replace(PLAN, skip_await=True, atomic=True)), "atomic needs the wait"
 
 
 @pytest.mark.parametrize("arguments", [install_arguments, upgrade_arguments])
-def test_objects_are_patched_as_by_the_plugins_helm(arguments: Callable[[Plan], list[str]]) -> None:
-    assert "--server-side=false" in arguments(PLAN), (
-        "a controller's own changes would conflict with an upgrade"
-    )
+def test_client_side_apply_is_used_like_in_the_plugin(arguments: Callable[[Plan], list[str]]) -> None:
+    assert "--server-side=false" in arguments(PLAN), "changes by a controller would conflict with an upgrade"
 
 
-def test_the_namespace_is_made_only_at_first() -> None:
+def test_namespace_is_created_only_by_the_install() -> None:
     plan = replace(PLAN, create_namespace=True, label="a=b")
-    assert "--create-namespace" in install_arguments(plan), "the install has nowhere to go"
-    assert "--create-namespace" not in upgrade_arguments(plan), "helm refuses it in an upgrade"
+    assert "--create-namespace" in install_arguments(plan), "the namespace does not exist yet"
+    assert "--create-namespace" not in upgrade_arguments(plan), "helm refuses the flag in an upgrade"
 
 
 def test_crds_are_rendered_unless_skipped() -> None:
     shown = template_arguments(PLAN, kube_version="v1.36.3")
     hidden = template_arguments(replace(PLAN, skip_crds=True), kube_version="v1.36.3")
-    assert ("--include-crds" in shown, "--include-crds" in hidden) == (True, False), "skipCrds is passed over"
+    assert ("--include-crds" in shown, "--include-crds" in hidden) == (True, False), "skipCrds"
 
 
-def test_an_uninstall_of_nothing_is_no_failure() -> None:
+def test_uninstall_ignores_a_missing_release() -> None:
     assert "--ignore-not-found" in uninstall_arguments(PLAN), "a second destroy would fail"
 
 
@@ -88,45 +86,45 @@ def write_chart(path: Path, *, version: str) -> None:
         ("charts/jobset", None, None),
     ],
 )
-def test_every_way_to_name_a_chart_leads_to_the_mirrored_one(
+def test_chart_is_found_by_each_reference(
     mirror: ChartMirror, chart: str, version: str | None, repo: str | None
 ) -> None:
     found = mirror.find(chart, version=version, repo=repo)
     assert (found.name, found.version) == ("jobset", "0.12.0"), "another chart would be installed"
 
 
-def test_another_version_is_refused_with_both_named(mirror: ChartMirror) -> None:
-    with pytest.raises(RehearsalError, match=r"version 0\.11\.0 is asked for.*is version 0\.12\.0"):
+def test_other_version_is_refused_with_both_versions(mirror: ChartMirror) -> None:
+    with pytest.raises(RehearsalError, match=r"version 0\.11\.0, but .* has version 0\.12\.0"):
         mirror.find(OCI, version="0.11.0", repo=None)
 
 
 @pytest.mark.parametrize(
     ("chart", "repo"), [("oci://x/kueue", None), ("kueue", "https://x"), ("kueue", None)]
 )
-def test_a_chart_that_is_nowhere_is_refused_with_those_that_are_there(
+def test_missing_chart_is_refused_with_the_available_charts(
     mirror: ChartMirror, chart: str, repo: str | None
 ) -> None:
     with pytest.raises(RehearsalError, match="jobset"):
         mirror.find(chart, version=None, repo=repo)
 
 
-def test_a_directory_without_a_chart_is_refused(tmp_path: Path) -> None:
+def test_directory_without_a_chart_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RehearsalError, match=r"Chart\.yaml"):
         Chart.at(tmp_path)
 
 
-def test_an_edited_chart_has_another_digest(mirror: ChartMirror) -> None:
+def test_edited_chart_has_another_digest(mirror: ChartMirror) -> None:
     chart = mirror.find(OCI, version=None, repo=None)
     before = chart.digest()
     (chart.path / "templates").mkdir()
     (chart.path / "templates" / "a.yaml").write_text("kind: ConfigMap\n")
-    assert chart.digest() != before, "an edited chart would never be upgraded"
+    assert chart.digest() != before, "an edited chart must cause an upgrade"
     (chart.path / "templates" / "a.yaml").rename(chart.path / "a.yaml")
-    assert chart.digest() != before, "a moved file changes what is rendered"
+    assert chart.digest() != before, "a moved file changes the rendered objects"
 
 
 @pytest.mark.parametrize(
-    ("statuses", "whole"),
+    ("statuses", "complete"),
     [
         ([], None),
         (["pending-install"], None),
@@ -135,6 +133,6 @@ def test_an_edited_chart_has_another_digest(mirror: ChartMirror) -> None:
         (["failed", "pending-upgrade"], 1),
     ],
 )
-def test_interrupted_revisions_are_passed_over(statuses: list[str], whole: int | None) -> None:
+def test_last_complete_revision_is_found(statuses: list[str], complete: int | None) -> None:
     history = [Revision(number=at, status=status) for at, status in enumerate(statuses, start=1)]
-    assert last_complete(history) == whole, "the release would be brought to a state it never had"
+    assert last_complete(history) == complete, "a rollback needs a complete revision"

@@ -1,4 +1,4 @@
-"""An instance that leads to another cluster is another instance, and with it all that it made."""
+"""A change of the cluster replaces a provider instance; an unreachable cluster refuses operations."""
 
 from typing import TYPE_CHECKING, cast
 
@@ -33,33 +33,31 @@ def _settings(
     return {"kubeconfig": kubeconfig, **more}
 
 
-def test_another_address_is_another_cluster() -> None:
+def test_another_address_replaces_the_instance() -> None:
     changed = replacing(_settings(), _settings("https://two.example"))
-    assert [one.top for one in changed] == ["kubeconfig"], (
-        "objects of the old cluster would be looked for in the new"
-    )
+    assert [one.top for one in changed] == ["kubeconfig"], "the objects are in the old cluster"
 
 
 @pytest.mark.parametrize(
     "new",
     [_settings(), _settings(arguments=("--profile", "x")), _settings(namespace="a")],
-    ids=["no change", "another way to a token", "another setting"],
+    ids=["no change", "another token command", "another setting"],
 )
-def test_what_leads_to_the_same_cluster_replaces_nothing(new: Properties) -> None:
-    assert replacing(_settings(), new) == [], "everything inside would be made anew"
+def test_change_that_selects_the_same_cluster_replaces_nothing(new: Properties) -> None:
+    assert replacing(_settings(), new) == [], "a replacement recreates every object"
 
 
-def test_what_is_not_known_yet_may_lead_anywhere() -> None:
+def test_unknown_kubeconfig_replaces_the_instance() -> None:
     changed = replacing(_settings(), {"kubeconfig": UNKNOWN})
-    assert [one.top for one in changed] == ["kubeconfig"], "the plugin plans for the worst"
+    assert [one.top for one in changed] == ["kubeconfig"], "it may select another cluster"
 
 
-def test_becoming_a_secret_changes_no_cluster() -> None:
+def test_kubeconfig_that_becomes_secret_replaces_nothing() -> None:
     same = _settings()
     assert replacing(same, {"kubeconfig": Secret(same["kubeconfig"])}) == [], "its value is the same"
 
 
-def test_an_identifier_alone_tells_clusters_apart_where_there_is_one() -> None:
+def test_cluster_identifier_alone_decides_if_set() -> None:
     here, moved = (
         _settings(clusterIdentifier="a"),
         _settings("https://two.example", clusterIdentifier="a"),
@@ -72,7 +70,7 @@ def test_an_identifier_alone_tells_clusters_apart_where_there_is_one() -> None:
 _REASON = "unable to load schema information from the API server: no such host"
 
 
-def _out_of_reach(*, configuration: "Json | None" = None, variable: str = "") -> UnreachableResources:
+def _unreachable(*, configuration: "Json | None" = None, variable: str = "") -> UnreachableResources:
     return UnreachableResources(
         resources=Objects(faults=Faults()),
         reason=_REASON,
@@ -85,49 +83,49 @@ def _operation(token: str = "kubernetes:core/v1:ConfigMap") -> Operation:
     return Operation(
         urn=f"urn:pulumi:test::test::{token}::one",
         token=token,
-        # Whoever is out of reach is not called.
+        # An unreachable cluster is never called.
         client=cast("KubeClient", None),
         cancellation=Cancellation(),
         settings=Settings(),
     )
 
 
-def test_a_plan_holds_the_inputs_and_asks_nobody() -> None:
+def test_plan_for_an_unreachable_cluster_returns_the_inputs() -> None:
     inputs = {"metadata": {"name": "a"}}
-    assert _out_of_reach().plan_create(_operation(), inputs) == inputs, "a first preview would fail"
-    assert _out_of_reach().plan_update(_operation(), inputs, {}) == inputs, "a later one as well"
+    assert _unreachable().plan_create(_operation(), inputs) == inputs, "a first preview would fail"
+    assert _unreachable().plan_update(_operation(), inputs, {}) == inputs, "a later preview would fail"
 
 
-def test_making_and_changing_are_refused_with_the_reason() -> None:
+def test_create_and_update_are_refused_with_the_reason() -> None:
     with pytest.raises(
         ClusterUnreachableError, match=f"^configured Kubernetes cluster is unreachable: {_REASON}$"
     ):
-        _out_of_reach().create(_operation(), {})
+        _unreachable().create(_operation(), {})
     with pytest.raises(ClusterUnreachableError, match="configured Kubernetes cluster is unreachable"):
-        _out_of_reach().update(_operation(), "default/one", {}, {}, ())
+        _unreachable().update(_operation(), "default/one", {}, {}, ())
 
 
-def test_a_release_is_refused_in_words_of_its_own() -> None:
+def test_release_has_its_own_error() -> None:
     with pytest.raises(ClusterUnreachableError, match="can't create Helm Release with unreachable cluster"):
-        _out_of_reach().create(_operation(RELEASE), {})
+        _unreachable().create(_operation(RELEASE), {})
     with pytest.raises(ClusterUnreachableError, match="can't delete Helm Release with unreachable cluster"):
-        _out_of_reach().remove(_operation(RELEASE), "default/one", {})
+        _unreachable().remove(_operation(RELEASE), "default/one", {})
 
 
-def test_reading_and_deleting_name_the_way_out() -> None:
+def test_read_and_delete_errors_name_the_variable() -> None:
     with pytest.raises(ClusterUnreachableError, match=f"{_REASON}.*{DELETE_UNREACHABLE}"):
-        _out_of_reach().read(_operation(), "default/one", {}, {})
+        _unreachable().read(_operation(), "default/one", {}, {})
     with pytest.raises(ClusterUnreachableError, match=f"{_REASON}.*{DELETE_UNREACHABLE}"):
-        _out_of_reach().remove(_operation(), "default/one", {})
+        _unreachable().remove(_operation(), "default/one", {})
 
 
 @pytest.mark.parametrize(
-    "told",
-    [_out_of_reach(configuration={"deleteUnreachable": True}), _out_of_reach(variable="true")],
+    "resources",
+    [_unreachable(configuration={"deleteUnreachable": True}), _unreachable(variable="true")],
     ids=["setting", "variable"],
 )
-def test_what_is_out_of_reach_is_dropped_when_told_so(told: UnreachableResources) -> None:
-    assert told.read(_operation(), "default/one", {}, {}) == GONE, "a refresh would keep it"
-    told.remove(_operation(), "default/one", {})
+def test_unreachable_resource_is_dropped_on_request(resources: UnreachableResources) -> None:
+    assert resources.read(_operation(), "default/one", {}, {}) == GONE, "a refresh removes it from the state"
+    resources.remove(_operation(), "default/one", {})
     with pytest.raises(ClusterUnreachableError):
-        told.remove(_operation(RELEASE), "default/one", {})
+        resources.remove(_operation(RELEASE), "default/one", {})

@@ -1,4 +1,4 @@
-"""What keeps a pod from running is told in one line."""
+"""The problem of a pod is summarized in one line."""
 
 import pytest
 
@@ -11,7 +11,7 @@ def pod(**status: JsonValue) -> Json:
 
 
 @pytest.mark.parametrize(
-    ("status", "told"),
+    ("status", "problem"),
     [
         (
             {
@@ -36,12 +36,12 @@ def pod(**status: JsonValue) -> Json:
         ({"phase": "Running"}, "pod p: is Running"),
     ],
 )
-def test_the_cause_is_told(status: Json, told: str) -> None:
-    assert pod_problem(pod(**status)) == told, "the reader would have to ask the cluster"
+def test_pod_problem_is_reported(status: Json, problem: str) -> None:
+    assert pod_problem(pod(**status)) == problem, "the message must name the cause"
 
 
 @pytest.mark.parametrize(
     "status", [{"phase": "Succeeded"}, {"conditions": [{"type": "Ready", "status": "True"}]}]
 )
-def test_a_pod_that_is_well_has_no_trouble(status: Json) -> None:
-    assert pod_problem(pod(**status)) is None, "the message would name the wrong pod"
+def test_ready_or_succeeded_pod_has_no_problem(status: Json) -> None:
+    assert pod_problem(pod(**status)) is None, "the pod is fine"
