@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, TypeAlias, cast
 
+from holdfast.infra import versions
 from holdfast.infra.aws.config.validation import read_aws_platform
 from holdfast.infra.azure.config.validation import read_azure_platform
 from holdfast.infra.clouds import cloud_of
@@ -55,6 +56,12 @@ _LOCAL: Document = {
     ],
     "namespaces": NAMESPACES,
 }
+
+
+def kubernetes_minor(offset: int) -> str:
+    """The minor version of Kubernetes that is `offset` after the one that this release installs."""
+    major, minor = versions.KUBERNETES.split(".")
+    return f"{major}.{int(minor) + offset}"
 
 
 def platform_document(change: Callable[[Document], object] = lambda _: None) -> Document:

@@ -10,8 +10,8 @@ from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi import Outcome, Rehearsal, Subject
 from holdfast.simulator.pulumi.checkpoint import Checkpoint, read_checkpoint
 from holdfast.simulator.pulumi.faults import Faults
-from holdfast.simulator.pulumi.folder import EngineFolder
 from holdfast.simulator.pulumi.process import EngineProcess
+from holdfast.simulator.pulumi.workspace import EngineFolder
 from holdfast.simulator.stacks.stack import StackSimulators
 from tests.support.command_line import Program, StackCommands
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 from tests.support.builders.configurations import AWS_REGION
-from tests.support.control_plane import CHECKOUT, scratch_workspace
+from tests.support.clusters.control_plane import CHECKOUT, scratch_workspace
 
 if TYPE_CHECKING:
     from pathlib import Path

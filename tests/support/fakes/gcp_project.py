@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from holdfast.infra import versions
 from holdfast.infra.gcp.config.cluster import Channel
 from holdfast.infra.gcp.preflight.checks import Project
 from holdfast.scheduling.machines import machine_catalogue
+from tests.support.builders.configurations import kubernetes_minor
 from tests.support.fakes.pulumi_engine import asked_of
 
 if TYPE_CHECKING:
@@ -19,10 +21,10 @@ NUMBER = "123456789012"
 AGENT = f"service-{NUMBER}@gs-project-accounts.iam.gserviceaccount.com"
 ZONES = ("us-central1-a", "us-central1-b", "us-central1-c", "us-central1-f")
 NEWEST = {
-    Channel.RAPID: "1.37.0-gke.1500000",
-    Channel.REGULAR: "1.36.4-gke.1391000",
-    Channel.STABLE: "1.35.8-gke.1225000",
-    Channel.EXTENDED: "1.36.4-gke.1391000",
+    Channel.RAPID: f"{kubernetes_minor(1)}.0-gke.1500000",
+    Channel.REGULAR: f"{versions.KUBERNETES}.4-gke.1391000",
+    Channel.STABLE: f"{kubernetes_minor(-1)}.8-gke.1225000",
+    Channel.EXTENDED: f"{versions.KUBERNETES}.4-gke.1391000",
 }
 
 PROJECT_DATA = "gcp:organizations/getProject:getProject"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.infra import versions
 from tests.support.builders.configurations import entry, section
 from tests.support.invalid_configs.namespaces import INVALID_NAMESPACES
 
@@ -14,12 +15,12 @@ if TYPE_CHECKING:
 
 INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
     # the mistake: how it is made, the field that is named, and a part of the fix
-    "an account that YAML read as a number": (
+    "an account without quotes": (
         lambda d: d.update(account=123456789012),
         ".account",
         'Put it in quotes: "123456789012".',
     ),
-    "an account with a zero that YAML ate": (
+    "an account that lost its leading zeros": (
         lambda d: d.update(account=12345678),
         ".account",
         "get-caller-identity",
@@ -35,73 +36,73 @@ INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
         "get-caller-identity",
     ),
     "a region in the document": (lambda d: d.update(region="us-east-1"), ".region", "aws:region"),
-    "Determined's own list": (
+    "resourcePools of Determined": (
         lambda d: d.update(resourcePools=[]),
         ".resourcePools",
         "holdfast determined",
     ),
     # the cluster
-    "a version whose admission adds no tolerations": (
+    "a version without MutatingAdmissionPolicy": (
         lambda d: section(d, "cluster").update(version="1.35"),
         ".cluster.version",
         "{key: karpenter.sh/capacity-type, operator: Equal,",
     ),
-    "a version without add-ons": (
+    "a version without pinned add-ons": (
         lambda d: section(d, "cluster").update(version="1.99"),
         ".cluster.version",
-        'Write "1.36".',
+        f'Write "{versions.KUBERNETES}".',
     ),
     "a version with a patch": (
-        lambda d: section(d, "cluster").update(version="1.36.3"),
+        lambda d: section(d, "cluster").update(version=f"{versions.KUBERNETES}.3"),
         ".cluster.version",
-        'Write "1.36".',
+        f'Write "{versions.KUBERNETES}".',
     ),
-    "a version that YAML read as a number": (
-        lambda d: section(d, "cluster").update(version=1.36),
+    "a version without quotes": (
+        lambda d: section(d, "cluster").update(version=float(versions.KUBERNETES)),
         ".cluster.version",
-        'Put it in quotes: "1.36".',
+        f'Put it in quotes: "{versions.KUBERNETES}".',
     ),
-    "an endpoint open to everybody": (
+    "an endpoint open to the internet": (
         lambda d: section(d, "cluster").update(publicAccessCidrs=["0.0.0.0/0"]),
         ".cluster.publicAccessCidrs",
         "say allowPublicAccessFromAnywhere: true",
     ),
-    "an endpoint open to everybody in two halves": (
+    "an endpoint open to the internet in two halves": (
         lambda d: section(d, "cluster").update(publicAccessCidrs=["0.0.0.0/1", "128.0.0.0/1"]),
         ".cluster.publicAccessCidrs",
         "say allowPublicAccessFromAnywhere: true",
     ),
-    "an endpoint that nobody reaches": (
+    "no public and no private access": (
         lambda d: section(d, "cluster").pop("publicAccessCidrs"),
         ".cluster.publicAccessCidrs",
         "privateAccessCidrs with the network",
     ),
-    "a permission that nothing uses": (
+    "allowPublicAccessFromAnywhere without the block": (
         lambda d: section(d, "cluster").update(allowPublicAccessFromAnywhere=True),
         ".cluster.allowPublicAccessFromAnywhere",
         "Leave it out.",
     ),
-    "public access for a private address": (
+    "a private block for a public endpoint": (
         lambda d: section(d, "cluster").update(publicAccessCidrs=["10.0.0.0/8"]),
         ".cluster.publicAccessCidrs[0]",
         "private endpoint answers",
     ),
-    "an address with bits beyond its block": (
+    "a block with host bits": (
         lambda d: section(d, "cluster").update(publicAccessCidrs=["203.0.113.7/24"]),
         ".cluster.publicAccessCidrs[0]",
         'Write "203.0.113.0/24".',
     ),
-    "an address that is no block": (
+    "an address without a prefix length": (
         lambda d: section(d, "cluster").update(publicAccessCidrs=["203.0.113.7"]),
         ".cluster.publicAccessCidrs[0]",
         'Write "203.0.113.7/32".',
     ),
-    "an address that is none": (
+    "an invalid address": (
         lambda d: section(d, "cluster").update(publicAccessCidrs=["office"]),
         ".cluster.publicAccessCidrs[0]",
         "Write an IPv4 address",
     ),
-    "an administrator that is no principal": (
+    "an administrator that is not an ARN": (
         lambda d: section(d, "cluster").update(admins=["platform"]),
         ".cluster.admins[0]",
         "arn:aws:iam::123456789012:role/platform",
@@ -111,12 +112,12 @@ INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
         ".cluster.admins[0]",
         "arn:aws:iam::123456789012:role/platform",
     ),
-    "a session for an administrator": (
+    "a session as an administrator": (
         lambda d: section(d, "cluster").update(admins=["arn:aws:sts::123456789012:assumed-role/platform/me"]),
         ".cluster.admins[0]",
         "arn:aws:iam::123456789012:role/platform.",
     ),
-    "a whole account for an administrator": (
+    "an account as an administrator": (
         lambda d: section(d, "cluster").update(admins=["arn:aws:iam::123456789012:root"]),
         ".cluster.admins[0]",
         "Write a role or a user",
@@ -156,13 +157,13 @@ INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
         ".cluster.systemNodes.instanceTypes[0]",
         'Write "m7i.large".',
     ),
-    "Services in public addresses": (
+    "a public service range": (
         lambda d: section(d, "cluster").update(serviceCidr="203.0.113.0/24"),
         ".cluster.serviceCidr",
         "172.20.0.0/16",
     ),
     # the network
-    "a network that overlaps the Services": (
+    "a network that overlaps the service range": (
         lambda d: section(d, "network").update(cidr="172.20.0.0/16"),
         ".network.cidr",
         "Write, for example,",
@@ -182,7 +183,7 @@ INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
         ".network.zones",
         "such as us-east-1a",
     ),
-    "a zone behind the last": (
+    "a zone letter that does not exist": (
         lambda d: section(d, "network").update(zones=["us-west-2a", "us-west-2z"]),
         ".network.zones[1]",
         "change aws:region",
@@ -198,7 +199,7 @@ INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
         "each once",
     ),
     "seven zones": (lambda d: section(d, "network").update(zones=7), ".network.zones", "`zones: 3`"),
-    "zones that are neither": (
+    "zones that are neither a number nor a list": (
         lambda d: section(d, "network").update(zones="all"),
         ".network.zones",
         "`zones: 3`",
@@ -208,7 +209,7 @@ INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
         ".network.nat",
         'Write "per-zone".',
     ),
-    "a way out of an isolated network": (
+    "nat in an isolated network": (
         lambda d: (
             section(d, "network").update(isolated=True, nat="single"),
             d.update(mirror={"images": "registry.example.com"}),
@@ -216,7 +217,7 @@ INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
         ".network.nat",
         "Leave out nat",
     ),
-    "an isolated network without images": (
+    "an isolated network without an image mirror": (
         lambda d: section(d, "network").update(isolated=True),
         ".network.isolated",
         "mirror: {images: …}",
@@ -237,7 +238,7 @@ INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
         ".network.zones",
         "Leave it out",
     ),
-    "a VPC by its name": (
+    "a VPC name instead of an id": (
         lambda d: d.update(
             network={
                 "vpcId": "main",
@@ -254,7 +255,11 @@ INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
         ".network.privateSubnetIds[1]",
         "Remove one",
     ),
-    "a network that is no mapping": (lambda d: d.update(network="default"), ".network", "`network: {cidr: "),
+    "a network that is not a mapping": (
+        lambda d: d.update(network="default"),
+        ".network",
+        "`network: {cidr: ",
+    ),
     # pools
     "an instance type with a typo": (
         lambda d: entry(d, "pools", 0).update(instanceTypes=["m7i.xlrage"]),
@@ -285,7 +290,7 @@ INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
         ".pools[0].instanceTypes[1]",
         "Remove one",
     ),
-    "GPU machines beside others": (
+    "machines with and without GPUs": (
         lambda d: entry(d, "pools", 0).update(instanceTypes=["m7i.xlarge", "g6.xlarge"], default=False),
         ".pools[0].instanceTypes",
         "two pools",
@@ -305,7 +310,7 @@ INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
         ".pools[1].families",
         "Add `families: ",
     ),
-    "machines in both ways": (
+    "instanceTypes beside families": (
         lambda d: entry(d, "pools", 1).update(instanceTypes=["c7i.xlarge"]),
         ".pools[1].families",
         "Leave out the one or the other.",
@@ -325,12 +330,12 @@ INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
         ".pools[0]",
         "two pools",
     ),
-    "a fabric that a machine lacks": (
+    "efa on machines without it": (
         lambda d: entry(d, "pools", 0).update(efa=True),
         ".pools[0].efa",
         "or efa",
     ),
-    "a placement group over all zones": (
+    "a placement group in all zones": (
         lambda d: entry(d, "pools", 2).update(placementGroup=True),
         ".pools[2].placementGroup",
         "`zones: [us-west-2a]`",
@@ -345,7 +350,7 @@ INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
         ".pools[2].zones[0]",
         "add it to network.zones",
     ),
-    "a price cap as Determined writes it": (
+    "a price cap as in Determined": (
         lambda d: entry(d, "pools", 2).update(spot_max_price="2.50"),
         ".pools[2].spot_max_price",
         "Karpenter has no field that holds a price cap",
@@ -355,7 +360,7 @@ INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
         ".pools[2].spotMaxPrice",
         "Karpenter has no field that holds a price cap",
     ),
-    "a volume that holds no image": (
+    "a volume that is too small": (
         lambda d: entry(d, "pools", 2).update(volumeGiB=8),
         ".pools[2].volumeGiB",
         "`volumeGiB: 100`",
@@ -366,27 +371,27 @@ INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
         'Write "volumeGiB".',
     ),
     # the rest
-    "a bucket of one's own": (
+    "an existing bucket": (
         lambda d: d.update(checkpoints={"bucket": "mine"}),
         ".checkpoints.bucket",
         "Leave it out",
     ),
-    "checkpoints kept for no day": (
+    "retainDays of zero": (
         lambda d: d.update(checkpoints={"retainDays": 0}),
         ".checkpoints.retainDays",
         "`retainDays: 30`",
     ),
-    "images from an address": (
+    "an image mirror with a scheme": (
         lambda d: d.update(mirror={"images": "https://registry.example.com/mirror/"}),
         ".mirror.images",
         'Write "registry.example.com/mirror".',
     ),
-    "images from nowhere": (
+    "an image mirror without a host": (
         lambda d: d.update(mirror={"images": "mirror"}),
         ".mirror.images",
         "registry's host",
     ),
-    "charts from a plain address": (
+    "charts over http": (
         lambda d: d.update(mirror={"charts": "http://mirror.example.com"}),
         ".mirror.charts",
         'Write "https://mirror.example.com"',

@@ -45,13 +45,13 @@ INVALID_CONFIGS: dict[str, Mistake] = {
         ".subscription",
         "azure-native:subscriptionId",
     ),
-    "a resource group of one's own": (
+    "an existing resource group": (
         lambda d: d.update(resourceGroup="mine"),
         ".resourceGroup",
         "one is made with the stack",
     ),
-    "a way of scaling at the top": (lambda d: d.update(scaling="nap"), ".scaling", "Write it under cluster."),
-    "Determined's own list": (lambda d: d.update(resourcePools=[]), ".resourcePools", "Write pools"),
+    "scaling outside cluster": (lambda d: d.update(scaling="nap"), ".scaling", "Write it under cluster."),
+    "resourcePools of Determined": (lambda d: d.update(resourcePools=[]), ".resourcePools", "Write pools"),
     **INVALID_CLUSTERS,
     "a taint": (
         pool(2, taints=[{"key": "gpu"}]),
@@ -63,10 +63,10 @@ INVALID_CONFIGS: dict[str, Mistake] = {
         ".pools[1].evictionPolicy",
         "count against the quota",
     ),
-    "nodes to begin with": (pool(1, minCount=1), ".pools[1].minCount", "down to none"),
-    "Azure's word for spot": (pool(1, priority="Spot"), ".pools[1].priority", "Write capacity: spot"),
+    "a minimum number of nodes": (pool(1, minCount=1), ".pools[1].minCount", "down to none"),
+    "priority instead of capacity": (pool(1, priority="Spot"), ".pools[1].priority", "Write capacity: spot"),
     "a disk that is too large": (pool(1, diskGiB=4096), ".pools[1].diskGiB", "`diskGiB: 128`"),
-    "a zone of a pool that there is nowhere": (pool(1, zones=[1, 5]), ".pools[1].zones[1]", "such as 1"),
+    "a zone of a pool that does not exist": (pool(1, zones=[1, 5]), ".pools[1].zones[1]", "such as 1"),
     "a zone of a pool twice": (pool(1, zones=["2", 2]), ".pools[1].zones[1]", "Remove one"),
     "no default pool": (lambda d: entry(d, "pools", 0).pop("default"), ".pools", "Add default: true to cpu."),
     "a default pool on spot": (
@@ -121,7 +121,7 @@ INVALID_NAP_CONFIGS: dict[str, Mistake] = {
         ".pools[1].spotMaxPrice",
         "`scaling: fixed` under cluster, whose spot pools take spotMaxPrice",
     ),
-    "a price cap as Determined writes it": (
+    "a price cap as in Determined": (
         pool(1, spot_max_price="0.5"),
         ".pools[1].spot_max_price",
         "has no field for another",
@@ -170,7 +170,7 @@ INVALID_NAP_CONFIGS: dict[str, Mistake] = {
         ".pools[0].vmSizes[1]",
         "Remove one",
     ),
-    "GPU machines beside others": (
+    "machines with and without GPUs": (
         pool(0, vmSizes=["Standard_D4ds_v5", "Standard_NC24ads_A100_v4"]),
         ".pools[0].vmSizes",
         "Make two pools",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.infra import versions
 from tests.support.builders.configurations import (
     ADMIN,
     DISK_ENCRYPTION_SET,
@@ -46,24 +47,28 @@ def system(**given: JsonValue) -> Callable[[Document], object]:
 INVALID_CLUSTERS: dict[str, InvalidConfig] = {
     # the mistake: how it is made, the field that is named, and a part of the fix
     "no cluster": (lambda d: d.pop("cluster"), ".cluster", "Add `cluster: {access: "),
-    "a version whose admission adds no tolerations": (
+    "a version without MutatingAdmissionPolicy": (
         cluster(version="1.35"),
         ".cluster.version",
         "{key: karpenter.sh/capacity-type, operator: Equal,",
     ),
-    "a version with a patch": (cluster(version="1.36.3"), ".cluster.version", 'Write "1.36".'),
-    "a version that YAML read as a number": (
-        cluster(version=1.36),
+    "a version with a patch": (
+        cluster(version=f"{versions.KUBERNETES}.3"),
         ".cluster.version",
-        'Put it in quotes: "1.36".',
+        f'Write "{versions.KUBERNETES}".',
     ),
-    "no way in": (access(), ".cluster.access", "`public: {cidrs: [203.0.113.7/32]}`"),
-    "both ways in": (
+    "a version without quotes": (
+        cluster(version=float(versions.KUBERNETES)),
+        ".cluster.version",
+        f'Put it in quotes: "{versions.KUBERNETES}".',
+    ),
+    "no access": (access(), ".cluster.access", "`public: {cidrs: [203.0.113.7/32]}`"),
+    "public and private access": (
         access(public={"cidrs": ["203.0.113.0/24"]}, private=True),
         ".cluster.access",
         "Leave out the one or the other.",
     ),
-    "no private way in": (access(private=False), ".cluster.access", "or `private: true`"),
+    "private access set to false": (access(private=False), ".cluster.access", "or `private: true`"),
     "the whole internet": (
         access(public={"cidrs": ["0.0.0.0/0"]}),
         ".cluster.access.public.cidrs",
@@ -74,13 +79,17 @@ INVALID_CLUSTERS: dict[str, InvalidConfig] = {
         ".cluster.access.public.cidrs",
         "or `private: true` instead of public",
     ),
-    "nobody's addresses": (access(public={"cidrs": []}), ".cluster.access.public.cidrs", "[203.0.113.0/24]"),
-    "an address that is no block": (
+    "an empty list of addresses": (
+        access(public={"cidrs": []}),
+        ".cluster.access.public.cidrs",
+        "[203.0.113.0/24]",
+    ),
+    "an address without a prefix length": (
         access(public={"cidrs": ["203.0.113.7"]}),
         ".cluster.access.public.cidrs[0]",
         'Write "203.0.113.7/32".',
     ),
-    "a private network at a public address": (
+    "a private block for a public endpoint": (
         access(public={"cidrs": ["10.0.0.0/8"]}),
         ".cluster.access.public.cidrs[0]",
         "such as your NAT gateway's",
@@ -90,17 +99,17 @@ INVALID_CLUSTERS: dict[str, InvalidConfig] = {
         ".cluster.access.public.cidrs[1]",
         "Remove one",
     ),
-    "a name for everybody of what everybody knows": (
+    "a public name for a public endpoint": (
         access(public={"cidrs": ["203.0.113.0/24"]}, publicName=True),
         ".cluster.access.publicName",
         "Leave it out.",
     ),
-    "Amazon's word for the way in": (
+    "publicAccessCidrs instead of access": (
         cluster(publicAccessCidrs=["203.0.113.0/24"]),
         ".cluster.publicAccessCidrs",
         "access: {public: {cidrs: […]}}",
     ),
-    "Azure's own word for the way in": (
+    "authorizedIPRanges instead of access": (
         lambda d: (
             access(public={"cidrs": ["203.0.113.0/24"]})(d),
             _access_of(d).update(authorizedIPRanges=[]),
@@ -138,8 +147,8 @@ INVALID_CLUSTERS: dict[str, InvalidConfig] = {
         ".cluster.systemNodes.vmSize",
         'Write "Standard_D4ds_v5".',
     ),
-    "a zone that there is nowhere": (system(zones=[4]), ".cluster.systemNodes.zones[0]", "such as 1"),
-    "a zone as nodes are labelled": (
+    "a zone that does not exist": (system(zones=[4]), ".cluster.systemNodes.zones[0]", "such as 1"),
+    "a zone as in a node label": (
         system(zones=["eastus2-1"]),
         ".cluster.systemNodes.zones[0]",
         "Write 1:",
@@ -161,12 +170,12 @@ INVALID_CLUSTERS: dict[str, InvalidConfig] = {
         "or change azure-native:subscriptionId",
     ),
     # upgrades and maintenance
-    "a channel that goes on to the next version": (
+    "a channel that moves to the next minor version": (
         cluster(upgrades={"cluster": "stable"}),
         ".cluster.upgrades.cluster",
         "the next `pulumi up` would go back, which AKS refuses",
     ),
-    "a channel that there is not": (
+    "an unknown channel": (
         cluster(upgrades={"cluster": "weekly"}),
         ".cluster.upgrades.cluster",
         "`cluster: patch`",
@@ -191,12 +200,12 @@ INVALID_CLUSTERS: dict[str, InvalidConfig] = {
         ".cluster.maintenance.window.everyWeeks",
         "`everyWeeks: 2`",
     ),
-    "a window from a day that moves": (
+    "a relative start date": (
         cluster(maintenance={"window": {"startDate": "today"}}),
         ".cluster.maintenance.window.startDate",
         "one that moved would change at every update",
     ),
-    "a time that YAML read as a number": (
+    "a time without quotes": (
         cluster(maintenance={"window": {"start": 1320}}),
         ".cluster.maintenance.window.start",
         'Put it in quotes: "22:00".',
@@ -224,56 +233,60 @@ INVALID_CLUSTERS: dict[str, InvalidConfig] = {
         "Add `end: ",
     ),
     # the network
-    "public addresses for nodes": (network(cidr="8.8.0.0/16"), ".network.cidr", "Leave it out"),
-    "addresses that AKS keeps": (network(podsCidr="172.28.0.0/14"), ".network.podsCidr", "Leave it out"),
-    "pods among the nodes": (network(podsCidr="10.40.0.0/16"), ".network.podsCidr", "Write another"),
-    "Services among the nodes": (
+    "a public node range": (network(cidr="8.8.0.0/16"), ".network.cidr", "Leave it out"),
+    "a range that AKS reserves": (network(podsCidr="172.28.0.0/14"), ".network.podsCidr", "Leave it out"),
+    "a pod range within the node range": (
+        network(podsCidr="10.40.0.0/16"),
+        ".network.podsCidr",
+        "Write another",
+    ),
+    "a service range within the node range": (
         network(servicesCidr="10.40.1.0/24"),
         ".network.servicesCidr",
         "Write another",
     ),
-    "a network for fewer nodes than there may be": (
+    "a node range smaller than maxNodes": (
         network(cidr="10.40.0.0/27"),
         ".network.cidr",
         "Write a wider one, or smaller maxNodes.",
     ),
-    "pods of fewer nodes than there may be": (
+    "a pod range smaller than maxNodes": (
         network(podsCidr="10.244.0.0/20"),
         ".network.podsCidr",
         "Write a wider one, or smaller maxNodes.",
     ),
-    "Services that are too many": (
+    "a service range that is too large": (
         network(servicesCidr="10.96.0.0/11"),
         ".network.servicesCidr",
         'Write "10.96.0.0/20"',
     ),
-    "a network with bits beyond it": (network(cidr="10.40.0.1/16"), ".network.cidr", 'Write "10.40.0.0/16".'),
+    "a network with host bits": (network(cidr="10.40.0.1/16"), ".network.cidr", 'Write "10.40.0.0/16".'),
     "a subnet by name": (
         lambda d: d.update(network={**EXISTING_AZURE_NETWORK, "subnetId": "training"}),
         ".network.subnetId",
         "az network vnet subnet show",
     ),
-    "a brought subnet with addresses for nodes": (
+    "an existing subnet with a node range": (
         lambda d: d.update(network={**EXISTING_AZURE_NETWORK, "cidr": "10.40.0.0/16"}),
         ".network.cidr",
         "without subnetId a network is made",
     ),
-    "a brought subnet whose nodes the API server does not know": (
+    "an existing subnet without egressCidrs": (
         lambda d: d.update(network={"subnetId": SUBNET}),
         ".network.egressCidrs",
         "`egressCidrs: [198.51.100.7/32]`",
     ),
-    "a brought subnet whose nodes call from private addresses": (
+    "an existing subnet with private egressCidrs": (
         lambda d: d.update(network={**EXISTING_AZURE_NETWORK, "egressCidrs": ["10.0.0.4/32"]}),
         ".network.egressCidrs[0]",
         "of the NAT gateway or the firewall",
     ),
-    "a way out without a subnet": (
+    "outbound without a subnet": (
         lambda d: d.update(network={"outbound": "userDefinedRouting"}),
         ".network.subnetId",
         "Add `subnetId: ",
     ),
-    "a load balancer for the way out": (
+    "an unsupported outbound type": (
         lambda d: d.update(network={**EXISTING_AZURE_NETWORK, "outbound": "loadBalancer"}),
         ".network.outbound",
         "`outbound: userAssignedNATGateway`",

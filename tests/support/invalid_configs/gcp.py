@@ -34,7 +34,7 @@ INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
         ".environment",
         "have the stack's name in theirs",
     ),
-    "Determined's own list": (lambda d: d.update(resourcePools=[]), ".resourcePools", "Write pools"),
+    "resourcePools of Determined": (lambda d: d.update(resourcePools=[]), ".resourcePools", "Write pools"),
     **INVALID_CLUSTERS,
     # pools
     "several machine types": (
@@ -68,7 +68,7 @@ INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
         "gcloud compute machine-types list",
     ),
     "a price cap": (pool(1, spotMaxPrice=1.5), ".pools[1].spotMaxPrice", "Compute Engine takes no bid"),
-    "a price cap as Determined writes it": (
+    "a price cap as in Determined": (
         pool(1, spot_max_price="1.5"),
         ".pools[1].spot_max_price",
         "Compute Engine takes no bid",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.infra import versions
 from tests.support.builders.configurations import section
 
 if TYPE_CHECKING:
@@ -35,20 +36,20 @@ def maintenance(**given: JsonValue) -> Callable[[Document], object]:
 INVALID_CLUSTERS: dict[str, InvalidConfig] = {
     # the mistake: how it is made, the field that is named, and a part of the fix
     "no cluster": (lambda d: d.pop("cluster"), ".cluster", "Add `cluster: {access: "),
-    "a version whose admission adds no tolerations": (
+    "a version without MutatingAdmissionPolicy": (
         lambda d: section(d, "cluster").update(version="1.35"),
         ".cluster.version",
         '{key: cloud.google.com/gke-spot, operator: Equal, value: "true", effect: NoSchedule}',
     ),
     "a version with a patch": (
-        lambda d: section(d, "cluster").update(version="1.36.4-gke.1391000"),
+        lambda d: section(d, "cluster").update(version=f"{versions.KUBERNETES}.4-gke.1391000"),
         ".cluster.version",
-        'Write "1.36".',
+        f'Write "{versions.KUBERNETES}".',
     ),
-    "a version that YAML read as a number": (
-        lambda d: section(d, "cluster").update(version=1.36),
+    "a version without quotes": (
+        lambda d: section(d, "cluster").update(version=float(versions.KUBERNETES)),
         ".cluster.version",
-        'Put it in quotes: "1.36".',
+        f'Put it in quotes: "{versions.KUBERNETES}".',
     ),
     "a mistyped channel": (
         lambda d: section(d, "cluster").update(channel="Regualr"),
@@ -60,7 +61,7 @@ INVALID_CLUSTERS: dict[str, InvalidConfig] = {
         ".cluster.location",
         "Leave it out for us-central1, or change gcp:region.",
     ),
-    "a control plane apart from its nodes": (
+    "a control plane outside the node zones": (
         lambda d: section(d, "cluster").update(location="us-central1-f"),
         ".cluster.zones",
         "Add it, or leave out zones",
@@ -85,18 +86,18 @@ INVALID_CLUSTERS: dict[str, InvalidConfig] = {
         ".cluster.zones[1]",
         "Remove one",
     ),
-    "no way in": (access(), ".cluster.access", "`authorizedNetworks: [203.0.113.7/32]`"),
-    "both ways in": (
+    "no access": (access(), ".cluster.access", "`authorizedNetworks: [203.0.113.7/32]`"),
+    "public and private access": (
         access(dnsEndpoint={"allowExternal": True}, authorizedNetworks=["203.0.113.0/24"]),
         ".cluster.access",
         "Leave out the one or the other.",
     ),
-    "an endpoint open to the internet without its being said": (
+    "an external endpoint without allowExternal": (
         access(dnsEndpoint={}),
         ".cluster.access.dnsEndpoint.allowExternal",
         "Say `allowExternal: true` if that is meant",
     ),
-    "an endpoint that is closed to everybody": (
+    "an endpoint with allowExternal false": (
         access(dnsEndpoint={"allowExternal": False}),
         ".cluster.access.dnsEndpoint.allowExternal",
         "or write authorizedNetworks instead",
@@ -111,17 +112,17 @@ INVALID_CLUSTERS: dict[str, InvalidConfig] = {
         ".cluster.access.authorizedNetworks",
         "Write your own addresses",
     ),
-    "nobody's networks": (
+    "an empty list of networks": (
         access(authorizedNetworks=[]),
         ".cluster.access.authorizedNetworks",
         "[203.0.113.0/24]",
     ),
-    "an address that is no block": (
+    "an address without a prefix length": (
         access(authorizedNetworks=["203.0.113.7"]),
         ".cluster.access.authorizedNetworks[0]",
         'Write "203.0.113.7/32".',
     ),
-    "Amazon's word for the way in": (
+    "publicAccessCidrs instead of access": (
         lambda d: section(d, "cluster").update(publicAccessCidrs=["203.0.113.0/24"]),
         ".cluster.publicAccessCidrs",
         "access: {authorizedNetworks: […]}",
@@ -141,7 +142,7 @@ INVALID_CLUSTERS: dict[str, InvalidConfig] = {
         ".cluster.systemNodes.machineType",
         'Write "e2-standard-4".',
     ),
-    "a key that is no name": (
+    "an invalid key name": (
         lambda d: section(d, "cluster").update(databaseKey="gke"),
         ".cluster.databaseKey",
         "gcloud kms keys list",
@@ -153,7 +154,7 @@ INVALID_CLUSTERS: dict[str, InvalidConfig] = {
         ".cluster.databaseKey",
         'changes: "projects/my-project/locations/us-central1/keyRings/r/cryptoKeys/k".',
     ),
-    "a key from elsewhere": (
+    "a key in another region": (
         lambda d: section(d, "cluster").update(
             databaseKey="projects/my-project/locations/global/keyRings/r/cryptoKeys/k"
         ),
@@ -176,17 +177,17 @@ INVALID_CLUSTERS: dict[str, InvalidConfig] = {
         ".cluster.maintenance.window.days[0]",
         "`days: [saturday, sunday]`",
     ),
-    "a time that YAML read as a number": (
+    "a time without quotes": (
         maintenance(window={"start": 1320}),
         ".cluster.maintenance.window.start",
         'Put it in quotes: "22:00".',
     ),
-    "a time of no day": (
+    "an invalid time of day": (
         maintenance(window={"start": "24:00"}),
         ".cluster.maintenance.window.start",
         'such as "02:00"',
     ),
-    "an exclusion that moves": (
+    "a relative exclusion date": (
         maintenance(exclusion={"start": "now"}),
         ".cluster.maintenance.exclusion.start",
         "one that moved would change at every update",
@@ -207,32 +208,32 @@ INVALID_CLUSTERS: dict[str, InvalidConfig] = {
         ".network.servicesCidr",
         "Write another",
     ),
-    "public addresses for pods": (
+    "a public pod range": (
         lambda d: section(d, "network").update(podsCidr="8.0.0.0/14"),
         ".network.podsCidr",
         "Leave it out",
     ),
-    "a range of pods for fewer nodes than there may be": (
+    "a pod range smaller than maxNodes": (
         lambda d: section(d, "network").update(podsCidr="10.44.0.0/19"),
         ".network.podsCidr",
         "Write a wider one, or smaller maxNodes.",
     ),
-    "a range of nodes for fewer than there may be": (
+    "a node range smaller than maxNodes": (
         lambda d: section(d, "network").update(nodesCidr="10.40.0.0/27"),
         ".network.nodesCidr",
         "Write a wider one, or smaller maxNodes.",
     ),
-    "a range of Services that is too small": (
+    "a service range that is too small": (
         lambda d: section(d, "network").update(servicesCidr="10.40.16.0/28"),
         ".network.servicesCidr",
         'Write "10.40.16.0/20"',
     ),
-    "a range with bits beyond it": (
+    "a range with host bits": (
         lambda d: section(d, "network").update(nodesCidr="10.40.0.1/20"),
         ".network.nodesCidr",
         'Write "10.40.0.0/20".',
     ),
-    "Amazon's word for a range": (
+    "cidr instead of nodesCidr": (
         lambda d: section(d, "network").update(cidr="10.40.0.0/16"),
         ".network.cidr",
         "nodesCidr, podsCidr and servicesCidr",
@@ -242,7 +243,7 @@ INVALID_CLUSTERS: dict[str, InvalidConfig] = {
         ".network.network",
         "Add `network: ",
     ),
-    "a brought network with a range for nodes": (
+    "an existing network with a node range": (
         lambda d: d.update(network={**BROUGHT, "nodesCidr": "10.40.0.0/20"}),
         ".network.nodesCidr",
         "Leave it out",

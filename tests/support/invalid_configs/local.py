@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.support.builders.configurations import entry, list_of
+from holdfast.infra import versions
+from tests.support.builders.configurations import entry, kubernetes_minor, list_of
 from tests.support.invalid_configs.namespaces import INVALID_NAMESPACES
 
 if TYPE_CHECKING:
@@ -19,21 +20,25 @@ INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
         ".pools[2].instanceTypse",
         'Write "instanceTypes".',
     ),
-    "a field from elsewhere": (
+    "a field of another tool": (
         lambda d: entry(d, "pools", 2).update(spotMaxPrice=3.5),
         ".pools[2].spotMaxPrice",
         "Karpenter has no field that holds a price cap",
     ),
-    "a field like none": (lambda d: d.update(dashboard=True), ".dashboard", "Remove it."),
+    "an unknown field": (lambda d: d.update(dashboard=True), ".dashboard", "Remove it."),
     "a missing field": (
         lambda d: entry(d, "pools", 1).pop("maxNodes"),
         ".pools[1].maxNodes",
         "Add `maxNodes: 8`.",
     ),
     "no pools": (lambda d: (d.pop("pools"), d.pop("namespaces")), ".pools", "Add `pools: "),
-    "pools that are no list": (lambda d: d.update(pools="cpu"), ".pools", "for example, `pools: [{"),
-    "a pool that is no mapping": (lambda d: d.update(pools=["cpu"]), ".pools[0]", "for example, `pools: [{"),
-    "a section that is empty": (
+    "pools that are not a list": (lambda d: d.update(pools="cpu"), ".pools", "for example, `pools: [{"),
+    "a pool that is not a mapping": (
+        lambda d: d.update(pools=["cpu"]),
+        ".pools[0]",
+        "for example, `pools: [{",
+    ),
+    "an empty section": (
         lambda d: d.update(checkpoints=None),
         ".checkpoints",
         "`checkpoints: {directory: ",
@@ -53,12 +58,12 @@ INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
         ".pools[1].maxNodes",
         "for example, `maxNodes: 8`.",
     ),
-    "a truth where a number belongs": (
+    "a boolean for a number": (
         lambda d: entry(d, "pools", 1).update(maxNodes=True),
         ".pools[1].maxNodes",
         "for example, `maxNodes: 8`.",
     ),
-    "a pool that can hold nothing": (
+    "a pool without nodes": (
         lambda d: entry(d, "pools", 1).update(maxNodes=0),
         ".pools[1].maxNodes",
         "for example, `maxNodes: 8`.",
@@ -83,22 +88,22 @@ INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
         ".pools[1].instanceTypes[1]",
         "Remove one",
     ),
-    "GPU machines beside others": (
+    "machines with and without GPUs": (
         lambda d: entry(d, "pools", 1).update(instanceTypes=["c7i.4xlarge", "g6.12xlarge"]),
         ".pools[1].instanceTypes",
         "two pools",
     ),
-    "a name that is no label": (
+    "an invalid name": (
         lambda d: entry(d, "pools", 2).update(name="A100_Spot"),
         ".pools[2].name",
         'Write "a100-spot".',
     ),
-    "a name of which nothing can stay": (
+    "a name without a valid character": (
         lambda d: entry(d, "pools", 2).update(name="__"),
         ".pools[2].name",
         "such as a100-spot",
     ),
-    "two pools of one name": (
+    "a duplicate pool name": (
         lambda d: (
             entry(d, "pools", 3).update(name="cpu-spot")
             or entry(d, "namespaces", 0).update(ladder=[{"pool": "cpu"}])
@@ -128,32 +133,32 @@ INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
         "Leave it to cpu.",
     ),
     **INVALID_NAMESPACES,
-    "a version that YAML read as a number": (
-        lambda d: d.update(cluster={"version": 1.36}),
+    "a version without quotes": (
+        lambda d: d.update(cluster={"version": float(versions.KUBERNETES)}),
         ".cluster.version",
-        'Put it in quotes: "1.36".',
+        f'Put it in quotes: "{versions.KUBERNETES}".',
     ),
-    "a version whose admission adds no tolerations": (
+    "a version without MutatingAdmissionPolicy": (
         lambda d: d.update(cluster={"version": "1.35"}),
         ".cluster.version",
         "{key: karpenter.sh/capacity-type, operator: Equal,",
     ),
-    "a version that is not built": (
-        lambda d: d.update(cluster={"version": "1.37"}),
+    "a version without tools": (
+        lambda d: d.update(cluster={"version": kubernetes_minor(1)}),
         ".cluster.version",
-        'Write "1.36".',
+        f'Write "{versions.KUBERNETES}".',
     ),
-    "charts from a plain address": (
+    "charts over http": (
         lambda d: d.update(mirror={"charts": "http://mirror.example.com"}),
         ".mirror.charts",
         'Write "https://mirror.example.com"',
     ),
-    "an expiry of files in a directory": (
+    "retainDays for a directory": (
         lambda d: d.update(checkpoints={"retainDays": 30}),
         ".checkpoints.retainDays",
         "Leave it out",
     ),
-    "a cloud that is not there": (lambda d: d.update(cloud="openstack"), ".cloud", "Write `cloud: local`."),
+    "an unknown cloud": (lambda d: d.update(cloud="openstack"), ".cloud", "Write `cloud: local`."),
     "another cloud with a typo": (lambda d: d.update(cloud="awss"), ".cloud", "Write `cloud: aws`."),
     "a cloud with a typo": (lambda d: d.update(cloud="locla"), ".cloud", "Write `cloud: local`."),
     "no cloud": (lambda d: d.pop("cloud"), ".cloud", "Write `cloud: local`."),

@@ -33,91 +33,95 @@ INVALID_SHAPES: dict[str, tuple[Callable[[Document], object], str, str]] = {
         ".namespaces[0].shapes[0].memory",
         "Write 512Gi or 512Mi",
     ),
-    "memory in a unit that Kubernetes does not have": (
+    "memory in an unknown unit": (
         _shaped(memory="512GB"),
         ".namespaces[0].shapes[0].memory",
         "a number and Mi, Gi or Ti",
     ),
-    "CPUs with the unit of memory": (
+    "CPUs in a unit of memory": (
         _shaped(cpu="48Gi"),
         ".namespaces[0].shapes[0].cpu",
         "a number of CPUs",
     ),
-    "a truth where CPUs belong": (
+    "a boolean for CPUs": (
         _shaped(cpu=True),
         ".namespaces[0].shapes[0].cpu",
         "a number of CPUs",
     ),
-    "a pod of no CPUs": (_shaped(cpu=0), ".namespaces[0].shapes[0].cpu", "Write at least 1m."),
-    "a gang of no pods": (_shaped(pods=0), ".namespaces[0].shapes[0].pods", "for example, `pods: 4`"),
+    "zero CPUs": (_shaped(cpu=0), ".namespaces[0].shapes[0].cpu", "Write at least 1m."),
+    "zero pods": (_shaped(pods=0), ".namespaces[0].shapes[0].pods", "for example, `pods: 4`"),
     "GPUs in quotes": (_shaped(gpus="8"), ".namespaces[0].shapes[0].gpus", "for example, `gpus: 8`"),
     "a shape without a name": (
         lambda d: entry(d, "namespaces", 0).update(shapes=[{"gpus": 8}]),
         ".namespaces[0].shapes[0].name",
         "Add `name: finetune`.",
     ),
-    "a shape's name that is no label": (
+    "an invalid shape name": (
         _shaped(name="Fine_Tune"),
         ".namespaces[0].shapes[0].name",
         'Write "fine-tune".',
     ),
-    "two shapes of one name": (
+    "a duplicate shape name": (
         lambda d: entry(d, "namespaces", 0).update(shapes=[FINETUNE, {"name": "fit"}, FINETUNE]),
         ".namespaces[0].shapes[2].name",
         "Rename one of the two",
     ),
-    "a kind of GPU for no GPU": (
+    "an accelerator without GPUs": (
         _shaped(gpus=0, accelerator="a100"),
         ".namespaces[0].shapes[0].accelerator",
         "Add gpus",
     ),
-    "a job's own field in a shape": (
+    "a job's field in a shape": (
         _shaped(parallelism=4),
         ".namespaces[0].shapes[0].parallelism",
         "Write pods.",
     ),
-    "a single shape that is no list": (
+    "a shape that is not in a list": (
         lambda d: entry(d, "namespaces", 0).update(shapes=FINETUNE),
         ".namespaces[0].shapes",
         "for example, `shapes: [{name: finetune",
     ),
-    "more shapes than can be held": (
+    "too many shapes": (
         lambda d: entry(d, "namespaces", 0).update(shapes=[{"name": f"s{i}"} for i in range(17)]),
         ".namespaces[0].shapes",
         "for example, `shapes: [{name: finetune",
     ),
-    "shapes under another name": (
+    "jobs instead of shapes": (
         lambda d: entry(d, "namespaces", 0).update(jobs=[FINETUNE]),
         ".namespaces[0].jobs",
         "Write shapes",
     ),
-    "a quota of fewer GPUs than a gang has": (
+    "a GPU quota smaller than a gang": (
         _bounded({"gpus": 31}, FINETUNE),
         ".namespaces[0].quota.gpus",
         "Write 32 or more",
     ),
-    "a quota of fewer pods than a gang has": (
+    "a pod quota smaller than a gang": (
         _bounded({"pods": 3}, FINETUNE),
         ".namespaces[0].quota.pods",
         "Write 4 or more",
     ),
-    "a quota without GPUs on a ladder that has them": (
+    "a GPU quota of zero on a GPU ladder": (
         _bounded({"gpus": 0}),
         ".namespaces[0].quota.gpus",
         "Leave it out",
     ),
-    "a quota that is and is not": (
+    "a quota with enforced: false": (
         _bounded({"enforced": False, "gpus": 64}),
         ".namespaces[0].quota.gpus",
         "Leave out the one or the other.",
     ),
-    "a quota of CPUs": (
+    "a CPU quota": (
         _bounded({"cpu": 400}),
         ".namespaces[0].quota.cpu",
         "refuses every pod that does not say",
     ),
-    "a quota that is a word": (_bounded("none"), ".namespaces[0].quota", "for example, `quota: {gpus: 64}`"),
-    "a quota that lets no pod in": (
+    "a quota that is not a mapping": (
+        _bounded("none"),
+        ".namespaces[0].quota",
+        "for example, `quota: {gpus: 64}`",
+    ),
+    "a quota of zero pods": (
         _bounded({"pods": 0}),
         ".namespaces[0].quota.pods",
         "for example, `pods: 500`",
@@ -137,7 +141,7 @@ INVALID_NAMESPACES: dict[str, tuple[Callable[[Document], object], str, str]] = {
         ".namespaces[0].ladder[0].maxFailures",
         "write maxFailures: -1",
     ),
-    "one pool twice in a ladder": (
+    "a pool twice in a ladder": (
         lambda d: tier(d, 0, 1).update(pool="a100-spot", maxFailures=-1),
         ".namespaces[0].ladder[1].pool",
         "Remove this tier",
@@ -147,12 +151,12 @@ INVALID_NAMESPACES: dict[str, tuple[Callable[[Document], object], str, str]] = {
         ".namespaces[0].ladder[0].procurementTimeout",
         "Write 15m, 15s or 15h.",
     ),
-    "a duration that YAML read as a number": (
+    "a duration as a number": (
         lambda d: tier(d, 0, 0).update(procurementTimeout=15),
         ".namespaces[0].ladder[0].procurementTimeout",
         "Write 15m, 15s or 15h.",
     ),
-    "fewer failures than none": (
+    "a negative number of failures": (
         lambda d: tier(d, 0, 0).update(maxFailures=-2),
         ".namespaces[0].ladder[0].maxFailures",
         "for example, `maxFailures: 5`",
@@ -162,12 +166,12 @@ INVALID_NAMESPACES: dict[str, tuple[Callable[[Document], object], str, str]] = {
         ".namespaces[0].ladder",
         "such as `- {pool: ",
     ),
-    "a way back up from the only tier": (
+    "returnAfter with a single tier": (
         lambda d: entry(d, "namespaces", 0).update(ladder=[{"pool": "a100"}], fallback={"returnAfter": "4h"}),
         ".namespaces[0].fallback.returnAfter",
         "Leave it out",
     ),
-    "capacity held for nobody": (
+    "holdTimeout without returnAfter": (
         lambda d: entry(d, "namespaces", 0).update(fallback={"holdTimeout": "10m"}),
         ".namespaces[0].fallback.holdTimeout",
         "Add returnAfter",
@@ -177,13 +181,13 @@ INVALID_NAMESPACES: dict[str, tuple[Callable[[Document], object], str, str]] = {
         ".namespaces[0].fallback.failures",
         'Write "evictions".',
     ),
-    "a tier's setting beside the ladder": (
+    "a tier's field outside the ladder": (
         lambda d: entry(d, "namespaces", 0).update(fallback={"maxFailures": 5}),
         ".namespaces[0].fallback.maxFailures",
         "on each tier of the ladder",
     ),
     **INVALID_SHAPES,
-    "too many failures to be meant": (
+    "too many failures": (
         lambda d: tier(d, 0, 0).update(maxFailures=99999),
         ".namespaces[0].ladder[0].maxFailures",
         "for example, `maxFailures: 5`",
@@ -208,7 +212,7 @@ INVALID_NAMESPACES: dict[str, tuple[Callable[[Document], object], str, str]] = {
         ".namespaces[0].name",
         'such as "training-jobset-system"',
     ),
-    "two namespaces of one name": (
+    "a duplicate namespace name": (
         lambda d: entry(d, "namespaces", 1).update(name="vision"),
         ".namespaces[1].name",
         "Rename one of the two",

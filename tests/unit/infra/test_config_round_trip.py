@@ -6,9 +6,12 @@ import json
 from datetime import timedelta
 from typing import TYPE_CHECKING, cast
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
+from holdfast.infra.config.ladder import ControllerSection
 from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.scheduling.quantities import format_cpu, format_duration, format_memory
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 
     from holdfast.scheduling.json import Json, JsonValue
     from tests.support.builders.configurations import Document
+
 
 CATALOGUE = machine_catalogue("local")
 CPU_TYPES = sorted(name for name, machine in CATALOGUE.items() if not machine.gpus)
@@ -187,3 +191,40 @@ def test_any_document_is_read_or_refused_and_nothing_else_happens(document: Json
     given_cloud = {**document, "cloud": "local"} if isinstance(document, dict) else document
     found = problems(given_cloud)
     assert all(problem.fix for problem in found), "a refusal without a fix leaves the user alone"
+
+
+DIGEST = "sha256:" + 64 * "a"
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        "ghcr.io/holdfast-dev/fallback-controller:0.1.0",
+        f"ghcr.io/holdfast-dev/fallback-controller@{DIGEST}",
+        f"registry.example.com:5000/a/b_c/controller:v1@{DIGEST}",
+        "localhost:5000/controller:dev",
+    ],
+)
+def test_an_image_with_its_registry_and_version_is_taken(image: str) -> None:
+    assert ControllerSection(image=image).image == image, "as it is"
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        "",
+        "fallback-controller:0.1.0",
+        "ghcr.io/holdfast-dev/fallback-controller",
+        "https://ghcr.io/holdfast-dev/fallback-controller:0.1.0",
+        "ghcr.io/Holdfast/fallback-controller:0.1.0",
+        "ghcr.io/holdfast-dev/fallback-controller:0.1.0 ",
+        "ghcr.io/holdfast-dev/fallback-controller@sha256:abc",
+    ],
+)
+def test_an_image_of_which_something_would_have_to_be_guessed_is_refused(image: str) -> None:
+    with pytest.raises(ValidationError, match="path and a tag"):
+        ControllerSection(image=image)
+
+
+def test_none_is_needed() -> None:
+    assert ControllerSection().image is None, "the program knows its own"

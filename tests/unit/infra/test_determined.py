@@ -15,7 +15,7 @@ from holdfast.infra.determined.parser import MasterFile, read_master_file
 from holdfast.infra.naming import as_dns_label
 from holdfast.scheduling.errors import ConfigError, Problem
 from holdfast.scheduling.machines import is_sold_in, machine_catalogue
-from tests.support.aws_documents import REGION, aws_problems
+from tests.support.builders.configurations import AWS_REGION, aws_problems
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -201,7 +201,7 @@ def test_the_command_prints_pools_and_nothing_else_that_yaml_would_read(
     assert list(yaml.safe_load(capsys.readouterr().out)) == ["pools"], "notes are comments"
 
 
-TYPES = sorted(name for name in machine_catalogue("aws") if is_sold_in(name, REGION))
+TYPES = sorted(name for name in machine_catalogue("aws") if is_sold_in(name, AWS_REGION))
 
 
 @given(

@@ -10,9 +10,9 @@ import pytest
 from holdfast.infra import versions
 from holdfast.infra.local.stack import compose
 from tests.support.builders.configurations import entry, list_of, platform_document, read
+from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.inputs import mapping, text
 from tests.support.json_objects import obj, objects
-from tests.support.recorder import Recording, record
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json

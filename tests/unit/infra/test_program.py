@@ -15,7 +15,7 @@ import yaml
 from holdfast.infra.program import load_platform, provider_packages, run
 from holdfast.scheduling.errors import ConfigError
 from tests.support.builders.configurations import platform_document
-from tests.support.recorder import record
+from tests.support.fakes.pulumi_engine import record
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -18,8 +18,15 @@ from holdfast.infra.program import load_platform
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import is_sold_in, machine_catalogue, regions
 from tests.support.any_json import any_json
-from tests.support.aws_documents import REGION, aws_document, aws_platform, aws_problems, read_aws, section
-from tests.support.builders.configurations import entry
+from tests.support.builders.configurations import (
+    AWS_REGION,
+    aws_document,
+    aws_platform,
+    aws_problems,
+    entry,
+    read_aws,
+    section,
+)
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn
@@ -28,7 +35,7 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import Json, JsonValue
     from tests.support.builders.configurations import Document
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 BROUGHT: Document = {
     "vpcId": "vpc-0123456789abcdef0",
     "privateSubnetIds": ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"],
@@ -79,7 +86,7 @@ def test_a_region_tells_the_partition_of_its_arns(region: str, partition: str) -
 
 def test_a_pool_by_family_has_the_machines_that_the_region_sells() -> None:
     pool = aws_platform().pools[1]
-    assert [machine.name for machine in pool.machines(REGION)] == ["c7i.xlarge", "c6i.xlarge"], (
+    assert [machine.name for machine in pool.machines(AWS_REGION)] == ["c7i.xlarge", "c6i.xlarge"], (
         "in the order in which they are written"
     )
 
@@ -88,7 +95,7 @@ def test_a_spot_pool_by_family_leaves_out_what_is_never_on_spot() -> None:
     platform = aws_platform(
         lambda d: entry(d, "pools", 1).update(families=["t2", "t3"], sizes=["nano", "micro"])
     )
-    assert [machine.name for machine in platform.pools[1].machines(REGION)] == [
+    assert [machine.name for machine in platform.pools[1].machines(AWS_REGION)] == [
         "t2.micro",
         "t3.nano",
         "t3.micro",
@@ -102,7 +109,7 @@ def test_a_pool_knows_its_gpus_however_its_machines_are_named() -> None:
             entry(d, "pools", 2).update(families=["p4d", "p4de"], sizes=["24xlarge"]),
         )
     )
-    pool = platform.pools[2].as_pool(REGION)
+    pool = platform.pools[2].as_pool(AWS_REGION)
     assert pool.has_gpus, "its taint hangs on it"
     assert pool.capacity is CapacityType.SPOT, "so does this one"
 
@@ -145,7 +152,7 @@ def test_the_development_stack_needs_no_quota_of_gpus_and_can_go() -> None:
 
 def test_the_development_stack_has_machines_that_a_new_accounts_quota_holds() -> None:
     for pool in tracked("aws-dev").pools:
-        smallest = min(machine.vcpus for machine in pool.machines(REGION))
+        smallest = min(machine.vcpus for machine in pool.machines(AWS_REGION))
         assert smallest <= 5, f"{pool.name}: a new account may run 5 vCPUs of standard machines each way"
 
 
@@ -172,7 +179,7 @@ def test_every_spot_tier_of_the_tracked_stacks_ends_on_demand() -> None:
 
 def test_reading_an_aws_stack_imports_no_sdk() -> None:
     program = (
-        "import sys; from pathlib import Path; from infra.program import load_platform; "
+        "import sys; from pathlib import Path; from holdfast.infra.program import load_platform; "
         f"load_platform(Path({str(ROOT / 'stacks/Pulumi.aws-dev.yaml')!r})); "
         "print([name for name in ('pulumi_aws', 'pulumi_kubernetes') if name in sys.modules])"
     )

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.aws_stacks import PLATFORMS, stack
+from tests.support.builders.aws_stacks import PLATFORMS, stack
 from tests.support.inputs import value
 
 if TYPE_CHECKING:
-    from tests.support.recorder import Recorded
+    from tests.support.fakes.pulumi_engine import Recorded
 
 OPERATORS = frozenset({"operators-jobset-controller", "operators-kuberay-controller"})
 KARPENTER = frozenset({"karpenter-operator-controller", "karpenter-operator-crds"})

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.aws_documents import aws_platform
-from tests.support.aws_stacks import CHARTS, IMAGES, SUBNETS, VPC, composed, stack
+from tests.support.builders.aws_stacks import CHARTS, IMAGES, SUBNETS, VPC, composed, stack
+from tests.support.builders.configurations import aws_platform
 from tests.support.eks_outputs import GROUP, PLACEMENT
 from tests.support.inputs import mapping, objects, text, value
 from tests.support.mirrors import assert_charts_come_from, assert_images_come_from, assert_unmirrored
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json, JsonValue
-    from tests.support.recorder import Recorded
+    from tests.support.fakes.pulumi_engine import Recorded
 
 WAYS_OUT = (":NatGateway", ":InternetGateway", ":Eip", ":EgressOnlyInternetGateway")
 

@@ -20,7 +20,8 @@ from holdfast.infra.aws.preflight.queries import AccountQueries
 from holdfast.scheduling.errors import ConfigError
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import machine_catalogue
-from tests.support.aws_account import (
+from tests.support.builders.configurations import aws_platform, entry, section
+from tests.support.fakes.aws_account import (
     ACCOUNT,
     AVAILABILITY_ZONES,
     IDENTITY,
@@ -34,14 +35,13 @@ from tests.support.aws_account import (
     answers,
     asked,
 )
-from tests.support.aws_documents import aws_platform, section
-from tests.support.builders.configurations import entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from holdfast.infra.aws.config.stack import AwsPlatform
     from holdfast.scheduling.json import Json
+from holdfast.infra.aws.preflight.checks import credential_plugin_problem
 
 PLATFORM = "holdfast:platform"
 STANDARD_SPOT = "L-34B43A08"
@@ -398,3 +398,14 @@ def test_the_services_default_is_the_clusters_own() -> None:
     from holdfast.components.cluster.eks.component import SERVICE_CIDR
 
     assert aws_platform().cluster.service_cidr == SERVICE_CIDR, "one block, whoever is asked"
+
+
+def test_a_missing_cli_is_refused_with_the_way_to_get_it() -> None:
+    problem = credential_plugin_problem(lambda _: None)
+    assert problem is not None, "the cluster would be made, and nobody would get in"
+    assert problem.field == "aws", "the user looks for another command"
+    assert "Install it" in problem.fix, "the user is left alone with it"
+
+
+def test_a_cli_that_is_there_is_nothing_to_talk_about() -> None:
+    assert credential_plugin_problem(lambda command: f"/usr/bin/{command}") is None, "there is nothing to say"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import json
 from typing import TYPE_CHECKING
 
@@ -11,16 +13,17 @@ import pytest
 from holdfast.infra import versions
 from holdfast.infra.aws.stack import compose
 from holdfast.scheduling.errors import ConfigError
-from tests.support.aws_account import QUOTA, SPOT_ROLE, answers
-from tests.support.aws_documents import aws_platform
-from tests.support.aws_stacks import PLATFORMS, composed, stack, without_spot_role
-from tests.support.builders.configurations import entry, list_of
+from tests.support.builders.aws_stacks import PLATFORMS, composed, stack, without_spot_role
+from tests.support.builders.configurations import aws_platform, entry, list_of
+from tests.support.fakes.aws_account import QUOTA, SPOT_ROLE, answers
+from tests.support.fakes.pulumi_engine import record
 from tests.support.inputs import mapping, objects, text, value
-from tests.support.recorder import record
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
     from tests.support.builders.configurations import Document
+    from tests.support.fakes.pulumi_engine import Recorded
+
 
 every_stack = pytest.mark.parametrize("name", PLATFORMS)
 
@@ -201,3 +204,117 @@ def test_a_spot_pool_that_will_often_stop_its_jobs_is_said_to(
     composed(aws_platform(lambda d: entry(d, "pools", 2).update(instanceTypes=types)))
     (about,) = [line for line in said if "pool a100-spot" in line]
     assert warning in about, "the user learns of it from the plan, and the reason with it"
+
+
+GUARDED = {"aws:eks/cluster:Cluster", "aws:kms/key:Key"}
+BUCKET = "aws:s3/"
+
+
+def test_what_cannot_be_had_back_is_protected_in_production_and_nothing_else() -> None:
+    protected = {found.name: found for found in stack("aws-prod") if found.protect}
+    kept = {found.type for found in protected.values() if not found.type.startswith(BUCKET)}
+    assert kept == GUARDED, "the cluster, and the keys of its secrets and of the checkpoints"
+    assert {name for name in protected if name.startswith("checkpoints-")} == {
+        found.name for found in stack("aws-prod") if found.custom and found.parent == "checkpoints"
+    }, "the bucket with all that guards it"
+
+
+def test_checkpoints_outlive_a_production_stack_even_once_it_may_go() -> None:
+    for resource in stack("aws-prod"):
+        if resource.custom and resource.parent == "checkpoints":
+            assert resource.retain_on_delete, f"{resource.name} is kept"
+    assert value(stack("aws-prod").one(":Bucket"), "forceDestroy") is False, (
+        "AWS refuses to delete it as well"
+    )
+
+
+def test_the_cluster_of_production_refuses_to_go_by_hand_too() -> None:
+    assert value(stack("aws-prod").one(":Cluster"), "deletionProtection") is True, (
+        "the console asks AWS, not Pulumi"
+    )
+
+
+def test_development_can_go_without_a_trace() -> None:
+    recording = stack("aws-dev")
+    assert not [found.name for found in recording if found.protect], "nothing is protected"
+    assert [found.name for found in recording if found.retain_on_delete] == ["spot-role-role"], (
+        "and nothing stays but what is the account's"
+    )
+    assert value(recording.one(":Bucket"), "forceDestroy") is True, "its checkpoints go with it"
+    assert value(recording.one(":Cluster"), "deletionProtection") is False, "nor does AWS refuse"
+
+
+def test_production_has_no_way_in_from_the_internet() -> None:
+    network = stack("aws-prod").one(":Cluster").inputs["vpcConfig"]
+    assert value({"config": network}, "config", "endpointPublicAccess") is False, "it is private"
+    (rule,) = [
+        found for found in stack("aws-prod").of(":SecurityGroupIngressRule") if "cluster" in found.name
+    ]
+    assert value(rule, "cidrIpv4") == "10.48.0.0/16", "but for whoever is named"
+
+
+def test_development_is_reached_from_named_addresses_only() -> None:
+    network = stack("aws-dev").one(":Cluster").inputs["vpcConfig"]
+    assert value({"config": network}, "config", "publicAccessCidrs") == ["203.0.113.0/24"], (
+        "not from everywhere"
+    )
+    assert value({"config": network}, "config", "endpointPrivateAccess") is True, "nodes need no naming"
+
+
+@pytest.mark.parametrize("name", PLATFORMS)
+def test_access_entries_alone_say_who_gets_in_and_the_creators_is_the_clusters_own(name: str) -> None:
+    access = stack(name).one(":Cluster").inputs["accessConfig"]
+    assert access == {"authenticationMode": "API", "bootstrapClusterCreatorAdminPermissions": True}, (
+        "an entry of ours for the creator would go before the last thing that the creator must delete"
+    )
+
+
+MARKS = {"app.kubernetes.io/managed-by": "holdfast", "holdfast.dev/stack": "aws-dev"}
+
+
+def takes_tags(resource: Recorded) -> bool:
+    """Whether the SDK's class of an AWS resource has tags, by its constructor."""
+    _, module, name = resource.type.split(":")
+    found = getattr(importlib.import_module(f"pulumi_aws.{module.split('/')[0]}"), name)
+    return "tags" in inspect.signature(found._internal_init).parameters
+
+
+def test_everything_in_aws_that_takes_tags_says_whose_it_is() -> None:
+    tagged = [
+        resource for resource in stack("aws-dev") if resource.type.startswith("aws:") and takes_tags(resource)
+    ]
+    assert len(tagged) > 40, "nearly everything in AWS takes tags"
+    for resource in tagged:
+        if not resource.type.endswith(SPOT_ROLE_TYPE):
+            assert mapping(resource, "tags").items() >= MARKS.items(), (
+                f"{resource.name} is found, and paid for, by it"
+            )
+
+
+def test_the_spot_role_is_the_accounts_and_bears_no_mark_of_a_stack() -> None:
+    role = stack("aws-dev").one(SPOT_ROLE_TYPE)
+    assert takes_tags(role), "it could be marked"
+    assert value(role, "tags") is None, "the next stack would take the mark off, and put on its own"
+
+
+def test_machines_say_whose_they_are_whoever_starts_them() -> None:
+    for node_class in stack("aws-dev").of(":EC2NodeClass"):
+        assert mapping(node_class, "spec", "tags").items() >= MARKS.items(), (
+            "Karpenter tags as it is told here"
+        )
+        assert value(node_class, "spec", "tags", "ebs.csi.aws.com/cluster-name") == "holdfast-aws-dev", (
+            "EKS's storage driver attaches volumes to machines with it, and to no others"
+        )
+    template = stack("aws-dev").one(":LaunchTemplate")
+    for specification in objects(template, "tagSpecifications"):
+        assert mapping(specification, "tags").items() >= MARKS.items(), (
+            "a group's own tags stay with the group"
+        )
+
+
+def test_every_object_in_the_cluster_says_whose_it_is() -> None:
+    for resource in stack("aws-dev"):
+        if resource.type.startswith("kubernetes:") and not resource.type.endswith(":Release"):
+            assert mapping(resource, "metadata", "labels").items() >= MARKS.items(), (
+                f"{resource.name} is found by it"
+            )

@@ -25,22 +25,22 @@ from holdfast.infra.program import load_platform
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import family_of, is_sold_in, machine_catalogue, select_vm_sizes
 from tests.support.any_json import any_json
-from tests.support.aws_documents import section
-from tests.support.azure_documents import (
-    BROUGHT,
-    LOCATION,
+from tests.support.builders.configurations import (
+    AZURE_LOCATION,
+    EXISTING_AZURE_NETWORK,
     SUBNET,
     SUBSCRIPTION,
     TENANT,
     azure_problems,
+    entry,
     fixed_document,
     fixed_platform,
     nap_document,
     nap_platform,
     read_azure,
+    section,
 )
-from tests.support.azure_mistakes import pool
-from tests.support.builders.configurations import entry
+from tests.support.invalid_configs.azure import pool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import Json, JsonValue
     from tests.support.builders.configurations import Document
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 STACKS = ("azure-dev", "azure-prod")
 
 
@@ -81,7 +81,7 @@ def test_a_bare_pool_and_a_way_in_are_enough() -> None:
 def test_what_stands_beside_the_document_is_kept() -> None:
     platform = read_azure(nap_document(), tenant=TENANT)
     assert (platform.location, platform.subscription_id, platform.tenant_id) == (
-        LOCATION,
+        AZURE_LOCATION,
         SUBSCRIPTION,
         TENANT,
     ), "there is one place for each"
@@ -95,7 +95,7 @@ def test_the_way_of_scaling_says_what_pools_are() -> None:
 
 
 def test_families_are_every_size_that_the_location_sells() -> None:
-    machines = nap_platform().pools[1].machines(LOCATION)
+    machines = nap_platform().pools[1].machines(AZURE_LOCATION)
     assert [machine.name for machine in machines] == [
         "Standard_D8ds_v5",
         "Standard_D16ds_v5",
@@ -105,7 +105,7 @@ def test_families_are_every_size_that_the_location_sells() -> None:
 
 
 def test_a_family_of_a_spot_pool_is_what_is_sold_on_spot() -> None:
-    for machine in nap_platform().pools[1].machines(LOCATION):
+    for machine in nap_platform().pools[1].machines(AZURE_LOCATION):
         assert machine.on_spot, "the pool could buy nothing of the others"
 
 
@@ -126,8 +126,8 @@ def test_a_family_is_a_name_without_its_number(size: str, family: str | None) ->
 def test_every_vm_size_is_of_the_family_by_which_it_is_found() -> None:
     for name, machine in machine_catalogue("azure").items():
         family = family_of(name)
-        if family is not None and is_sold_in(name, LOCATION):
-            assert machine in select_vm_sizes([family], [machine.vcpus], LOCATION), (
+        if family is not None and is_sold_in(name, AZURE_LOCATION):
+            assert machine in select_vm_sizes([family], [machine.vcpus], AZURE_LOCATION), (
                 f"{name} is found by neither"
             )
 
@@ -154,7 +154,7 @@ def test_zones_are_numbers_however_they_are_written(zones: list[int | str]) -> N
 
 
 def test_one_id_brings_a_network() -> None:
-    network = nap_platform(lambda d: d.update(network=BROUGHT)).network
+    network = nap_platform(lambda d: d.update(network=EXISTING_AZURE_NETWORK)).network
     assert isinstance(network, AzureExistingNetwork), "nothing else says so"
     assert (network.subnet_id, network.outbound) == (SUBNET, Outbound.NAT_GATEWAY), "with a NAT gateway on it"
 
@@ -220,7 +220,7 @@ def test_every_spot_tier_of_the_tracked_stacks_ends_on_demand() -> None:
 
 def test_reading_an_azure_stack_imports_no_sdk() -> None:
     program = (
-        "import sys; from pathlib import Path; from infra.program import load_platform; "
+        "import sys; from pathlib import Path; from holdfast.infra.program import load_platform; "
         f"[load_platform(Path({str(ROOT)!r}) / f'stacks/Pulumi.{{stack}}.yaml') for stack in {STACKS}]; "
         "print([name for name in ('pulumi_azure_native', 'pulumi_kubernetes') if name in sys.modules])"
     )
@@ -233,7 +233,7 @@ def test_reading_an_azure_stack_imports_no_sdk() -> None:
 MACHINES = {
     name: machine
     for name, machine in machine_catalogue("azure").items()
-    if is_sold_in(name, LOCATION) and machine.arch == "amd64"
+    if is_sold_in(name, AZURE_LOCATION) and machine.arch == "amd64"
 }
 PLAIN = sorted(name for name, machine in MACHINES.items() if not machine.gpus and machine.on_demand)
 
@@ -294,7 +294,7 @@ def platforms(draw: DrawFn) -> Document:
                 "window": {"hours": draw(st.integers(4, 24)), "everyWeeks": draw(st.integers(1, 4))}
             },
         },
-        "network": draw(st.sampled_from([BROUGHT, {"cidr": "10.40.0.0/16"}])),
+        "network": draw(st.sampled_from([EXISTING_AZURE_NETWORK, {"cidr": "10.40.0.0/16"}])),
         "pools": [draw(pools(index, scaling)) for index in range(draw(st.integers(1, 4)))],
         "checkpoints": {"retainDays": draw(st.integers(1, 365))},
     }

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.azure_stacks import PLATFORMS, stack
+from tests.support.builders.azure_stacks import PLATFORMS, stack
 
 if TYPE_CHECKING:
-    from tests.support.recorder import Recorded
+    from tests.support.fakes.pulumi_engine import Recorded
 
 OPERATORS = frozenset({"operators-jobset-controller", "operators-kuberay-controller"})
 CLUSTER = "cluster-control-plane-aks"

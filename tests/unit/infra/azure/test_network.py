@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.azure_documents import SUBNET
-from tests.support.azure_stacks import CHARTS, IMAGES, PLATFORMS, stack
+from tests.support.builders.azure_stacks import CHARTS, IMAGES, PLATFORMS, stack
+from tests.support.builders.configurations import SUBNET
 from tests.support.inputs import objects, text, value
 from tests.support.mirrors import assert_charts_come_from, assert_images_come_from, assert_unmirrored
 
 if TYPE_CHECKING:
-    from tests.support.recorder import Recorded
+    from tests.support.fakes.pulumi_engine import Recorded
 
 BROUGHT = ["brought", "brought-fixed"]
 MADE = [name for name in PLATFORMS if name not in BROUGHT]

@@ -22,9 +22,15 @@ from holdfast.infra.azure.preflight.queries import (
 )
 from holdfast.infra.naming import aks_cluster_name
 from holdfast.scheduling.errors import ConfigError
-from tests.support.asking import asked_of
-from tests.support.aws_documents import section
-from tests.support.azure_documents import SUBSCRIPTION, TENANT, nap_document, nap_platform, read_azure
+from tests.support.builders.configurations import (
+    SUBSCRIPTION,
+    TENANT,
+    nap_document,
+    nap_platform,
+    read_azure,
+    section,
+)
+from tests.support.fakes.pulumi_engine import asked_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

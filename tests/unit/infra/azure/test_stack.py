@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import json
 from typing import TYPE_CHECKING
 
@@ -16,16 +18,22 @@ from holdfast.components.iam.azure import (
 from holdfast.infra import versions
 from holdfast.infra.azure.config.stack import FixedPlatform, NapPlatform
 from tests.support.aks_component import DEPLOYER, TENANT
-from tests.support.azure_documents import LOCATION, fixed_platform, nap_platform
 from tests.support.azure_outputs import CLIENT
-from tests.support.azure_stacks import PLATFORMS, composed, stack
-from tests.support.builders.configurations import list_of
+from tests.support.builders.azure_stacks import PLATFORMS, composed, stack
+from tests.support.builders.configurations import (
+    AZURE_LOCATION,
+    SUBSCRIPTION,
+    fixed_platform,
+    list_of,
+    nap_platform,
+)
 from tests.support.inputs import mapping, objects, text, value
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import JsonValue
     from tests.support.builders.configurations import Document
-    from tests.support.recorder import Recorded, Recording
+    from tests.support.fakes.pulumi_engine import Recorded, Recording
+
 
 every_stack = pytest.mark.parametrize("name", PLATFORMS)
 NAP = [name for name, read in PLATFORMS.items() if isinstance(read(), NapPlatform)]
@@ -218,7 +226,133 @@ def test_zones_are_called_as_nodes_are_labelled() -> None:
     }
     zones = zones_of(pools["cpu"])
     assert isinstance(zones, list), "it has some"
-    assert set(map(str, zones)) == {f"{LOCATION}-1", f"{LOCATION}-2"}, (
+    assert set(map(str, zones)) == {f"{AZURE_LOCATION}-1", f"{AZURE_LOCATION}-2"}, (
         "Karpenter finds no machine in a zone of another name"
     )
     assert zones_of(pools["a100"]) is None, "who names none takes any"
+
+
+CHECKPOINTS = {
+    "checkpoints-group",
+    "checkpoints",
+    "checkpoints-service",
+    "checkpoints-lifecycle",
+    "checkpoints-vision",
+    "checkpoints-tabular",
+}
+
+
+def test_what_cannot_be_had_back_is_protected_in_production_and_nothing_else() -> None:
+    protected = {found.name for found in stack("azure-prod") if found.protect}
+    assert protected == {"group-group", "cluster-control-plane-aks", *CHECKPOINTS}, (
+        "the cluster, the group that takes it along, and checkpoints"
+    )
+
+
+def test_checkpoints_outlive_a_production_stack_even_once_it_may_go() -> None:
+    kept = {found.name for found in stack("azure-prod") if found.retain_on_delete}
+    assert kept == CHECKPOINTS, "with all that guards them, in a group that nothing else takes along"
+
+
+def test_development_can_go_without_a_trace() -> None:
+    recording = stack("azure-dev")
+    assert not [found.name for found in recording if found.protect], "nothing is protected"
+    assert not [found.name for found in recording if found.retain_on_delete], "and nothing stays"
+
+
+def test_production_has_no_way_in_from_the_internet() -> None:
+    access = stack("azure-prod").one(":ManagedCluster")
+    assert value(access, "apiServerAccessProfile", "enablePrivateCluster") is True, "no public address"
+    assert value(access, "apiServerAccessProfile", "authorizedIPRanges") is None, "and nobody let in to one"
+
+
+def test_development_is_reached_from_named_addresses_and_by_its_own_nodes_only() -> None:
+    cluster = stack("azure-dev").one(":ManagedCluster")
+    assert value(cluster, "apiServerAccessProfile", "authorizedIPRanges") == [
+        "203.0.113.0/24",
+        "198.51.100.7/32",
+    ], "a node that is not let in never joins"
+
+
+def test_production_outlives_a_zone() -> None:
+    recording = stack("azure-prod")
+    (system,) = objects(recording.one(":ManagedCluster"), "agentPoolProfiles")
+    assert value(system, "availabilityZones") == ["1", "2", "3"], "with an operators' node in each"
+    assert value(system, "count") == 3, "one of them may go"
+    assert text(recording.one(":StorageAccount"), "sku", "name") == "Standard_ZRS", "and a copy in each"
+
+
+def test_disks_of_production_are_encrypted_with_a_key_of_the_users_own() -> None:
+    assert text(stack("azure-prod").one(":ManagedCluster"), "diskEncryptionSetID") == (
+        f"/subscriptions/{SUBSCRIPTION}/resourceGroups/holdfast-keys/providers/Microsoft.Compute/"
+        "diskEncryptionSets/holdfast"
+    ), "as it is written"
+
+
+def test_production_is_upgraded_in_its_hours_and_not_on_its_holidays() -> None:
+    windows = stack("azure-prod").of(":MaintenanceConfiguration")
+    assert {text(found, "configName") for found in windows} == {
+        "default",
+        "aksManagedAutoUpgradeSchedule",
+        "aksManagedNodeOSUpgradeSchedule",
+    }, "AKS's own releases, Kubernetes, and the nodes' operating system"
+    for found in windows:
+        window = value(found, "maintenanceWindow")
+        assert isinstance(window, dict), "each has one"
+        assert text(window, "schedule", "weekly", "dayOfWeek") == "Saturday", "when little trains"
+        assert value(window, "startDate") == "2026-01-03", (
+            "a written day: one that moves is a change in every plan"
+        )
+        assert value(window, "notAllowedDates") == [{"start": "2026-12-20", "end": "2027-01-06"}], (
+            "nobody is there to look"
+        )
+
+
+def test_only_production_holds_a_price_cap() -> None:
+    caps = {
+        text(found, "agentPoolName"): value(found, "spotMaxPrice")
+        for found in stack("azure-prod").of(":AgentPool")
+    }
+    assert caps == {"cpu": None, "cpuspot": 1.2, "a100spot": -1, "h100spot": -1, "a100": None}, (
+        "where it is written, else up to the on-demand price"
+    )
+
+
+def takes_tags(resource: Recorded) -> bool:
+    """Whether the SDK's class of an Azure resource takes tags, by its constructor."""
+    _, module, name = resource.type.split(":")
+    found = getattr(importlib.import_module(f"pulumi_azure_native.{module}"), name)
+    return "tags" in inspect.signature(found._internal_init).parameters
+
+
+@every_stack
+def test_everything_on_azure_that_takes_tags_says_whose_it_is(name: str) -> None:
+    marks = {"managed-by": "holdfast", "holdfast-stack": name}
+    tagged = [found for found in stack(name) if found.type.startswith("azure-native:") and takes_tags(found)]
+    kinds = {found.type.rpartition(":")[2] for found in tagged}
+    assert kinds >= {"ResourceGroup", "ManagedCluster", "StorageAccount", "UserAssignedIdentity"}, (
+        "these take some: AKS puts the cluster's on its machines and disks"
+    )
+    for resource in tagged:
+        assert mapping(resource, "tags").items() >= marks.items(), (
+            f"{resource.name} is found, and paid for, by it"
+        )
+
+
+@every_stack
+def test_the_machines_of_pools_say_whose_they_are(name: str) -> None:
+    marks = {"managed-by": "holdfast", "holdfast-stack": name}
+    for found in stack(name).of(":AKSNodeClass"):
+        assert mapping(found, "spec", "tags").items() >= marks.items(), "Karpenter puts them on its machines"
+    for found in stack(name).of(":AgentPool"):
+        assert mapping(found, "tags").items() >= marks.items(), "AKS puts them on its scale sets"
+
+
+@every_stack
+def test_every_object_in_the_cluster_says_whose_it_is(name: str) -> None:
+    marks = {"app.kubernetes.io/managed-by": "holdfast", "holdfast.dev/stack": name}
+    for resource in stack(name):
+        if resource.type.startswith("kubernetes:") and not resource.type.endswith(":Release"):
+            assert mapping(resource, "metadata", "labels").items() >= marks.items(), (
+                f"{resource.name} is found by it"
+            )

@@ -26,18 +26,18 @@ from holdfast.infra.program import load_platform
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import attachable_to, machine_catalogue, zones_of
 from tests.support.any_json import any_json
-from tests.support.aws_documents import section
-from tests.support.builders.configurations import entry
-from tests.support.gcp_cluster_mistakes import BROUGHT
-from tests.support.gcp_documents import (
-    KEY,
-    PROJECT,
-    REGION,
+from tests.support.builders.configurations import (
+    GCP_KEY,
+    GCP_PROJECT,
+    GCP_REGION,
+    entry,
     gcp_document,
     gcp_platform,
     gcp_problems,
     read_gcp,
+    section,
 )
+from tests.support.invalid_configs.gcp_cluster import BROUGHT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import Json, JsonValue
     from tests.support.builders.configurations import Document
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 STACKS = ("gcp-dev", "gcp-prod")
 
 
@@ -69,14 +69,14 @@ def test_a_bare_pool_and_a_way_in_are_enough() -> None:
     platform = read_gcp(bare)
     assert platform.protected, "what is forgotten must not be what can be destroyed"
     assert platform.network == GcpNewNetwork(), "a network is made"
-    assert platform.location == REGION, "with a control plane in three zones"
+    assert platform.location == GCP_REGION, "with a control plane in three zones"
     assert platform.cluster.channel is Channel.REGULAR, "on a channel that Google has qualified"
     assert platform.checkpoints.recovery is Recovery.SOFT_DELETE, "which works whatever reads the bucket"
 
 
 def test_project_and_region_are_what_stands_beside_the_document() -> None:
     platform = gcp_platform()
-    assert (platform.project, platform.region) == (PROJECT, REGION), "there is one place for each"
+    assert (platform.project, platform.region) == (GCP_PROJECT, GCP_REGION), "there is one place for each"
 
 
 def test_a_zone_for_a_location_makes_a_cluster_of_one_zone() -> None:
@@ -239,7 +239,7 @@ def test_every_spot_tier_of_the_tracked_stacks_ends_on_demand() -> None:
 
 def test_reading_a_gcp_stack_imports_no_sdk() -> None:
     program = (
-        "import sys; from pathlib import Path; from infra.program import load_platform; "
+        "import sys; from pathlib import Path; from holdfast.infra.program import load_platform; "
         f"load_platform(Path({str(ROOT / 'stacks/Pulumi.gcp-dev.yaml')!r})); "
         "print([name for name in ('pulumi_gcp', 'pulumi_kubernetes') if name in sys.modules])"
     )
@@ -261,7 +261,7 @@ ATTACHABLE = [
 @st.composite
 def pools(draw: DrawFn, index: int) -> Document:
     """A valid pool; the first one is the default."""
-    zones = draw(st.lists(st.sampled_from(zones_of(REGION)), min_size=1, max_size=3, unique=True))
+    zones = draw(st.lists(st.sampled_from(zones_of(GCP_REGION)), min_size=1, max_size=3, unique=True))
     if index == 0:
         plain = [
             name for name, one in MACHINES.items() if not one.gpus and one.arch == "amd64" and one.on_demand
@@ -306,7 +306,11 @@ def platforms(draw: DrawFn) -> Document:
         st.tuples(st.just("soft-delete"), st.integers(7, 90))
         | st.tuples(st.just("versioning"), st.integers(1, 3650))
     )
-    checkpoints: Document = {"retainDays": days, "recovery": recovery, "kmsKey": draw(st.sampled_from([KEY]))}
+    checkpoints: Document = {
+        "retainDays": days,
+        "recovery": recovery,
+        "kmsKey": draw(st.sampled_from([GCP_KEY])),
+    }
     if recovery == "soft-delete":
         checkpoints["hierarchical"] = draw(st.booleans())
     return {
@@ -314,7 +318,7 @@ def platforms(draw: DrawFn) -> Document:
         "protected": draw(st.booleans()),
         "cluster": {
             "channel": draw(st.sampled_from([channel.value for channel in Channel])),
-            "location": draw(st.sampled_from([REGION, *zones_of(REGION)])),
+            "location": draw(st.sampled_from([GCP_REGION, *zones_of(GCP_REGION)])),
             "access": draw(
                 st.sampled_from(
                     [{"dnsEndpoint": {"allowExternal": True}}, {"authorizedNetworks": ["203.0.113.0/24"]}]

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.gcp_stacks import CLASSES, PLATFORMS, stack
+from tests.support.builders.gcp_stacks import CLASSES, PLATFORMS, stack
 from tests.support.inputs import value
 
 if TYPE_CHECKING:
-    from tests.support.recorder import Recorded
+    from tests.support.fakes.pulumi_engine import Recorded
 
 OPERATORS = frozenset({"operators-jobset-controller", "operators-kuberay-controller"})
 CLUSTER = "cluster-control-plane-gke"

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.gcp_stacks import BROUGHT, CHARTS, IMAGES, PLATFORMS, stack
+from tests.support.builders.gcp_stacks import BROUGHT, CHARTS, IMAGES, PLATFORMS, stack
 from tests.support.gke_outputs import ADDRESS, AUTHORITY, DNS_ENDPOINT
 from tests.support.inputs import mapping, objects, text, value
 from tests.support.mirrors import assert_charts_come_from, assert_images_come_from, assert_unmirrored
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
-    from tests.support.recorder import Recorded
+    from tests.support.fakes.pulumi_engine import Recorded
 
 MADE = [name for name in PLATFORMS if name != "brought"]
 

@@ -24,10 +24,16 @@ from holdfast.infra.gcp.preflight.queries import ProjectQueries, zones_of_cluste
 from holdfast.infra.naming import gke_cluster_name, gke_environment, is_dns_label
 from holdfast.infra.program import run
 from holdfast.scheduling.errors import ConfigError
-from tests.support.aws_documents import section
-from tests.support.builders.configurations import entry
-from tests.support.gcp_documents import KEY, PROJECT, REGION, gcp_document, gcp_platform
-from tests.support.gcp_project import (
+from tests.support.builders.configurations import (
+    GCP_KEY,
+    GCP_PROJECT,
+    GCP_REGION,
+    entry,
+    gcp_document,
+    gcp_platform,
+    section,
+)
+from tests.support.fakes.gcp_project import (
     AGENT,
     NEWEST,
     NUMBER,
@@ -255,8 +261,8 @@ def attempt(*, needs_way_in: bool) -> str:
     """Run the program of a GCP stack in a project that answers nothing. Returns its refusal."""
     pulumi.runtime.set_all_config(
         {
-            "gcp:project": PROJECT,
-            "gcp:region": REGION,
+            "gcp:project": GCP_PROJECT,
+            "gcp:region": GCP_REGION,
             "holdfast:platform": json.dumps(gcp_document()),
         }
     )
@@ -341,12 +347,12 @@ def test_everything_is_asked_of_the_stacks_own_project_and_place() -> None:
         return answers(token, arguments)
 
     lookups(answer)
-    assert {project_id for _, project_id, _ in asked_for} == {PROJECT}, "and not of whatever gcloud has"
+    assert {project_id for _, project_id, _ in asked_for} == {GCP_PROJECT}, "and not of whatever gcloud has"
     places = {(token, place) for token, _, place in asked_for}
     assert places == {
         (PROJECT_DATA, None),
-        (ZONE_NAMES, REGION),
-        (VERSIONS, REGION),
+        (ZONE_NAMES, GCP_REGION),
+        (VERSIONS, GCP_REGION),
         *((TYPES, zone) for zone in ZONES),
     }, "and nothing that the stack has no use for"
 
@@ -358,7 +364,7 @@ def test_cloud_storage_is_asked_who_it_is_where_it_is_to_use_a_key() -> None:
         tokens.append(token)
         return answers(token, arguments)
 
-    platform = gcp_platform(lambda d: section(d, "checkpoints").update(kmsKey=KEY))
+    platform = gcp_platform(lambda d: section(d, "checkpoints").update(kmsKey=GCP_KEY))
     assert lookups(answer, platform).storage_agent == AGENT, "the grant names it"
     assert STORAGE_AGENT in tokens, "asking makes it, and no grant can name it before"
 
@@ -373,7 +379,7 @@ def test_a_question_that_is_not_answered_refuses_nothing(token: str) -> None:
 
 @pytest.mark.parametrize("token", [PROJECT_DATA, STORAGE_AGENT])
 def test_without_an_answer_that_the_stack_needs_there_is_one_clear_message(token: str) -> None:
-    platform = gcp_platform(lambda d: section(d, "checkpoints").update(kmsKey=KEY))
+    platform = gcp_platform(lambda d: section(d, "checkpoints").update(kmsKey=GCP_KEY))
     with pytest.raises(ConfigError) as error:
         lookups(silent_about(token), platform)
     (problem,) = error.value.problems
