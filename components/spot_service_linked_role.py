@@ -23,8 +23,8 @@ _LEFT_ALONE: Final = ("description", "tags", "tagsAll", "customSuffix")
 
 _TAKEN: Final = "has been taken in this account"
 _RUN_AGAIN: Final = (
-    "AWSServiceRoleForEC2Spot was not there when this run looked for it, and somebody else made it since. "
-    "An account has one such role: run again, and the next run finds it and adopts it."
+    "AWSServiceRoleForEC2Spot did not exist when this run looked it up, and was created by another user since. "
+    "Run `pulumi up` again: it finds the role and imports it."
 )
 
 

@@ -14,7 +14,7 @@ from holdfast.simulator.control_plane.processes import exclusive_lock
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi import Audience, EngineFailure, Outcome, Verdict
-from holdfast.simulator.pulumi.folder import EngineFolder
+from holdfast.simulator.pulumi.workspace import EngineFolder
 from holdfast.simulator.stacks import Stack, StackEnvironment
 
 # The engine's operations: what a run did, and what a preview would do.

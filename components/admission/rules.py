@@ -47,7 +47,7 @@ class NodeSelection:
     def __post_init__(self) -> None:
         if not self.key or "" in self.values:
             raise ValueError(
-                f"selection of {self.key!r} in {self.values}: neither key nor value may be empty"
+                f"selection of {self.key!r} in {self.values} has an empty key or value: set all of them"
             )
 
 
@@ -68,9 +68,7 @@ class TolerationRule:
 
     def __post_init__(self) -> None:
         if not self.selections and not self.resources:
-            raise ValueError(
-                f"toleration rule {self.name!r}: no pod can ask for it; give selections or resources"
-            )
+            raise ValueError(f"toleration rule {self.name!r} matches no pod: set selections or resources")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +102,9 @@ AdmissionRule: TypeAlias = TolerationRule | AnnotationRule | LabelRule
 #: The first Kubernetes version that serves MutatingAdmissionPolicy as admissionregistration.k8s.io/v1.
 OLDEST_VERSION = (1, 36)
 
-ALLOWED_VERSIONS = "1.36 or later, the first to serve MutatingAdmissionPolicy v1, which gives training pods their tolerations"
+ALLOWED_VERSIONS = (
+    "1.36 or later, which serves MutatingAdmissionPolicy v1 for the tolerations of training pods"
+)
 
 
 def version_problem(field: str, version: str, taints: Iterable[Taint]) -> Problem | None:
@@ -116,7 +116,7 @@ def version_problem(field: str, version: str, taints: Iterable[Taint]) -> Proble
     match = re.fullmatch(r"v?(\d+)\.(\d+)(?:[.+-].*)?", version, re.ASCII)
     if match is None:
         return Problem(
-            field=field, value=f'"{version}"', allowed=ALLOWED_VERSIONS, fix='Write a version such as "1.36".'
+            field=field, value=f'"{version}"', allowed=ALLOWED_VERSIONS, fix='Set a version such as "1.36".'
         )
     if (int(match[1]), int(match[2])) >= OLDEST_VERSION:
         return None
@@ -124,8 +124,8 @@ def version_problem(field: str, version: str, taints: Iterable[Taint]) -> Proble
         field=field,
         value=f'"{version}"',
         allowed=ALLOWED_VERSIONS,
-        fix='Write "1.36"; or, to stay on the older version, leave out the training namespaces and add to each job\'s '
-        f"pod template the tolerations it needs: {explicit_tolerations(taints)}.",
+        fix='Set it to "1.36". To stay on the older version, remove the training namespaces and add the tolerations '
+        f"to each job's pod template: {explicit_tolerations(taints)}.",
     )
 
 

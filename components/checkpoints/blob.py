@@ -61,13 +61,11 @@ class CheckpointBucketArgs:
     def __post_init__(self) -> None:
         fewest, most = RETAIN_DAYS
         if not fewest <= self.retain_days <= most:
-            raise ValueError(
-                f"Blob Storage keeps what was deleted for {fewest} to {most} days, not {self.retain_days}"
-            )
+            raise ValueError(f"retain_days is {self.retain_days}: Blob Storage allows {fewest} to {most}")
         for namespace in self.namespaces:
             if not is_container_name(namespace):
                 raise ValueError(
-                    f"{namespace!r} cannot be a container's name: 3 to 63 of a-z, 0-9 and single hyphens"
+                    f"{namespace!r} is no valid container name: use 3 to 63 of a-z, 0-9 and single hyphens"
                 )
 
 
@@ -152,7 +150,7 @@ class CheckpointBucket(ComponentResource):
 
     def _container(self, namespace: str) -> BlobContainer:
         if namespace not in self._containers:
-            raise ValueError(f"{namespace!r} is none of the store's namespaces: {sorted(self._containers)}")
+            raise ValueError(f"{namespace!r} is not one of the store's namespaces {sorted(self._containers)}")
         return self._containers[namespace]
 
 

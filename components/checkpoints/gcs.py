@@ -89,11 +89,11 @@ class CheckpointBucketArgs:
     def __post_init__(self) -> None:
         if self.versioned:
             if self.hierarchical:
-                raise ValueError("a bucket with a hierarchical namespace keeps no versions: take soft delete")
+                raise ValueError("a hierarchical bucket cannot be versioned: set one of them to false")
             return
         fewest, most = SOFT_DELETE_DAYS
         if not fewest <= self.retain_days <= most:
-            raise ValueError(f"soft delete keeps objects for {fewest} to {most} days, not {self.retain_days}")
+            raise ValueError(f"retain_days is {self.retain_days}: soft delete allows {fewest} to {most}")
 
 
 class CheckpointBucket(ComponentResource):
@@ -152,7 +152,9 @@ class CheckpointBucket(ComponentResource):
         Raises ValueError for a namespace that is not in `namespaces`.
         """
         if namespace not in self._namespaces:
-            raise ValueError(f"{namespace!r} is none of the bucket's namespaces: {sorted(self._namespaces)}")
+            raise ValueError(
+                f"{namespace!r} is not one of the bucket's namespaces {sorted(self._namespaces)}"
+            )
         return namespace
 
     def uri(self, namespace: str) -> Output[str]:

@@ -177,7 +177,9 @@ class CheckpointBucket(ComponentResource):
         Raises ValueError for a namespace that is not in `namespaces`.
         """
         if namespace not in self._namespaces:
-            raise ValueError(f"{namespace!r} is none of the bucket's namespaces: {sorted(self._namespaces)}")
+            raise ValueError(
+                f"{namespace!r} is not one of the bucket's namespaces {sorted(self._namespaces)}"
+            )
         return namespace
 
     def uri(self, namespace: str) -> Output[str]:

@@ -36,7 +36,7 @@ def status_schema() -> Json:
         "type": "object",
         "properties": {
             "observedGeneration": {"type": "integer", "format": "int64"},
-            "summary": text(512, "One line on the namespace's jobs."),
+            "summary": text(512, "A summary of the namespace's jobs."),
             "jobs": {**count(), "description": "How many unfinished jobs follow the ladder."},
             "moving": {**count(), "description": "How many of them are between two tiers."},
             "tiers": {
@@ -59,7 +59,7 @@ def status_schema() -> Json:
                 "maxItems": MOST_PROBLEMS,
                 "items": text(1024, "What is wrong, and the fix."),
                 "x-kubernetes-list-type": "atomic",
-                "description": "Why the ladder cannot be walked as it stands.",
+                "description": "Why the ladder cannot be followed as it is.",
             },
         },
     }
@@ -77,14 +77,14 @@ def shapes_schema() -> Json:
     """Return the schema of the shapes."""
     return {
         "type": "array",
-        "description": "What jobs the namespace is for. The policies prove of each that it can fall back.",
+        "description": "The jobs that the namespace is for. The policies check that each of them can fall back.",
         "maxItems": MOST_SHAPES,
         "items": shape_schema(),
         "x-kubernetes-list-type": "atomic",
         "x-kubernetes-validations": [
             {
                 "rule": "self.all(s, self.filter(other, other.name == s.name).size() == 1)",
-                "message": "each shape has a name of its own: rename one of the two, or remove it",
+                "message": "each shape needs a unique name: rename one of the two, or remove it",
             }
         ],
     }
@@ -96,22 +96,22 @@ def shape_schema() -> Json:
         "type": "object",
         "required": ["name"],
         "properties": {
-            "name": {**DNS_LABEL, "description": "How reports name the shape."},
-            "pods": {**number(1, WIDEST_GANG), "description": "How many pods run together; 1 if left out."},
-            "cpu": amount(CPU_PATTERN, "CPUs of each pod, as 48 or 500m; 1 if left out."),
-            "memory": amount(MEMORY_PATTERN, "Memory of each pod, as 512Gi; 2Gi if left out."),
-            "gpus": {**number(0, MOST_GPUS), "description": "GPUs of each pod; none if left out."},
+            "name": {**DNS_LABEL, "description": "The name of the shape in reports."},
+            "pods": {**number(1, WIDEST_GANG), "description": "How many pods run together; default 1."},
+            "cpu": amount(CPU_PATTERN, "CPUs of each pod, for example 48 or 500m; default 1."),
+            "memory": amount(MEMORY_PATTERN, "Memory of each pod, for example 512Gi; default 2Gi."),
+            "gpus": {**number(0, MOST_GPUS), "description": "GPUs of each pod; default 0."},
             "accelerator": {
                 "type": "string",
                 "minLength": 1,
                 "maxLength": LONGEST_ACCELERATOR,
-                "description": "The kind of its GPUs, as a100; any kind if left out.",
+                "description": "The kind of its GPUs, for example a100; default any.",
             },
         },
         "x-kubernetes-validations": [
             {
                 "rule": "!has(self.accelerator) || (has(self.gpus) && self.gpus > 0)",
-                "message": "accelerator names a kind of GPU: add gpus, how many each pod asks for, or leave it out",
+                "message": "accelerator needs gpus: set the number of GPUs of each pod, or remove accelerator",
             }
         ],
     }
@@ -134,13 +134,13 @@ def policy_schema() -> Json:
     """Return the schema of a FallbackPolicy."""
     return {
         "type": "object",
-        "description": "The ladder that jobs in a training namespace walk down as spot capacity fails them.",
+        "description": "The ladder that jobs in a training namespace move down when spot capacity fails.",
         "required": ["spec"],
         "properties": {"spec": spec_schema(), "status": status_schema()},
         "x-kubernetes-validations": [
             {
                 "rule": f"self.metadata.name == '{LADDER}'",
-                "message": f"a namespace has one ladder, and jobs find it by its name: {LADDER}",
+                "message": f"the only FallbackPolicy of a namespace is named {LADDER}: rename it",
             }
         ],
     }
@@ -154,7 +154,7 @@ def spec_schema() -> Json:
         "properties": {
             "tiers": {
                 "type": "array",
-                "description": "The tiers in the order they are tried. The last is on-demand, unless it says -1.",
+                "description": "The tiers in the order in which they are tried. The last one is on-demand, unless its maxFailures is -1.",
                 "minItems": 1,
                 "maxItems": MOST_TIERS,
                 "items": tier_schema(),
@@ -174,13 +174,13 @@ def conduct() -> Json:
         "failures": {
             "type": "string",
             "enum": [each.value for each in Failures],
-            "description": (
-                "What counts towards maxFailures: any failure, as it is where nothing is said, or evictions alone."
-            ),
+            "description": ("What counts towards maxFailures: any failure (the default), or evictions only."),
         },
-        "outageWindow": duration("Losses within this time of each other are one failure, as 5m."),
+        "outageWindow": duration(
+            "Losses within this time of each other count as one failure, for example 5m."
+        ),
         "giveUpAfter": duration(
-            "How long a job may wait for capacity on the last tier before it is given up, as 24h."
+            "How long a job may wait for capacity on the last tier before it is given up, for example 24h."
         ),
         "applicationFailures": {
             "type": "integer",
@@ -188,21 +188,23 @@ def conduct() -> Json:
             "minimum": UNLIMITED,
             "maximum": MOST_FAILURES,
             "description": (
-                "How many failures of its own program a job may have on the last tier before it is given up; "
-                "-1 for any number."
+                "How many application failures a job may have on the last tier before it is given up; "
+                "-1 means unlimited."
             ),
         },
         "returnAfter": duration(
-            "How long a job stays on a tier before a better one is tried again, as 4h. Left out: it never goes back up."
+            "How long a job stays on a tier before it tries a better one again, for example 4h. Default: never."
         ),
         "holdTimeout": duration(
-            "How long to wait for the better tier's capacity before a job is moved up, as 10m."
+            "How long to wait for capacity of the better tier before a job moves up, for example 10m."
         ),
         "deadline": duration(
-            "Time from a job's creation after which trouble leads straight to the last tier, and there is no way back up, "
-            "as 48h."
+            "Time from a job's creation after which a failure leads directly to the last tier, without failback, "
+            "for example 48h."
         ),
-        "startTimeout": duration("How long placed pods may take to start before a warning is given, as 30m."),
+        "startTimeout": duration(
+            "How long scheduled pods may take to start before a warning, for example 30m."
+        ),
     }
 
 
@@ -211,10 +213,10 @@ def conduct_rules() -> list[Json]:
     return [
         {
             "rule": "!has(self.returnAfter) || self.tiers.size() > 1",
-            "message": "a ladder of one tier has no better one for returnAfter to go back to",
+            "message": "returnAfter needs a ladder of two or more tiers: remove it or add a tier",
         },
         {
             "rule": "!has(self.holdTimeout) || has(self.returnAfter)",
-            "message": "holdTimeout is for the way back up, which only returnAfter opens",
+            "message": "holdTimeout applies to failback, which needs returnAfter: set returnAfter or remove holdTimeout",
         },
     ]

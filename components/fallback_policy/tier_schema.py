@@ -36,7 +36,7 @@ def duration_rule() -> Json:
     longest = format_duration(LONGEST_DURATION)
     return {
         "rule": f"self != '' && duration(self) >= duration('1s') && duration(self) <= duration('{longest}')",
-        "message": f"must be a time with its units from 1s to {longest}, such as 45s, 15m or 1h30m",
+        "message": f"must be a duration with units from 1s to {longest}, such as 45s, 15m or 1h30m",
     }
 
 
@@ -73,13 +73,13 @@ def facts_schema() -> Json:
     """Return the schema of a pool's facts."""
     return {
         "type": "object",
-        "description": "What the pool is, written by whatever made it.",
+        "description": "Facts of the pool, written by the program that creates it.",
         "required": ["capacity"],
         "properties": {
             "capacity": {
                 "type": "string",
                 "enum": [each.value for each in CapacityType],
-                "description": "How the pool's machines are bought.",
+                "description": "The capacity type of the pool's nodes.",
             },
             "labels": {
                 "type": "object",
@@ -92,7 +92,7 @@ def facts_schema() -> Json:
                 "maxItems": MOST_TAINTS,
                 "items": taint_schema(),
                 "x-kubernetes-list-type": "atomic",
-                "description": "The taints of the pool's nodes, those that the cloud adds among them.",
+                "description": "The taints of the pool's nodes, including those that the cloud adds.",
             },
             "machine": machine_schema(),
             "machines": {
@@ -101,8 +101,8 @@ def facts_schema() -> Json:
                 "items": room_schema(),
                 "x-kubernetes-list-type": "atomic",
                 "description": (
-                    "What pods get of the pool's machines, largest first. One that has no more of anything than another has is "
-                    "not listed."
+                    "What the pool's machines offer to pods, largest first, without machines that another one exceeds "
+                    "in every resource."
                 ),
             },
             "maxNodes": {
@@ -133,11 +133,11 @@ def machine_schema() -> Json:
     """Return the schema of what every machine of the pool has at least, before any reservation."""
     return {
         "type": "object",
-        "description": "What the smallest of the pool's machines has.",
+        "description": "What the smallest machine of the pool has.",
         "required": ["cpu", "memory"],
         "properties": {
-            "cpu": {**quantity(), "description": "vCPUs, as 96."},
-            "memory": {**quantity(), "description": "Memory, as 1152Gi."},
+            "cpu": {**quantity(), "description": "vCPUs, for example 96."},
+            "memory": {**quantity(), "description": "Memory, for example 1152Gi."},
             "gpus": gpus(),
         },
     }
@@ -149,18 +149,18 @@ def room_schema() -> Json:
         "type": "object",
         "required": ["name", "cpu", "memory"],
         "properties": {
-            "name": text(_LONGEST_MACHINE, "The machine type, as messages name it."),
-            "cpu": {**quantity(), "description": "vCPUs, as 95400m."},
-            "memory": {**quantity(), "description": "Memory, as 1100Gi."},
+            "name": text(_LONGEST_MACHINE, "The machine type, for messages."),
+            "cpu": {**quantity(), "description": "vCPUs, for example 95400m."},
+            "memory": {**quantity(), "description": "Memory, for example 1100Gi."},
             "gpus": gpus(),
             "pods": {
                 "type": "integer",
                 "format": "int32",
                 "minimum": 1,
                 "maximum": MOST_PODS,
-                "description": "How many pods it takes.",
+                "description": "The maximum number of pods.",
             },
-            "accelerator": text(_LONGEST_MACHINE, "The kind of its GPUs, as a100."),
+            "accelerator": text(_LONGEST_MACHINE, "The kind of its GPUs, for example a100."),
         },
     }
 
@@ -191,19 +191,19 @@ def tier_schema() -> Json:
                 "format": "int32",
                 "minimum": UNLIMITED,
                 "maximum": MOST_FAILURES,
-                "description": "How many failures the tier may cost before jobs move on; -1 for any number.",
+                "description": "How many failures a job may have on the tier before it moves on; -1 means unlimited.",
             },
-            "procurementTimeout": duration("How long to wait for the tier's capacity, as 45s, 15m or 1h30m."),
-            "facts": facts_schema(),
-            "cluster": text(
-                _LONGEST_CLUSTER, "Kept for ladders that lead to another cluster: not to be used yet."
+            "procurementTimeout": duration(
+                "How long to wait for the tier's capacity, for example 45s, 15m or 1h30m."
             ),
+            "facts": facts_schema(),
+            "cluster": text(_LONGEST_CLUSTER, "Reserved for ladders across clusters. Do not set it."),
         },
         # Reserved: otherwise a later meaning of the field would change existing ladders.
         "x-kubernetes-validations": [
             {
                 "rule": "!has(self.cluster)",
-                "message": "a ladder's pools are all of its own cluster: leave cluster out",
+                "message": "all pools of a ladder are in its own cluster: remove cluster",
             }
         ],
     }
@@ -214,7 +214,7 @@ def tiers_rules() -> list[Json]:
     return [
         {
             "rule": "self.all(t, self.filter(other, other.pool == t.pool).size() == 1)",
-            "message": "each pool may be in a ladder once; raise its maxFailures instead of naming it again",
+            "message": "each pool may be in a ladder once: raise its maxFailures instead of repeating it",
         },
         {
             "rule": (
@@ -222,8 +222,8 @@ def tiers_rules() -> list[Json]:
                 f"has(t.procurementTimeout) || (has(t.maxFailures) && t.maxFailures != {UNLIMITED}))"
             ),
             "message": (
-                "every tier but the last needs a way on to the next: maxFailures of 0 or more, "
-                "a procurementTimeout, or both"
+                "every tier except the last needs a limit: set maxFailures to 0 or more, "
+                "procurementTimeout, or both"
             ),
         },
         {
@@ -232,8 +232,8 @@ def tiers_rules() -> list[Json]:
                 f"self[self.size() - 1].maxFailures == {UNLIMITED})"
             ),
             "message": (
-                "no tier follows the last one, so it may have neither procurementTimeout nor maxFailures, "
-                "unless maxFailures: -1 says that its jobs stay on spot for ever"
+                "no tier follows the last one: remove its procurementTimeout and maxFailures, "
+                "or set maxFailures: -1 to keep its jobs on spot indefinitely"
             ),
         },
     ]

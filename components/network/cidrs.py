@@ -29,7 +29,7 @@ PRIVATE: Final = tuple(
 
 _ALLOWED: Final = (
     f"a private range from /{LARGEST_PREFIX} to /{SMALLEST_PREFIX}, such as 10.40.0.0/16, "
-    "that overlaps no other of this stack's"
+    "that overlaps no other range of this stack"
 )
 
 
@@ -49,7 +49,9 @@ def plan_subnets(cidr: str, zones: int) -> SubnetPlan:
     """
     vpc = IPv4Network(cidr)
     if not (LARGEST_PREFIX <= vpc.prefixlen <= SMALLEST_PREFIX and FEWEST_ZONES <= zones <= MOST_ZONES):
-        raise ValueError(f"{cidr} cannot be divided among {zones} zones")
+        raise ValueError(
+            f"{cidr} cannot be divided among {zones} zones: use /{LARGEST_PREFIX} to /{SMALLEST_PREFIX} and {FEWEST_ZONES} to {MOST_ZONES} zones"
+        )
     blocks = list(vpc.subnets(prefixlen_diff=_BLOCKS.bit_length() - 1))
     slices = blocks[_PUBLIC_BLOCK].subnets(prefixlen_diff=_BLOCKS.bit_length() - 1)
     return SubnetPlan(

@@ -150,11 +150,11 @@ def upgrade_settings(args: AksPoolArgs) -> AgentPoolUpgradeSettingsArgsDict | No
 def _problems(args: AksPoolArgs) -> Iterator[str]:
     machine, pool, cap = args.machine, args.pool, args.spot_max_price
     if pool.has_gpus != bool(machine.gpus):
-        yield f"{machine.name} has {machine.gpus} GPUs, and the pool says otherwise"
+        yield f"{machine.name} has {machine.gpus} GPUs, which contradicts the pool"
     if cap != NO_CAP and not args.is_spot:
-        yield "only a spot machine's price can be capped"
+        yield "only a spot pool can have spot_max_price"
     if cap != NO_CAP and (cap <= 0 or round(cap, _CAP_DECIMALS) != cap):
-        yield f"a price cap is above 0 with up to {_CAP_DECIMALS} decimals, or {NO_CAP:g} for the on-demand price"
+        yield f"spot_max_price is {cap:g}: set a price above 0 with up to {_CAP_DECIMALS} decimals, or {NO_CAP:g} for no limit"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -114,9 +114,7 @@ class Ec2NodeClassArgs:
 
     def __post_init__(self) -> None:
         if (self.node_role is None) == (self.instance_profile is None):
-            raise ValueError(
-                "give exactly one of node_role and instance_profile: an instance has one identity"
-            )
+            raise ValueError("set exactly one of node_role and instance_profile")
 
 
 def ec2_node_class(args: Ec2NodeClassArgs) -> NodeClass:

@@ -139,15 +139,15 @@ def upgrade_settings(upgrades: Upgrades) -> NodePoolUpgradeSettingsArgsDict:
 def _problems(args: GkePoolArgs) -> Iterator[str]:
     machine, pool = args.machine, args.pool
     if len(pool.name) > _LONGEST_NAME:
-        yield f"GKE's names for node pools have at most {_LONGEST_NAME} characters"
+        yield f"a GKE node pool's name has at most {_LONGEST_NAME} characters"
     if not args.zones:
-        yield "it needs a zone"
+        yield "zones is empty: add a zone"
     if pool.has_gpus != bool(machine.gpus):
-        yield f"{machine.name} has {machine.gpus} GPUs, and the pool says otherwise"
+        yield f"{machine.name} has {machine.gpus} GPUs, which contradicts the pool"
     if args.compact_placement and len(args.zones) != 1:
-        yield "machines close to each other are in exactly one zone"
+        yield "compact placement needs exactly one zone"
     if args.compact_placement and not can_be_placed_compactly(machine):
-        yield f"machines of {machine.name} cannot be placed close to each other"
+        yield f"{machine.name} does not support compact placement"
 
 
 #: The service account's roles define the permissions.
@@ -278,11 +278,11 @@ def compute_class_spec(args: GkeComputeClassArgs) -> Json:
 
 def _class_problems(args: GkeComputeClassArgs) -> Iterator[str]:
     if not args.pools:
-        yield "it needs a pool"
+        yield "pools is empty: add a pool"
     if len({pool.capacity for pool in args.pools}) > 1:
         yield (
-            "its pools are of more than one capacity type. GKE goes on to the next pool at once and for each node "
-            "by itself: a job's pods would be on both, and its ladder would know nothing of it"
+            "its pools have different capacity types. GKE chooses a pool for each node, so a job's pods could run on "
+            "both without its ladder: use one capacity type"
         )
     if args.name.startswith(_RESERVED):
-        yield f"GKE keeps names that begin with {' or '.join(_RESERVED)} for itself"
+        yield f"names that begin with {' or '.join(_RESERVED)} are reserved by GKE: choose another name"

@@ -90,7 +90,7 @@ class BearerToken:
             except OSError as error:
                 raise _config_error("tokenFile", str(file), "a readable file", str(error)) from error
             self._read_at = self._clock()
-        return {"Authorization": f"BearerToken {self._token}"} if self._token else {}
+        return {"Authorization": f"Bearer {self._token}"} if self._token else {}
 
     def forget(self) -> None:
         """Read the file again the next time: the server did not accept the token."""

@@ -17,7 +17,7 @@ from holdfast.fallback.jobs.pods_and_nodes import (
     node_of,
     state_of_node,
 )
-from holdfast.fallback.state_machine.events import JobEvent
+from holdfast.fallback.state_machine.events import EventReason, JobEvent, standing_event
 from holdfast.fallback.state_machine.observation import Observation
 from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE
 
@@ -44,16 +44,11 @@ def exits_zero_events(memory: PodHistory) -> tuple[JobEvent, ...]:
         return ()
     return (
         standing_event(
-            "EndsWellWhenStopped",
+            EventReason.EXITS_ZERO_ON_TERMINATION,
             f"{joined_names(names)} ended with exit code 0 when told to stop, which completes the job although its training "
             "is not done: have the program exit with another code after the checkpoint that it writes on SIGTERM.",
         ),
     )
-
-
-def standing_event(reason: str, message: str) -> JobEvent:
-    """Return a warning that comes with every look for as long as it holds."""
-    return JobEvent(reason=reason, message=message, is_warning=True, is_standing=True)
 
 
 def joined_names(names: Iterable[str]) -> str:

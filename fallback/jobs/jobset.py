@@ -22,13 +22,13 @@ from holdfast.fallback.jobs.base_observation import (
     base_observation,
     exits_zero_events,
     gang_placement,
-    standing_event,
 )
 from holdfast.fallback.jobs.pod_history import failure_cause, updated_history
 from holdfast.fallback.jobs.pod_templates import affinity_problem, followers, pool_of, shape_of, with_pool
 from holdfast.fallback.jobs.pod_templates import capacity_selection as placement_in
 from holdfast.fallback.jobs.pods_and_nodes import is_terminating
 from holdfast.fallback.jobs.snapshot import JobKey
+from holdfast.fallback.state_machine.events import EventReason, standing_event
 from holdfast.fallback.state_machine.observation import Outcome
 
 if TYPE_CHECKING:
@@ -332,7 +332,7 @@ def _standing_events(job: Json) -> tuple[JobEvent, ...]:
         return ()
     return (
         standing_event(
-            "NeverRestarts",
+            EventReason.NEVER_RESTARTS,
             "Its failurePolicy restarts nothing, so the first lost pod ends the JobSet for good, whatever its ladder "
             "says. The policy cannot be changed any more: create the JobSet anew with failurePolicy.maxRestarts.",
         ),

@@ -22,7 +22,6 @@ from holdfast.fallback.jobs.base_observation import (
     base_observation,
     exits_zero_events,
     gang_placement,
-    standing_event,
 )
 from holdfast.fallback.jobs.pod_history import failure_cause, updated_history
 from holdfast.fallback.jobs.pod_templates import (
@@ -47,6 +46,7 @@ from holdfast.fallback.jobs.rayjob_status import (
     with_new_failures,
 )
 from holdfast.fallback.jobs.snapshot import JobKey, Recreation
+from holdfast.fallback.state_machine.events import EventReason, standing_event
 from holdfast.fallback.state_machine.observation import Outcome
 from holdfast.scheduling.labels import CAPACITY_KEYS, RECREATE, STATE
 
@@ -350,7 +350,7 @@ def _standing_events(job: Json) -> tuple[JobEvent, ...]:
         return ()
     return (
         standing_event(
-            "HeadSelectsCapacity",
+            EventReason.HEAD_SELECTS_CAPACITY,
             f"Its head selects {', '.join(capacity)}. Moves leave the head where it is, and losing it costs the whole "
             "attempt: leave the selector out, and the head runs on the default on-demand pool.",
         ),

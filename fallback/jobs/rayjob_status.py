@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from holdfast.fallback.api.objects import count, mapping, moment, text, uid_of
-from holdfast.fallback.jobs.base_observation import standing_event
 from holdfast.fallback.jobs.pod_history import RETENTION, FailedAttempt, part_of
 from holdfast.fallback.jobs.pods_and_nodes import (
     NodeState,
@@ -16,6 +15,7 @@ from holdfast.fallback.jobs.pods_and_nodes import (
     node_of,
     state_of_node,
 )
+from holdfast.fallback.state_machine.events import EventReason, standing_event
 from holdfast.fallback.state_machine.observation import Cause, Loss, Outcome, Part
 
 if TYPE_CHECKING:
@@ -138,7 +138,9 @@ def attempt_failed_events(memory: RayHistory) -> tuple[JobEvent, ...]:
     last = memory.attempts[-1]
     said = f": {last.message}" if last.message else ""
     return (
-        standing_event("AttemptFailed", f"Attempt {last.number} of the RayJob failed ({last.reason}){said}"),
+        standing_event(
+            EventReason.ATTEMPT_FAILED, f"Attempt {last.number} of the RayJob failed ({last.reason}){said}"
+        ),
     )
 
 

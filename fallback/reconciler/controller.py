@@ -12,7 +12,7 @@ from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.action_executor import ActionExecutor, ReservationManager
 from holdfast.fallback.reconciler.caches import Caches
 from holdfast.fallback.reconciler.informers import Informers, enqueue_on_change
-from holdfast.fallback.reconciler.metrics import Metrics, Sample
+from holdfast.fallback.reconciler.metrics import MetricName, Metrics, Sample
 from holdfast.fallback.reconciler.observer import GangContention, Observer, PodHistories
 from holdfast.fallback.reconciler.policy_status import (
     ORPHAN_DELAY_SECONDS,
@@ -104,7 +104,7 @@ class Controller:
             group.create_task(self._election.run(self._lead))
 
     async def _lead(self) -> None:
-        self._metrics.is_leader.set(1)
+        self._metrics.leader.set(1)
         self._roster.clear()
         for key in self._caches.all_keys():
             self._queue.add(key)
@@ -117,7 +117,7 @@ class Controller:
                 group.create_task(self._reports.run())
                 group.create_task(self._orphans.run())
         finally:
-            self._metrics.is_leader.set(0)
+            self._metrics.leader.set(0)
 
     def _listen(self) -> None:
         self._caches.policies.add_handler(lambda change: self._namespace_changed(change.name[0]))
@@ -133,17 +133,17 @@ class Controller:
         self._reports.request()
 
     def _event_written(self, well: bool) -> None:
-        self._metrics.events.labels("written" if well else "dropped").inc()
+        self._metrics.event_writes.labels("written" if well else "dropped").inc()
 
     def _show_numbers(self, memories: PodHistories) -> None:
         def jobs() -> Iterable[Sample]:
             for namespace, place, count in self._roster.counts():
                 yield (namespace, place.pool, place.phase.value), count
 
-        show = self._metrics.show
-        show("holdfast_fallback_jobs", "Unfinished jobs.", ("namespace", "pool", "phase"), jobs)
-        show("holdfast_fallback_queue_length", "Jobs to look at.", (), lambda: [((), len(self._queue))])
-        show("holdfast_fallback_remembered_jobs", "Jobs remembered.", (), lambda: [((), len(memories))])
-        show("holdfast_fallback_cached_objects", "Objects kept.", ("kind",), self._informers.cached)
-        show("holdfast_fallback_lists", "Lists begun.", ("kind",), self._informers.lists)
-        show("holdfast_fallback_watches", "Watches begun.", ("kind",), self._informers.watches)
+        show = self._metrics.gauge_on_scrape
+        show(MetricName.JOBS, "Unfinished jobs, by tier and phase.", ("namespace", "pool", "phase"), jobs)
+        show(MetricName.QUEUE_LENGTH, "Jobs waiting to be reconciled.", (), lambda: [((), len(self._queue))])
+        show(MetricName.POD_HISTORIES, "Jobs with a pod history.", (), lambda: [((), len(memories))])
+        show(MetricName.CACHED_OBJECTS, "Objects cached.", ("kind",), self._informers.cached)
+        show(MetricName.INFORMER_LISTS, "Lists started.", ("kind",), self._informers.lists)
+        show(MetricName.INFORMER_WATCHES, "Watches started.", ("kind",), self._informers.watches)

@@ -1,6 +1,7 @@
-"""What the controller counts, for Prometheus."""
+"""The controller's Prometheus metrics: their names, labels and buckets."""
 
 from collections.abc import Callable, Iterable, Iterator
+from enum import StrEnum
 from typing import Final
 
 from prometheus_client import (
@@ -16,17 +17,39 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-# From a move on a simulated cluster to a wait for capacity that is given up.
+# The shortest value is a move on a simulated cluster, the longest a wait for capacity that ends in giving up.
 _MOVE_SECONDS: Final = (0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800)
 _WAIT_SECONDS: Final = (1, 5, 15, 30, 60, 120, 300, 600, 1800, 3600, 14400)
-_LOOK_SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5)
+_RECONCILE_SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5)
 _REQUEST_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
 
 Sample = tuple[tuple[str, ...], float]
 
 
-class _Snapshot(Collector):
-    """A gauge that is read when it is asked for."""
+class MetricName(StrEnum):
+    """Every metric of the controller. docs/fallback.md explains each of them; a unit test compares the two."""
+
+    MOVES = "holdfast_fallback_moves_total"
+    OUTAGES = "holdfast_fallback_outages_total"
+    CAPACITY_WAIT_SECONDS = "holdfast_fallback_capacity_wait_seconds"
+    MOVE_SECONDS = "holdfast_fallback_move_seconds"
+    JOBS = "holdfast_fallback_jobs"
+    JOB_EVENTS = "holdfast_fallback_job_events_total"
+    EVENT_WRITES = "holdfast_fallback_event_writes_total"
+    FAILED_WRITES = "holdfast_fallback_failed_writes_total"
+    RECONCILE_SECONDS = "holdfast_fallback_reconcile_seconds"
+    RECONCILE_ERRORS = "holdfast_fallback_reconcile_errors_total"
+    QUEUE_LENGTH = "holdfast_fallback_queue_length"
+    POD_HISTORIES = "holdfast_fallback_pod_histories"
+    CACHED_OBJECTS = "holdfast_fallback_cached_objects"
+    INFORMER_LISTS = "holdfast_fallback_informer_lists"
+    INFORMER_WATCHES = "holdfast_fallback_informer_watches"
+    REQUEST_SECONDS = "holdfast_fallback_request_seconds"
+    LEADER = "holdfast_fallback_leader"
+
+
+class _GaugeOnScrape(Collector):
+    """A gauge whose values are read at each scrape."""
 
     def __init__(
         self, name: str, text: str, labels: Iterable[str], read: Callable[[], Iterable[Sample]]
@@ -41,66 +64,70 @@ class _Snapshot(Collector):
 
 
 class Metrics:
-    """All metrics, in a registry of their own. `process` adds the process's CPU and memory."""
+    """All metrics, in their own registry. `process` adds the CPU and memory of the process."""
 
     def __init__(self, *, process: bool = True) -> None:
-        # When each series began is told by the scrapes; as series of their own they are half of all text.
+        # Prometheus derives the start of each series from the scrapes; as own series they double the text.
         disable_created_metrics()
-        self._registry = registry = CollectorRegistry()
+        self._registry = CollectorRegistry()
         if process:
-            ProcessCollector(registry=registry)
-        self.moves = Counter(
-            "holdfast_fallback_moves", "Tiers entered.", ["namespace", "pool", "purpose"], registry=registry
+            ProcessCollector(registry=self._registry)
+        self.moves = self._counter(MetricName.MOVES, "Tiers entered.", "namespace", "pool", "purpose")
+        self.outages = self._counter(
+            MetricName.OUTAGES, "Outages counted against a tier, by cause.", "namespace", "pool", "cause"
         )
-        self.outages = Counter(
-            "holdfast_fallback_outages",
-            "Outages counted against a tier, by what they were.",
-            ["namespace", "pool", "cause"],
-            registry=registry,
+        self.job_events = self._counter(
+            MetricName.JOB_EVENTS, "Events of jobs, by reason.", "namespace", "reason"
         )
-        self.waits = Histogram(
-            "holdfast_fallback_capacity_wait_seconds",
-            "How long a gang waited until every pod had a node.",
-            ["namespace", "pool"],
-            buckets=_WAIT_SECONDS,
-            registry=registry,
+        self.event_writes = self._counter(
+            MetricName.EVENT_WRITES, "Events written to the API server, or dropped.", "outcome"
         )
-        self.move_seconds = Histogram(
-            "holdfast_fallback_move_seconds",
-            "From a job's suspension until every pod had a node again.",
-            ["namespace", "pool"],
-            buckets=_MOVE_SECONDS,
-            registry=registry,
+        self.failed_writes = self._counter(
+            MetricName.FAILED_WRITES, "Writes for a job that failed and are retried.", "reason"
         )
-        self.reports = Counter(
-            "holdfast_fallback_reports", "Things said of jobs.", ["namespace", "reason"], registry=registry
+        self.reconcile_errors = self._counter(
+            MetricName.RECONCILE_ERRORS, "Reconciliations that ended in an internal error."
         )
-        self.refusals = Counter(
-            "holdfast_fallback_refused_writes", "Writes that did not come about.", ["why"], registry=registry
+        self.capacity_wait_seconds = self._histogram(
+            MetricName.CAPACITY_WAIT_SECONDS,
+            "Time until every pod of a gang had a node.",
+            _WAIT_SECONDS,
+            "namespace",
+            "pool",
         )
-        self.looks = Histogram(
-            "holdfast_fallback_look_seconds",
-            "Time to observe a job and decide, without any request.",
-            buckets=_LOOK_SECONDS,
-            registry=registry,
+        self.move_seconds = self._histogram(
+            MetricName.MOVE_SECONDS,
+            "Time from a job's suspension until every pod had a node again.",
+            _MOVE_SECONDS,
+            "namespace",
+            "pool",
         )
-        self.failures = Counter(
-            "holdfast_fallback_failed_looks", "Looks that ended in an error of our own.", registry=registry
+        self.reconcile_seconds = self._histogram(
+            MetricName.RECONCILE_SECONDS,
+            "Time to observe a job and to decide, without requests.",
+            _RECONCILE_SECONDS,
         )
-        self.requests = Histogram(
-            "holdfast_fallback_request_seconds",
-            "Requests to the API server; watches are counted when they end.",
-            ["method", "status"],
-            buckets=_REQUEST_SECONDS,
-            registry=registry,
+        self.request_seconds = self._histogram(
+            MetricName.REQUEST_SECONDS,
+            "Time of requests to the API server; a watch counts when it ends.",
+            _REQUEST_SECONDS,
+            "method",
+            "status",
         )
-        self.events = Counter("holdfast_fallback_events", "Events.", ["outcome"], registry=registry)
-        self.is_leader = Gauge("holdfast_fallback_leads", "1 while this replica leads.", registry=registry)
+        self.leader = Gauge(MetricName.LEADER, "1 while this replica leads.", registry=self._registry)
 
-    def show(self, name: str, text: str, labels: Iterable[str], read: Callable[[], Iterable[Sample]]) -> None:
-        """Add a gauge that is read when it is asked for; `read` yields label values and a value."""
-        self._registry.register(_Snapshot(name, text, labels, read))
+    def gauge_on_scrape(
+        self, name: MetricName, text: str, labels: Iterable[str], read: Callable[[], Iterable[Sample]]
+    ) -> None:
+        """Add a gauge whose values are read at each scrape; `read` yields label values and a value."""
+        self._registry.register(_GaugeOnScrape(name, text, labels, read))
 
     def text(self) -> bytes:
-        """Return all of it in Prometheus' text format."""
+        """Return all metrics in Prometheus' text format."""
         return generate_latest(self._registry)
+
+    def _counter(self, name: MetricName, text: str, *labels: str) -> Counter:
+        return Counter(name, text, labels, registry=self._registry)
+
+    def _histogram(self, name: MetricName, text: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
+        return Histogram(name, text, labels, buckets=buckets, registry=self._registry)

@@ -122,6 +122,6 @@ def _boot_clock() -> float:
 
 def _observe_requests(metrics: Metrics) -> Callable[[str, int, float], None]:
     def seen(method: str, status: int, seconds: float) -> None:
-        metrics.requests.labels(method, str(status)).observe(seconds)
+        metrics.request_seconds.labels(method, str(status)).observe(seconds)
 
     return seen

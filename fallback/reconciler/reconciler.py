@@ -14,7 +14,7 @@ from holdfast.fallback.reconciler.observer import JobContext, Observer
 from holdfast.fallback.reconciler.policy_status import JobIndex
 from holdfast.fallback.reconciler.work_queue import WorkQueue
 from holdfast.fallback.state_machine.decision import Decision, decide
-from holdfast.fallback.state_machine.events import JobEvent
+from holdfast.fallback.state_machine.events import EventReason, JobEvent
 from holdfast.fallback.state_machine.observation import Observation
 from holdfast.fallback.state_machine.state import JobState, Phase, UnreadableState
 
@@ -68,7 +68,7 @@ class EventReporter:
         if before.phase is Phase.WAITING and after.phase is Phase.RUNNING:
             if before.waiting_since is not None:
                 waited = before.waited + (observation.now - before.waiting_since)
-                self._metrics.waits.labels(*where).observe(max(0.0, waited.total_seconds()))
+                self._metrics.capacity_wait_seconds.labels(*where).observe(max(0.0, waited.total_seconds()))
             if before.suspended_at is not None:
                 took = (observation.now - before.suspended_at).total_seconds()
                 self._metrics.move_seconds.labels(*where).observe(max(0.0, took))
@@ -85,7 +85,7 @@ class EventReporter:
                 subject=subject, reason=report.reason, message=report.message, is_warning=report.is_warning
             )
         )
-        self._metrics.reports.labels(key.namespace, report.reason).inc()
+        self._metrics.job_events.labels(key.namespace, report.reason).inc()
         _log.log(
             logging.WARNING if report.is_warning else logging.INFO,
             "%s",
@@ -136,7 +136,7 @@ class Reconciler:
             await self._reconcile(key)
         except Exception:  # noqa: BLE001  # one job that we cannot make sense of must not take the others down
             _log.exception("looking at a job failed", extra={"job": "/".join(key)})
-            self._metrics.failures.inc()
+            self._metrics.reconcile_errors.inc()
             self._queue.retry(key)
 
     async def _reconcile(self, key: JobKey) -> None:
@@ -152,7 +152,7 @@ class Reconciler:
             self._queue.retry(key)
             return
         decision = decide(look.state, look.seen, look.policy)
-        self._metrics.looks.observe(time.perf_counter() - began)
+        self._metrics.reconcile_seconds.observe(time.perf_counter() - began)
         if not await self._act(look, decision):
             return
         self._refused_versions.pop(key, None)
@@ -169,14 +169,14 @@ class Reconciler:
         try:
             await self._actor.execute(look, decision.actions)
         except LeadershipLost:
-            self._metrics.refusals.labels("deposed").inc()
+            self._metrics.failed_writes.labels("not_leader").inc()
         except PodsRemain as error:
             _log.info("not resumed yet: %s", error, extra={"job": "/".join(key)})
-            self._metrics.refusals.labels("pods left").inc()
+            self._metrics.failed_writes.labels("pods_remain").inc()
             self._queue.retry(key)
         except Unreachable as error:
             _log.warning("%s", error, extra={"job": "/".join(key)})
-            self._metrics.refusals.labels("unreachable").inc()
+            self._metrics.failed_writes.labels("unreachable").inc()
             self._queue.retry(key)
         except ApiError as error:
             self._refused(look, error)
@@ -186,7 +186,7 @@ class Reconciler:
 
     def _refused(self, look: JobContext, error: ApiError) -> None:
         key = look.key
-        self._metrics.refusals.labels(str(error.status)).inc()
+        self._metrics.failed_writes.labels(str(error.status)).inc()
         self._queue.retry(key, error.retry_after_seconds)
         if isinstance(error, JobChanged):
             self._refused_versions[key] = _version(look)
@@ -196,7 +196,7 @@ class Reconciler:
             _log.info("%s", error, extra={"job": "/".join(key), "status": error.status})
             return
         report = JobEvent(
-            reason="Refused",
+            reason=EventReason.WRITE_REJECTED,
             message=f"The API server refuses what the ladder wants to do, which is tried again: {error}",
             is_warning=True,
         )

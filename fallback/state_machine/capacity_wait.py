@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from holdfast.fallback.state_machine.events import JobEvent
+from holdfast.fallback.state_machine.events import EventReason, JobEvent
 from holdfast.fallback.state_machine.observation import ContendingGang
 from holdfast.fallback.state_machine.state import Phase
 from holdfast.fallback.state_machine.tier_visit import NO_WAIT
@@ -85,7 +85,7 @@ def slow_start_events(observation: Observation, policy: Policy) -> tuple[JobEven
     missing = observation.pods_placed - observation.pods_started
     return (
         JobEvent(
-            reason="SlowStart",
+            reason=EventReason.SLOW_START,
             message=(
                 f"{missing} of {observation.pods_placed} pods have had a node for more than "
                 f"{format_duration(policy.start_timeout)} and have not started: look at their events for an image "
@@ -110,7 +110,7 @@ def pods_missing_events(state: JobState, observation: Observation) -> tuple[JobE
         return ()
     return (
         JobEvent(
-            reason="PodsNotMade",
+            reason=EventReason.PODS_NOT_CREATED,
             message=(
                 f"{observation.pods_missing} of {observation.pods_expected} pods have not been made for more than "
                 f"{format_duration(PODS_CREATED_WITHIN)}, so that no machine can come for them: look at the events of the job's "
@@ -158,6 +158,6 @@ def _placed_event(state: JobState, observation: Observation) -> JobEvent:
     # Whole seconds, and never none: a duration of 0 s has no text.
     seconds = max(timedelta(seconds=1), time_waited(state, observation.now))
     return JobEvent(
-        reason="Placed",
+        reason=EventReason.PLACED,
         message=f"All {observation.pods_expected} pods have nodes in {state.pool} after {format_duration(seconds)}.",
     )

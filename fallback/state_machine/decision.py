@@ -17,7 +17,7 @@ from holdfast.fallback.state_machine.actions import (
     WriteState,
 )
 from holdfast.fallback.state_machine.capacity_wait import pods_missing_deadline, yield_deadline
-from holdfast.fallback.state_machine.events import JobEvent
+from holdfast.fallback.state_machine.events import EventReason, JobEvent, standing_event
 from holdfast.fallback.state_machine.failback import failback_deadlines
 from holdfast.fallback.state_machine.failover import failover_deadlines
 from holdfast.fallback.state_machine.observation import NO_JUMP
@@ -85,14 +85,14 @@ def _running_times(state: JobState, observation: Observation, policy: Policy) ->
 def blocking_event(observation: Observation, policy: Policy | NoPolicy) -> JobEvent | None:
     """What keeps the ladder from touching a job that follows it, and the fix; None where nothing does."""
     if observation.is_managed_by_kueue:
-        return _standing(
-            "ManagedByKueue",
+        return standing_event(
+            EventReason.MANAGED_BY_KUEUE,
             "Kueue manages the job and would undo what the ladder does, so it is left alone. Take the label "
             "kueue.x-k8s.io/queue-name off a job that is to follow the ladder, or order Kueue's flavors instead.",
         )
     if observation.not_suspendable_reason is not None:
-        return _standing(
-            "CannotFollow",
+        return standing_event(
+            EventReason.CANNOT_FOLLOW,
             f"The job cannot be suspended, so it stays where it is: {observation.not_suspendable_reason}",
         )
     if isinstance(policy, NoPolicy):
@@ -104,8 +104,8 @@ def not_on_ladder_event(observation: Observation, policy: Policy) -> JobEvent:
     """What is said of a job whose pods select none of the ladder's pools."""
     selected = f"the pool {observation.pool}" if observation.pool else "no pool, or several"
     pools = ", ".join(tier.pool for tier in policy.tiers)
-    return _standing(
-        "NotOnLadder",
+    return standing_event(
+        EventReason.NOT_ON_LADDER,
         f"The job's pods select {selected}, and its ladder has {pools}: it is left alone. Create it with the selector "
         f'`{POOL}: {policy.tiers[0].pool}`, or with the label `{FOLLOWS}: "{STAYS_VALUE}"` if it is to stay where it is.',
     )
@@ -113,19 +113,15 @@ def not_on_ladder_event(observation: Observation, policy: Policy) -> JobEvent:
 
 def _without_policy(policy: NoPolicy) -> JobEvent:
     if policy.problems:
-        return _standing(
-            "PolicyUnusable",
+        return standing_event(
+            EventReason.POLICY_UNUSABLE,
             f"The FallbackPolicy {LADDER} cannot be followed, so the job stays where it is: {' '.join(policy.problems)}",
         )
-    return _standing(
-        "NoPolicy",
+    return standing_event(
+        EventReason.NO_POLICY,
         f'The job says `{FOLLOWS}: "{FOLLOWS_VALUE}"`, but its namespace has no FallbackPolicy called {LADDER}: it stays '
         "where it is. Create one, or take the label off.",
     )
-
-
-def _standing(reason: str, message: str) -> JobEvent:
-    return JobEvent(reason=reason, message=message, is_warning=True, is_standing=True)
 
 
 # Less than this is a clock that is being steered; every wait here is longer.
@@ -270,7 +266,7 @@ def _stopped(state: JobState) -> Step:
         state=stopped,
         events=(
             JobEvent(
-                reason="StoppedByOther",
+                reason=EventReason.SUSPENDED_EXTERNALLY,
                 message=(
                     "The job is suspended, and not by its ladder: it stays so until whoever suspended it sets "
                     "`suspend: false`."
@@ -297,7 +293,7 @@ def _unreadable_event(state: UnreadableState, observation: Observation) -> JobEv
         " It is suspended, and is left so: `suspend: false` resumes it." if observation.suspended else ""
     )
     return JobEvent(
-        reason="StateUnreadable",
+        reason=EventReason.STATE_UNREADABLE,
         message=f"What was kept of the job cannot be read ({state.problem}): counting begins anew.{suspended}",
         is_warning=True,
     )

@@ -1,20 +1,70 @@
-"""What the controller says about a job: a Kubernetes Event, a log line and a metric in one."""
+"""What the controller reports about a job: each `JobEvent` becomes a Kubernetes Event, a log line and a metric."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
+
+
+class EventReason(StrEnum):
+    """Every `reason` of the controller's Events. docs/fallback.md explains each of them; a unit test compares the two."""
+
+    APPLICATION_COUNTED = "ApplicationCounted"
+    ATTEMPT_FAILED = "AttemptFailed"
+    CANNOT_FOLLOW = "CannotFollow"
+    COMPLETED = "Completed"
+    EVICTION_COUNTED = "EvictionCounted"
+    EXITS_ZERO_ON_TERMINATION = "ExitsZeroOnTermination"
+    FAILBACK_ENDED = "FailbackEnded"
+    FAILBACK_MOVING = "FailbackMoving"
+    FAILBACK_NO_CAPACITY = "FailbackNoCapacity"
+    FAILBACK_STARTED = "FailbackStarted"
+    FAILED = "Failed"
+    FAILURES_SPENT = "FailuresSpent"
+    GIVEN_UP = "GivenUp"
+    HANDED_OVER = "HandedOver"
+    HEAD_LOST = "HeadLost"
+    HEAD_SELECTS_CAPACITY = "HeadSelectsCapacity"
+    MANAGED_BY_KUEUE = "ManagedByKueue"
+    MOVED = "Moved"
+    MOVE_BLOCKED = "MoveBlocked"
+    NEVER_RESTARTS = "NeverRestarts"
+    NOT_ON_LADDER = "NotOnLadder"
+    NO_CAPACITY = "NoCapacity"
+    NO_POLICY = "NoPolicy"
+    PLACED = "Placed"
+    PODS_NOT_CREATED = "PodsNotCreated"
+    POLICY_UNUSABLE = "PolicyUnusable"
+    POOL_MISSING = "PoolMissing"
+    RECREATED = "Recreated"
+    RESUMED = "Resumed"
+    RESUMED_EXTERNALLY = "ResumedExternally"
+    SLOW_START = "SlowStart"
+    SLOW_SUSPENSION = "SlowSuspension"
+    STATE_UNREADABLE = "StateUnreadable"
+    SUSPENDED_AGAIN = "SuspendedAgain"
+    SUSPENDED_EXTERNALLY = "SuspendedExternally"
+    TIER_REMOVED = "TierRemoved"
+    UNEXPLAINED_COUNTED = "UnexplainedCounted"
+    WRITE_REJECTED = "WriteRejected"
+    YIELDED = "Yielded"
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobEvent:
-    """One thing to say. `reason` is CamelCase, as an Event has it; `message` says what is and what to do.
+    """One Event of a job; `message` states the fact and the fix.
 
-    A report that is not standing belongs to the decision's actions and is said once they are done. A standing one
-    describes how things are and comes with every decision for as long as they are so: it is said when it is new for
-    the job, or differs, and again only after it has been absent.
+    An event that is not standing belongs to the decision's actions and is recorded once they are carried out. A
+    standing event describes a condition and comes with every decision while the condition holds: it is recorded when
+    it is new for the job or its message changes, and again only after it has been absent.
     """
 
-    reason: str
+    reason: EventReason
     message: str
     is_warning: bool = False
     is_standing: bool = False
+
+
+def standing_event(reason: EventReason, message: str) -> JobEvent:
+    """Return a warning that comes with every decision while its condition holds."""
+    return JobEvent(reason=reason, message=message, is_warning=True, is_standing=True)

@@ -15,7 +15,7 @@ from holdfast.fallback.state_machine.actions import (
     Step,
     TaintReservedNodes,
 )
-from holdfast.fallback.state_machine.events import JobEvent
+from holdfast.fallback.state_machine.events import EventReason, JobEvent
 from holdfast.fallback.state_machine.failover import fail_back
 from holdfast.fallback.state_machine.observation import PoolStatus
 from holdfast.fallback.state_machine.state import FailbackAttempt, FailbackStage, Phase
@@ -104,7 +104,7 @@ def _start(state: JobState, observation: Observation, policy: Policy) -> Step:
             state=replace(state, last_failback_at=observation.now),
             events=(
                 JobEvent(
-                    reason="NoRoomAbove",
+                    reason=EventReason.FAILBACK_NO_CAPACITY,
                     message=f"No better tier may have as many nodes as the job needs; it stays on {state.pool}.",
                 ),
             ),
@@ -125,7 +125,7 @@ def _reserve(state: JobState, observation: Observation, policy: Policy, rung: Ra
         actions=(action,),
         events=(
             JobEvent(
-                reason="ReturnTried",
+                reason=EventReason.FAILBACK_STARTED,
                 message=(
                     f"Capacity in {rung.pool} is asked for, for up to {format_duration(policy.hold_timeout)}; the job "
                     f"runs on in {state.pool} until all of it is held."
@@ -201,7 +201,10 @@ def _end(state: JobState, observation: Observation, why: str) -> Step:
     return Step(
         state=replace(state, failback=None, last_failback_at=observation.now),
         events=(
-            JobEvent(reason="ReturnEnded", message=f"The job stays on {state.pool} undisturbed: {why}."),
+            JobEvent(
+                reason=EventReason.FAILBACK_ENDED,
+                message=f"The job stays on {state.pool} undisturbed: {why}.",
+            ),
         ),
     )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.fallback.state_machine.actions import Step, Suspend
 from holdfast.fallback.state_machine.capacity_wait import is_reached, time_waited, wait_ends
-from holdfast.fallback.state_machine.events import JobEvent
+from holdfast.fallback.state_machine.events import EventReason, JobEvent
 from holdfast.fallback.state_machine.outages import counted_failures
 from holdfast.fallback.state_machine.state import FailbackStage, Phase, Purpose
 from holdfast.fallback.state_machine.tier_visit import NO_WAIT, current_tier, pool_exists, tier_below
@@ -41,19 +41,19 @@ def failover_event(state: JobState, observation: Observation, policy: Policy) ->
         return _tier_removed_event(state, observation)
     if not pool_exists(state.pool, observation) and is_reached(missing_pool_deadline(state), observation.now):
         return JobEvent(
-            reason="PoolMissing",
+            reason=EventReason.POOL_MISSING,
             message=f"The pool {state.pool} does not exist, so its capacity is not waited for.",
             is_warning=True,
         )
     spent = counted_failures(state, policy.failures)
     if tier.is_spent(spent):
         return JobEvent(
-            reason="FailuresSpent",
+            reason=EventReason.FAILURES_SPENT,
             message=f"{state.pool} has cost {spent} of maxFailures {tier.max_failures}.",
         )
     if tier.procurement_timeout and is_reached(wait_ends(state, tier.procurement_timeout), observation.now):
         return JobEvent(
-            reason="NoCapacity",
+            reason=EventReason.NO_CAPACITY,
             message=(
                 f"{observation.pods_placed} of {observation.pods_expected} pods have nodes in {state.pool} after "
                 f"procurementTimeout {format_duration(tier.procurement_timeout)}."
@@ -61,7 +61,7 @@ def failover_event(state: JobState, observation: Observation, policy: Policy) ->
         )
     if _head_restarts_are_spent(state, observation):
         return JobEvent(
-            reason="HeadLost",
+            reason=EventReason.HEAD_LOST,
             message=f"The Ray head has been lost or silent on {state.pool} again, after {MAX_HEAD_RESTARTS} restarts.",
             is_warning=True,
         )
@@ -125,7 +125,7 @@ def _tier_removed_event(state: JobState, observation: Observation) -> JobEvent |
     if observation.is_placed:
         return None
     return JobEvent(
-        reason="TierRemoved",
+        reason=EventReason.TIER_REMOVED,
         message=f"{state.pool} is no longer a tier of the ladder, so a job does not wait for its capacity.",
     )
 
@@ -143,7 +143,7 @@ def _application_budget(policy: Policy) -> int | None:
 
 def _given_up_event(why: str) -> JobEvent:
     return JobEvent(
-        reason="GivenUp",
+        reason=EventReason.GIVEN_UP,
         message=(
             f"The job is suspended for good, since {why}. Nothing of it runs or costs any more; once the cause is "
             "mended, `suspend: false` in its spec tries the last tier again."
@@ -176,7 +176,7 @@ def fail_back(state: JobState, observation: Observation, rung: RankedTier) -> St
     return _suspended(
         leaving,
         JobEvent(
-            reason="ReturnMoving",
+            reason=EventReason.FAILBACK_MOVING,
             message=f"Every node that the job needs in {rung.pool} is held for it: it moves there from {state.pool}.",
         ),
     )
@@ -192,7 +192,7 @@ def yield_nodes(state: JobState, observation: Observation) -> Step:
     return _suspended(
         leaving,
         JobEvent(
-            reason="Yielded",
+            reason=EventReason.YIELDED,
             message=(
                 f"{observation.pods_placed} of {observation.pods_expected} pods have nodes in {state.pool}, which another job's gang "
                 "waits for as well: the younger job lets go of its nodes for a while."
@@ -212,7 +212,7 @@ def restart(state: JobState, observation: Observation) -> Step:
     return _suspended(
         leaving,
         JobEvent(
-            reason="HeadLost",
+            reason=EventReason.HEAD_LOST,
             message="The Ray head has been lost or silent for too long: the job starts over on the same tier.",
             is_warning=True,
         ),

@@ -16,7 +16,7 @@ from holdfast.fallback.state_machine.capacity_wait import (
     slow_start_events,
     track_wait,
 )
-from holdfast.fallback.state_machine.events import JobEvent
+from holdfast.fallback.state_machine.events import EventReason, JobEvent
 from holdfast.fallback.state_machine.failback import reserved_tier, step_failback, without_expired_failback
 from holdfast.fallback.state_machine.failover import (
     fail_back,
@@ -32,7 +32,7 @@ from holdfast.fallback.state_machine.failover import (
 )
 from holdfast.fallback.state_machine.observation import Cause, Outcome
 from holdfast.fallback.state_machine.outages import count_losses, counted_failures
-from holdfast.fallback.state_machine.state import Phase, Purpose
+from holdfast.fallback.state_machine.state import OutageKind, Phase, Purpose
 from holdfast.fallback.state_machine.tier_visit import (
     NO_WAIT,
     current_tier,
@@ -47,6 +47,12 @@ if TYPE_CHECKING:
     from holdfast.fallback.state_machine.actions import Action
     from holdfast.fallback.state_machine.observation import Observation
     from holdfast.fallback.state_machine.state import JobState
+
+_COUNTED_REASONS: Final = {
+    OutageKind.EVICTION: EventReason.EVICTION_COUNTED,
+    OutageKind.APPLICATION: EventReason.APPLICATION_COUNTED,
+    OutageKind.UNEXPLAINED: EventReason.UNEXPLAINED_COUNTED,
+}
 
 
 def step_running(state: JobState, observation: Observation, policy: Policy) -> Step:
@@ -102,7 +108,7 @@ def _outage_event(before: JobState, after: JobState, policy: Policy) -> tuple[Jo
     limit = tier.max_failures if tier and tier.is_spent(10**9) else None
     return (
         JobEvent(
-            reason=f"{after.outage_kind.value}Counted",
+            reason=_COUNTED_REASONS[after.outage_kind],
             message=f"{after.pool} has cost {spent} of {limit} failures."
             if limit is not None
             else f"{after.pool} has cost {spent} failures so far.",
@@ -123,7 +129,7 @@ def _no_lower_tier_event(state: JobState, observation: Observation, policy: Poli
 
 def _move_blocked_event() -> JobEvent:
     return JobEvent(
-        reason="MoveBlocked",
+        reason=EventReason.MOVE_BLOCKED,
         message="The job is to move, but would not honour a suspension now: it moves as soon as it can be suspended.",
         is_standing=True,
     )
@@ -192,7 +198,7 @@ def _resume(state: JobState, observation: Observation) -> Step:
         else resume_tier_visit(state, observation)
     )
     report = JobEvent(
-        reason="Moved" if is_move else "Resumed",
+        reason=EventReason.MOVED if is_move else EventReason.RESUMED,
         message=f"No pod of the job is left; it is resumed on {state.pool}, from its latest checkpoint.",
     )
     return Step(state=resumed, actions=_resume_actions(resumed, is_return=is_return), events=(report,))
@@ -230,7 +236,7 @@ def _resumed_externally(state: JobState, observation: Observation) -> Step:
         state=resumed,
         events=(
             JobEvent(
-                reason="ResumedByOther",
+                reason=EventReason.RESUMED_EXTERNALLY,
                 message=f"Somebody else has resumed the job: it stays on {pool}, and counting begins anew there.",
                 is_warning=state.phase is Phase.SUSPENDING,
             ),
@@ -244,7 +250,7 @@ def _handed_to_kueue(state: JobState) -> Step:
         state=replace(state, phase=Phase.STOPPED, purpose=None, resume_at=None, failback=None),
         events=(
             JobEvent(
-                reason="HandedOver",
+                reason=EventReason.HANDED_OVER,
                 message="Kueue manages the job now and resumes it when it is admitted; the ladder leaves it alone.",
                 is_warning=True,
             ),
@@ -254,7 +260,7 @@ def _handed_to_kueue(state: JobState) -> Step:
 
 def _suspended_again_event(state: JobState) -> JobEvent:
     return JobEvent(
-        reason="SuspendedAgain",
+        reason=EventReason.SUSPENDED_AGAIN,
         message=(
             f"Somebody resumed the job in the middle of its move to {state.pool}, when two of its gangs could have run "
             f"at once: it is suspended again ({state.resuspensions} of {MAX_RESUSPENSIONS}). Leave `suspend` out of "
@@ -269,7 +275,7 @@ def _slow_suspension_event(state: JobState, observation: Observation) -> tuple[J
         return ()
     return (
         JobEvent(
-            reason="SlowSuspension",
+            reason=EventReason.SLOW_SUSPENSION,
             message=(
                 f"{observation.pods_remaining} pods and {observation.outdated_children} child Jobs are left of the job since it was "
                 "suspended; it is resumed once none is. Look for finalizers, a long grace period or a node that "
@@ -338,7 +344,7 @@ def _recreate(state: JobState, observation: Observation, policy: Policy) -> Step
         actions=(Recreate(state=anew, pool=anew.pool),),
         events=(
             JobEvent(
-                reason="Recreated",
+                reason=EventReason.RECREATED,
                 message=(
                     f"The job failed by an eviction, and a job that has ended cannot be resumed: it is made anew on "
                     f"{anew.pool} ({anew.recreations} of {MAX_RECREATIONS})."
@@ -352,9 +358,9 @@ def _recreate(state: JobState, observation: Observation, policy: Policy) -> Step
 def _finished_event(state: JobState, observation: Observation) -> JobEvent:
     where = "in the middle of a move" if state.phase is Phase.SUSPENDING else f"on {state.pool}"
     if observation.outcome is Outcome.COMPLETED:
-        return JobEvent(reason="Completed", message=f"The job has completed, {where}.")
+        return JobEvent(reason=EventReason.COMPLETED, message=f"The job has completed, {where}.")
     return JobEvent(
-        reason="Failed",
+        reason=EventReason.FAILED,
         message=(
             f"The job has failed, {where}, and a job that has failed cannot be resumed: create it again, and it goes "
             "on from its latest checkpoint."

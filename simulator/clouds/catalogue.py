@@ -4,12 +4,14 @@ A cloud adds, by type token: how its resources are named and identified, what it
 place, what it refuses; and by token its invokes.
 """
 
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.clouds.machines import Fleet
+from holdfast.simulator.clouds.sdk import Kind, ResourceSchema
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 from holdfast.simulator.pulumi.kubeconfig import Connection
 from holdfast.simulator.pulumi.values import Properties, Value
@@ -176,3 +178,80 @@ class Catalogue:
     refuse_connection: RefuseConnection = reach_everything
     known_while_updating: frozenset[str] | None = None
     remarks: Remark = remark_nothing
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResourceType:
+    """A type's schema and rules, with what follows from both."""
+
+    schema: ResourceSchema
+    rules: Rules
+    catalogue: Catalogue
+
+    @property
+    def token(self) -> str:
+        """The type token."""
+        return self.schema.token
+
+    @property
+    def name_property(self) -> str:
+        """The input that holds the physical name; "" where the type has none."""
+        if self.rules.name_property is not None:
+            return self.rules.name_property
+        return next((name for name in self.catalogue.name_properties if self._can_name(name)), "")
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """The inputs within which a physical name is unique, in a fixed order."""
+        if self.rules.unique_within is not None:
+            return self.rules.unique_within
+        return tuple(sorted(self.catalogue.scopes & set(self.schema.inputs) - {self.name_property}))
+
+    @property
+    def immutable(self) -> frozenset[str]:
+        """The input paths that cannot change in place."""
+        named = {self.name_property} - {""}
+        return self.rules.immutable | named | set(self.scopes)
+
+    @property
+    def computed(self) -> Mapping[str, Compute]:
+        """The outputs the cloud sets by a rule of its own."""
+        common = {name: rule for name, rule in self.catalogue.common.items() if name in self.schema.outputs}
+        return {**common, **self.rules.computed}
+
+    def physical_name(self, values: Json) -> str:
+        """Return the physical name among an object's values, "" for none."""
+        name = values.get(self.name_property)
+        return name if isinstance(name, str) else ""
+
+    def scope(self, values: Json) -> tuple[str, ...]:
+        """Return what an object's physical name is unique within."""
+        return tuple(str(values[name]) for name in self.scopes if values.get(name) is not None)
+
+    def _can_name(self, name: str) -> bool:
+        found = self.schema.inputs.get(name)
+        return found is not None and not found.required and found.kinds <= {Kind.STRING}
+
+
+# A module with a CATALOGUE for each package a stand-in knows more about than its SDK says.
+_MODULES = {
+    "aws": "holdfast.simulator.clouds.aws.catalogue",
+    "gcp": "holdfast.simulator.clouds.gcp.catalogue",
+    "azure-native": "holdfast.simulator.clouds.azure.catalogue",
+}
+
+
+# The programs kubeconfigs name to get a token, and the package whose clusters they know.
+_TOKEN_COMMANDS = {"aws": "aws", "gke-gcloud-auth-plugin": "gcp", "kubelogin": "azure-native"}
+
+
+def package_of_command(command: str) -> str | None:
+    """Return the package to whose clusters a kubeconfig leads that asks this program for a token."""
+    return _TOKEN_COMMANDS.get(command)
+
+
+def catalogue_of(package: str) -> Catalogue:
+    """Return what is known of a package's cloud; the plain default for one without a catalogue of its own."""
+    if package not in _MODULES:
+        return Catalogue()
+    return cast("Catalogue", importlib.import_module(_MODULES[package]).CATALOGUE)

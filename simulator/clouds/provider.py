@@ -1,27 +1,37 @@
 """The stand-in for one cloud provider: answers the engine's calls from a stand-in cloud."""
 
-# ruff: noqa: N802, ARG002 - names and parameters of the methods are the protocol's
-
+import hashlib
+import re
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 
 import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 
-from holdfast.simulator.clouds.answers import check_failures, resource_diff
-from holdfast.simulator.clouds.catalogues import catalogue_of
+from holdfast.simulator.clouds.catalogue import Autonaming, ResourceType, catalogue_of
 from holdfast.simulator.clouds.cloud import Asked, Cloud
 from holdfast.simulator.clouds.machines import Nodes, NoNodes
-from holdfast.simulator.clouds.naming import with_name
-from holdfast.simulator.clouds.schema.checking import violations
-from holdfast.simulator.clouds.schema.package import Schema
+from holdfast.simulator.clouds.schema import Schema, Violation, violations
 from holdfast.simulator.clouds.state import CloudState
 from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.pulumi.diff import changes, diff_response
 from holdfast.simulator.pulumi.faults import Faults
-from holdfast.simulator.pulumi.plugin import Plugin
-from holdfast.simulator.pulumi.serving import InitFailedError
-from holdfast.simulator.pulumi.values import Properties, Secret, Value, from_struct, has_secret, to_struct
+from holdfast.simulator.pulumi.plugin import InitFailedError, Plugin
+from holdfast.simulator.pulumi.values import (
+    Properties,
+    Secret,
+    Value,
+    from_struct,
+    has_secret,
+    has_unknown,
+    reveal,
+    strip_secrets,
+    to_struct,
+)
+
+# ruff: noqa: N802, ARG002 - names and parameters of the methods are the protocol's
 
 
 class CloudProvider(Plugin):
@@ -173,3 +183,66 @@ class CloudProvider(Plugin):
 def _keeping_secrets(shown: Properties, known: Properties) -> dict[str, Value]:
     """Mark as secret what is known to be: a cloud does not remember which of its values are."""
     return {name: Secret(value) if has_secret(known.get(name)) else value for name, value in shown.items()}
+
+
+def with_name(
+    kind: ResourceType, logical_name: str, *, inputs: Properties, old_inputs: Properties, seed: bytes
+) -> dict[str, Value]:
+    """Return inputs with a physical name: the given one, the one made before, or a new one from the seed.
+
+    Raises RehearsalError where a made-up name would be longer than the cloud allows.
+    """
+    prop = kind.name_property
+    if not prop or prop in inputs or f"{prop}Prefix" in inputs:
+        return dict(inputs)
+    old = strip_secrets(old_inputs.get(prop))
+    if isinstance(old, str) and is_autoname(old, logical_name, kind.catalogue.autonaming):
+        return {**inputs, prop: old}
+    return {**inputs, prop: _new_name(kind, logical_name, seed)}
+
+
+def is_autoname(name: str, logical_name: str, autonaming: Autonaming) -> bool:
+    """Tell whether a physical name was made up for a logical one."""
+    shape = f"{re.escape(logical_name + autonaming.separator)}[0-9a-f]{{{autonaming.digits}}}"
+    return re.fullmatch(shape, name) is not None
+
+
+def _new_name(kind: ResourceType, logical_name: str, seed: bytes) -> str:
+    autonaming = kind.catalogue.autonaming
+    digest = hashlib.sha256(seed + kind.token.encode() + logical_name.encode()).hexdigest()
+    name = f"{logical_name}{autonaming.separator}{digest[: autonaming.digits]}"
+    longest = kind.rules.longest_name
+    if longest is not None and len(name) > longest:
+        raise RehearsalError(
+            f"{kind.token} {logical_name!r}: the name made up for it, {name!r}, has {len(name)} characters of at "
+            f"most {longest}; shorten the resource's name or set {kind.name_property!r}"
+        )
+    return name
+
+
+def resource_diff(
+    kind: ResourceType, logical_name: str, *, old: Properties, new: Properties
+) -> provider_pb2.DiffResponse:
+    """Return what a change of inputs means for a resource.
+
+    A replacement is made before its predecessor goes, unless both would bear the name the program fixed.
+    """
+    keeps = _given_name(kind, logical_name, old)
+    clashes = keeps is not None and keeps == _given_name(kind, logical_name, new)
+    found = changes(old, new)
+    replacing = [change for change in found if change.within(frozenset(kind.immutable))]
+    return diff_response(found, replacing=replacing, deletes_first=clashes)
+
+
+def check_failures(found: Iterable[Violation]) -> list[provider_pb2.CheckFailure]:
+    """Return violations as the engine shows them."""
+    return [provider_pb2.CheckFailure(property=one.path, reason=one.reason) for one in found]
+
+
+def _given_name(kind: ResourceType, logical_name: str, inputs: Properties) -> tuple[str, ...] | None:
+    """Return the name and its scope where the program fixed them, None where the provider made a name up."""
+    known = {name: reveal(value) for name, value in inputs.items() if not has_unknown(value)}
+    name = kind.physical_name(known)
+    if not name or is_autoname(name, logical_name, kind.catalogue.autonaming):
+        return None
+    return (name, *kind.scope(known))

@@ -7,6 +7,7 @@ Python 3.11.8 breaks when the program, on its own thread, touches a module that 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from functools import cache
 from pathlib import Path
 
@@ -121,3 +122,176 @@ def _folded(name: str) -> str:
 
 def _read(file: Path) -> str:
     return file.read_text(encoding="utf-8")
+
+
+_TOKEN = re.compile(r"[\w.]+|\[|\]|,")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hint:
+    """A name, such as `Optional` or `outputs.ClusterVpcConfig`, with what stands in its brackets."""
+
+    name: str
+    arguments: tuple["Hint", ...] = ()
+
+    @property
+    def last(self) -> str:
+        """The name without the modules before it."""
+        return self.name.rpartition(".")[2]
+
+
+def parse_hint(text: str) -> Hint:
+    """Return an annotation as a tree; quotes around names make no difference."""
+    (hint,) = _parse_list(_tokens(text))
+    return hint
+
+
+def _tokens(text: str) -> list[str]:
+    return _TOKEN.findall(text)[::-1]
+
+
+def _parse_list(tokens: list[str]) -> tuple[Hint, ...]:
+    """Parse hints up to the closing bracket or the end; `tokens` are taken from its end."""
+    return tuple(_parse_each(tokens))
+
+
+def _parse_each(tokens: list[str]) -> Iterator[Hint]:
+    while tokens:
+        token = tokens.pop()
+        if token == "]":  # noqa: S105 - a bracket, not a password
+            return
+        if token != ",":  # noqa: S105 - nor is a comma one
+            has_arguments = bool(tokens) and tokens[-1] == "["
+            if has_arguments:
+                tokens.pop()
+            yield Hint(name=token, arguments=_parse_list(tokens) if has_arguments else ())
+
+
+class Kind(Enum):
+    """The coarse kind of a value, named as error texts name it."""
+
+    STRING = "a string"
+    NUMBER = "a number"
+    BOOL = "a boolean"
+    LIST = "a list"
+    MAP = "a map"
+    OBJECT = "an object"
+    ANY = "anything"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PropertyType:
+    """One shape a property may have: `item` for a list or map, `shape` for an object."""
+
+    kind: Kind
+    item: tuple["PropertyType", ...] = ()
+    shape: SdkClass | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Property:
+    """A property by its name on the wire. Any of `types` will do; `required` of an output: always set."""
+
+    name: str
+    types: tuple[PropertyType, ...]
+    required: bool
+
+    @property
+    def kinds(self) -> frozenset[Kind]:
+        """The kinds of value the property may have."""
+        return frozenset(one.kind for one in self.types)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResourceSchema:
+    """A resource type: its token, its input and output properties by name."""
+
+    token: str
+    package: str
+    version: str
+    inputs: Mapping[str, Property]
+    outputs: Mapping[str, Property]
+
+
+# Between the getter's mark and its function there may be another: a deprecation, over several lines.
+_GETTER = re.compile(
+    r'^    @pulumi\.getter(?:\(name="(?P<wire>[^"]+)"\))?\n'
+    r"(?:(?!    def ).*\n)*?"
+    r"    def (?P<python>\w+)\(self\) -> (?P<hint>.+):$",
+    re.MULTILINE,
+)
+_CONSTRUCTOR = re.compile(
+    r"^    def __init__\(__self__, \*,\n(?P<parameters>.*?)\):\n", re.MULTILINE | re.DOTALL
+)
+_REQUIRED_PARAMETER = re.compile(r"^ +(?P<name>\w+): [^=\n]+$", re.MULTILINE)
+
+_SCALARS = {"str": Kind.STRING, "bool": Kind.BOOL, "int": Kind.NUMBER, "float": Kind.NUMBER}
+_WRAPPERS = frozenset({"Input", "InputType", "Output", "Awaitable", "Optional", "Union"})
+_LISTS = frozenset({"Sequence", "List"})
+_MAPS = frozenset({"Mapping", "Dict"})
+_ANY = PropertyType(kind=Kind.ANY)
+
+
+@cache
+def argument_properties(cls: SdkClass) -> Mapping[str, Property]:
+    """Return the properties of an argument class; required is what its constructor does not default."""
+    text = cls.text
+    constructor = _CONSTRUCTOR.search(text)
+    parameters = constructor["parameters"] if constructor else ""
+    required = {found["name"] for found in _REQUIRED_PARAMETER.finditer(parameters)}
+    return {
+        wire: Property(name=wire, types=_alternatives(hint, cls.file), required=python in required)
+        for python, wire, hint in _getters(text)
+    }
+
+
+@cache
+def output_properties(cls: SdkClass) -> Mapping[str, Property]:
+    """Return the properties of a resource or output class; required is what is not optional."""
+    return {
+        wire: Property(name=wire, types=_alternatives(hint, cls.file), required=not _is_optional(hint))
+        for _, wire, hint in _getters(cls.text)
+    }
+
+
+def _getters(text: str) -> Iterator[tuple[str, str, Hint]]:
+    """Yield (Python name, wire name, annotation) of each property."""
+    for found in _GETTER.finditer(text):
+        yield found["python"], found["wire"] or found["python"], parse_hint(found["hint"])
+
+
+def _members(hint: Hint) -> Iterator[Hint]:
+    """Yield what a hint allows, through Input, Output, Optional and unions."""
+    if hint.last not in _WRAPPERS:
+        yield hint
+        return
+    for argument in hint.arguments:
+        yield from _members(argument)
+
+
+def _is_optional(hint: Hint) -> bool:
+    if hint.last not in _WRAPPERS:
+        return False
+    return hint.last == "Optional" or any(map(_is_optional, hint.arguments))
+
+
+def _alternatives(hint: Hint, file: Path) -> tuple[PropertyType, ...]:
+    return tuple(dict.fromkeys(_classify(member, file) for member in _members(hint)))
+
+
+def _classify(hint: Hint, file: Path) -> PropertyType:
+    if hint.last in _LISTS:
+        return PropertyType(kind=Kind.LIST, item=_alternatives(hint.arguments[0], file))
+    if hint.last in _MAPS:
+        return PropertyType(kind=Kind.MAP, item=_alternatives(hint.arguments[1], file))
+    if hint.last in _SCALARS:
+        return PropertyType(kind=_SCALARS[hint.last])
+    return _classify_class(resolve(hint.name, file))
+
+
+def _classify_class(found: SdkClass | None) -> PropertyType:
+    if found is None or found.is_resource:
+        return _ANY
+    if found.is_enum:
+        return PropertyType(kind=Kind.STRING if "str" in found.bases else Kind.NUMBER)
+    return PropertyType(kind=Kind.OBJECT, shape=found)

@@ -6,8 +6,7 @@ from pathlib import Path
 from pulumi.runtime.proto.provider_pb2_grpc import ResourceProviderServicer
 
 from holdfast.simulator.clouds import CloudProvider
-from holdfast.simulator.clouds.catalogue import Reaching
-from holdfast.simulator.clouds.catalogues import catalogue_of, package_of_command
+from holdfast.simulator.clouds.catalogue import Reaching, catalogue_of, package_of_command
 from holdfast.simulator.clouds.machines import Nodes, NoNodes
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.pulumi.checkpoint import PendingOperation, read_checkpoint
@@ -20,7 +19,7 @@ def no_nodes(_: str) -> Nodes:
     return NoNodes()
 
 
-class StandInClouds:
+class SimulatedClouds:
     """Stand-ins for cloud providers, one a package.
 
     Arguments: `folder`, where they keep their objects; `checkpoint`, the engine's state of the stack; `faults`,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from holdfast.simulator.clouds.catalogues import catalogue_of
+from holdfast.simulator.clouds.catalogue import catalogue_of
 from holdfast.simulator.clouds.gcp.nodes.instances import (
     Instance,
     State,

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from holdfast.scheduling.json import Json
-from holdfast.simulator.clouds.instances import Instance
-from holdfast.simulator.clouds.machines import Machine
+from holdfast.simulator.clouds.machines import Instance, Machine
 from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.cluster_autoscaler.buying import Purchase
 

@@ -8,9 +8,8 @@ from holdfast.simulator.clouds.azure.nodes.instances import NUMBER, REGISTER
 from holdfast.simulator.clouds.azure.nodes.pools import pools_in
 from holdfast.simulator.clouds.azure.nodes.stock import is_sold_out
 from holdfast.simulator.clouds.azure.nodes.template import NodeTemplate, template_of
-from holdfast.simulator.clouds.catalogues import catalogue_of
-from holdfast.simulator.clouds.instances import Instance
-from holdfast.simulator.clouds.machines import Machine, machines_in
+from holdfast.simulator.clouds.catalogue import catalogue_of
+from holdfast.simulator.clouds.machines import Instance, Machine, machines_in
 from holdfast.simulator.clouds.state import CloudObject, CloudState, Inventory
 from holdfast.simulator.cluster_autoscaler.buying import Purchase
 from holdfast.simulator.cluster_autoscaler.node_groups import Bought, Lost, PoolSeen

@@ -20,7 +20,7 @@ from holdfast.simulator.operator_runner.kubelet import Kubelet
 from holdfast.simulator.operator_runner.managed_karpenter import ManagedKarpenter
 from holdfast.simulator.operator_runner.operator_runner import RunnerLayout
 from holdfast.simulator.paths import Workspace
-from holdfast.simulator.pulumi.folder import EngineFolder
+from holdfast.simulator.pulumi.workspace import EngineFolder
 from holdfast.simulator.stacks.cluster_nodes import ClusterNodes
 from holdfast.simulator.tools.locate import find_tool
 

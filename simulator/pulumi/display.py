@@ -1,7 +1,12 @@
 """Shows the engine's own lines as they come."""
 
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import TracebackType
+
+from pulumi.automation.events import EngineEvent, StepEventMetadata
 
 OnLine = Callable[[str], None]
 
@@ -40,3 +45,71 @@ class Display:
             self._inside_traceback = False
         if not self._inside_traceback and not line.startswith(_OF_A_STACK_KEPT_ELSEWHERE):
             self._show(line)
+
+
+# A release of an operator takes 5 to 20 s: what takes longer is worth a word.
+QUIET_SECONDS = 10.0
+
+
+def notice(begun: Mapping[str, float], now: float) -> str | None:
+    """Return the line that names what is under way, by URN and begin, the longest first; None for nothing."""
+    if not begun:
+        return None
+    oldest_first = sorted(begun, key=lambda urn: begun[urn])
+    names = ", ".join(f"{urn.rsplit('::', 1)[-1]} ({now - begun[urn]:.0f} s)" for urn in oldest_first)
+    return f"    waiting for {names}"
+
+
+class Waiting:
+    """Follows the engine's events for one command, and shows a notice after each quiet while."""
+
+    def __init__(self, show: OnLine, *, quiet_seconds: float = QUIET_SECONDS) -> None:
+        self._show = show
+        self._quiet_seconds = quiet_seconds
+        self._begun: dict[str, float] = {}
+        self._lock = threading.Lock()
+        self._spoken = threading.Event()
+        self._over = False
+        self._thread = threading.Thread(target=self._watch, daemon=True, name="engine waiting")
+
+    def line(self, line: str) -> None:
+        """Show a line of the engine's."""
+        self._spoken.set()
+        self._show(line)
+
+    def event(self, event: EngineEvent) -> None:
+        """Follow an event."""
+        begins, ends, fails = event.resource_pre_event, event.res_outputs_event, event.res_op_failed_event
+        with self._lock:
+            if begins and _is_made_by_a_provider(begins.metadata):
+                self._begun[begins.metadata.urn] = time.monotonic()
+            for end in (ends, fails):
+                if end:
+                    self._begun.pop(end.metadata.urn, None)
+
+    def __enter__(self) -> "Waiting":
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over = True
+        self._spoken.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._over:
+            if self._spoken.wait(self._quiet_seconds):
+                self._spoken.clear()
+                continue
+            with self._lock:
+                line = notice(self._begun, time.monotonic())
+            if line:
+                self._show(line)
+
+
+def _is_made_by_a_provider(metadata: StepEventMetadata) -> bool:
+    """Whether anything is waited for: a component ends with its children, not before."""
+    state = metadata.new or metadata.old
+    return state is not None and bool(state.custom)

@@ -1,13 +1,122 @@
 """Reads the engine's events into a result."""
 
 import re
+import signal
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import cast
 
+from pulumi.automation import CommandResult
 from pulumi.automation.events import EngineEvent, StepEventMetadata
 
 from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.pulumi.results import UNCHANGING, Outcome, Step, Verdict
+from holdfast.simulator.errors import RehearsalError
+
+# The engine's names of operations that leave a resource as it was.
+UNCHANGING = frozenset({"same", "read", "refresh"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """A violation which a policy found.
+
+    `level` is `mandatory` (it stops the run) or `advisory`; `urn` names the resource, and is empty where
+    the policy judges the stack as a whole.
+    """
+
+    policy: str
+    level: str
+    urn: str
+    message: str
+
+    @property
+    def stops(self) -> bool:
+        """Whether the run may not go on."""
+        return self.level == "mandatory"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """What the engine did, or in a preview would do, to one resource: its own operation name (`update`, ...)."""
+
+    operation: str
+    urn: str
+
+    @property
+    def told(self) -> str:
+        """The step in words: `update karpenter (kubernetes:helm.sh/v3:Release)`."""
+        token = self.urn.split("::")[2].rsplit("$", 1)[-1]
+        return f"{self.operation} {self.urn.rsplit('::', 1)[-1]} ({token})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What one command did.
+
+    `changes` counts resources by the engine's own operation names (`create`, `same`, ...); `packs` names the
+    policy packs that judged the run, with their versions; `outputs` are the stack's, secrets and values still
+    unknown replaced by words; `problems` are the engine's error messages, one for each cause.
+    """
+
+    command: str
+    stack: str
+    changes: Mapping[str, int]
+    packs: Mapping[str, str]
+    verdicts: tuple[Verdict, ...]
+    outputs: Json
+    problems: tuple[str, ...]
+    seconds: float
+    stdout: str
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def changed(self) -> int:
+        """How many resources were, or in a preview would be, changed."""
+        return sum(count for operation, count in self.changes.items() if operation not in UNCHANGING)
+
+    @property
+    def stopped_by_policy(self) -> bool:
+        """Whether a mandatory policy stopped the run."""
+        return any(verdict.stops for verdict in self.verdicts)
+
+
+class EngineFailure(RehearsalError):  # noqa: N818 - what it carries is an outcome, and the message reads as one
+    """The engine stopped: the program, a provider or a mandatory policy refused.
+
+    `outcome` is what was done until then.
+    """
+
+    def __init__(self, outcome: Outcome, message: str) -> None:
+        super().__init__(message)
+        self.outcome = outcome
+
+
+class EngineKilled(EngineFailure):
+    """The engine's process was killed; the next run takes up what it left."""
+
+
+def failure(outcome: Outcome, last: CommandResult | None) -> EngineFailure:
+    """Return the failure of a command, with one message for its cause."""
+    title = f"{outcome.command} of {outcome.stack}"
+    if last is not None and last.code == -signal.SIGKILL:
+        return EngineKilled(outcome, f"{title} was killed; run it again: it goes on from where it was")
+    return EngineFailure(outcome, f"{title} failed: {_cause(outcome, last.stderr if last else '')}")
+
+
+def last_words(stderr: str) -> str:
+    """Return what the engine said of its failure, without the word it begins with."""
+    said = [line.removeprefix("error: ") for line in stderr.splitlines() if line.strip()]
+    return "\n".join(said) or "the engine gave no reason"
+
+
+def _cause(outcome: Outcome, stderr: str) -> str:
+    if outcome.problems:
+        return "\n".join(outcome.problems)
+    stopping = [verdict.policy for verdict in outcome.verdicts if verdict.stops]
+    if stopping:
+        return f"mandatory policies are violated: {', '.join(dict.fromkeys(stopping))}"
+    return last_words(stderr)
+
 
 # How the engine marks, inside an event's properties, a secret it has hidden and a value it does not know yet.
 _SECRET_KEY = "4dabf18193072939515e22adb298388d"  # noqa: S105 - a marker, the same in every engine

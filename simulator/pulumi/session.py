@@ -11,22 +11,30 @@ from pulumi.automation.errors import CommandError
 
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.paths import Workspace
-from holdfast.simulator.pulumi.channels import connect_anew
-from holdfast.simulator.pulumi.checkpoint import Checkpoint, read_checkpoint
-from holdfast.simulator.pulumi.display import Audience, Display, OnLine
-from holdfast.simulator.pulumi.events import EventRecorder
-from holdfast.simulator.pulumi.failures import failure, last_words
-from holdfast.simulator.pulumi.folder import EngineFolder
-from holdfast.simulator.pulumi.locks import release_stale_locks
-from holdfast.simulator.pulumi.plugins import install_pack_launcher
-from holdfast.simulator.pulumi.process import EngineCommand, EngineProcess, engine_environment
-from holdfast.simulator.pulumi.program import HostedProgram
-from holdfast.simulator.pulumi.recovery import CLEAR_PENDING, adoptable, adopting
-from holdfast.simulator.pulumi.results import Outcome
-from holdfast.simulator.pulumi.stand_ins import StandIns, serving
-from holdfast.simulator.pulumi.subject import Subject
-from holdfast.simulator.pulumi.waiting import Waiting
-from holdfast.simulator.pulumi.workspace import EngineStack, EngineWorkspace
+from holdfast.simulator.pulumi.checkpoint import (
+    CLEAR_PENDING,
+    Checkpoint,
+    adoptable,
+    adopting,
+    read_checkpoint,
+)
+from holdfast.simulator.pulumi.display import Audience, Display, OnLine, Waiting
+from holdfast.simulator.pulumi.events import EventRecorder, Outcome, failure, last_words
+from holdfast.simulator.pulumi.process import (
+    EngineCommand,
+    EngineProcess,
+    HostedProgram,
+    connect_anew,
+    engine_environment,
+)
+from holdfast.simulator.pulumi.providers import ProviderSource, install_pack_launcher, serving
+from holdfast.simulator.pulumi.settings import Subject
+from holdfast.simulator.pulumi.workspace import (
+    EngineFolder,
+    EngineStack,
+    EngineWorkspace,
+    release_stale_locks,
+)
 from holdfast.simulator.tools.locate import find_tool
 
 
@@ -56,7 +64,7 @@ class Rehearsal:
         command: EngineCommand,
         subject: Subject,
         folder: EngineFolder,
-        stand_ins: StandIns,
+        stand_ins: ProviderSource,
         audience: Audience,
     ) -> None:
         self._stack = stack
@@ -76,7 +84,7 @@ class Rehearsal:
         workspace: Workspace,
         *,
         subject: Subject,
-        stand_ins: StandIns,
+        stand_ins: ProviderSource,
         audience: Audience | None = None,
         process: EngineProcess | None = None,
         place: str | None = None,

@@ -17,17 +17,17 @@ from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi import Audience, Rehearsal, Subject
 from holdfast.simulator.pulumi.checkpoint import Checkpoint, read_checkpoint
 from holdfast.simulator.pulumi.faults import Faults
-from holdfast.simulator.pulumi.folder import EngineFolder
 from holdfast.simulator.pulumi.process import EngineProcess
+from holdfast.simulator.pulumi.workspace import EngineFolder
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import JsonValue
 from pulumi.runtime.proto.provider_pb2_grpc import ResourceProviderServicer
 
+from holdfast.simulator.clouds.simulated_clouds import SimulatedClouds
 from holdfast.simulator.kubernetes_provider.helm import ChartMirror
 from holdfast.simulator.kubernetes_provider.provider import KubernetesProvider
 from holdfast.simulator.pulumi.checkpoint import PendingOperation
-from holdfast.simulator.pulumi.clouds import StandInClouds
 from holdfast.simulator.stacks.cluster_nodes import ClusterNodes
 from holdfast.simulator.tools.locate import find_tool
 
@@ -49,7 +49,7 @@ class StackSimulators:
         self._kubeconfig = workspace.kubeconfig(place or stack)
         self._workspace = workspace
         self._faults = faults
-        self.clouds = StandInClouds(
+        self.clouds = SimulatedClouds(
             folder=folder.stand_ins,
             checkpoint=folder.checkpoint(project, stack),
             faults=faults,

@@ -18,7 +18,7 @@ from holdfast.simulator.clouds.azure.names import CALLER
 from holdfast.simulator.pulumi import EngineFailure
 from tests.support.aks_component import LOCATION, SUBSCRIPTION, TENANT, cluster_args
 from tests.support.aks_pools import A100_SPOT, CPU
-from tests.support.cloud_program import CloudProgram
+from tests.support.clusters.cloud_program import CloudProgram
 
 if TYPE_CHECKING:
     from collections.abc import Callable

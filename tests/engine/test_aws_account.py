@@ -12,7 +12,7 @@ from holdfast.scheduling.errors import ConfigError
 from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.pulumi import EngineFailure
 from tests.support.builders.configurations import AWS_REGION, aws_platform
-from tests.support.cloud_program import CloudProgram, bucket
+from tests.support.clusters.cloud_program import CloudProgram, bucket
 
 if TYPE_CHECKING:
     from pathlib import Path

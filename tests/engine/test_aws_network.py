@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import pulumi
 import pytest
 
-from tests.support.cloud_program import CloudProgram
+from tests.support.clusters.cloud_program import CloudProgram
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -19,8 +19,8 @@ from holdfast.simulator.stacks import Stack
 from tests.support.builders.aws_stacks import CHARTS, IMAGES
 from tests.support.builders.configurations import Document, aws_document, entry, section
 from tests.support.clusters.cloud_workspaces import workspace_of
+from tests.support.clusters.control_plane import CHECKOUT
 from tests.support.command_line import Deletions
-from tests.support.control_plane import CHECKOUT
 from tests.support.spot_role_account import ROLE, somebody_makes_the_role
 
 if TYPE_CHECKING:

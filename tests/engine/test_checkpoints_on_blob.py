@@ -17,7 +17,7 @@ from holdfast.components.checkpoints.blob import (
 from holdfast.components.iam.azure import STORAGE_BLOB_DATA_CONTRIBUTOR
 from holdfast.simulator.clouds.azure.names import SUBSCRIPTION
 from holdfast.simulator.pulumi import EngineFailure
-from tests.support.cloud_program import CloudProgram
+from tests.support.clusters.cloud_program import CloudProgram
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

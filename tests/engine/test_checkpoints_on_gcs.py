@@ -17,7 +17,7 @@ from holdfast.components.checkpoints.gcs import (
 from holdfast.components.training_namespace import service_account_of
 from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.pulumi import EngineFailure
-from tests.support.cloud_program import CloudProgram
+from tests.support.clusters.cloud_program import CloudProgram
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,7 @@ from holdfast.components.checkpoints.s3 import (
 )
 from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.pulumi import EngineFailure
-from tests.support.cloud_program import CloudProgram
+from tests.support.clusters.cloud_program import CloudProgram
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.pulumi import EngineFailure
-from tests.support.cloud_program import CloudProgram, bucket, network
+from tests.support.clusters.cloud_program import CloudProgram, bucket, network
 
 pytestmark = pytest.mark.engine
 

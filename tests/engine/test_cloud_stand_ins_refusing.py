@@ -8,7 +8,7 @@ import pytest
 from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.pulumi import EngineFailure
 from holdfast.simulator.pulumi.faults import Faults
-from tests.support.cloud_program import CloudProgram, bucket, network
+from tests.support.clusters.cloud_program import CloudProgram, bucket, network
 
 pytestmark = pytest.mark.engine
 

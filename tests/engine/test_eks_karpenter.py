@@ -11,7 +11,7 @@ import pytest
 from holdfast.components.cluster.eks.access import NodeAccess, NodeAccessArgs
 from holdfast.components.cluster.eks.component import EksCluster
 from holdfast.components.karpenter.eks.component import EksKarpenter, EksKarpenterArgs
-from tests.support.cloud_program import CloudProgram
+from tests.support.clusters.cloud_program import CloudProgram
 from tests.support.eks_cluster import cluster_args
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from holdfast.components.cluster.gke.component import GkeCluster
 from holdfast.components.cluster.gke.control_plane import DatabaseKey
 from holdfast.components.network.gcp import GcpNetwork, GcpNetworkArgs
 from holdfast.simulator.pulumi import EngineFailure
-from tests.support.cloud_program import CloudProgram
+from tests.support.clusters.cloud_program import CloudProgram
 from tests.support.gke_component import KEY, PROJECT, REGION, cluster_args
 
 if TYPE_CHECKING:

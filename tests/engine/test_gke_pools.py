@@ -11,7 +11,7 @@ from pulumi import ResourceOptions
 from holdfast.components.cluster.gke.component import GkeCluster
 from holdfast.components.pools.gke import GkePool
 from holdfast.scheduling.machines import machine_catalogue
-from tests.support.cloud_program import CloudProgram
+from tests.support.clusters.cloud_program import CloudProgram
 from tests.support.gke_component import PROJECT, REGION, cluster_args
 from tests.support.gke_pools import A100_SPOT, CPU, POOL
 

@@ -16,7 +16,7 @@ from holdfast.policies.rule import Level
 from holdfast.policies.tables import RULES
 from holdfast.simulator.pulumi import EngineFailure, Outcome, Rehearsal, Subject
 from tests.soak.bench.policy_preview import EchoStandIns
-from tests.support.control_plane import scratch_workspace
+from tests.support.clusters.control_plane import scratch_workspace
 from tests.support.doc_pages import ROOT, DocPage
 from tests.support.policy_violations import violations
 from tests.support.stack_resources import capacity_requirement

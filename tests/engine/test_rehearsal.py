@@ -11,7 +11,7 @@ import pytest
 from holdfast.scheduling.errors import ConfigError, Problem
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.pulumi import EngineFailure
-from holdfast.simulator.pulumi.folder import EngineFolder
+from holdfast.simulator.pulumi.workspace import EngineFolder
 from tests.support.builders.engine_records import write_lock
 from tests.support.clusters.simulated_program import a_pack, a_target, network, run
 from tests.support.command_line import at_a_terminal, press_ctrl_c

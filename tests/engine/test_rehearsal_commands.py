@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.clusters.control_plane import CHECKOUT, scratch_workspace
 from tests.support.command_line import command, refusal
-from tests.support.control_plane import CHECKOUT, scratch_workspace
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(120)]
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from holdfast.simulator.clouds.state import CloudState
 from holdfast.simulator.cluster_autoscaler.scale_sets import AZURE
-from holdfast.simulator.pulumi.folder import EngineFolder
-from tests.support.definitions import wait_until_served
-from tests.support.hosted_charts import STACK, HostedCharts, hosted_charts, is_ready
+from holdfast.simulator.pulumi.workspace import EngineFolder
+from tests.support.clusters.control_plane import wait_until_served
+from tests.support.clusters.operators import STACK, HostedCharts, hosted_charts, is_ready
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from holdfast.simulator.pulumi.faults import Faults
-from tests.support.control_plane import CHECKOUT
+from tests.support.clusters.control_plane import CHECKOUT
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ class Place(Enum):
     EVERYWHERE = "in the whole cluster"
     TRAINING = "in training namespaces"
     OWN = "in its own namespace"
-    HOLDING = "in the namespace of placeholders"
+    RESERVING = "in the namespace of placeholders"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,5 +56,5 @@ CALLS: tuple[Call, ...] = (
     *calls(Place.TRAINING, "jobset.x-k8s.io", "jobsets", "patch"),
     *calls(Place.TRAINING, "ray.io", "rayjobs", "create", "patch"),
     *calls(Place.OWN, "coordination.k8s.io", "leases", "create", "get", "update"),
-    *calls(Place.HOLDING, "", "pods", "create", "delete"),
+    *calls(Place.RESERVING, "", "pods", "create", "delete"),
 )

@@ -7,7 +7,7 @@ import yaml
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.paths import Workspace
-from tests.support.control_plane import CHECKOUT, scratch_workspace
+from tests.support.clusters.control_plane import CHECKOUT, scratch_workspace
 
 PLATFORM = "holdfast:platform"
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 from holdfast.scheduling.labels import GPU_RESOURCE, CapacityType
 from holdfast.scheduling.reachability.shape import Resources, Shape
 from holdfast.scheduling.taints import GPU, SPOT, Taint, Toleration
-from tests.support.reachability_draws import RESERVED, TEAM, room
-from tests.support.reachability_jobs import TriedJob, TriedTier
+from tests.support.strategies.reachability_jobs import RESERVED, TEAM, TriedJob, TriedTier, room
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

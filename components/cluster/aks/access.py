@@ -32,7 +32,7 @@ class PublicAccess:
 
     def __post_init__(self) -> None:
         if not self.cidrs:
-            raise ValueError("cidrs is empty: AKS would let in the whole internet; name a range")
+            raise ValueError("cidrs is empty, which AKS takes as the whole internet: add a range")
 
     def as_profile(self, egress_cidrs: Sequence[Input[str]]) -> ManagedClusterAPIServerAccessProfileArgsDict:
         """Return AKS's access profile.
@@ -124,7 +124,7 @@ def api_server(credentials: str) -> ApiServer:
     first = clusters[0] if isinstance(clusters, list) and clusters else None
     url, authority = (_text(_at(first, "cluster"), key) for key in ("server", "certificate-authority-data"))
     if url is None or authority is None:
-        raise ValueError("AKS handed out credentials that name no API server with a certificate authority")
+        raise ValueError("AKS returned credentials without the API server or its certificate authority")
     return ApiServer(url=url, certificate_authority=authority)
 
 

@@ -86,20 +86,20 @@ def see_cluster(
 def _issuer(cluster: GetManagedClusterResult) -> str:
     profile = cluster.oidc_issuer_profile
     if profile is None:
-        raise ValueError(f"AKS shows no OpenID Connect issuer of {cluster.name}")
+        raise ValueError(f"AKS returned no OpenID Connect issuer for {cluster.name}")
     return profile.issuer_url
 
 
 def _node_principal_id(cluster: GetManagedClusterResult) -> str:
     identity = (cluster.identity_profile or {}).get(_KUBELET)
     if identity is None or identity.object_id is None:
-        raise ValueError(f"AKS shows no identity of the nodes of {cluster.name}")
+        raise ValueError(f"AKS returned no node identity for {cluster.name}")
     return identity.object_id
 
 
 def _api_server(found: ListManagedClusterUserCredentialsResult) -> ApiServer:
     if not found.kubeconfigs:
-        raise ValueError("AKS hands out no credentials: the role to list them may be missing")
+        raise ValueError("AKS returned no credentials: check that your role may list them")
     return api_server(found.kubeconfigs[0].value)
 
 

@@ -54,7 +54,7 @@ class SystemNodesArgs:
 
     def __post_init__(self) -> None:
         if self.count < _FEWEST:
-            raise ValueError(f"count is {self.count}: a system pool has {_FEWEST} nodes or more")
+            raise ValueError(f"count is {self.count}: a system pool needs {_FEWEST} nodes or more")
 
     def as_profile(self, *, version: str, subnet_id: Input[str]) -> ManagedClusterAgentPoolProfileArgsDict:
         """Return the pool as part of the cluster, which AKS requires.
@@ -145,7 +145,7 @@ class Maintenance:
 
     def __post_init__(self) -> None:
         if self.hours not in _HOURS:
-            raise ValueError(f"hours is {self.hours}: AKS takes from {_HOURS.start} to {_HOURS.stop - 1}")
+            raise ValueError(f"hours is {self.hours}: AKS allows {_HOURS.start} to {_HOURS.stop - 1}")
 
     def as_window(self) -> MaintenanceWindowArgsDict:
         """Return AKS's maintenance window."""

@@ -93,8 +93,8 @@ class DnsEndpoint:
     def __post_init__(self) -> None:
         if not self.allow_external:
             raise ValueError(
-                "allow_external is false: a DNS endpoint is open to the internet, behind IAM, or closed to "
-                "everybody; give AuthorizedNetworks instead"
+                "allow_external is false, which closes the DNS endpoint to all users: set it to true (IAM still "
+                "applies), or use AuthorizedNetworks"
             )
 
     def as_endpoints(self) -> ClusterControlPlaneEndpointsConfigArgsDict:
@@ -124,7 +124,7 @@ class AuthorizedNetworks:
 
     def __post_init__(self) -> None:
         if not self.cidrs:
-            raise ValueError("cidrs is empty: nobody but the nodes would reach the cluster; name a range")
+            raise ValueError("cidrs is empty, so only nodes could reach the cluster: add a range")
 
     @property
     def has_public_address(self) -> bool:

@@ -6,17 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.admission_cluster import in_force
-from tests.support.admission_objects import rewriting_objects
-from tests.support.job_admission import running_job_admission
-from tests.support.judging_cluster import running_judgement
-from tests.support.training_pods import RULES
+from tests.support.builders.training_jobs import RULES
+from tests.support.clusters.admission import in_force, rewriting_objects
+from tests.support.clusters.job_admission import running_job_admission, running_judgement
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from holdfast.simulator.kubernetes_client.client import KubeClient
-    from tests.support.judging_cluster import Judging
+    from tests.support.clusters.job_admission import Judging
 
 
 @pytest.fixture(scope="package")

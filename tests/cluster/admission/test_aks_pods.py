@@ -9,9 +9,14 @@ import pytest
 from holdfast.components.admission.rules import DO_NOT_DISRUPT, SAFE_TO_EVICT, aks_rules
 from holdfast.scheduling import taints
 from holdfast.scheduling.labels import AKS_PRIORITY, AKS_SCALE_SET_PRIORITY, CAPACITY_TYPE, POOL
-from tests.support.admission_cluster import TRAINING_NAMESPACE, admitted, running_rules
-from tests.support.admission_model import annotations_of, tolerations_of
-from tests.support.training_pods import POOLS, container, pod
+from tests.support.builders.training_jobs import POOLS, container, pod
+from tests.support.clusters.admission import (
+    TRAINING_NAMESPACE,
+    admitted,
+    annotations_of,
+    running_rules,
+    tolerations_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping

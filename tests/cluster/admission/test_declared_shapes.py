@@ -20,7 +20,7 @@ from holdfast.scheduling.reachability.shape import (
     shape_problems,
 )
 from holdfast.simulator.kubernetes_client.errors import KubeError
-from tests.support.admission_cluster import TRAINING_NAMESPACE
+from tests.support.clusters.admission import TRAINING_NAMESPACE
 from tests.support.json_objects import obj
 from tests.support.ladders import CONDUCT, SHAPES
 
@@ -65,11 +65,11 @@ def test_shapes_are_stored_as_they_are_written(
 @pytest.mark.parametrize(
     ("reason", "shapes"),
     [
-        ("each shape has a name of its own", [FINETUNE, {"name": "fit"}, FINETUNE]),
+        ("each shape needs a unique name", [FINETUNE, {"name": "fit"}, FINETUNE]),
         ("name: Required", [{"gpus": 8}]),
         ("should match", [{**FINETUNE, "name": "Fine_Tune"}]),
-        ("accelerator names a kind of GPU", [{**FINETUNE, "gpus": 0, "accelerator": "a100"}]),
-        ("accelerator names a kind of GPU", [{"name": "fit", "accelerator": "a100"}]),
+        ("accelerator needs gpus", [{**FINETUNE, "gpus": 0, "accelerator": "a100"}]),
+        ("accelerator needs gpus", [{"name": "fit", "accelerator": "a100"}]),
         ("should match", [{**FINETUNE, "memory": "512"}]),
         ("should match", [{**FINETUNE, "memory": "512GB"}]),
         ("should match", [{**FINETUNE, "cpu": "48Gi"}]),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.scheduling.labels import POOL
+from tests.support.builders.training_jobs import marked, selectors_of, templates_of
 from tests.support.clusters.admitted_examples import (
     NAMESPACES,
     STACKS,
@@ -21,9 +22,8 @@ from tests.support.clusters.admitted_examples import (
     untolerated,
     walking,
 )
-from tests.support.job_objects import marked, selectors_of, templates_of
+from tests.support.clusters.job_admission import is_judged
 from tests.support.json_objects import obj
-from tests.support.judging_cluster import is_judged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator

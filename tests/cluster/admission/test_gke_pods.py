@@ -17,12 +17,25 @@ from holdfast.scheduling.labels import (
     CapacityType,
 )
 from holdfast.scheduling.pools import Pool
-from tests.support.admission_cluster import OTHER_NAMESPACE, TRAINING_NAMESPACE, admitted
-from tests.support.admission_model import annotations_of, tolerations_of
-from tests.support.job_admission import admitted_job, running_job_admission
-from tests.support.job_objects import jobset, pod_template, rayjob, replicated_job, selectors_of, worker_group
+from tests.support.builders.training_jobs import (
+    POOLS,
+    jobset,
+    pod,
+    pod_template,
+    rayjob,
+    replicated_job,
+    selectors_of,
+    worker_group,
+)
+from tests.support.clusters.admission import (
+    OTHER_NAMESPACE,
+    TRAINING_NAMESPACE,
+    admitted,
+    annotations_of,
+    tolerations_of,
+)
+from tests.support.clusters.job_admission import admitted_job, running_job_admission
 from tests.support.json_objects import obj
-from tests.support.training_pods import POOLS, pod
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping

@@ -8,19 +8,18 @@ import pytest
 
 from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, POOL, STATE, TRAINING, TRAINING_VALUE
 from holdfast.simulator.kubernetes_client.errors import KubeError
-from tests.support.admission_cluster import make_namespace, wait_until_in_force
-from tests.support.job_admission import stored_job
-from tests.support.job_objects import jobset, rayjob, worker_group
+from tests.support.builders.training_jobs import jobset, rayjob, worker_group
+from tests.support.clusters.admission import make_namespace, wait_until_in_force
+from tests.support.clusters.job_admission import KNOWN, LADDERS, gang, is_judged, stored_job, told, training
 from tests.support.json_objects import obj, objects
-from tests.support.judged_jobs import ladder_with
-from tests.support.judging_cluster import KNOWN, LADDERS, gang, is_judged, told, training
+from tests.support.strategies.admitted_jobs import ladder_with
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from holdfast.scheduling.json import Json
     from holdfast.simulator.kubernetes_client.client import KubeClient
-    from tests.support.judging_cluster import Judging
+    from tests.support.clusters.job_admission import Judging
 
 pytestmark = pytest.mark.cluster
 

@@ -11,17 +11,28 @@ from holdfast.components.admission.job_validation import LONGEST_MESSAGE
 from holdfast.components.admission.jobset import EVICTIONS
 from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, INSTANCE_TYPE, POOL, SPOT
 from holdfast.simulator.kubernetes_client.errors import KubeError
-from tests.support.admission_cluster import OTHER_NAMESPACE
-from tests.support.job_admission import admitted_job
-from tests.support.job_objects import jobset, pod_template, replicated_job
-from tests.support.judging_cluster import ALLOWED_CLAIM, BARE, STACKS_CLAIM, gang, training
-from tests.support.training_pods import expression, required_affinity
+from tests.support.builders.training_jobs import (
+    expression,
+    jobset,
+    pod_template,
+    replicated_job,
+    required_affinity,
+)
+from tests.support.clusters.admission import OTHER_NAMESPACE
+from tests.support.clusters.job_admission import (
+    ALLOWED_CLAIM,
+    BARE,
+    STACKS_CLAIM,
+    admitted_job,
+    gang,
+    training,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from holdfast.scheduling.json import Json
-    from tests.support.judging_cluster import Judging
+    from tests.support.clusters.job_admission import Judging
 
 pytestmark = pytest.mark.cluster
 

@@ -19,20 +19,21 @@ from holdfast.scheduling.labels import (
     TRAINING_VALUE,
 )
 from holdfast.simulator.kubernetes_client.errors import KubeError
-from tests.support.admission_cluster import OTHER_NAMESPACE, make_namespace, wait_until_in_force
-from tests.support.job_admission import admitted_job, as_manifest
-from tests.support.job_objects import (
+from tests.support.builders.training_jobs import (
+    expression,
     jobs_of,
     jobset,
     ladder,
     marked,
     pod_template,
     replicated_job,
+    required_affinity,
     selectors_of,
     templates_of,
 )
+from tests.support.clusters.admission import OTHER_NAMESPACE, make_namespace, wait_until_in_force
+from tests.support.clusters.job_admission import admitted_job, as_manifest
 from tests.support.json_objects import obj, objects
-from tests.support.training_pods import expression, required_affinity
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json

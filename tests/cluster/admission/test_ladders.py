@@ -10,7 +10,7 @@ from holdfast.components.fallback_policy.definition import API_VERSION, DEFINITI
 from holdfast.components.fallback_policy.ladder import ladder_spec
 from holdfast.components.fallback_policy.schema import MOST_TIERS
 from holdfast.simulator.kubernetes_client.errors import KubeError
-from tests.support.admission_cluster import TRAINING_NAMESPACE
+from tests.support.clusters.admission import TRAINING_NAMESPACE
 from tests.support.json_objects import obj, objects
 from tests.support.ladders import CONDUCT, FACTS
 
@@ -70,17 +70,17 @@ def test_a_ladder_that_can_be_walked_is_accepted(
         ("spec.tiers: Invalid value", []),
         ("Too many", [{"pool": f"s{i}", "maxFailures": 1} for i in range(MOST_TIERS)] + [A100]),
         ("each pool may be in a ladder once", [A100_SPOT, A100_SPOT, A100]),
-        ("needs a way on to the next", [{"pool": "a100-spot"}, A100]),
-        ("needs a way on to the next", [{"pool": "a100-spot", "maxFailures": -1}, A100]),
+        ("needs a limit", [{"pool": "a100-spot"}, A100]),
+        ("needs a limit", [{"pool": "a100-spot", "maxFailures": -1}, A100]),
         ("no tier follows the last one", [A100_SPOT]),
         ("no tier follows the last one", [A100_SPOT, {**A100, "procurementTimeout": "15m"}]),
         ("greater than or equal to -1", [{"pool": "a100-spot", "maxFailures": -2}, A100]),
         ("expected numeric", [{"pool": "a100-spot", "maxFailures": "5"}, A100]),
         ("should match", [{"pool": "a100-spot", "procurementTimeout": "15"}, A100]),
-        ("must be a time with its units", [{"pool": "a100-spot", "procurementTimeout": ""}, A100]),
-        ("must be a time with its units", [{"pool": "a100-spot", "procurementTimeout": "0m"}, A100]),
-        ("must be a time with its units", [{"pool": "a100-spot", "procurementTimeout": "721h"}, A100]),
-        ("must be a time with its units", [{"pool": "a100-spot", "procurementTimeout": "999999h"}, A100]),
+        ("must be a duration with units", [{"pool": "a100-spot", "procurementTimeout": ""}, A100]),
+        ("must be a duration with units", [{"pool": "a100-spot", "procurementTimeout": "0m"}, A100]),
+        ("must be a duration with units", [{"pool": "a100-spot", "procurementTimeout": "721h"}, A100]),
+        ("must be a duration with units", [{"pool": "a100-spot", "procurementTimeout": "999999h"}, A100]),
         ("spec.tiers\\[0\\].pool: Required", [{"maxFailures": 5}, A100]),
         ("should match", [{"pool": "A100"}]),
         ("field not declared in schema", [{**A100_SPOT, "maxRestarts": 5}, A100]),
@@ -116,11 +116,11 @@ def test_how_jobs_walk_the_ladder_is_stored_as_it_is_written(cluster: KubeClient
     [
         ("Unsupported value", [A100_SPOT, A100], {"failures": "all"}),
         ("should match", [A100_SPOT, A100], {"outageWindow": "300"}),
-        ("must be a time with its units", [A100_SPOT, A100], {"giveUpAfter": "0s"}),
+        ("must be a duration with units", [A100_SPOT, A100], {"giveUpAfter": "0s"}),
         ("greater than or equal to -1", [A100_SPOT, A100], {"applicationFailures": -2}),
         ("less than or equal to 10000", [A100_SPOT, A100], {"applicationFailures": 99999}),
-        ("a ladder of one tier has no better one", [A100], {"returnAfter": "4h"}),
-        ("only returnAfter opens", [A100_SPOT, A100], {"holdTimeout": "10m"}),
+        ("returnAfter needs a ladder of two or more tiers", [A100], {"returnAfter": "4h"}),
+        ("holdTimeout applies to failback", [A100_SPOT, A100], {"holdTimeout": "10m"}),
     ],
 )
 def test_a_setting_that_means_nothing_is_refused_with_the_reason(
@@ -153,7 +153,7 @@ def test_facts_that_no_pool_can_have_are_refused(cluster: KubeClient, reason: st
 
 
 def test_a_tier_of_another_cluster_is_refused(cluster: KubeClient) -> None:
-    with pytest.raises(KubeError, match="leave cluster out"):
+    with pytest.raises(KubeError, match="remove cluster"):
         accepted(cluster, fallback_policy([{**A100_SPOT, "cluster": "us-east"}, A100]))
 
 
@@ -173,7 +173,7 @@ def test_a_summary_can_be_reported(cluster: KubeClient) -> None:
 
 
 def test_a_ladder_of_another_name_is_refused_since_no_job_would_follow_it(cluster: KubeClient) -> None:
-    with pytest.raises(KubeError, match="jobs find it by its name: ladder"):
+    with pytest.raises(KubeError, match="is named ladder"):
         accepted(cluster, fallback_policy([A100], name="fast"))
 
 

@@ -15,7 +15,7 @@ from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.ladder import UNLIMITED, Failures, Ladder, Tier, ladder_problems, timing_problems
 from holdfast.scheduling.pools import Pool
 from holdfast.simulator.kubernetes_client.errors import KubeError
-from tests.support.admission_cluster import TRAINING_NAMESPACE
+from tests.support.clusters.admission import TRAINING_NAMESPACE
 
 if TYPE_CHECKING:
     from holdfast.simulator.kubernetes_client.client import KubeClient

@@ -10,25 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from holdfast.components.admission.rules import DO_NOT_DISRUPT, karpenter_rules
 from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, POOL
 from holdfast.simulator.kubernetes_client.errors import KubeError
-from tests.support.admission_cluster import (
-    GPU_TOLERATION,
-    OTHER_NAMESPACE,
-    SELECTS_SPOT,
-    SPOT_TOLERATION,
-    TRAINING_NAMESPACE,
-    admitted,
-    admitted_tolerations,
-)
-from tests.support.admission_model import (
-    annotations_of,
-    expected_annotations,
-    expected_tolerations,
-    tolerations_of,
-)
-from tests.support.admission_objects import GIVEN_SPOT, REWRITE, TOUCHED, admission_objects
-from tests.support.json_objects import obj
-from tests.support.pod_strategies import pods
-from tests.support.training_pods import (
+from tests.support.builders.training_jobs import (
     RULES,
     container,
     expression,
@@ -36,6 +18,25 @@ from tests.support.training_pods import (
     preferred_affinity,
     required_affinity,
 )
+from tests.support.clusters.admission import (
+    GIVEN_SPOT,
+    GPU_TOLERATION,
+    OTHER_NAMESPACE,
+    REWRITE,
+    SELECTS_SPOT,
+    SPOT_TOLERATION,
+    TOUCHED,
+    TRAINING_NAMESPACE,
+    admission_objects,
+    admitted,
+    admitted_tolerations,
+    annotations_of,
+    expected_annotations,
+    expected_tolerations,
+    tolerations_of,
+)
+from tests.support.json_objects import obj
+from tests.support.strategies.admitted_jobs import pods
 
 if TYPE_CHECKING:
     from holdfast.components.admission.rules import TolerationRule

@@ -8,17 +8,21 @@ import pytest
 
 from holdfast.components.admission.job_expressions import QUEUE_NAME
 from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, RECREATE, SPOT
-from tests.support.job_admission import admitted_job
-from tests.support.job_objects import pod_template, rayjob, worker_group
+from tests.support.builders.training_jobs import (
+    expression,
+    pod_template,
+    rayjob,
+    required_affinity,
+    worker_group,
+)
+from tests.support.clusters.job_admission import admitted_job, training
 from tests.support.json_objects import obj
-from tests.support.judging_cluster import training
-from tests.support.training_pods import expression, required_affinity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from holdfast.scheduling.json import Json
-    from tests.support.judging_cluster import Judging
+    from tests.support.clusters.job_admission import Judging
 
 pytestmark = pytest.mark.cluster
 

@@ -10,10 +10,18 @@ import pytest
 from holdfast.components.admission.job_expressions import QUEUE_NAME
 from holdfast.components.admission.rayjob import MOST_RETRIES
 from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, ORIGINAL, POOL
-from tests.support.job_admission import admitted_job, as_manifest
-from tests.support.job_objects import marked, pod_template, rayjob, selectors_of, templates_of, worker_group
+from tests.support.builders.training_jobs import (
+    expression,
+    marked,
+    pod_template,
+    rayjob,
+    required_affinity,
+    selectors_of,
+    templates_of,
+    worker_group,
+)
+from tests.support.clusters.job_admission import admitted_job, as_manifest
 from tests.support.json_objects import obj
-from tests.support.training_pods import expression, required_affinity
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, HELD_FOR, ORIGINAL, POOL, STATE
-from tests.support.job_admission import as_manifest, stored_job
-from tests.support.job_objects import (
+from tests.support.builders.training_jobs import (
     jobset,
     marked,
     pod_template,
@@ -18,6 +17,7 @@ from tests.support.job_objects import (
     templates_of,
     worker_group,
 )
+from tests.support.clusters.job_admission import as_manifest, stored_job
 from tests.support.json_objects import obj, objects
 
 if TYPE_CHECKING:

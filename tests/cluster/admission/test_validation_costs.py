@@ -10,15 +10,13 @@ from holdfast.components.fallback_policy.schema import MOST_TIERS
 from holdfast.components.fallback_policy.tier_schema import MOST_LABELS, MOST_TAINTS
 from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, SPOT, TRAINING, TRAINING_VALUE
 from holdfast.scheduling.reachability.machine_capacity import MOST_CAPACITIES
-from tests.support.admission_cluster import make_namespace, wait_until_in_force
-from tests.support.job_admission import admitted_job
-from tests.support.job_objects import jobset, ladder
-from tests.support.judging_cluster import gang, is_judged, training
-from tests.support.training_pods import expression, required_affinity
+from tests.support.builders.training_jobs import expression, jobset, ladder, required_affinity
+from tests.support.clusters.admission import make_namespace, wait_until_in_force
+from tests.support.clusters.job_admission import admitted_job, gang, is_judged, training
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
-    from tests.support.judging_cluster import Judging
+    from tests.support.clusters.job_admission import Judging
 
 pytestmark = pytest.mark.cluster
 

@@ -17,19 +17,23 @@ from holdfast.scheduling.labels import TRAINING, TRAINING_VALUE
 from holdfast.scheduling.ladder import Ladder, Tier
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.soak.seeds import SEED_VARIABLE, seed_of
-from tests.support.admission_cluster import make_namespace, wait_until_in_force
-from tests.support.job_admission import admitted_job
-from tests.support.job_objects import jobset
-from tests.support.judged_jobs import facts_of, ladder_with, refusal_of, tiers_of
-from tests.support.judged_strategies import known_ladders, walking_jobs
-from tests.support.judging_cluster import SMALL, gang, told, training
-from tests.support.training_pods import POOLS
+from tests.support.builders.training_jobs import POOLS, jobset
+from tests.support.clusters.admission import make_namespace, wait_until_in_force
+from tests.support.clusters.job_admission import SMALL, admitted_job, gang, told, training
+from tests.support.strategies.admitted_jobs import (
+    facts_of,
+    known_ladders,
+    ladder_with,
+    refusal_of,
+    tiers_of,
+    walking_jobs,
+)
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
     from holdfast.simulator.kubernetes_client.client import KubeClient
-    from tests.support.judged_strategies import KnownLadder
-    from tests.support.judging_cluster import Judging
+    from tests.support.clusters.job_admission import Judging
+    from tests.support.strategies.admitted_jobs import KnownLadder
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.components.admission.rules import USE_WORKLOAD_IDENTITY, workload_identity_rule
-from tests.support.admission_cluster import OTHER_NAMESPACE, TRAINING_NAMESPACE, admitted, running_rules
+from tests.support.builders.training_jobs import pod
+from tests.support.clusters.admission import OTHER_NAMESPACE, TRAINING_NAMESPACE, admitted, running_rules
 from tests.support.json_objects import obj
-from tests.support.training_pods import pod
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.aks_in_use import PLACE, AksInUse
-from tests.support.control_plane import running_control_plane
+from tests.support.clusters.autoscaled import AKS_STACK, AksInUse
+from tests.support.clusters.control_plane import running_control_plane
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="package")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Generator[Workspace]:
     """A workspace in which a control plane runs as that of a stack on AKS."""
-    with running_control_plane(tmp_path_factory.mktemp("aks"), PLACE) as workspace:
+    with running_control_plane(tmp_path_factory.mktemp("aks"), AKS_STACK) as workspace:
         yield workspace
 
 

@@ -13,8 +13,8 @@ from holdfast.simulator.operator_runner.managed_karpenter import TOOL
 from holdfast.simulator.operator_runner.operator_runner import RunnerLayout
 from tests.support.aks_objects import aks_cluster
 from tests.support.aks_provisioning import AksProvisioning, aks_provisioning
-from tests.support.autoscaled_cluster import a_pod, labels_of, phase
-from tests.support.hosted_charts import STACK
+from tests.support.clusters.autoscaled import a_pod, labels_of, phase
+from tests.support.clusters.operators import STACK
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:

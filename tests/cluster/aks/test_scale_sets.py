@@ -10,11 +10,11 @@ from holdfast.simulator.cluster_autoscaler.autoscaler import EMPTY_SECONDS
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from tests.support.aks_objects import agent_pool, aks_cluster
-from tests.support.autoscaled_cluster import a_pod, labels_of, phase, taints_of
+from tests.support.clusters.autoscaled import a_pod, labels_of, phase, taints_of
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
-    from tests.support.aks_in_use import AksInUse
+    from tests.support.clusters.autoscaled import AksInUse
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 

@@ -8,8 +8,7 @@ import pytest
 
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.paths import Workspace
-from tests.support.control_plane import running_control_plane
-from tests.support.definitions import define_all
+from tests.support.clusters.control_plane import define_all, running_control_plane
 
 if TYPE_CHECKING:
     from collections.abc import Generator

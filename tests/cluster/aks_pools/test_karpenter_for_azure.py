@@ -14,9 +14,9 @@ from holdfast.scheduling.machines import select_vm_sizes
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from tests.support.aks_objects import aks_cluster
 from tests.support.aks_provisioning import NODE_CLASS, AksProvisioning, aks_provisioning
-from tests.support.autoscaled_cluster import labels_of
 from tests.support.builders.configurations import pool
-from tests.support.hosted_charts import condition_of, is_ready
+from tests.support.clusters.autoscaled import labels_of
+from tests.support.clusters.operators import condition_of, is_ready
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator

@@ -7,8 +7,8 @@ import pytest
 
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.paths import Workspace
-from tests.support.cloud_stack import CloudStack
-from tests.support.control_plane import running_control_plane
+from tests.support.clusters.cloud_stack import CloudStack
+from tests.support.clusters.control_plane import running_control_plane
 
 PLACE = "cloud"
 

@@ -6,8 +6,8 @@ from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import INSTANCE_TYPE, SYSTEM, ZONE
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
-from tests.support.cloud_stack import CloudStack
-from tests.support.eks_program import NODE_GROUP, eks
+from tests.support.clusters.cloud_program import NODE_GROUP, eks
+from tests.support.clusters.cloud_stack import CloudStack
 
 pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(300)]
 

@@ -7,9 +7,9 @@ import pytest
 
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.pulumi import EngineFailure
-from tests.support.cloud_stack import CloudStack
+from tests.support.clusters.cloud_program import EKS_CLUSTER, eks
+from tests.support.clusters.cloud_stack import CloudStack
 from tests.support.command_line import nothing
-from tests.support.eks_program import CLUSTER, eks
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
@@ -19,14 +19,14 @@ pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(300)]
 
 def _remove_cluster(stack: CloudStack) -> None:
     with stack.cloud().changing() as console:
-        for one in console.of_type(CLUSTER):
+        for one in console.of_type(EKS_CLUSTER):
             console.remove(one.type, one.id)
 
 
 def _lock_out(stack: CloudStack) -> None:
     """Take from the cluster's creator what the creation gave."""
     with stack.cloud().changing() as console:
-        (cluster,) = console.of_type(CLUSTER)
+        (cluster,) = console.of_type(EKS_CLUSTER)
         access: Json = {"authenticationMode": "API", "bootstrapClusterCreatorAdminPermissions": False}
         console.put(replace(cluster, inputs={**cluster.inputs, "accessConfig": access}))
 
@@ -73,7 +73,7 @@ def test_a_deployer_who_lost_access_is_refused_before_anything_is_done(
     with pytest.raises(EngineFailure, match="the server has asked for the client to provide credentials"):
         stack.destroy(nothing)
     assert client.get("v1", "ConfigMap", f"conf-{stack.name}") is not None, "it was deleted all the same"
-    assert stack.objects(CLUSTER), "the cluster went before what is inside it"
+    assert stack.objects(EKS_CLUSTER), "the cluster went before what is inside it"
 
 
 def test_a_replaced_cluster_replaces_what_is_inside(stack: CloudStack, client: KubeClient) -> None:

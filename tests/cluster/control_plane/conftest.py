@@ -4,7 +4,7 @@ from collections.abc import Generator
 
 import pytest
 
-from tests.support.watched_control_plane import Watched
+from tests.support.clusters.control_plane import Watched
 
 
 @pytest.fixture(scope="package")

@@ -7,7 +7,7 @@ import pytest
 from holdfast.scheduling.json import Json
 from holdfast.simulator.control_plane.configuration import COMPONENTS
 from holdfast.simulator.errors import RehearsalError
-from tests.support.watched_control_plane import NODE, Watched, apply, run, trainer
+from tests.support.clusters.control_plane import NODE, Watched, apply, run, trainer
 
 pytestmark = pytest.mark.cluster
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
-from tests.support.watched_control_plane import NODE, Watched, apply, phase, run, trainer
+from tests.support.clusters.control_plane import NODE, Watched, apply, phase, run, trainer
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.fallback_cluster import LadderCluster, ladder_cluster
-from tests.support.fallback_ladder import Ladder
-from tests.support.loop_processes import replica
+from tests.support.clusters.fallback import LadderCluster, ladder_cluster
+from tests.support.clusters.fallback_jobs import Ladder
+from tests.support.clusters.reconciler import replica
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.simulator.kubernetes_client.errors import KubeError
-from tests.support.fallback_cluster import NAMESPACE
-from tests.support.fallback_jobs import (
+from tests.support.clusters.fallback import NAMESPACE
+from tests.support.clusters.fallback_jobs import (
     NEVER_ENDS,
+    Ladder,
     applied,
     end,
     fail,
@@ -18,9 +19,9 @@ from tests.support.fallback_jobs import (
     pools_of,
     real_jobset,
     real_rayjob,
+    tier,
 )
-from tests.support.fallback_ladder import Ladder, tier
-from tests.support.gangs import watched_gangs
+from tests.support.clusters.reconciler import watched_gangs
 from tests.support.json_objects import obj
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def test_a_job_whose_pods_a_quota_refuses_is_told_from_one_that_waits_for_capaci
         "spec": {"hard": {"pods": "0"}},
     }
     with applied(ladder.client, quota), applied(ladder.client, real_jobset("refused")) as name:
-        said = ladder.wait_said(name, "PodsNotMade")
+        said = ladder.wait_said(name, "PodsNotCreated")
         assert "2 of 2 pods" in said, "no machine would help them"
         assert "ResourceQuota" in said, "and that is where to look"
         assert not ladder.state(name).get("moves"), "the tier has all of its procurementTimeout"
@@ -231,7 +232,7 @@ def test_a_program_that_exits_0_when_told_to_stop_completes_its_job_and_is_warne
         (pod,) = pods_of(client, name)
         client.evict(NAMESPACE, name_of(pod))
         fail(client, pod, exit_code=0)
-        ladder.wait_said(name, "EndsWellWhenStopped")
+        ladder.wait_said(name, "ExitsZeroOnTermination")
         end_all(ladder, name)
 
 

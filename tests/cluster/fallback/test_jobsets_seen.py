@@ -10,8 +10,8 @@ from holdfast.fallback.state_machine.actions import Resume, Suspend
 from holdfast.fallback.state_machine.observation import Cause
 from holdfast.fallback.state_machine.state import JobState, Phase
 from holdfast.simulator.kubernetes_client.errors import KubeError
-from tests.support.fallback_cluster import NAMESPACE
-from tests.support.fallback_jobs import (
+from tests.support.clusters.fallback import NAMESPACE, Looker
+from tests.support.clusters.fallback_jobs import (
     NEVER_ENDS,
     applied,
     end,
@@ -25,13 +25,12 @@ from tests.support.fallback_jobs import (
     real_jobset,
     vanish,
 )
-from tests.support.fallback_looking import Looker
 from tests.support.fallback_objects import NOW
 from tests.support.json_objects import obj
 
 if TYPE_CHECKING:
     from holdfast.simulator.kubernetes_client.client import KubeClient
-    from tests.support.fallback_cluster import LadderCluster
+    from tests.support.clusters.fallback import LadderCluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 

@@ -9,8 +9,8 @@ import pytest
 from holdfast.fallback.state_machine.actions import Recreate, Resume, Suspend
 from holdfast.fallback.state_machine.observation import Cause, Outcome, Part
 from holdfast.fallback.state_machine.state import JobState, Phase
-from tests.support.fallback_cluster import NAMESPACE
-from tests.support.fallback_jobs import (
+from tests.support.clusters.fallback import NAMESPACE, Looker
+from tests.support.clusters.fallback_jobs import (
     NEVER_ENDS,
     annotate,
     applied,
@@ -21,14 +21,13 @@ from tests.support.fallback_jobs import (
     real_rayjob,
     remove,
 )
-from tests.support.fallback_looking import Looker
 from tests.support.fallback_objects import NOW
 from tests.support.json_objects import obj
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
     from holdfast.simulator.kubernetes_client.client import KubeClient
-    from tests.support.fallback_cluster import LadderCluster
+    from tests.support.clusters.fallback import LadderCluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 

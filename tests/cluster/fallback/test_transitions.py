@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.scheduling.taints import SPOT
-from tests.support.fallback_cluster import NAMESPACE
-from tests.support.fallback_jobs import (
+from tests.support.clusters.fallback import NAMESPACE
+from tests.support.clusters.fallback_jobs import (
     NEVER_ENDS,
+    Ladder,
     annotate,
     applied,
     end,
@@ -24,10 +25,10 @@ from tests.support.fallback_jobs import (
     real_jobset,
     real_rayjob,
     stop_answering,
+    tier,
     vanish,
 )
-from tests.support.fallback_ladder import Ladder, tier
-from tests.support.gangs import watched_gangs
+from tests.support.clusters.reconciler import watched_gangs
 from tests.support.json_objects import obj, objects
 
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ def test_a_job_goes_back_up_onto_capacity_that_is_held_for_it(ladder: Ladder) ->
             ladder.sells("spot-a", anything=True)
             kept = ladder.wait_running(name, "spot-a")
             assert kept["returned"] is True, "it went up"
-            assert {"ReturnTried", "ReturnMoving"} <= ladder.said(name).keys(), "and each step was said"
+            assert {"FailbackStarted", "FailbackMoving"} <= ladder.said(name).keys(), "and each step was said"
             ladder.wait(lambda: not _held_nodes(client), name, "its nodes are anybody's again")
             assert not client.list("v1", "Pod", namespace="holdfast-holding"), "no placeholder is left"
             assert not gangs.overlaps, "never two gangs at once"
@@ -217,7 +218,7 @@ def test_a_suspension_by_a_user_is_never_undone(ladder: Ladder) -> None:
         ladder.patch(name, {"spec": {"suspend": True}})
         ladder.wait_phase(name, "Stopped")
         ladder.wait(lambda: not pods_of(client, name), name, "its pods are gone")
-        assert "StoppedByOther" in ladder.said(name), "it says whose suspension it takes it for"
+        assert "SuspendedExternally" in ladder.said(name), "it says whose suspension it takes it for"
         assert ladder.is_suspended(name), "and leaves it"
         ladder.patch(name, {"spec": {"suspend": False}})
         kept = ladder.wait_running(name, "spot-a")

@@ -17,8 +17,8 @@ from holdfast.components.fallback_controller.access import (
 )
 from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE, LEASE, RESERVATION_NAMESPACE
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from tests.support.admission_cluster import make_namespace
-from tests.support.control_plane import running_control_plane
+from tests.support.clusters.admission import make_namespace
+from tests.support.clusters.control_plane import running_control_plane
 from tests.support.controller_calls import CALLS, Place
 from tests.support.json_objects import obj
 

@@ -6,8 +6,8 @@ import pytest
 
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.stacks.stack import api_server_profile
-from tests.support.control_plane import running_control_plane
-from tests.support.gke_cluster import PLACE, GkeInUse
+from tests.support.clusters.autoscaled import GKE_STACK, GkeInUse
+from tests.support.clusters.control_plane import running_control_plane
 
 
 @pytest.fixture(scope="package")
@@ -15,8 +15,8 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Generator[Workspace]:
     """A workspace in which a control plane runs as that of a stack on GKE."""
     likeness = api_server_profile("gcp")
     folder = tmp_path_factory.mktemp("gke")
-    with running_control_plane(folder, PLACE, admission_plugins=likeness.admission_plugins) as workspace:
-        likeness.put_into(workspace.kubeconfig(PLACE))
+    with running_control_plane(folder, GKE_STACK, admission_plugins=likeness.admission_plugins) as workspace:
+        likeness.put_into(workspace.kubeconfig(GKE_STACK))
         yield workspace
 
 

@@ -6,10 +6,9 @@ from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.clouds.gcp.nodes.stock import restock, sell_out
 from holdfast.simulator.cluster_autoscaler.autoscaler import EMPTY_SECONDS
 from holdfast.simulator.kubernetes_client.objects import mapping
-from tests.support.autoscaled_cluster import a_pod, labels_of, taints_of
-from tests.support.gke_cluster import GkeInUse
-from tests.support.gke_program import a_pool
-from tests.support.gke_program import gke as program
+from tests.support.clusters.autoscaled import GkeInUse, a_pod, labels_of, taints_of
+from tests.support.clusters.cloud_program import a_pool
+from tests.support.clusters.cloud_program import gke as program
 
 pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(300)]
 

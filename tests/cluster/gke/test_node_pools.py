@@ -4,10 +4,9 @@ import pytest
 
 from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.pulumi import EngineFailure
-from tests.support.autoscaled_cluster import labels_of, taints_of
-from tests.support.gke_cluster import GkeInUse
-from tests.support.gke_program import CLUSTER, a_pool
-from tests.support.gke_program import gke as program
+from tests.support.clusters.autoscaled import GkeInUse, labels_of, taints_of
+from tests.support.clusters.cloud_program import GKE_CLUSTER, a_pool
+from tests.support.clusters.cloud_program import gke as program
 
 pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(300)]
 
@@ -46,7 +45,7 @@ def test_inside_a_cluster_is_made_when_there_is_one_and_not_after_it_is_gone(gke
     gke.stack.up(program(name=name))
     assert gke.client.get("v1", "ConfigMap", f"conf-{name}") is not None, "nothing was made inside"
     with gke.stack.cloud().changing() as console:
-        for one in console.of_type(CLUSTER):
+        for one in console.of_type(GKE_CLUSTER):
             console.remove(one.type, one.id)
     with pytest.raises(EngineFailure) as failure:
         gke.stack.destroy()

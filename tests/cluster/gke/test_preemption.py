@@ -7,10 +7,9 @@ import pytest
 from holdfast.rehearsal.scenarios.node_termination import STOPS_AFTER
 from holdfast.simulator.clouds.gcp.nodes.stock import sell_out
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
-from tests.support.autoscaled_cluster import a_pod, phase
-from tests.support.gke_cluster import GkeInUse
-from tests.support.gke_program import a_pool
-from tests.support.gke_program import gke as program
+from tests.support.clusters.autoscaled import GkeInUse, a_pod, phase
+from tests.support.clusters.cloud_program import a_pool
+from tests.support.clusters.cloud_program import gke as program
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from tests.support.control_plane import running_control_plane
+from tests.support.clusters.control_plane import running_control_plane
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -13,8 +13,8 @@ from holdfast.policies.shapes import declared_shapes
 from holdfast.scheduling.labels import TRAINING, TRAINING_VALUE
 from holdfast.scheduling.quotas import Quota
 from holdfast.simulator.kubernetes_client.errors import KubeError
-from tests.support.admission_cluster import make_namespace
-from tests.support.control_plane import CHECKOUT
+from tests.support.clusters.admission import make_namespace
+from tests.support.clusters.control_plane import CHECKOUT
 from tests.support.gang_pods import pod, pods_of, pods_of_shape
 from tests.support.json_objects import obj
 from tests.support.policy_programs import every, program

@@ -16,9 +16,9 @@ from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.operator_runner import OperatorRunner
 from holdfast.simulator.operator_runner.operator_runner import RunnerLayout
 from holdfast.simulator.operator_runner.pod_spec import restarts_of
-from tests.support.control_plane import running_control_plane
-from tests.support.fake_controller import running_host
-from tests.support.pod_waits import wait_for_pod
+from tests.support.clusters.autoscaled import wait_for_pod
+from tests.support.clusters.control_plane import running_control_plane
+from tests.support.clusters.operators import running_host
 
 pytestmark = pytest.mark.cluster
 

@@ -6,13 +6,14 @@ import pytest
 
 from holdfast.scheduling.json import Json
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
-from tests.support.hosted_charts import condition_of, is_ready
-from tests.support.hosted_karpenter import (
+from tests.support.clusters.operators import (
     NAMESPACE,
     NODE_CLASS,
     STOCK,
     HostedKarpenter,
+    condition_of,
     hosted_karpenter,
+    is_ready,
     job_pod,
     node_class,
     node_pool,

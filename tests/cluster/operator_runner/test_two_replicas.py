@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.scheduling.json import Json
 from holdfast.simulator.kubernetes_client.objects import mapping
-from tests.support.hosted_charts import (
+from tests.support.clusters.operators import (
     OWN_CHARTS,
     SYSTEM_TOLERATIONS,
     HostedCharts,

@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from holdfast.rehearsal.commands import down
-from holdfast.simulator.pulumi.folder import EngineFolder
+from holdfast.simulator.pulumi.workspace import EngineFolder
 from holdfast.simulator.stacks import Stack
 from tests.support.builders.engine_records import a_checkpoint, a_resource, write_checkpoint
 from tests.support.platform import platform_workspace

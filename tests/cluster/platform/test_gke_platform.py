@@ -17,7 +17,7 @@ from holdfast.scheduling.json import Json
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.stacks import Stack
 from tests.support.clusters.cloud_workspaces import cloud_workspace
-from tests.support.control_plane import CHECKOUT
+from tests.support.clusters.control_plane import CHECKOUT
 
 pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(900)]
 

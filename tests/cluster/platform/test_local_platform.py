@@ -31,7 +31,7 @@ from holdfast.simulator.operator_runner import OperatorRunner
 from holdfast.simulator.operator_runner.operator_runner import read_record
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.stacks import Stack
-from tests.support.control_plane import CHECKOUT
+from tests.support.clusters.control_plane import CHECKOUT
 from tests.support.platform import platform_workspace
 from tests.support.processes import processes_of
 

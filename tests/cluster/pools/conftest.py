@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from tests.support.control_plane import CHECKOUT, running_control_plane
-from tests.support.definitions import define_all
+from tests.support.clusters.control_plane import CHECKOUT, define_all, running_control_plane
 
 if TYPE_CHECKING:
     from collections.abc import Generator

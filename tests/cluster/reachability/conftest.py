@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.fallback_cluster import install_karpenter, system_node
-from tests.support.hosted_charts import HostedCharts, hosted_charts
-from tests.support.whole_machines import sell_whole_machines
+from tests.support.clusters.fallback import install_karpenter, system_node
+from tests.support.clusters.operators import HostedCharts, hosted_charts
+from tests.support.clusters.reachability import sell_whole_machines
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -20,22 +20,24 @@ from holdfast.scheduling.labels import TRAINING_VALUE, CapacityType
 from holdfast.scheduling.reachability.walk import Outcome
 from holdfast.scheduling.taints import SPOT
 from tests.soak.seeds import SEED_VARIABLE, seed_of
-from tests.support.admission_cluster import make_namespace, wait_until_in_force
-from tests.support.admission_model import tolerations_of
-from tests.support.admission_objects import admission_objects
+from tests.support.clusters.admission import (
+    admission_objects,
+    make_namespace,
+    tolerations_of,
+    wait_until_in_force,
+)
+from tests.support.clusters.reachability import Trial, try_out
 from tests.support.ladder_ends import PlayedTier, end_of
-from tests.support.reachability_draws import drawn_jobs
 from tests.support.reachability_edges import OPEN, edges
-from tests.support.reachability_jobs import ELSEWHERE, TRAINING, rules_of, takes
-from tests.support.reachability_trials import Trial, try_out
+from tests.support.strategies.reachability_jobs import ELSEWHERE, TRAINING, drawn_jobs, rules_of, takes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.components.admission.rules import TolerationRule
     from holdfast.simulator.kubernetes_client.client import KubeClient
-    from tests.support.hosted_charts import HostedCharts
-    from tests.support.reachability_jobs import TriedJob
+    from tests.support.clusters.operators import HostedCharts
+    from tests.support.strategies.reachability_jobs import TriedJob
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.loop_cluster import LoopCluster, loop_cluster, policy
+from tests.support.clusters.reconciler import LoopCluster, loop_cluster, policy
 
 if TYPE_CHECKING:
     from collections.abc import Generator

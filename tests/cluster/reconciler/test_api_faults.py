@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.soak.fault_proxy import ApiRequest, Fault, running_proxy
-from tests.support.gangs import watched_gangs
+from tests.support.clusters.reconciler import NAMESPACE, Replica, jobset, replica, wait_until, watched_gangs
 from tests.support.json_objects import obj
-from tests.support.loop_cluster import NAMESPACE, jobset
-from tests.support.loop_processes import Replica, replica, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tests.support.loop_cluster import LoopCluster
+    from tests.support.clusters.reconciler import LoopCluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
@@ -68,7 +66,9 @@ def test_a_throttled_controller_waits_as_long_as_it_is_told(cluster: LoopCluster
         cluster.evict_one("throttled")
         cluster.wait_on("throttled", "spot-b")
         assert refused["writes"] == 3, "it was refused three times"
-        assert controller.number('holdfast_fallback_refused_writes_total{why="429"}') == 3, "and counts them"
+        assert controller.number('holdfast_fallback_failed_writes_total{reason="429"}') == 3, (
+            "and counts them"
+        )
         assert controller.leads(), "its lease is renewed all the while"
 
 
@@ -94,14 +94,14 @@ def test_watches_that_break_lose_nothing(cluster: LoopCluster, tmp_path: Path) -
     with running_proxy(cluster.kubeconfig, tmp_path) as api, replica(api.kubeconfig, tmp_path) as controller:
         cluster.apply(jobset("unwatched"))
         cluster.wait_on("unwatched", "spot-a")
-        lists = controller.number('holdfast_fallback_lists{kind="pods"}')
+        lists = controller.number('holdfast_fallback_informer_lists{kind="pods"}')
         api.fate = lambda asked: Fault.LOSE if asked.watch else Fault.PASS
         api.break_watches()
         cluster.evict_one("unwatched")
         wait_until(lambda: cluster.runs_on("unwatched", "spot-a"), "JobSet restarts it meanwhile")
         api.fate = lambda _: Fault.PASS
         cluster.wait_on("unwatched", "spot-b")
-        assert controller.number('holdfast_fallback_lists{kind="pods"}') <= lists + 4, (
+        assert controller.number('holdfast_fallback_informer_lists{kind="pods"}') <= lists + 4, (
             "a watch is taken up where it broke; everything is listed anew at most once for each"
         )
 

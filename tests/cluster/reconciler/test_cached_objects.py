@@ -13,12 +13,11 @@ from holdfast.fallback.jobs.kinds import KINDS
 from holdfast.fallback.jobs.pod_history import PodHistory
 from holdfast.fallback.jobs.snapshot import Snapshot
 from holdfast.fallback.reconciler.cached_objects import cached_job, trim_child, trim_node, trim_pod
+from tests.support.clusters.reconciler import NAMESPACE, jobset, wait_until
 from tests.support.json_objects import obj
-from tests.support.loop_cluster import NAMESPACE, jobset
-from tests.support.loop_processes import wait_until
 
 if TYPE_CHECKING:
-    from tests.support.loop_cluster import LoopCluster
+    from tests.support.clusters.reconciler import LoopCluster
 
 pytestmark = pytest.mark.cluster
 

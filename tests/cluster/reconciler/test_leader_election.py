@@ -8,14 +8,13 @@ import pytest
 
 from holdfast.scheduling.labels import CONTROLLER_NAMESPACE, LEASE
 from tests.soak.fault_proxy import ApiRequest, Fault, running_proxy
+from tests.support.clusters.reconciler import Replica, jobset, replica, wait_until
 from tests.support.json_objects import obj
-from tests.support.loop_cluster import jobset
-from tests.support.loop_processes import Replica, replica, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.support.loop_cluster import LoopCluster
+    from tests.support.clusters.reconciler import LoopCluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 

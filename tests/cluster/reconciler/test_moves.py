@@ -6,16 +6,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.gangs import watched_gangs
+from tests.support.clusters.reconciler import (
+    NAMESPACE,
+    jobset,
+    namespace,
+    policy,
+    replica,
+    wait_until,
+    watched_gangs,
+)
 from tests.support.json_objects import obj, objects
-from tests.support.loop_cluster import NAMESPACE, jobset, namespace, policy
-from tests.support.loop_processes import replica, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from holdfast.scheduling.json import Json
-    from tests.support.loop_cluster import LoopCluster
+    from tests.support.clusters.reconciler import LoopCluster
 
 pytestmark = pytest.mark.cluster
 

@@ -13,7 +13,7 @@ import psutil
 from holdfast.rehearsal.commands import own_place
 from holdfast.rehearsal.output import say
 from holdfast.simulator.paths import Workspace
-from holdfast.simulator.pulumi.folder import EngineFolder
+from holdfast.simulator.pulumi.workspace import EngineFolder
 from holdfast.simulator.stacks import Stack
 from tests.soak.bench.engine_command import EMPTY
 from tests.soak.bench.measurement import Measurement, measure, median_of, render, rows

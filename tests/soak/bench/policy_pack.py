@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from holdfast.simulator.paths import Workspace
-from holdfast.simulator.pulumi.folder import EngineFolder
+from holdfast.simulator.pulumi.workspace import EngineFolder
 from tests.soak.bench.measurement import Measurement, measure, median_of, render
 from tests.soak.bench.policy_preview import WITH, WITHOUT
 

@@ -6,16 +6,16 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 from holdfast.scheduling.json import Json
+from holdfast.simulator.clouds.simulated_clouds import SimulatedClouds
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import NoSuchKind
 from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi import Audience, Rehearsal, Subject
 from holdfast.simulator.pulumi.checkpoint import Checkpoint, read_checkpoint
-from holdfast.simulator.pulumi.clouds import StandInClouds
 from holdfast.simulator.pulumi.faults import Faults
-from holdfast.simulator.pulumi.folder import EngineFolder
 from holdfast.simulator.pulumi.process import EngineProcess
+from holdfast.simulator.pulumi.workspace import EngineFolder
 from holdfast.simulator.stacks import Stack
 from tests.soak.crash.cloud_objects import comparable
 
@@ -126,8 +126,8 @@ class CloudTarget:
     def _folder(self) -> EngineFolder:
         return EngineFolder.of(self.stack, self.workspace)
 
-    def _clouds(self, faults: Faults) -> StandInClouds:
-        return StandInClouds(
+    def _clouds(self, faults: Faults) -> SimulatedClouds:
+        return SimulatedClouds(
             folder=self._folder.stand_ins,
             checkpoint=self._folder.checkpoint(self.subject.name, self.stack),
             faults=faults,

@@ -12,7 +12,7 @@ from tests.soak.faults.environment import FaultEnvironment
 from tests.soak.faults.plan import draw_plan
 from tests.soak.faults.run import run_faults
 from tests.soak.seeds import SEED_VARIABLE, seed_of
-from tests.support.fallback_cluster import ladder_cluster
+from tests.support.clusters.fallback import ladder_cluster
 
 if TYPE_CHECKING:
     from pathlib import Path

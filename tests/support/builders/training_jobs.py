@@ -12,6 +12,143 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from holdfast.scheduling.json import Json
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.components.fallback_policy.definition import API_VERSION, KIND
+from holdfast.scheduling.labels import FOLLOWS
+from tests.support.json_objects import obj, objects
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from holdfast.scheduling.json import Json
+
+
+NAMESPACE = "vision"
+
+
+def ladder(*tiers: Json, namespace: str = NAMESPACE, **conduct: str) -> Json:
+    """A ladder of these tiers."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": {"name": "ladder", "namespace": namespace},
+        "spec": {"tiers": list(tiers), **conduct},
+    }
+
+
+def pod_template(
+    selector: Mapping[str, str] | None = None, *, metadata: Json | None = None, spec: Json | None = None
+) -> Json:
+    """A template of a pod that selects by this, with what is given put over it."""
+    return {
+        **({} if metadata is None else {"metadata": metadata}),
+        "spec": {
+            "containers": [{"name": "train", "image": "train:1"}],
+            **({} if selector is None else {"nodeSelector": selector}),
+            **(spec or {}),
+        },
+    }
+
+
+def replicated_job(template: Json, name: str = "worker", job: Json | None = None) -> Json:
+    """One of a JobSet's jobs, with what is given put over its specification."""
+    return {"name": name, "template": {"spec": {"template": template, **(job or {})}}}
+
+
+def jobset(
+    *jobs: Json,
+    namespace: str = NAMESPACE,
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    spec: Json | None = None,
+) -> Json:
+    """A JobSet of these jobs, with what is given put over its specification."""
+    return {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": _metadata(namespace, labels, annotations),
+        "spec": {"replicatedJobs": list(jobs), **(spec or {})},
+    }
+
+
+def worker_group(template: Json, name: str = "worker") -> Json:
+    """One of a RayJob's groups of workers."""
+    return {
+        "groupName": name,
+        "replicas": 1,
+        "minReplicas": 1,
+        "maxReplicas": 1,
+        "rayStartParams": {},
+        "template": template,
+    }
+
+
+def rayjob(
+    *groups: Json,
+    head: Json | None = None,
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    spec: Json | None = None,
+) -> Json:
+    """A RayJob with these groups of workers, with what is given put over its specification."""
+    cluster: Json = {
+        "headGroupSpec": {"rayStartParams": {}, "template": head or pod_template()},
+        "workerGroupSpecs": list(groups),
+    }
+    return {
+        "apiVersion": "ray.io/v1",
+        "kind": "RayJob",
+        "metadata": _metadata(NAMESPACE, labels, annotations),
+        "spec": {"entrypoint": "python -m train", "rayClusterSpec": cluster, **(spec or {})},
+    }
+
+
+def _metadata(
+    namespace: str, labels: Mapping[str, str] | None, annotations: Mapping[str, str] | None
+) -> Json:
+    return {
+        "name": "train",
+        "namespace": namespace,
+        **({} if labels is None else {"labels": labels}),
+        **({} if annotations is None else {"annotations": annotations}),
+    }
+
+
+def jobs_of(job: Json) -> Mapping[str, Json]:
+    """The specification of each of a JobSet's Jobs, by name."""
+    found = objects(obj(job["spec"])["replicatedJobs"])
+    return {str(each["name"]): obj(obj(each["template"])["spec"]) for each in found}
+
+
+def templates_of(job: Json) -> Mapping[str, Json]:
+    """The templates of a job's pods, by the name of what they belong to; a Ray head's under `head`."""
+    if job["kind"] == "JobSet":
+        return {name: obj(each["template"]) for name, each in jobs_of(job).items()}
+    cluster = obj(obj(job["spec"])["rayClusterSpec"])
+    groups = {
+        str(each["groupName"]): obj(each["template"]) for each in objects(cluster.get("workerGroupSpecs"))
+    }
+    return {"head": obj(obj(cluster["headGroupSpec"])["template"]), **groups}
+
+
+def selectors_of(job: Json) -> Mapping[str, Json]:
+    """What each template selects by."""
+    return {
+        name: obj(obj(template["spec"]).get("nodeSelector")) for name, template in templates_of(job).items()
+    }
+
+
+def marked(job: Json) -> Sequence[str]:
+    """The templates that are marked as following."""
+    return [
+        name
+        for name, template in templates_of(job).items()
+        if obj(obj(template.get("metadata")).get("labels")).get(FOLLOWS) == "true"
+    ]
+
 
 POOLS = (
     Pool(name="cpu", capacity=CapacityType.ON_DEMAND, has_gpus=False, max_nodes=4, is_default=True),

@@ -9,16 +9,9 @@ from typing import TYPE_CHECKING
 from holdfast.scheduling import taints
 from holdfast.scheduling.labels import CAPACITY_TYPE, SPOT, TRAINING, TRAINING_VALUE
 from holdfast.simulator.kubernetes_client.client import KubeClient
-from tests.support.admission_model import tolerations_of
-from tests.support.admission_objects import (
-    GIVEN_SPOT,
-    REWRITE,
-    TOUCHED,
-    admission_objects,
-)
-from tests.support.control_plane import running_control_plane
+from tests.support.builders.training_jobs import container, pod
+from tests.support.clusters.control_plane import running_control_plane
 from tests.support.json_objects import obj
-from tests.support.training_pods import container, pod
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping
@@ -26,6 +19,150 @@ if TYPE_CHECKING:
 
     from holdfast.components.admission.rules import AdmissionRule
     from holdfast.scheduling.json import Json
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.components.admission.pod_admission import binding_spec, policy_name, policy_spec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from holdfast.components.admission.rules import AdmissionRule
+    from holdfast.scheduling.json import Json
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from tests.support.json_objects import objects
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from holdfast.components.admission.rules import NodeSelection, TolerationRule
+    from holdfast.scheduling.json import Json
+    from holdfast.scheduling.taints import Taint
+
+
+def tolerations_of(pod: Json) -> list[Json]:
+    """The pod's tolerations, but for those the API server gives to every pod."""
+    given = objects(obj(pod["spec"]).get("tolerations"))
+    return [each for each in given if not str(each.get("key", "")).startswith("node.kubernetes.io/")]
+
+
+def annotations_of(pod: Json) -> Json:
+    """The pod's annotations."""
+    return obj(obj(pod["metadata"]).get("annotations"))
+
+
+def expected_tolerations(pod: Json, rules: Iterable[TolerationRule]) -> list[Json]:
+    """The pod's own tolerations and, after them, those of the rules it asks by and does not tolerate yet."""
+    expected = tolerations_of(pod)
+    for rule in rules:
+        if asks(pod, rule) and not any(tolerates(each, rule.taint) for each in expected):
+            expected.append(rule.taint.as_toleration())
+    return expected
+
+
+def expected_annotations(pod: Json, rules: Iterable[TolerationRule]) -> Json:
+    """The pod's own annotations, less those that the rules it asks by remove."""
+    removed = {name for rule in rules if asks(pod, rule) for name in rule.removed_annotations}
+    return {name: value for name, value in annotations_of(pod).items() if name not in removed}
+
+
+def asks(pod: Json, rule: TolerationRule) -> bool:
+    """Whether the pod asks for the rule's nodes."""
+    spec = obj(pod["spec"])
+    containers = [*objects(spec["containers"]), *objects(spec.get("initContainers"))]
+    limits = [obj(obj(each.get("resources")).get("limits")) for each in containers]
+    return any(names(spec, selection) for selection in rule.selections) or any(
+        str(limit.get(resource, "0")) != "0" for limit in limits for resource in rule.resources
+    )
+
+
+def names(spec: Json, selection: NodeSelection) -> bool:
+    """Whether a pod names a value of the selection, by selector or by required affinity."""
+    if obj(spec.get("nodeSelector")).get(selection.key) in selection.values:
+        return True
+    return any(
+        each["key"] == selection.key
+        and each["operator"] == "In"
+        and bool(set(selection.values) & set(cast("Sequence[str]", each["values"])))
+        for each in required_expressions(spec)
+    )
+
+
+def required_expressions(spec: Json) -> Iterator[Json]:
+    """Every expression on node labels in the required node affinity."""
+    node = obj(obj(spec.get("affinity")).get("nodeAffinity"))
+    required = obj(node.get("requiredDuringSchedulingIgnoredDuringExecution"))
+    for term in objects(required.get("nodeSelectorTerms")):
+        yield from objects(term.get("matchExpressions"))
+
+
+def tolerates(toleration: Mapping[str, object], taint: Taint) -> bool:
+    """Whether a toleration matches the taint, as Kubernetes documents it."""
+    effect = toleration.get("effect", "")
+    key = toleration.get("key", "")
+    matches_value = toleration.get("operator") == "Exists" or toleration.get("value", "") == taint.value
+    return effect in {"", taint.effect} and key in {"", taint.key} and matches_value
+
+
+API_VERSION = "admissionregistration.k8s.io/v1"
+
+#: Pods with this annotation are changed by another policy after ours: given a spot selector, or merely touched.
+REWRITE = "example.com/rewrite"
+GIVEN_SPOT = "given-spot"
+TOUCHED = "touched"
+
+
+def admission_objects(rules: Iterable[AdmissionRule]) -> list[Json]:
+    """Each rule's policy and binding."""
+    return [
+        manifest
+        for rule in rules
+        for manifest in policy_and_binding(policy_name(rule), policy_spec(rule), binding_spec(rule))
+    ]
+
+
+def rewriting_objects() -> list[Json]:
+    """Policies by which pods change after ours have seen them; policies run in the order of their names."""
+    selector = (
+        '[JSONPatch{op: "add", path: "/spec/nodeSelector", value: {"' + CAPACITY_TYPE + f'": "{SPOT}"}}}}]'
+    )
+    label = '[JSONPatch{op: "add", path: "/metadata/labels", value: {"touched": "yes"}}]'
+    return [
+        *rewriting_policy("zz-gives-spot", GIVEN_SPOT, selector),
+        *rewriting_policy("zz-touches", TOUCHED, label),
+    ]
+
+
+def rewriting_policy(name: str, value: str, patch: str) -> list[Json]:
+    """A policy that patches every pod whose annotation has this value."""
+    condition = f'object.metadata.?annotations[?"{REWRITE}"].orValue("") == "{value}"'
+    everywhere: Json = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE"],
+        "resources": ["pods"],
+    }
+    spec: Json = {
+        "failurePolicy": "Fail",
+        "reinvocationPolicy": "Never",
+        "matchConstraints": {"resourceRules": [everywhere]},
+        "matchConditions": [{"name": "annotated", "expression": condition}],
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": patch}}],
+    }
+    return policy_and_binding(name, spec, {"policyName": name})
+
+
+def policy_and_binding(name: str, policy: Json, binding: Json) -> list[Json]:
+    """Both objects of one name."""
+    return [
+        {"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": name}, "spec": spec}
+        for kind, spec in (("MutatingAdmissionPolicy", policy), ("MutatingAdmissionPolicyBinding", binding))
+    ]
+
 
 TRAINING_NAMESPACE = "vision"
 OTHER_NAMESPACE = "web"

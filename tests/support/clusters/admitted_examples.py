@@ -15,14 +15,13 @@ from holdfast.scheduling.labels import POOL, TRAINING, TRAINING_VALUE
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from holdfast.simulator.stacks.stack import api_server_profile
-from tests.support.admission_cluster import make_namespace, wait_until_in_force
 from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks
-from tests.support.control_plane import CHECKOUT, running_control_plane
+from tests.support.builders.training_jobs import marked, templates_of
+from tests.support.clusters.admission import make_namespace, wait_until_in_force
+from tests.support.clusters.control_plane import CHECKOUT, running_control_plane
+from tests.support.clusters.job_admission import admitted_job, define_kinds, is_judged
 from tests.support.fakes.pulumi_engine import record
-from tests.support.job_admission import admitted_job, define_kinds
-from tests.support.job_objects import marked, templates_of
 from tests.support.json_objects import obj, objects
-from tests.support.judging_cluster import is_judged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping, Sequence

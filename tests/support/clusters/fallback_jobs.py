@@ -10,8 +10,7 @@ from holdfast.components.fallback_policy.definition import API_VERSION, KIND
 from holdfast.components.pools.karpenter import KWOK
 from holdfast.fallback.jobs.kinds import KINDS
 from holdfast.scheduling.labels import LADDER, STATE
-from tests.support.fallback_cluster import NAMESPACE
-from tests.support.fallback_jobs import pods_of, pools_of
+from tests.support.clusters.fallback import NAMESPACE
 from tests.support.json_objects import obj
 
 if TYPE_CHECKING:
@@ -19,9 +18,284 @@ if TYPE_CHECKING:
 
     from holdfast.scheduling.json import Json, JsonValue
     from holdfast.simulator.kubernetes_client.client import KubeClient
-    from tests.support.loop_processes import Replica
+    from tests.support.clusters.reconciler import Replica
+from __future__ import annotations
 
-SECONDS: Final = 90.0
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from holdfast.simulator.kubernetes_client.errors import KubeError
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
+from tests.support.json_objects import objects
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
+
+    from holdfast.scheduling.json import Json, JsonValue
+    from holdfast.simulator.kubernetes_client.client import KubeClient
+
+
+FOLLOWS: Mapping[str, str] = {"holdfast.dev/fallback": "true"}
+SECONDS = 60
+# More than half of the larger machine, so that no two pods share one.
+FILLS = "9"
+
+
+# A pod that ends when its test says so.
+NEVER_ENDS: Mapping[str, str] = {"holdfast.dev/terminates-in": "1h"}
+
+
+def real_jobset(
+    name: str,
+    *,
+    pods: int = 2,
+    selector: Mapping[str, str] | None = None,
+    rules: bool = True,
+    annotations: Mapping[str, str] | None = None,
+    **pod_spec: JsonValue,
+) -> Json:
+    """A JobSet of so many pods that fill a machine each, on the pool `spot-a` unless another is selected.
+
+    `annotations` are its pods'.
+    """
+    container: Json = {"name": "train", "image": "train:1", "resources": {"requests": {"cpu": FILLS}}}
+    pod: Json = {
+        "restartPolicy": "Never",
+        "nodeSelector": dict(selector or {"holdfast.dev/pool": "spot-a"}),
+        "containers": [container],
+        **pod_spec,
+    }
+    disruption: Json = {"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget"}]}
+    ignoring: Json = {
+        "name": "evicted",
+        "action": "RestartJobSetAndIgnoreMaxRestarts",
+        "onJobFailureReasons": ["PodFailurePolicy"],
+    }
+    job: Json = {
+        "parallelism": pods,
+        "completions": pods,
+        "backoffLimit": 0,
+        "podFailurePolicy": {"rules": [disruption]},
+        "template": {"metadata": {"annotations": dict(annotations or {})}, "spec": pod},
+    }
+    return {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": dict(FOLLOWS)},
+        "spec": {
+            "failurePolicy": {"maxRestarts": 100, **({"rules": [ignoring]} if rules else {})},
+            "replicatedJobs": [{"name": "worker", "template": {"spec": job}}],
+        },
+    }
+
+
+def real_rayjob(
+    name: str,
+    *,
+    selector: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    worker_annotations: Mapping[str, str] | None = None,
+    **spec: JsonValue,
+) -> Json:
+    """A RayJob of two workers on the pool `spot-a`, submitted over HTTP."""
+    chosen: Json = {"nodeSelector": dict(selector or {"holdfast.dev/pool": "spot-a"})}
+    workers: Json = {
+        "groupName": "worker",
+        "replicas": 2,
+        "minReplicas": 2,
+        "maxReplicas": 2,
+        "rayStartParams": {},
+        "template": {
+            "metadata": {"annotations": dict(worker_annotations or {})},
+            "spec": {"containers": [_ray_container("ray-worker", FILLS)], **chosen},
+        },
+    }
+    return {
+        "apiVersion": "ray.io/v1",
+        "kind": "RayJob",
+        "metadata": {
+            "name": name,
+            "namespace": NAMESPACE,
+            "labels": dict(FOLLOWS),
+            "annotations": dict(annotations or {}),
+        },
+        "spec": {
+            "entrypoint": "python -m train",
+            "submissionMode": "HTTPMode",
+            "backoffLimit": 5,
+            "shutdownAfterJobFinishes": True,
+            "rayClusterSpec": {
+                "rayVersion": "2.52.0",
+                "headGroupSpec": {
+                    "rayStartParams": {},
+                    "template": {"spec": {"containers": [_ray_container("ray-head", "1")]}},
+                },
+                "workerGroupSpecs": [workers],
+            },
+            **spec,
+        },
+    }
+
+
+@contextmanager
+def applied(client: KubeClient, job: Json) -> Generator[str]:
+    """The job's name, for as long as it is there; nothing of it is left afterwards."""
+    name = str(obj(job["metadata"])["name"])
+    client.apply(job, field_manager="test", force=True)
+    try:
+        yield name
+    finally:
+        remove(client, job)
+
+
+def remove(client: KubeClient, job: Json) -> None:
+    """Delete a job and wait until its pods are gone."""
+    name = str(obj(job["metadata"])["name"])
+    api_version, kind = str(job["apiVersion"]), str(job["kind"])
+    client.delete(api_version, kind, name, namespace=NAMESPACE)
+    for pod in pods_of(client, name):
+        end(client, pod)
+    client.wait_for(
+        api_version,
+        kind,
+        name,
+        namespace=NAMESPACE,
+        timeout_seconds=SECONDS,
+        condition=lambda found: found is None,
+        what=f"{name} is gone",
+    )
+    client.wait_list(
+        "v1",
+        "Pod",
+        namespace=NAMESPACE,
+        timeout_seconds=SECONDS,
+        condition=lambda pods: not [pod for pod in pods if _is_of(pod, name)],
+        what=f"the pods of {name} are gone",
+    )
+
+
+def pods_of(client: KubeClient, name: str) -> list[Json]:
+    """The pods whose names begin with a job's."""
+    return [pod for pod in client.list("v1", "Pod", namespace=NAMESPACE) if _is_of(pod, name)]
+
+
+def is_inactive(job: Json) -> bool:
+    """Whether JobSet calls a JobSet suspended, with no pod active."""
+    status = obj(job["status"])
+    conditions = {each["type"]: each["status"] for each in objects(status.get("conditions"))}
+    return conditions.get("Suspended") == "True" and all(
+        each["active"] == 0 for each in objects(status.get("replicatedJobsStatus"))
+    )
+
+
+def name_of(value: Json) -> str:
+    """An object's name."""
+    return str(obj(value["metadata"])["name"])
+
+
+def node_of(pod: Json) -> str:
+    """The node a pod is on."""
+    return str(obj(pod["spec"]).get("nodeName") or "")
+
+
+def pools_of(client: KubeClient, name: str) -> list[str]:
+    """The pools on whose nodes a job's pods are, one for each pod that has a node."""
+    pools = {
+        name_of(node): str(obj(obj(node["metadata"])["labels"]).get("holdfast.dev/pool"))
+        for node in client.list("v1", "Node")
+    }
+    return sorted(pools[node_of(pod)] for pod in pods_of(client, name) if node_of(pod) in pools)
+
+
+def interrupt(client: KubeClient, node: str) -> None:
+    """Take a spot machine as an interruption does it: Karpenter is told, drains the node and ends the machine."""
+    for claim in client.list("karpenter.sh/v1", "NodeClaim"):
+        if mapping(claim.get("status")).get("nodeName") == node:
+            client.delete("karpenter.sh/v1", "NodeClaim", name_of(claim))
+
+
+def stop_answering(client: KubeClient, node: str) -> None:
+    """Silence a machine, and write of it what the node controller does after it has not heard of it for long enough."""
+    client.merge_patch("v1", "Node", node, {"metadata": {"annotations": {"holdfast.dev/silent": "true"}}})
+    conditions = objects(obj((client.get("v1", "Node", node) or {}).get("status")).get("conditions"))
+    unknown = [
+        {**each, "status": "Unknown", "reason": "NodeStatusUnknown"} if each.get("type") == "Ready" else each
+        for each in conditions
+    ]
+    if unknown == list(conditions):
+        return
+    client.merge_patch("v1", "Node", node, {"status": {"conditions": unknown}}, subresource="status")
+
+
+def vanish(client: KubeClient, node: str) -> None:
+    """Take a machine without notice: it is gone, and nobody has drained or evicted anything."""
+    # The node first: Karpenter would begin to drain one whose NodeClaim goes.
+    _drop(client, "v1", "Node", node)
+    for claim in client.list("karpenter.sh/v1", "NodeClaim"):
+        if mapping(claim.get("status")).get("nodeName") == node:
+            _drop(client, "karpenter.sh/v1", "NodeClaim", name_of(claim))
+
+
+def fail(client: KubeClient, pod: Json, *, exit_code: int = 1) -> None:
+    """End a pod's program with an exit code, on a node that is in order."""
+    statuses = [
+        {**mapping(each), "ready": False, "started": False, "state": {"terminated": _terminated(exit_code)}}
+        for each in sequence(mapping(pod.get("status")).get("containerStatuses"))
+    ]
+    conditions = [
+        {**each, "status": "False"} if each.get("type") in {"Ready", "ContainersReady"} else each
+        for each in objects(mapping(pod.get("status")).get("conditions"))
+    ]
+    phase = "Failed" if exit_code else "Succeeded"
+    patch: Json = {"status": {"phase": phase, "containerStatuses": statuses, "conditions": conditions}}
+    client.merge_patch("v1", "Pod", name_of(pod), patch, namespace=NAMESPACE, subresource="status")
+
+
+def end(client: KubeClient, pod: Json) -> None:
+    """Let a pod that never ends by itself end at last."""
+    with suppress(KubeError):  # it may be gone
+        patch: Json = {"status": {"phase": "Failed"}}
+        client.merge_patch("v1", "Pod", name_of(pod), patch, namespace=NAMESPACE, subresource="status")
+    client.delete("v1", "Pod", name_of(pod), namespace=NAMESPACE, grace_seconds=0, propagation="Background")
+
+
+def annotate(client: KubeClient, pod: Json, **annotations: str) -> None:
+    """Set annotations `holdfast.dev/…` on a pod."""
+    patch: Json = {
+        "metadata": {"annotations": {f"holdfast.dev/{key}": value for key, value in annotations.items()}}
+    }
+    client.merge_patch("v1", "Pod", name_of(pod), patch, namespace=NAMESPACE)
+
+
+def _ray_container(name: str, cpu: str) -> Json:
+    return {"name": name, "image": "ray:1", "resources": {"requests": {"cpu": cpu}}}
+
+
+def _drop(client: KubeClient, api_version: str, kind: str, name: str) -> None:
+    client.merge_patch(api_version, kind, name, {"metadata": {"finalizers": None}})
+    client.delete(api_version, kind, name, propagation="Background")
+
+
+def _terminated(exit_code: int) -> Json:
+    now = _now()
+    return {
+        "exitCode": exit_code,
+        "reason": "Error" if exit_code else "Completed",
+        "startedAt": now,
+        "finishedAt": now,
+    }
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _is_of(pod: Json, name: str) -> bool:
+    return name_of(pod).startswith(f"{name}-")
+
+
+LADDER_SECONDS: Final = 90.0
 STOCK: Final = "rehearsal.holdfast.dev/stock"
 
 
@@ -47,7 +321,7 @@ class Ladder:
             KIND,
             LADDER,
             namespace=NAMESPACE,
-            timeout_seconds=SECONDS,
+            timeout_seconds=LADDER_SECONDS,
             condition=lambda found: found is None,
             what="the policy before is gone",
         )
@@ -72,7 +346,7 @@ class Ladder:
             "karpenter.sh/v1",
             "NodeClaim",
             label_selector=of_pool,
-            timeout_seconds=SECONDS,
+            timeout_seconds=LADDER_SECONDS,
             condition=lambda claims: not claims,
             what=f"no machine of {pool} is left",
         )
@@ -137,7 +411,7 @@ class Ladder:
         what: str,
         kind: str = "JobSet",
         *,
-        seconds: float = SECONDS,
+        seconds: float = LADDER_SECONDS,
     ) -> None:
         """Look until something holds of a job."""
         deadline = time.monotonic() + seconds

@@ -26,13 +26,18 @@ from holdfast.scheduling.machines import Machine
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from holdfast.simulator.paths import Workspace
-from tests.support.admission_cluster import in_force, make_namespace, wait_until_in_force
-from tests.support.admission_objects import rewriting_objects
-from tests.support.job_admission import admitted_job, running_job_admission
-from tests.support.job_objects import jobset, pod_template, rayjob, replicated_job, worker_group
+from tests.support.builders.training_jobs import (
+    POOLS,
+    RULES,
+    jobset,
+    pod_template,
+    rayjob,
+    replicated_job,
+    worker_group,
+)
+from tests.support.clusters.admission import in_force, make_namespace, rewriting_objects, wait_until_in_force
 from tests.support.json_objects import obj, objects
-from tests.support.judged_jobs import facts_of, ladder_with, validation_objects
-from tests.support.training_pods import POOLS, RULES
+from tests.support.strategies.admitted_jobs import facts_of, ladder_with, validation_objects
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -40,6 +45,123 @@ if TYPE_CHECKING:
 
     from holdfast.scheduling.json import Json
     from holdfast.scheduling.pools import PoolSummary
+from __future__ import annotations
+
+import time
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from holdfast.components.admission.job_admission import job_manifests
+from tests.support.builders.training_jobs import ladder
+from tests.support.clusters.admission import (
+    policy_and_binding,
+    running_rules,
+)
+from tests.support.clusters.control_plane import CHECKOUT, define, define_fallback_policies, read_definition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable, Sequence
+    from pathlib import Path
+
+    from holdfast.components.admission.rules import AdmissionRule, NodeSelection
+    from holdfast.scheduling.json import Json
+    from holdfast.simulator.kubernetes_client.client import KubeClient
+
+
+#: As a ladder that is applied by hand, without the facts of its pools.
+TIERS: Sequence[Json] = (
+    {"pool": "a100-spot", "maxFailures": 5},
+    {"pool": "cpu-spot", "maxFailures": 3},
+    {"pool": "a100"},
+)
+
+_DEFINITIONS = (
+    "jobset-crds/files/jobset.x-k8s.io_jobsets.yaml",
+    "kuberay-crds/files/ray.io_rayjobs.yaml",
+)
+
+
+@contextmanager
+def running_job_admission(
+    folder: Path,
+    rules: Sequence[AdmissionRule],
+    pods_in_force: Callable[[KubeClient], bool],
+    *,
+    beside: Iterable[Json] = (),
+    selections: tuple[NodeSelection, ...] = (),
+) -> Generator[KubeClient]:
+    """A cluster where pods and jobs are admitted under these rules; its one training namespace has a ladder.
+
+    `selections` are further ways to ask for spot; what is `beside` is applied as well.
+    """
+    manifests = [*job_objects(rules, selections), *beside]
+    with running_rules(folder, rules, pods_in_force, manifests, prepare=define_kinds) as client:
+        client.apply(ladder(*TIERS), field_manager="tests")
+        wait_until_in_force(client, jobs_are_mended)
+        yield client
+
+
+def job_objects(rules: Iterable[AdmissionRule], selections: tuple[NodeSelection, ...] = ()) -> list[Json]:
+    """The policies for jobs and their bindings, on a cluster whose pods are under these rules."""
+    return [
+        manifest
+        for each in job_manifests((*capacity_selections(rules), *selections))
+        for manifest in policy_and_binding(each.name, each.policy, each.binding)
+    ]
+
+
+def admitted_job(client: KubeClient, job: Json) -> Json:
+    """The job as the API server would store it.
+
+    For a while after a kind was defined the API server publishes its schema anew, and whenever it does it does not know
+    how to change objects of it (503): then it is asked again.
+    """
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            return client.apply(job, field_manager="tests", dry_run=True)
+        except KubeError as error:
+            if error.status != HTTPStatus.SERVICE_UNAVAILABLE or time.monotonic() > deadline:
+                raise
+        time.sleep(0.2)
+
+
+def stored_job(client: KubeClient, job: Json) -> Json:
+    """The job that is stored under this one's name."""
+    metadata = obj(job["metadata"])
+    found = client.get(
+        str(job["apiVersion"]), str(job["kind"]), str(metadata["name"]), str(metadata["namespace"])
+    )
+    assert found is not None, f"{metadata['name']} is stored"
+    return found
+
+
+def as_manifest(job: Json) -> Json:
+    """The job as somebody would apply it elsewhere."""
+    kept = ("name", "namespace", "labels", "annotations")
+    metadata = obj(job["metadata"])
+    return {**job, "metadata": {key: metadata[key] for key in kept if key in metadata}}
+
+
+def define_kinds(client: KubeClient) -> None:
+    """Define FallbackPolicy, JobSet and RayJob and wait until the API server serves them."""
+    define_fallback_policies(client)
+    for each in _DEFINITIONS:
+        define(client, read_definition(CHECKOUT / "components" / "charts" / each))
+
+
+def jobs_are_mended(client: KubeClient) -> bool:
+    """Whether jobs of both kinds are admitted as they shall be: kinds, policies and ladder take the API server a moment."""
+    template = pod_template()
+    probes = (
+        jobset(replicated_job(template), labels={FOLLOWS: "true"}),
+        rayjob(worker_group(template), labels={FOLLOWS: "true"}),
+    )
+    try:
+        return all("annotations" in obj(admitted_job(client, each)["metadata"]) for each in probes)
+    except KubeError:
+        return False
+
 
 P4D: Final = Machine(
     name="p4d", vcpus=96, memory_mib=1152 * 1024, gpus=8, hourly_price=32.0, accelerator="a100"

@@ -1,16 +1,243 @@
 """A stack of a test's own program on the real engine, its objects on a real control plane."""
 
-from collections.abc import Callable, Mapping
+import json
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from holdfast.scheduling.json import Json, JsonValue
+from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.errors import Cancellation
+from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.kubernetes_provider import ChartMirror, KubernetesProvider
+from holdfast.simulator.kubernetes_provider.apply import manager_for
+from holdfast.simulator.kubernetes_provider.helm import OWNER_LABEL, ChartMirror, Helm, revisions
+from holdfast.simulator.kubernetes_provider.inputs import to_object
+from holdfast.simulator.kubernetes_provider.objects import Objects
+from holdfast.simulator.kubernetes_provider.operation import (
+    RELEASE,
+    Naming,
+    Operation,
+    Outcome,
+    Resources,
+    Settings,
+)
+from holdfast.simulator.kubernetes_provider.releases import Releases
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi import Outcome, Rehearsal, Subject
 from holdfast.simulator.pulumi.checkpoint import PendingOperation
 from holdfast.simulator.pulumi.faults import Faults
-from holdfast.simulator.pulumi.folder import EngineFolder
 from holdfast.simulator.pulumi.process import EngineProcess
+from holdfast.simulator.pulumi.values import Properties, Value
+from holdfast.simulator.pulumi.workspace import EngineFolder
+
+_DEPLOYMENT = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, labels: {size: {{ required "size is not set" .Values.size | quote }}}}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      nodeSelector: {{ .Values.nodeSelector | toJson }}
+      containers: [{name: c, image: a}]
+"""
+
+NOWHERE: Properties = {"nobody": "has-this"}
+
+
+def web_charts(folder: Path) -> ChartMirror:
+    """A mirror in `folder` with the chart `web`, version 1.0.0: a Deployment of one pod."""
+    templates = folder / "charts" / "web" / "templates"
+    templates.mkdir(parents=True)
+    (templates / "deployment.yaml").write_text(_DEPLOYMENT)
+    described = {"apiVersion": "v2", "name": "web", "version": "1.0.0"}
+    (templates.parent / "Chart.yaml").write_text(json.dumps(described))
+    (templates.parent / "values.yaml").write_text(json.dumps({"size": "small", "nodeSelector": {}}))
+    return ChartMirror(folder / "charts", base=folder)
+
+
+def release(client: KubeClient, kubeconfig: Path, charts: ChartMirror, name: str = "one") -> Resource:
+    helm = Helm(program=TOOLS / "helm", kubeconfig=kubeconfig)
+    releases = Releases(helm=helm, charts=charts, faults=Faults())
+    return Resource(client=client, token=RELEASE, name=name, resources=releases)
+
+
+def web(namespace: str, *, timeout: int = 60, **values: Value) -> Properties:
+    return {
+        "name": "web",
+        "namespace": namespace,
+        "chart": "oci://registry.example/web",
+        "version": "1.0.0",
+        "timeout": timeout,
+        "values": values,
+    }
+
+
+def label(client: KubeClient, namespace: str) -> JsonValue:
+    live = client.get("apps/v1", "Deployment", "web", namespace) or {}
+    return mapping(mapping(live.get("metadata")).get("labels")).get("size")
+
+
+def statuses(client: KubeClient, namespace: str) -> list[str]:
+    return [revision.status for revision in revisions(client, namespace, "web")]
+
+
+def kill_helm_at_work(
+    client: KubeClient,
+    kubeconfig: Path,
+    charts: ChartMirror,
+    namespace: str,
+    resource: Resource,
+    *,
+    first: bool,
+) -> None:
+    """Leave a release as helm leaves it when it is killed while it waits for a pod that never runs."""
+    owner = manager_for(resource.operation.urn).rpartition("-")[2]
+    verb = ["install", "--labels", f"{OWNER_LABEL}={owner}"] if first else ["upgrade"]
+    selector = "nodeSelector.nobody=has-this"
+    helm = [*verb, "web", charts.directory / "web", "--namespace", namespace, "--wait", "--set", selector]
+    process = subprocess.Popen(
+        [TOOLS / "helm", *helm, "--kubeconfig", kubeconfig],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    client.wait_for(
+        "apps/v1",
+        "Deployment",
+        "web",
+        namespace=namespace,
+        timeout_seconds=60,
+        condition=_runs_nowhere,
+        what="helm is at work",
+    )
+    process.kill()
+    process.wait()
+
+
+def _runs_nowhere(found: "Json | None") -> bool:
+    spec = mapping(mapping(mapping((found or {}).get("spec")).get("template")).get("spec"))
+    return spec.get("nodeSelector") == NOWHERE
+
+
+CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
+DEPLOYMENT = "kubernetes:apps/v1:Deployment"
+CRD = "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition"
+
+
+def config_map(namespace: str, value: str = "1") -> Properties:
+    return {"metadata": {"name": "conf", "namespace": namespace}, "data": {"k": value}}
+
+
+def deployment(namespace: str, *, selector: Properties | None = None, image: str = "a") -> Properties:
+    container: Properties = {"name": "c", "image": image}
+    return {
+        "metadata": {"name": "web", "namespace": namespace},
+        "spec": {
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {
+                "metadata": {"labels": {"app": "web"}},
+                "spec": {"containers": [container], "nodeSelector": selector or {}},
+            },
+        },
+    }
+
+
+def widget_definition(group: str) -> Properties:
+    return {
+        "metadata": {"name": f"widgets.{group}"},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"kind": "Widget", "plural": "widgets", "singular": "widget"},
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "schema": {
+                        "openAPIV3Schema": {"type": "object", "x_kubernetes_preserve_unknown_fields": True}
+                    },
+                }
+            ],
+        },
+    }
+
+
+def as_object(inputs: Properties) -> Json:
+    """A ConfigMap's inputs as the object others would apply."""
+    return {"apiVersion": "v1", "kind": "ConfigMap", **to_object(inputs)}
+
+
+WAIT_SECONDS = 60.0
+
+
+@dataclass(kw_only=True)
+class Resource:
+    """One resource of a stack, as the engine knows it between operations."""
+
+    client: KubeClient
+    token: str
+    name: str = "one"
+    resources: Resources = field(default_factory=lambda: Objects(faults=Faults()))
+    settings: Settings = field(default_factory=Settings)
+    timeout: float = WAIT_SECONDS
+    cancellation: Cancellation = field(default_factory=Cancellation)
+    id: str = ""
+    inputs: Properties = field(default_factory=dict[str, Value])
+    outputs: Properties = field(default_factory=dict[str, Value])
+
+    @property
+    def operation(self) -> Operation:
+        """A call about this resource."""
+        return Operation(
+            urn=f"urn:pulumi:test::test::{self.token}::{self.name}",
+            token=self.token,
+            client=self.client.under(self.cancellation),
+            cancellation=self.cancellation,
+            settings=self.settings,
+            custom_timeout=self.timeout,
+        )
+
+    def check(self, inputs: Properties) -> Properties:
+        """Return the inputs, complete."""
+        return self.resources.check(self.operation, inputs, self.inputs, Naming(logical_name=self.name))
+
+    def plan(self, inputs: Properties) -> Properties:
+        """Return the outputs a create or update would give."""
+        checked = self.check(inputs)
+        if self.id:
+            return self.resources.plan_update(self.operation, checked, self.outputs)
+        return self.resources.plan_create(self.operation, checked)
+
+    def create(self, inputs: Properties) -> Outcome:
+        """Create it."""
+        return self._keep(self.resources.create(self.operation, self.check(inputs)))
+
+    def update(self, inputs: Properties, ignored: Sequence[str] = ()) -> Outcome:
+        """Update it."""
+        checked = self.check(inputs)
+        return self._keep(self.resources.update(self.operation, self.id, checked, self.outputs, ignored))
+
+    def refresh(self) -> Outcome:
+        """Read it back."""
+        return self._keep(self.resources.read(self.operation, self.id, self.outputs, self.inputs))
+
+    def changed_paths(self, inputs: Properties) -> set[str]:
+        """Return where new inputs differ from those applied last."""
+        checked = self.check(inputs)
+        return set(self.resources.diff(self.operation, self.outputs, self.inputs, checked).detailedDiff)
+
+    def delete(self) -> None:
+        """Delete it."""
+        self.resources.remove(self.operation, self.id, self.outputs)
+
+    def _keep(self, outcome: Outcome) -> Outcome:
+        self.id, self.inputs, self.outputs = outcome.id, outcome.inputs, outcome.outputs
+        return outcome
+
 
 TOOLS = Path(__file__).resolve().parents[2] / ".tools" / "bin"
 Program = Callable[[], None]

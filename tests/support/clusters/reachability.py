@@ -14,17 +14,93 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast.components.pools.karpenter import KWOK
 from holdfast.scheduling.labels import POOL, CapacityType
-from tests.support.hosted_charts import condition_of, is_ready
+from tests.support.clusters.operators import condition_of, is_ready
 from tests.support.json_objects import obj
-from tests.support.reachability_jobs import ELSEWHERE, NODE_CLASS, TriedTier
-from tests.support.whole_machines import allocatable
+from tests.support.strategies.reachability_jobs import ELSEWHERE, NODE_CLASS, TriedTier
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from holdfast.scheduling.json import Json
     from holdfast.simulator.kubernetes_client.client import KubeClient
-    from tests.support.reachability_jobs import TriedJob
+    from tests.support.strategies.reachability_jobs import TriedJob
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from holdfast.policies.declared.amounts import cpu_millis, memory_mib, whole
+from holdfast.scheduling.labels import GPU_RESOURCE, INSTANCE_TYPE
+from holdfast.scheduling.machines import machine_catalogue
+from holdfast.scheduling.reachability.shape import Resources
+from tests.support.clusters.admission import policy_and_binding, wait_until_in_force
+
+if TYPE_CHECKING:
+    from holdfast.scheduling.json import Json
+    from holdfast.scheduling.machines import Machine
+    from holdfast.simulator.kubernetes_client.client import KubeClient
+
+
+_NAME: Final = "whole-machines"
+_POOL: Final = "karpenter.sh/nodepool"
+
+
+def sell_whole_machines(client: KubeClient) -> None:
+    """Have every node that Karpenter makes say what its machine has; returns once that is in force."""
+    for manifest in policy_and_binding(_NAME, _spec(), {"policyName": _NAME}):
+        client.apply(manifest, field_manager="tests")
+    wait_until_in_force(client, _is_whole)
+
+
+def allocatable(node: Json) -> Resources:
+    """What pods get of a node, as it says itself."""
+    there = obj(obj(node["status"])["allocatable"])
+    cpu, memory, gpus = cpu_millis(there["cpu"]), memory_mib(there["memory"]), whole(there.get(GPU_RESOURCE))
+    assert isinstance(cpu, int), f"a node says how many CPUs it has: {there}"
+    assert isinstance(memory, int), f"and how much memory: {there}"
+    return Resources(cpu_millis=cpu, memory_mib=memory, gpus=gpus if isinstance(gpus, int) else 0)
+
+
+def _spec() -> Json:
+    nodes: Json = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE"],
+        "resources": ["nodes"],
+    }
+    machines = json.dumps({each.name: _capacity(each) for each in machine_catalogue("local").values()})
+    patch = f'[JSONPatch{{op: "add", path: "/status/capacity", value: {machines}[object.metadata.labels["{INSTANCE_TYPE}"]]}}]'
+    return {
+        "failurePolicy": "Fail",
+        "reinvocationPolicy": "Never",
+        "matchConstraints": {"resourceRules": [nodes]},
+        "matchConditions": [
+            {"name": "bought", "expression": f'"{_POOL}" in object.metadata.?labels.orValue({{}})'}
+        ],
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": patch}}],
+    }
+
+
+def _capacity(machine: Machine) -> Json:
+    gpus = {GPU_RESOURCE: str(machine.gpus)} if machine.gpus else {}
+    return {
+        "cpu": str(machine.vcpus),
+        "memory": f"{machine.memory_mib}Mi",
+        "ephemeral-storage": "100Gi",
+        "pods": "110",
+        **gpus,
+    }
+
+
+def _is_whole(client: KubeClient) -> bool:
+    node: Json = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "asks", "labels": {_POOL: "asks", INSTANCE_TYPE: "p4d.24xlarge"}},
+    }
+    seen = client.apply(node, field_manager="tests", dry_run=True)
+    return obj(obj(seen.get("status")).get("capacity")).get(GPU_RESOURCE) == "8"
+
 
 _SECONDS: Final = 240.0
 _KARPENTER: Final = "karpenter.sh/v1"

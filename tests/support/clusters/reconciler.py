@@ -25,11 +25,9 @@ from holdfast.simulator.control_plane.processes import processes_in
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.operator_runner import OperatorRunner
 from tests.support.builders.gang_jobset import gang_jobset
-from tests.support.control_plane import running_control_plane
-from tests.support.definitions import define_fallback_policies
-from tests.support.hosted_charts import OWN_CHARTS, STACK, HostedCharts
+from tests.support.clusters.control_plane import define_fallback_policies, running_control_plane
+from tests.support.clusters.operators import OWN_CHARTS, STACK, HostedCharts
 from tests.support.json_objects import obj
-from tests.support.loop_processes import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -37,6 +35,191 @@ if TYPE_CHECKING:
 
     from holdfast.scheduling.json import Json
     from holdfast.simulator.paths import Workspace
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from typing import TYPE_CHECKING
+from urllib.error import URLError
+
+from tests.support.clusters.control_plane import CHECKOUT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator
+    from pathlib import Path
+
+    from holdfast.scheduling.json import Json
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from dataclasses import field
+from typing import TYPE_CHECKING
+
+from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from holdfast.scheduling.json import Json
+    from holdfast.simulator.kubernetes_client.client import KubeClient
+
+
+_NAME = "jobset.sigs.k8s.io/jobset-name"
+
+
+@dataclass
+class Gangs:
+    """The pods of every JobSet of a namespace that are alive now, by the pool they select."""
+
+    alive: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+    overlaps: list[str] = field(default_factory=list[str])
+
+    def take(self, what: str, pod: Json) -> None:
+        """Take in one state of a pod."""
+        metadata, status = obj(pod["metadata"]), obj(pod.get("status"))
+        name = str(metadata["name"])
+        job = str(obj(metadata.get("labels")).get(_NAME))
+        pool = str(obj(obj(pod["spec"]).get("nodeSelector")).get(POOL))
+        if what == "DELETED" or status.get("phase") in {"Failed", "Succeeded"}:
+            self.alive.pop(name, None)
+            return
+        self.alive[name] = (job, pool)
+        others = {other for other, (of, there) in self.alive.items() if of == job and there != pool}
+        if others:
+            self.overlaps.append(f"{name} in {pool} beside {sorted(others)}")
+
+
+@contextmanager
+def watched_gangs(client: KubeClient, namespace: str) -> Generator[Gangs]:
+    """Watch for the length of the block."""
+    gangs, cancellation = Gangs(), Cancellation()
+    watching = client.under(cancellation)
+
+    def watch() -> None:
+        with suppress(KubeCancelled):
+            for what, pod in watching.watch(
+                "v1", "Pod", namespace=namespace, label_selector=_NAME, timeout_seconds=3600
+            ):
+                gangs.take(what, pod)
+
+    thread = threading.Thread(target=watch, name="watch gangs", daemon=True)
+    thread.start()
+    try:
+        yield gangs
+    finally:
+        cancellation.cancel()
+        thread.join(30)
+
+
+class Replica:
+    """A process of the controller; its log lines are JSON objects."""
+
+    def __init__(self, kubeconfig: Path, folder: Path) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self._port = int(free.getsockname()[1])
+        self._log = folder / f"controller-{self._port}.log"
+        with self._log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "holdfast.fallback", "--kubeconfig", str(kubeconfig)),
+                    *("--address", "127.0.0.1", "--port", str(self._port), "--log-level", "debug"),
+                ],
+                cwd=CHECKOUT,
+                stdout=log,
+                stderr=log,
+            )
+
+    def log(self) -> list[Json]:
+        """Every line it has logged."""
+        lines = self._log.read_text().splitlines()
+        return [cast("Json", json.loads(line)) for line in lines if line.startswith("{")]
+
+    def says(self, words: str) -> bool:
+        """Whether a log line has these words in its message."""
+        return any(words in str(line["message"]) for line in self.log())
+
+    def answers(self, path: str) -> str | None:
+        """What it serves, None where it refuses or does not answer."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}{path}", timeout=5) as answer:
+                return cast("bytes", answer.read()).decode()
+        except (URLError, OSError):
+            return None
+
+    def number(self, series: str) -> float:
+        """What a metric says, 0 where it has not been counted yet. `series` with its labels."""
+        lines = (self.answers("/metrics") or "").splitlines()
+        return sum(float(line.rpartition(" ")[2]) for line in lines if line.rpartition(" ")[0] == series)
+
+    def leads(self) -> bool:
+        """Whether it leads."""
+        return self.number("holdfast_fallback_leader") == 1
+
+    def wait(self, condition: Callable[[Replica], bool], what: str, *, seconds: float = 120) -> None:
+        """Wait until something holds of it."""
+        wait_until(lambda: condition(self), f"{what}\n{self._log.read_text()[-4000:]}", seconds=seconds)
+
+    def wait_ready(self) -> Replica:
+        """Wait until it has seen the cluster."""
+        self.wait(lambda each: each.answers("/readyz") == "ok", "the controller is ready")
+        return self
+
+    def kill(self) -> None:
+        """End it without notice."""
+        self.process.kill()
+        self.process.wait(30)
+
+    def terminate(self) -> int:
+        """Tell it to end, and return its exit code."""
+        self.process.terminate()
+        return self.process.wait(30)
+
+    def freeze(self) -> None:
+        """Stop it in its tracks."""
+        os.kill(self.process.pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        os.kill(self.process.pid, signal.SIGCONT)
+
+    def memory_mib(self) -> float:
+        """What it holds in memory."""
+        return self.number("process_resident_memory_bytes") / 2**20
+
+
+@contextmanager
+def replica(kubeconfig: Path, folder: Path) -> Generator[Replica]:
+    """A replica for the length of the block."""
+    started = Replica(kubeconfig, folder)
+    try:
+        yield started
+    finally:
+        if started.process.poll() is None:
+            started.thaw()
+            started.kill()
+
+
+def wait_until(condition: Callable[[], bool], what: str, *, seconds: float = 120) -> None:
+    """Look until something holds."""
+    for _ in _looks(seconds):
+        if condition():
+            return
+    raise AssertionError(f"not so after {seconds:.0f} s: {what}")
+
+
+def _looks(seconds: float) -> Iterator[None]:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        yield
+        time.sleep(0.05)
+
 
 JOBSET: Final = "jobset.x-k8s.io/v1alpha2"
 NAMESPACE: Final = "vision"

@@ -10,7 +10,7 @@ from holdfast.simulator.pulumi import Audience, Outcome, Rehearsal, Subject
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.process import EngineProcess
 from tests.soak.crash.targets import CloudTarget
-from tests.support.control_plane import scratch_workspace
+from tests.support.clusters.control_plane import scratch_workspace
 
 _PACK = """
 from pulumi_policy import EnforcementLevel, PolicyPack, StackValidationPolicy

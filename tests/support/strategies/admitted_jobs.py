@@ -14,14 +14,290 @@ from holdfast.scheduling.machines import Machine
 from holdfast.scheduling.pools import Pool, PoolSummary, summarize_pool
 from holdfast.scheduling.reachability.machine_capacity import Provisioner
 from holdfast.scheduling.taints import GPU, SPOT, Taint
-from tests.support.job_objects import jobset, pod_template, replicated_job
-from tests.support.pod_strategies import tolerations
-from tests.support.training_pods import expression, required_affinity
+from tests.support.builders.training_jobs import (
+    expression,
+    jobset,
+    pod_template,
+    replicated_job,
+    required_affinity,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from holdfast.scheduling.json import Json
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.components.admission.rules import DO_NOT_DISRUPT
+from holdfast.scheduling.labels import POOL
+from tests.support.builders.training_jobs import container, pod
+
+if TYPE_CHECKING:
+    from holdfast.scheduling.json import Json, JsonValue
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from holdfast.components.admission.job_validation import (
+    LONGEST_MESSAGE,
+    MOST_SENTENCES,
+    job_validations,
+)
+from holdfast.components.fallback_policy.ladder import ladder_spec
+from holdfast.scheduling.quantities import parse_quantity
+from holdfast.scheduling.reachability import messages
+from holdfast.scheduling.reachability.affinity import Requirement
+from holdfast.scheduling.reachability.checks import Failed, check_together
+from holdfast.scheduling.reachability.facts import AddedToleration, Limits, TierFacts
+from holdfast.scheduling.reachability.facts import PoolSummary as DeclaredFacts
+from holdfast.scheduling.reachability.shape import Resources, Shape
+from holdfast.scheduling.reachability.walk import Outcome, check_tier, walk_together
+from holdfast.scheduling.taints import Toleration
+from tests.support.builders.training_jobs import POOLS, RULES, jobs_of, ladder
+from tests.support.json_objects import obj, objects
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from holdfast.components.admission.rules import NodeSelection
+    from holdfast.scheduling.json import Json
+    from holdfast.scheduling.ladder import Ladder
+    from holdfast.scheduling.machines import Machine
+    from holdfast.scheduling.pools import Pool
+
+
+_API_VERSION: Final = "admissionregistration.k8s.io/v1"
+
+
+def validation_objects(capacity: Sequence[NodeSelection], claims: Sequence[str] = ()) -> list[Json]:
+    """The policies that judge jobs and their bindings, on a cluster whose pods are under the usual rules."""
+    return [
+        {"apiVersion": _API_VERSION, "kind": kind, "metadata": {"name": each.name}, "spec": spec}
+        for each in job_validations(RULES, capacity, claims)
+        for kind, spec in (
+            ("ValidatingAdmissionPolicy", each.policy),
+            ("ValidatingAdmissionPolicyBinding", each.binding),
+        )
+    ]
+
+
+def facts_of(pool: Pool, *machines: Machine, labels: Mapping[str, str] | None = None) -> PoolSummary:
+    """What is known of a pool of these machines."""
+    return summarize_pool(pool, machines, pool.taints, labels, provisioner=Provisioner.LOCAL)
+
+
+def ladder_with(known: Mapping[str, PoolSummary], written: Ladder, namespace: str) -> Json:
+    """The ladder of a namespace with the facts of its pools."""
+    return {**ladder(namespace=namespace), "spec": ladder_spec(written, known)}
+
+
+def shapes_of(jobset: Json) -> tuple[Shape, ...]:
+    """The shapes of a JobSet all of whose jobs follow."""
+    return tuple(_shape(name, spec) for name, spec in jobs_of(jobset).items())
+
+
+def _shape(name: str, job: Json) -> Shape:
+    pod = obj(obj(job["template"])["spec"])
+    selector = {key: str(value) for key, value in obj(pod.get("nodeSelector")).items() if key != POOL}
+    required = obj(
+        obj(obj(pod.get("affinity")).get("nodeAffinity")).get(
+            "requiredDuringSchedulingIgnoredDuringExecution"
+        )
+    )
+    return Shape(
+        name=name,
+        pods=int(str(job.get("parallelism", 1))),
+        requests=_requests(pod),
+        selector=selector,
+        affinity=tuple(
+            tuple(_requirement(each) for each in objects(term.get("matchExpressions")))
+            for term in objects(required.get("nodeSelectorTerms"))
+        ),
+        tolerations=tuple(_toleration(each) for each in objects(pod.get("tolerations"))),
+    )
+
+
+def _requirement(expression: Json) -> Requirement:
+    values = expression.get("values", ())
+    return Requirement(
+        key=str(expression["key"]),
+        operator=str(expression["operator"]),
+        values=tuple(str(value) for value in values) if isinstance(values, list | tuple) else (),
+    )
+
+
+def _toleration(written: Json) -> Toleration:
+    exists = written.get("operator") == "Exists"
+    return Toleration(
+        key=str(written.get("key", "")),
+        value=None if exists else str(written.get("value", "")),
+        effect=str(written.get("effect", "")),
+    )
+
+
+def _requests(pod: Json) -> Resources:
+    asked = [obj(obj(each.get("resources")).get("requests")) for each in objects(pod["containers"])]
+
+    def sum_of(resource: str, unit: int) -> int:
+        return math.ceil(sum(parse_quantity(each.get(resource, "0")) for each in asked) * unit)
+
+    return Resources(
+        cpu_millis=sum_of("cpu", 1000),
+        memory_mib=math.ceil(sum_of("memory", 1) / 2**20),
+        gpus=sum_of(GPU_RESOURCE, 1),
+    )
+
+
+def tiers_of(written: Ladder, known: Mapping[str, PoolSummary]) -> tuple[TierFacts, ...]:
+    """The tiers of a ladder as the API server sees them; of a pool without facts nothing is known."""
+    return tuple(
+        TierFacts(
+            number=number,
+            pool=tier.pool,
+            max_failures=tier.max_failures,
+            has_timeout=tier.procurement_timeout is not None,
+            node_pools=(_declared(tier.pool, known[tier.pool]),) if tier.pool in known else (),
+            may_be_external=tier.pool not in known,
+        )
+        for number, tier in enumerate(written.tiers, start=1)
+    )
+
+
+def _declared(name: str, facts: PoolSummary) -> DeclaredFacts:
+    names = {pool.name: pool for pool in POOLS}
+    by_name = names[name].taints if name in names else ()
+    return DeclaredFacts(
+        name=name,
+        title=f"pool {name}",
+        capacity_types=frozenset({facts.capacity.value}),
+        labels=facts.labels,
+        taints=facts.taints,
+        machines=facts.machine_capacities,
+        limits=Limits(nodes=facts.max_nodes),
+        added_tolerations=(
+            *(AddedToleration(toleration=Toleration.of(taint)) for taint in by_name),
+            AddedToleration(toleration=Toleration.of(GPU), for_gpu_pods=True),
+        ),
+    )
+
+
+def refusal_of(jobset: Json, tiers: Sequence[TierFacts]) -> str | None:
+    """In which words a JobSet that follows from the first tier is refused; None where it is let in."""
+    shapes = shapes_of(jobset)
+    found = walk_together(shapes, tiers)
+    if found.outcome not in {Outcome.STUCK, Outcome.FALLS_OFF}:
+        return None
+    message = " ".join([*_sentences(shapes, found.steps[-1].tier, tiers)][:MOST_SENTENCES])
+    return message if len(message) <= LONGEST_MESSAGE else f"{message[:LONGEST_MESSAGE]}…"
+
+
+def _sentences(shapes: Sequence[Shape], tier: TierFacts, tiers: Sequence[TierFacts]) -> Iterator[str]:
+    is_last = tier is tiers[-1]
+    where = messages.TIER.format(number=tier.number, pool=tier.pool)
+    found = [(shape.title, [*check_tier(shape, tier, is_last=is_last)]) for shape in shapes]
+    found.append((messages.THE_JOB, [*check_together(shapes, tier.node_pools[0])]))
+    for who, results in found:
+        broken = [f"{doubt.reason}. {doubt.fix}" for doubt in results if isinstance(doubt, Failed)]
+        if broken:
+            why = " ".join(broken if is_last else [*broken, messages.NO_WAY_PAST])
+            yield messages.CANNOT_FALL_BACK.format(who=who, where=where, why=why)
+
+
+#: The keys admission knows with values it knows and others, and a key it does not know with a value it does.
+VALUES = {
+    CAPACITY_TYPE: ("spot", "on-demand", "reserved"),
+    POOL: ("cpu", "cpu-spot", "a100", "a100-spot", "unheard-of"),
+    "topology.kubernetes.io/zone": ("spot", "zone-a"),
+}
+KEYS = tuple(VALUES)
+
+
+@st.composite
+def expressions(draw: st.DrawFn) -> Json:
+    """An expression of a node affinity term."""
+    key = draw(st.sampled_from(KEYS))
+    operator = draw(st.sampled_from(("In", "In", "NotIn", "Exists", "DoesNotExist")))
+    if operator in {"Exists", "DoesNotExist"}:
+        return expression(key, operator)
+    return expression(key, operator, *draw(st.lists(st.sampled_from(VALUES[key]), min_size=1, max_size=3)))
+
+
+@st.composite
+def terms(draw: st.DrawFn) -> Json:
+    """A node affinity term, over labels or over fields."""
+    if draw(st.integers(0, 5)) == 0:
+        return {"matchFields": [expression("metadata.name", "In", "spot")]}
+    return {"matchExpressions": draw(st.lists(expressions(), min_size=1, max_size=3))}
+
+
+@st.composite
+def affinities(draw: st.DrawFn) -> Json:
+    """No affinity, one that is not about nodes, a preference, or a requirement."""
+    match draw(st.sampled_from(("none", "pods", "preferred", "required", "required"))):
+        case "pods":
+            return {"podAntiAffinity": {}}
+        case "preferred":
+            preference: Json = {"weight": 1, "preference": draw(terms())}
+            return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [preference]}}
+        case "required":
+            selector: Json = {"nodeSelectorTerms": draw(st.lists(terms(), min_size=1, max_size=3))}
+            return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": selector}}
+        case _:
+            return {}
+
+
+@st.composite
+def node_selectors(draw: st.DrawFn) -> Json:
+    """A node selector over some of the keys."""
+    chosen = draw(st.lists(st.sampled_from(KEYS), max_size=2, unique=True))
+    return {key: draw(st.sampled_from(VALUES[key])) for key in chosen}
+
+
+@st.composite
+def tolerations(draw: st.DrawFn) -> Json:
+    """A toleration that the API accepts, near to those admission adds."""
+    key = draw(st.sampled_from(("", CAPACITY_TYPE, GPU_RESOURCE, "example.com/other")))
+    operator = draw(st.sampled_from(("", "Equal", "Exists"))) if key else "Exists"
+    value = "" if operator == "Exists" else draw(st.sampled_from(("", "spot", "present", "other")))
+    effect = draw(st.sampled_from(("", "NoSchedule", "NoExecute", "PreferNoSchedule")))
+    fields = {"key": key, "operator": operator, "value": value, "effect": effect}
+    return {field: given for field, given in fields.items() if given}
+
+
+@st.composite
+def containers(draw: st.DrawFn, name: str) -> Json:
+    """A container with some GPUs, with none, or with 0 of them in so many words."""
+    return container(draw(st.sampled_from((None, None, "0", "1", "8"))), name=name)
+
+
+@st.composite
+def annotation_sets(draw: st.DrawFn) -> dict[str, str]:
+    """Annotations, among them the one that spot pods must not carry."""
+    names = draw(st.lists(st.sampled_from((DO_NOT_DISRUPT, "example.com/note")), unique=True))
+    return {name: draw(st.sampled_from(("true", ""))) for name in names}
+
+
+@st.composite
+def pods(draw: st.DrawFn, namespace: str) -> Json:
+    """A pod that the API accepts."""
+    fields: dict[str, JsonValue] = {
+        "nodeSelector": draw(node_selectors()),
+        "affinity": draw(affinities()),
+        "tolerations": draw(st.lists(tolerations(), max_size=3)),
+        "initContainers": draw(st.lists(containers("fetch"), max_size=1)),
+    }
+    beside = draw(st.lists(containers("beside"), max_size=1))
+    written = {field: given for field, given in fields.items() if given or draw(st.booleans())}
+    return pod(
+        namespace=namespace,
+        annotations=draw(annotation_sets()),
+        containers=[draw(containers("train")), *beside],
+        spec=written,
+    )
+
 
 #: Pools that admission knows, and one that it does not.
 NAMES = ("cpu", "cpu-spot", "a100", "a100-spot", "elsewhere")

@@ -56,8 +56,8 @@ def test_a_pool_that_takes_its_nodes_back_three_times_is_left_and_returned_to() 
         "NoCapacity",
         "Moved",
         "Placed",
-        "ReturnTried",
-        "ReturnMoving",
+        "FailbackStarted",
+        "FailbackMoving",
         "Moved",
         "Placed",
         "Completed",
@@ -75,7 +75,7 @@ def test_what_is_held_in_vain_is_paid_for_no_longer_than_the_hold_lasts() -> Non
     market = Steps(pools={"a-spot": [(T0, 0), (T0 + HOUR, 3)], "b-spot": [(T0, 0)]})
     simulation = run(market)
     held = [use for use in simulation.uses if use.pool == "a-spot"]
-    tried = said(simulation).count("ReturnEnded")
+    tried = said(simulation).count("FailbackEnded")
     assert tried >= 1, "it was tried"
     assert sum(((use.end - use.start) for use in held), timedelta(0)) <= tried * 10 * MINUTE, (
         "holdTimeout each time"

@@ -4,7 +4,7 @@ import hashlib
 from typing import Final
 
 from holdfast.simulator.clouds.azure.nodes.template import NodeTemplate
-from holdfast.simulator.clouds.instances import Register, key_of
+from holdfast.simulator.clouds.machines import Register, key_of
 from holdfast.simulator.clouds.state import CloudObject
 
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"

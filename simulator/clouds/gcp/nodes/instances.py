@@ -4,7 +4,7 @@ import hashlib
 from typing import Final
 
 from holdfast.simulator.clouds.gcp.nodes.template import NodeTemplate
-from holdfast.simulator.clouds.instances import Instance, Register, State, key_of
+from holdfast.simulator.clouds.machines import Instance, Register, State, key_of
 from holdfast.simulator.clouds.state import CloudObject
 
 __all__ = [

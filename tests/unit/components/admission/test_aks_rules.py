@@ -12,7 +12,7 @@ from holdfast.components.admission.rules import (
 )
 from holdfast.scheduling import taints
 from holdfast.scheduling.labels import AKS_PRIORITY, AKS_SCALE_SET_PRIORITY, CAPACITY_TYPE, POOL
-from tests.support.training_pods import GPU_RULE, POOLS
+from tests.support.builders.training_jobs import GPU_RULE, POOLS
 
 SPOT_RULE, SCALE_SET_RULE, AKS_GPU_RULE, KEPT_RULE = aks_rules(POOLS)
 

@@ -6,9 +6,9 @@ import pytest
 
 from holdfast.components.admission.pod_admission import TrainingAdmission, TrainingAdmissionArgs, policy_spec
 from holdfast.scheduling.errors import ConfigError
+from tests.support.builders.training_jobs import RULES, SPOT_RULE
+from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.json_objects import obj
-from tests.support.recorder import Recording, record
-from tests.support.training_pods import RULES, SPOT_RULE
 
 POLICY = "admissionregistration.k8s.io/v1:MutatingAdmissionPolicy"
 BINDING = "admissionregistration.k8s.io/v1:MutatingAdmissionPolicyBinding"

@@ -13,7 +13,7 @@ from holdfast.components.admission.rules import (
 )
 from holdfast.scheduling import taints
 from holdfast.scheduling.labels import COMPUTE_CLASS, GKE_PROVISIONING, GKE_SPOT, POOL
-from tests.support.training_pods import POOLS
+from tests.support.builders.training_jobs import POOLS
 
 SPOT_RULE, GPU_RULE, KEPT_RULE = gke_rules(POOLS)
 

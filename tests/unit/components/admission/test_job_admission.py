@@ -13,9 +13,9 @@ from holdfast.components.admission.rules import NodeSelection, gke_rules, karpen
 from holdfast.components.fallback_policy.schema import MOST_TIERS
 from holdfast.scheduling.labels import CAPACITY_TYPE, GKE_PROVISIONING, GKE_SPOT
 from holdfast.scheduling.ladder import MOST_FAILURES
+from tests.support.builders.training_jobs import POOLS
+from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.json_objects import obj
-from tests.support.recorder import Recording, record
-from tests.support.training_pods import POOLS
 
 POLICY = "admissionregistration.k8s.io/v1:MutatingAdmissionPolicy"
 BINDING = "admissionregistration.k8s.io/v1:MutatingAdmissionPolicyBinding"

@@ -22,9 +22,9 @@ from holdfast.components.admission.tier_checks import fill_sentence, fill_templa
 from holdfast.scheduling.labels import CONTROLLER, CONTROLLER_NAMESPACE
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.messages import MessageTemplate
+from tests.support.builders.training_jobs import POOLS
+from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.json_objects import obj, objects
-from tests.support.recorder import Recording, record
-from tests.support.training_pods import POOLS
 
 if TYPE_CHECKING:
     from holdfast.components.admission.rules import AdmissionRule

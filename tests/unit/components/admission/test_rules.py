@@ -7,7 +7,7 @@ import pytest
 from holdfast.components.admission.rules import DO_NOT_DISRUPT, NodeSelection, TolerationRule
 from holdfast.scheduling import taints
 from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, POOL
-from tests.support.training_pods import GPU_RULE, SPOT_RULE
+from tests.support.builders.training_jobs import GPU_RULE, SPOT_RULE
 
 
 def test_spot_is_asked_for_by_capacity_type_or_by_a_spot_pools_name() -> None:
@@ -32,7 +32,7 @@ def test_only_spot_pods_lose_what_keeps_them_from_being_drained() -> None:
 
 
 def test_a_rule_by_which_no_pod_can_ask_is_refused() -> None:
-    with pytest.raises(ValueError, match="'idle': no pod can ask for it"):
+    with pytest.raises(ValueError, match="'idle' matches no pod"):
         TolerationRule(name="idle", taint=taints.SPOT)
 
 

@@ -13,8 +13,8 @@ from pulumi import Output
 from holdfast.components.checkpoints.blob import CheckpointAccess, CheckpointAccessArgs
 from holdfast.components.iam.azure import STORAGE_BLOB_DATA_CONTRIBUTOR, assignment_name
 from tests.support.azure_outputs import CLIENT, PRINCIPAL
+from tests.support.fakes.pulumi_engine import Recorded, Recording, record
 from tests.support.inputs import text
-from tests.support.recorder import Recorded, Recording, record
 
 SUBSCRIPTION = "11111111-1111-1111-1111-111111111111"
 CONTAINER = (

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from holdfast.components.azure_names import is_container_name
 from holdfast.components.checkpoints.blob import CheckpointBucket, CheckpointBucketArgs
+from tests.support.fakes.pulumi_engine import Recorded, Recording, record
 from tests.support.inputs import mapping, objects, text, value
-from tests.support.recorder import Recorded, Recording, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,7 +72,7 @@ def test_a_namespace_that_the_store_was_not_told_of_is_refused(
     use: Callable[[CheckpointBucket, str], object],
 ) -> None:
     with pytest.raises(
-        ValueError, match=r"'audio' is none of the store's namespaces: \['tabular', 'vision'\]"
+        ValueError, match=r"'audio' is not one of the store's namespaces \['tabular', 'vision'\]"
     ):
         recorded(use=lambda bucket: use(bucket, "audio"))
 

@@ -8,8 +8,8 @@ import pytest
 from pulumi import Output
 
 from holdfast.components.checkpoints.gcs import CheckpointAccess, CheckpointAccessArgs
+from tests.support.fakes.pulumi_engine import Recorded, Recording, record
 from tests.support.inputs import text
-from tests.support.recorder import Recorded, Recording, record
 
 ARGS = CheckpointAccessArgs(
     project="ml",

@@ -12,8 +12,8 @@ from holdfast.components.checkpoints.directory import (
     CheckpointClaim,
     CheckpointClaimArgs,
 )
+from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.inputs import mapping, text, value
-from tests.support.recorder import Recording, record
 
 if TYPE_CHECKING:
     from holdfast.components.contracts import CheckpointStore

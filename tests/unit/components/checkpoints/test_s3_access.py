@@ -8,9 +8,9 @@ import pytest
 from pulumi import Output
 
 from holdfast.components.checkpoints.s3 import CheckpointAccess, CheckpointAccessArgs, prefix_access
+from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.inputs import objects, text
 from tests.support.json_objects import obj
-from tests.support.recorder import Recording, record
 
 BUCKET = "arn:aws:s3:::checkpoints-bucket-0a1b2c3"
 KEY = "arn:aws:kms:us-east-1:123456789012:key/1"

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.components.checkpoints.s3 import CheckpointBucket, CheckpointBucketArgs
+from tests.support.fakes.pulumi_engine import Recorded, Recording, record
 from tests.support.inputs import mapping, objects, text, value
 from tests.support.json_objects import obj
-from tests.support.recorder import Recorded, Recording, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,7 +65,7 @@ def test_each_namespace_has_a_prefix_of_its_own(preview: bool) -> None:
 
 
 def test_a_namespace_that_the_bucket_was_not_told_of_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"'audio' is none of the bucket's namespaces"):
+    with pytest.raises(ValueError, match=r"'audio' is not one of the bucket's namespaces"):
         recorded(use=lambda bucket: bucket.uri("audio"))
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.components.cluster.local import LocalCluster, LocalClusterArgs
+from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.inputs import objects, text
-from tests.support.recorder import Recording, record
 
 if TYPE_CHECKING:
     from holdfast.components.contracts import Cluster

@@ -13,8 +13,8 @@ from holdfast.components.fallback_controller.component import (
     controller_images,
     deployment_spec,
 )
+from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.json_objects import obj, objects
-from tests.support.recorder import Recording, record
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json

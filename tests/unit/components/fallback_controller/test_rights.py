@@ -14,8 +14,8 @@ from holdfast.components.fallback_controller.access import (
 )
 from holdfast.fallback.api import client
 from tests.support.controller_calls import CALLS, Place
+from tests.support.fakes.pulumi_engine import record
 from tests.support.json_objects import obj, objects
-from tests.support.recorder import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

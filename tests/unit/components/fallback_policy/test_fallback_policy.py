@@ -11,7 +11,7 @@ import pytest
 from holdfast.components.fallback_policy.definition import FallbackPolicyDefinition, definition_spec
 from holdfast.components.fallback_policy.ladder import ladder_spec
 from holdfast.scheduling.ladder import UNLIMITED, Ladder, Tier
-from tests.support.recorder import record
+from tests.support.fakes.pulumi_engine import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.components.iam.azure import READER, Assignment, AssignmentArgs, assignment_name
+from tests.support.fakes.pulumi_engine import record
 from tests.support.inputs import text
-from tests.support.recorder import record
 
 if TYPE_CHECKING:
-    from tests.support.recorder import Recorded
+    from tests.support.fakes.pulumi_engine import Recorded
 
 ARGS = AssignmentArgs(subscription_id="s", scope="/subscriptions/s", role=READER, principal_id="p")
 

@@ -14,8 +14,8 @@ from tests.support.sources import modules
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.support.fakes.pulumi_engine import Recorded
     from tests.support.iam_linter import Finding
-    from tests.support.recorder import Recorded
 
 #: What the linter finds and we mean: statement and kind of finding → why.
 MEANT = {

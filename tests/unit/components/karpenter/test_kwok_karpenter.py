@@ -9,8 +9,8 @@ import pytest
 from holdfast.components.karpenter.kwok import KwokKarpenter, KwokKarpenterArgs
 from holdfast.scheduling.machines import LOCAL_ZONES
 from tests.support.builders.configurations import machine
+from tests.support.fakes.pulumi_engine import Recorded, Recording, record
 from tests.support.inputs import mapping, objects, text, value
-from tests.support.recorder import Recorded, Recording, record
 
 ARGS = KwokKarpenterArgs(
     charts="/charts", version="1.14.1", chart_version="0.35.0", machines=(machine(),), zones=LOCAL_ZONES

@@ -15,9 +15,9 @@ from holdfast.components.training_namespace import (
 )
 from holdfast.scheduling.ladder import Ladder, Tier
 from holdfast.scheduling.quotas import Quota
+from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.json_objects import obj, objects
 from tests.support.ladders import FACTS, SHAPES
-from tests.support.recorder import Recording, record
 
 LADDER = Ladder(tiers=(Tier(pool="a100-spot", max_failures=5), Tier(pool="a100")))
 URI = "file:///checkpoints/vision"

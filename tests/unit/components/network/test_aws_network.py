@@ -8,8 +8,8 @@ import pytest
 from pulumi import CustomResource
 
 from holdfast.components.network.aws import AwsNetwork, AwsNetworkArgs
+from tests.support.fakes.pulumi_engine import Recorded, Recording, record
 from tests.support.inputs import mapping, text, value
-from tests.support.recorder import Recorded, Recording, record
 
 if TYPE_CHECKING:
     from holdfast.components.network.aws import Network

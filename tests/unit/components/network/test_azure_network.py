@@ -9,8 +9,8 @@ from pulumi import CustomResource
 
 from holdfast.components.network.azure import AzureNetwork, AzureNetworkArgs, ExistingAzureNetwork
 from tests.support.azure_outputs import ADDRESS
+from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.inputs import mapping, objects, text, value
-from tests.support.recorder import Recording, record
 
 if TYPE_CHECKING:
     from holdfast.components.network.azure import NodeSubnet

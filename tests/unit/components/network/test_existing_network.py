@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.components.network.aws import ExistingNetwork
-from tests.support.recorder import record
+from tests.support.fakes.pulumi_engine import record
 
 if TYPE_CHECKING:
     from holdfast.components.network.aws import Network

@@ -8,8 +8,8 @@ import pytest
 from pulumi import CustomResource
 
 from holdfast.components.network.gcp import ExistingGcpNetwork, GcpNetwork, GcpNetworkArgs
+from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.inputs import objects, text, value
-from tests.support.recorder import Recording, record
 
 if TYPE_CHECKING:
     from holdfast.components.network.gcp import VpcNativeNetwork

@@ -9,8 +9,8 @@ from pulumi import CustomResource
 
 from holdfast.components.network.aws import interface_service, s3_service
 from holdfast.components.network.aws_isolated import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
+from tests.support.fakes.pulumi_engine import Recorded, Recording, record
 from tests.support.inputs import text, value
-from tests.support.recorder import Recorded, Recording, record
 
 if TYPE_CHECKING:
     from holdfast.components.network.aws import Network

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pulumi import CustomResource, Output
 
 from holdfast.components.ordering import tied_to
+from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.inputs import text
-from tests.support.recorder import Recording, record
 
 
 def recorded(*, preview: bool) -> Recording:

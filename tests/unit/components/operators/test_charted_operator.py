@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.components.operators.charted_operator import ChartedOperator, ChartedOperatorArgs
+from tests.support.fakes.pulumi_engine import Recorded, Recording, record
 from tests.support.inputs import text, value
-from tests.support.recorder import Recorded, Recording, record
 
 ARGS = ChartedOperatorArgs(
     namespace="jobset-system",

@@ -8,8 +8,8 @@ import pytest
 
 from holdfast.components.operators.device_plugins import DevicePlugins, DevicePluginsArgs
 from holdfast.scheduling.taints import AKS_SPOT, GPU, SPOT, SYSTEM, Taint
+from tests.support.fakes.pulumi_engine import Recorded, Recording, record
 from tests.support.inputs import objects, text, value
-from tests.support.recorder import Recorded, Recording, record
 
 ARGS = DevicePluginsArgs(
     charts="/charts", images=None, nvidia_version="0.19.0", efa_version="v0.5.31", region="eu-west-1"

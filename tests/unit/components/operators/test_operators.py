@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from holdfast.components.operators.job_operators import Operators, OperatorsArgs
+from tests.support.fakes.pulumi_engine import Recorded, Recording, record
 from tests.support.inputs import mapping, objects, text, value
-from tests.support.recorder import Recorded, Recording, record
 
 ARGS = OperatorsArgs(charts="/charts", jobset_version="0.12.0", kuberay_version="1.6.2", replicas=1)
 

@@ -9,8 +9,8 @@ import pytest
 from holdfast.components.cluster.aks.control_plane import SystemNodesArgs
 from holdfast.components.operators.job_operators import Operators, OperatorsArgs
 from holdfast.scheduling.taints import AKS_SPOT, GPU, SPOT
+from tests.support.fakes.pulumi_engine import record
 from tests.support.inputs import mapping, objects
-from tests.support.recorder import record
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json

@@ -8,8 +8,8 @@ import pytest
 
 from holdfast.components.cluster.gke.system_nodes import SystemNodesArgs, SystemPool, SystemPoolArgs
 from holdfast.components.operators.job_operators import Operators, OperatorsArgs
+from tests.support.fakes.pulumi_engine import record
 from tests.support.inputs import mapping, objects
-from tests.support.recorder import record
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json

@@ -10,12 +10,12 @@ from holdfast.components.pools.karpenter import KarpenterPool, KarpenterPoolArgs
 from holdfast.scheduling.labels import CAPACITY_TYPE, INSTANCE_TYPE, ZONE, CapacityType
 from holdfast.scheduling.machines import machine_catalogue
 from tests.support.builders.configurations import pool
+from tests.support.fakes.pulumi_engine import record
 from tests.support.inputs import mapping, objects, text, value
-from tests.support.recorder import record
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
-    from tests.support.recorder import Recorded
+    from tests.support.fakes.pulumi_engine import Recorded
 
 ARGS = AksNodeClassArgs(disk_gib=256, tags={"holdfast-stack": "azure-dev"})
 AZURE = machine_catalogue("azure")

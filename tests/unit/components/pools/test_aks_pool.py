@@ -11,11 +11,11 @@ from holdfast.components.pools.aks import NO_CAP, AksPool, AksPoolArgs, upgrade_
 from holdfast.scheduling.labels import CAPACITY_TYPE, CapacityType
 from holdfast.scheduling.taints import GPU, SPOT
 from tests.support.aks_pools import A100_SPOT, CPU, MACHINES, SUBNET
+from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.inputs import mapping, value
-from tests.support.recorder import Recording, record
 
 if TYPE_CHECKING:
-    from tests.support.recorder import Recorded
+    from tests.support.fakes.pulumi_engine import Recorded
 
 CPU_SPOT = replace(CPU, pool=replace(CPU.pool, name="cpu-spot", capacity=CapacityType.SPOT))
 A100 = replace(A100_SPOT, pool=replace(A100_SPOT.pool, name="a100", capacity=CapacityType.ON_DEMAND))
@@ -181,9 +181,9 @@ def test_its_machines_are_of_the_size_that_was_asked_for() -> None:
     ("args", "change", "reason"),
     [
         (A100_SPOT, {"machine": MACHINES["Standard_D8ds_v5"]}, "Standard_D8ds_v5 has 0 GPUs"),
-        (CPU, {"spot_max_price": 1.0}, "pool cpu: only a spot machine's price can be capped"),
-        (A100_SPOT, {"spot_max_price": 0.0}, "a price cap is above 0 with up to 5 decimals, or -1"),
-        (A100_SPOT, {"spot_max_price": -2.0}, "a price cap is above 0"),
+        (CPU, {"spot_max_price": 1.0}, "pool cpu: only a spot pool can have spot_max_price"),
+        (A100_SPOT, {"spot_max_price": 0.0}, "spot_max_price is 0: set a price above 0 with up to 5 decimals, or -1"),
+        (A100_SPOT, {"spot_max_price": -2.0}, "spot_max_price is -2: set a price above 0"),
         (A100_SPOT, {"spot_max_price": 0.123456}, "up to 5 decimals"),
     ],
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from holdfast.components.pools.ec2 import ClusterPlacement, EfaFabric, EfaFabricArgs
+from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.inputs import text, value
-from tests.support.recorder import Recording, record
 
 
 def fabric(*, preview: bool = False) -> Recording:

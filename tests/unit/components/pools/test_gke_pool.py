@@ -9,12 +9,12 @@ import pytest
 
 from holdfast.components.pools.gke import GkePool, GkePoolArgs, upgrade_settings
 from holdfast.scheduling.labels import CapacityType
+from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.gke_pools import A100_SPOT, CPU, MACHINES
 from tests.support.inputs import mapping, value
-from tests.support.recorder import Recording, record
 
 if TYPE_CHECKING:
-    from tests.support.recorder import Recorded
+    from tests.support.fakes.pulumi_engine import Recorded
 
 
 def recorded(args: GkePoolArgs = A100_SPOT, *, preview: bool = False) -> Recording:
@@ -90,20 +90,20 @@ def test_a_second_set_of_nodes_takes_over_all_at_once() -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"zones": ()}, "pool a100-spot: it needs a zone"),
-        ({"compact_placement": True}, "machines close to each other are in exactly one zone"),
+        ({"zones": ()}, "pool a100-spot: zones is empty"),
+        ({"compact_placement": True}, "compact placement needs exactly one zone"),
         (
             {
                 "compact_placement": True,
                 "zones": ("europe-west4-a",),
                 "machine": replace(MACHINES["n1-standard-8"], gpus=1, accelerator="nvidia-tesla-t4"),
             },
-            "machines of n1-standard-8 cannot be placed close to each other",
+            "n1-standard-8 does not support compact placement",
         ),
-        ({"machine": MACHINES["n2-standard-8"]}, "n2-standard-8 has 0 GPUs, and the pool says otherwise"),
+        ({"machine": MACHINES["n2-standard-8"]}, "n2-standard-8 has 0 GPUs, which contradicts the pool"),
         (
             {"pool": replace(A100_SPOT.pool, name="a" * 41)},
-            "names for node pools have at most 40 characters",
+            "node pool's name has at most 40 characters",
         ),
     ],
 )

@@ -18,8 +18,8 @@ from holdfast.components.pools.karpenter import (
     node_pool_spec,
 )
 from tests.support.builders.configurations import machine, pool
+from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.inputs import objects, text
-from tests.support.recorder import Recording, record
 
 ARGS = KarpenterPoolArgs(pool=pool("a100"), machines=(machine(),), node_class=KWOK, weight=7)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pulumi import CustomResource
 
 from holdfast.components.azure_resource_group import StackResourceGroup, StackResourceGroupArgs
+from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.inputs import text, value
-from tests.support.recorder import Recording, record
 
 
 class Inside(CustomResource):

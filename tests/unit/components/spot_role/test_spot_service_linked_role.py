@@ -10,8 +10,8 @@ from holdfast.components.spot_service_linked_role import (
     SpotServiceLinkedRole,
     SpotServiceLinkedRoleArgs,
 )
+from tests.support.fakes.pulumi_engine import Recorded, Recording, record
 from tests.support.inputs import text
-from tests.support.recorder import Recorded, Recording, record
 
 ARN = "arn:aws:iam::123456789012:role/aws-service-role/spot.amazonaws.com/AWSServiceRoleForEC2Spot"
 

@@ -332,7 +332,7 @@ def test_a_job_that_never_restarts_is_warned_of() -> None:
 def test_a_script_that_exits_0_when_told_to_stop_is_warned_of() -> None:
     pod = worker("a", node="n1", phase="Succeeded", conditions=[disrupted(NOW)], deleted_at=NOW)
     (report,) = seen(snapshot(jobset(), pod, nodes=[node("n1")])).notices
-    assert report.reason == "EndsWellWhenStopped", "Kubernetes takes it for the end of the training"
+    assert report.reason == "ExitsZeroOnTermination", "Kubernetes takes it for the end of the training"
     assert report.is_standing, "it is so until the script is mended"
 
 

@@ -11,9 +11,9 @@ from holdfast.fallback.reconciler.caches import Caches
 from holdfast.fallback.reconciler.policy_status import DebouncedTask, JobIndex, PolicyStatusWriter
 from holdfast.fallback.state_machine.state import JobState, Phase
 from holdfast.scheduling.labels import TRAINING
+from tests.support.clusters.reconciler import policy
 from tests.support.fake_api import FakeApi
 from tests.support.fallback_objects import NAMESPACE, NOW
-from tests.support.loop_cluster import policy
 from tests.support.virtual_time import run_virtually
 
 if TYPE_CHECKING:

@@ -95,7 +95,7 @@ def test_health_readiness_and_metrics_are_served() -> None:
             ready[0] = True
             assert (await get("/readyz"))[0] == 200, "now it has"
             status, text = await get("/metrics")
-            assert (status, "holdfast_fallback_leads 1.0" in text) == (200, True), "in Prometheus' format"
+            assert (status, "holdfast_fallback_leader 1.0" in text) == (200, True), "in Prometheus' format"
             assert (await get("/else"))[0] == 404, "and nothing else"
 
     asyncio.run(run())

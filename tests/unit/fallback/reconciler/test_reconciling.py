@@ -60,7 +60,7 @@ class Scene:
             is_leader=lambda: self.is_leader,
         )
 
-    def look(self, key: JobKey) -> JobContext | None:
+    def observe(self, key: JobKey) -> JobContext | None:
         """Show a job that runs, and has never been looked at."""
         if key == BROKEN:
             raise KeyError("a bug")
@@ -147,7 +147,7 @@ def test_a_job_is_not_written_to_again_before_the_watch_has_shown_what_changed()
         scene = Scene(errors=[JobChanged(409, "Conflict", "modified")])
         await scene.work(120)
         assert scene.acted == [], "the version that was refused is refused for ever"
-        assert scene.counted('holdfast_fallback_refused_writes_total{why="409"} 1.0'), "it was asked once"
+        assert scene.counted('holdfast_fallback_failed_writes_total{reason="409"} 1.0'), "it was asked once"
 
     run_virtually(run())
 
@@ -157,7 +157,7 @@ def test_a_refusal_for_good_is_said_with_the_servers_words() -> None:
         scene = Scene(errors=[ApiError(422, "Invalid", "spec.suspend: forbidden by a webhook")] * 3)
         await scene.work(0.05)
         (said,) = scene.said
-        assert (said.reason, said.is_warning) == ("Refused", True), "somebody has to fix it"
+        assert (said.reason, said.is_warning) == ("WriteRejected", True), "somebody has to fix it"
         assert "forbidden by a webhook" in said.message, "and finds out what"
         await scene.work(60)
         assert len(scene.acted) >= 1, "and once it is mended it goes on by itself"

@@ -24,9 +24,9 @@ from holdfast.fallback.reconciler.metrics import Metrics
 from holdfast.fallback.reconciler.settings import parse_settings
 from holdfast.fallback.state_machine.state import JobState, Phase, read_state
 from holdfast.scheduling.labels import POOL, STATE, TRAINING
+from tests.support.clusters.reconciler import jobset, policy
 from tests.support.fake_api import FakeApi
 from tests.support.json_objects import obj
-from tests.support.loop_cluster import jobset, policy
 from tests.support.playing_jobset import NAMESPACE as WITHIN
 from tests.support.playing_jobset import PlayingJobSet, now, stamp
 from tests.support.virtual_time import run_virtually

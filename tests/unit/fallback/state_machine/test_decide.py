@@ -127,6 +127,6 @@ def test_nothing_stays_held_for_a_job_that_is_not_on_its_way_up(
 ) -> None:
     decision = decide(state, observation, policy)
     if observation.reservation is not None and (decision.state is None or decision.state.failback is None):
-        assert "Release" in [type(action).__name__ for action in decision.actions], (
+        assert "ReleaseReservation" in [type(action).__name__ for action in decision.actions], (
             "held capacity costs money"
         )

@@ -131,7 +131,7 @@ def test_pods_that_were_refused_are_told_from_a_lack_of_capacity() -> None:
         "operators take a moment to make pods"
     )
     late = decide(waiting(), replace(refused, now=T0 + PODS_CREATED_WITHIN), policy())
-    assert reasons(late) == ["PodsNotMade"], "no machine would help"
+    assert reasons(late) == ["PodsNotCreated"], "no machine would help"
     assert "3 of 4 pods" in late.events[0].message, f"and how many are missing: {late.events}"
     assert not late.actions, "the tier has its whole procurementTimeout"
 

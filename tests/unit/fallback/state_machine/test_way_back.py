@@ -259,7 +259,9 @@ def test_nodes_that_are_in_use_are_not_there_to_be_had() -> None:
 def test_when_no_better_tier_can_have_enough_nodes_that_is_said_and_tried_again_later() -> None:
     full = {name: PoolStatus(nodes_in_use=4, max_nodes=4) for name in ("a-spot", "b-spot")}
     decision = decide(LOW, replace(ON_DEMAND, pools=full), UP)
-    assert (kinds(decision), reasons(decision)) == ([WriteState], ["NoRoomAbove"]), "nothing is asked for"
+    assert (kinds(decision), reasons(decision)) == ([WriteState], ["FailbackNoCapacity"]), (
+        "nothing is asked for"
+    )
     assert decision.requeue_at == T0 + HOUR, "others may have left by then"
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.simulator.clouds import CloudProvider
 from holdfast.simulator.pulumi.faults import Faults
-from holdfast.simulator.pulumi.serving import serve
+from holdfast.simulator.pulumi.plugin import serve
 from tests.support.provider_calls import Provider, calling
 
 

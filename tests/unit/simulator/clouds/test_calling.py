@@ -10,7 +10,7 @@ from pulumi.runtime.proto import provider_pb2
 from holdfast.simulator.clouds import CloudProvider
 from holdfast.simulator.clouds.state import CloudState
 from holdfast.simulator.pulumi.faults import Faults
-from holdfast.simulator.pulumi.serving import serve
+from holdfast.simulator.pulumi.plugin import serve
 from holdfast.simulator.pulumi.values import from_struct, to_struct
 from tests.support.provider_calls import Engine, Provider, calling, refusal
 

@@ -9,7 +9,7 @@ import pytest
 from holdfast.scheduling.json import JsonValue
 from holdfast.simulator.clouds.catalogue import Call, Catalogue, Making, Removal, Rules
 from holdfast.simulator.clouds.cloud import Asked, Cloud
-from holdfast.simulator.clouds.schema.package import Schema
+from holdfast.simulator.clouds.schema import Schema
 from holdfast.simulator.clouds.state import CloudState
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.pulumi.values import UNKNOWN

@@ -6,10 +6,10 @@ import pytest
 from google.protobuf import empty_pb2
 
 from holdfast.simulator.clouds import CloudProvider
-from holdfast.simulator.clouds.schema.package import Schema
+from holdfast.simulator.clouds.schema import Schema
 from holdfast.simulator.clouds.state import CloudState
 from holdfast.simulator.pulumi.faults import Faults
-from holdfast.simulator.pulumi.serving import serve
+from holdfast.simulator.pulumi.plugin import serve
 from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Secret
 from tests.support.provider_calls import Engine, Provider, calling, refusal
 

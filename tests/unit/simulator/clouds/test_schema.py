@@ -5,9 +5,8 @@ import sys
 
 import pytest
 
-from holdfast.simulator.clouds.schema.checking import violations
-from holdfast.simulator.clouds.schema.package import Schema, UnknownTypeError
-from holdfast.simulator.clouds.schema.types import Kind
+from holdfast.simulator.clouds.schema import Schema, UnknownTypeError, violations
+from holdfast.simulator.clouds.sdk import Kind
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Secret, Value
 
@@ -131,7 +130,7 @@ def test_a_secret_value_is_checked_too() -> None:
 def test_looking_up_types_imports_no_sdk() -> None:
     program = (
         "import sys; from holdfast.simulator.clouds import CloudProvider;"
-        "from holdfast.simulator.clouds.schema.package import Schema;"
+        "from holdfast.simulator.clouds.schema import Schema;"
         f"Schema.for_package('aws').resource('{_CLUSTER}');"
         "print([m for m in sys.modules if m.startswith('pulumi_')])"
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.simulator.clouds.azure.nodes.stock import restock, sell_out
-from holdfast.simulator.clouds.instances import Instance
+from holdfast.simulator.clouds.machines import Instance
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.cluster_autoscaler.buying import Purchase
 from holdfast.simulator.cluster_autoscaler.scale_sets import ScaleSets

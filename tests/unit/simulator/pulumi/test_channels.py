@@ -9,7 +9,7 @@ import pytest
 from pulumi.runtime.proto import resource_pb2, resource_pb2_grpc
 from pulumi.runtime.settings import Settings, get_monitor
 
-from holdfast.simulator.pulumi.channels import connect_anew
+from holdfast.simulator.pulumi.process import connect_anew
 
 pytestmark = pytest.mark.timeout(60)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.simulator.pulumi.diffing import Change, ChangeKind, changes
+from holdfast.simulator.pulumi.diff import Change, ChangeKind, changes
 from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Secret, Value
 
 _values = st.recursive(

@@ -5,7 +5,7 @@ import signal
 from pulumi.automation import CommandResult
 
 from holdfast.simulator.pulumi import EngineFailure, EngineKilled
-from holdfast.simulator.pulumi.failures import failure, last_words
+from holdfast.simulator.pulumi.events import failure, last_words
 from tests.support.builders.engine_records import a_verdict, an_outcome
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from holdfast.scheduling.json import JsonValue
 from holdfast.simulator.paths import Workspace
-from holdfast.simulator.pulumi.folder import EngineFolder
-from holdfast.simulator.pulumi.plugins import install_pack_launcher, installed_plugin, lend_plugin
+from holdfast.simulator.pulumi.providers import install_pack_launcher, installed_plugin, lend_plugin
 from holdfast.simulator.pulumi.settings import read_yaml
+from holdfast.simulator.pulumi.workspace import EngineFolder
 
 
 def _prepared(root: Path, **settings: JsonValue) -> EngineFolder:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.simulator.errors import RehearsalError
-from holdfast.simulator.pulumi.locks import Lock, engine_started, is_held, read_locks, release_stale_locks
+from holdfast.simulator.pulumi.workspace import Lock, engine_started, is_held, read_locks, release_stale_locks
 from tests.support.builders.engine_records import write_lock
 
 _HERE = "here"

@@ -5,8 +5,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.simulator.pulumi.checkpoint import PendingOperation, read_checkpoint
-from holdfast.simulator.pulumi.recovery import adoptable, adopting
+from holdfast.simulator.pulumi.checkpoint import PendingOperation, adoptable, adopting, read_checkpoint
 from tests.support.builders.engine_records import (
     a_checkpoint,
     a_pending_create,

@@ -9,7 +9,7 @@ from pulumi.runtime.proto.provider_pb2_grpc import ResourceProviderServicer
 
 from holdfast.simulator.pulumi import Subject
 from holdfast.simulator.pulumi.checkpoint import PendingOperation
-from holdfast.simulator.pulumi.stand_ins import serving
+from holdfast.simulator.pulumi.providers import serving
 from tests.support.platform import platform_workspace
 
 

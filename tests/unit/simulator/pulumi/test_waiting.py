@@ -4,7 +4,7 @@ import threading
 
 from pulumi.automation.events import EngineEvent
 
-from holdfast.simulator.pulumi.waiting import Waiting, notice
+from holdfast.simulator.pulumi.display import Waiting, notice
 from tests.support.builders.engine_records import event, urn
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from holdfast.components.cluster.eks.access import NodeAccess, NodeAccessArgs
 from tests.support.eks_cluster import ADMIN, recorded_cluster
+from tests.support.fakes.pulumi_engine import record
 from tests.support.inputs import text
-from tests.support.recorder import record
 
 _NODE_ROLE = "arn:aws:iam::123456789012:role/karpenter-nodes"
 

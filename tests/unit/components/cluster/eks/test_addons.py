@@ -15,7 +15,7 @@ from tests.support.eks_cluster import recorded_cluster, versions
 from tests.support.inputs import text, value
 
 if TYPE_CHECKING:
-    from tests.support.recorder import Recorded, Recording
+    from tests.support.fakes.pulumi_engine import Recorded, Recording
 
 _BEFORE_NODES = {"vpc-cni", "kube-proxy", "eks-pod-identity-agent"}
 _AFTER_NODES = {"coredns", "aws-ebs-csi-driver"}
