@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.simulator.clouds.azure.aks import CLUSTER
+from holdfast.simulator.clouds.azure.cluster import CLUSTER
 from holdfast.simulator.clouds.azure.names import SUBSCRIPTION
 from holdfast.simulator.clouds.azure.nodes import AGENT_POOL
 from holdfast.simulator.clouds.state import CloudObject

@@ -6,11 +6,10 @@ from fractions import Fraction
 from typing import Any
 
 from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.clouds.gcp.nodes.places import CLUSTER, NODE_POOL
+from holdfast.simulator.clouds.gcp.nodes.template import CLUSTER, NODE_POOL
 from holdfast.simulator.clouds.state import CloudObject
-from holdfast.simulator.cluster_autoscaler.buying import Offer
-from holdfast.simulator.cluster_autoscaler.fitting import Room
 from holdfast.simulator.cluster_autoscaler.pods import PodNeeds
+from holdfast.simulator.cluster_autoscaler.scale_up import Offer, Room
 
 NOW = datetime(2026, 11, 21, 9, 0, 0, tzinfo=UTC)
 SPOT_TAINT: Json = {"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NoSchedule"}

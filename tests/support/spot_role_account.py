@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.simulator.clouds.aws.permissions import ATTACHMENT, READ_ONLY
+from holdfast.simulator.clouds.aws.iam import ATTACHMENT, READ_ONLY
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 
 ROLE = "aws:iam/serviceLinkedRole:ServiceLinkedRole"

@@ -41,7 +41,7 @@ def test_a_job_walks_its_ladder_and_everything_says_so(cluster: LoopCluster, tmp
         wait_until(lambda: _status(cluster).get("summary") == "1 running", "the policy sums it up")
         tiers = objects(_status(cluster).get("tiers"))
         assert [tier["jobs"] for tier in tiers] == [0, 0, 1], "the job is on the last tier"
-        moves = 'holdfast_fallback_moves_total{namespace="vision",pool="on-demand",purpose="Down"}'
+        moves = 'holdfast_fallback_moves_total{namespace="vision",pool="on-demand",purpose="Failover"}'
         assert controller.number(moves) == 1, "each move is counted by where it led"
         outages = 'holdfast_fallback_outages_total{cause="eviction",namespace="vision",pool="spot-b"}'
         assert controller.number(outages) == 1, "and why"

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from holdfast.scheduling.json import Json
-from __future__ import annotations
 
 from typing import TYPE_CHECKING
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from holdfast.components.admission.rules import AdmissionRule
     from holdfast.scheduling.json import Json
-from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 
     from holdfast.components.admission.rules import AdmissionRule
     from holdfast.scheduling.json import Json
-from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
     from holdfast.simulator.cluster_autoscaler import Autoscaler
     from holdfast.simulator.kubernetes_client.client import KubeClient
-from __future__ import annotations
+    from holdfast.simulator.paths import Workspace
 
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from holdfast.scheduling.json import Json
     from holdfast.simulator.kubernetes_client.client import KubeClient
-from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
@@ -41,9 +40,7 @@ if TYPE_CHECKING:
 from uuid import uuid4
 
 from holdfast.rehearsal.scenarios.gke import Gke
-from holdfast.scheduling.json import Json
-from holdfast.simulator.cluster_autoscaler.groups import InstanceGroups
-from holdfast.simulator.paths import Workspace
+from holdfast.simulator.cluster_autoscaler.instance_groups import InstanceGroups
 from tests.support.clusters.cloud_stack import CloudStack
 
 GKE_STACK = "gke"
@@ -57,7 +54,7 @@ class GkeInUse(AutoscaledCluster):
     machines: Gke
 
     @classmethod
-    def of(cls, workspace: Workspace) -> "GkeInUse":
+    def of(cls, workspace: Workspace) -> GkeInUse:
         stack = CloudStack(name=f"gcp-{uuid4().hex[:8]}", place=GKE_STACK, workspace=workspace, package="gcp")
         with stack.cloud().changing() as console:
             for one in console.all():

@@ -1,10 +1,11 @@
 """Runs small programs on the real engine, every cloud played by a stand-in, each test in a place of its own."""
 
+from __future__ import annotations
+
 import json
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 import pulumi_aws as aws
@@ -18,9 +19,13 @@ from holdfast.simulator.clouds.simulated_clouds import SimulatedClouds
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi import Outcome, Rehearsal, Subject
-from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.workspace import EngineFolder
 from tests.support.command_line import Program, StackCommands
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from holdfast.simulator.pulumi.faults import Faults
 
 _PROJECT = "clouds"
 _STACK = "test"

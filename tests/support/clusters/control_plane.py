@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import yaml
 
 from holdfast.components.fallback_policy.definition import DEFINITION, definition_spec
-from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import Json
 from holdfast.simulator.control_plane import ControlPlane
 from holdfast.simulator.control_plane.configuration import COMPONENTS
 from holdfast.simulator.control_plane.processes import processes_in
@@ -20,10 +19,9 @@ from holdfast.simulator.paths import Workspace
 from tests.support.json_objects import obj, objects
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Generator
 
-    from holdfast.scheduling.json import Json
-    from holdfast.simulator.kubernetes_client.client import KubeClient
+    from holdfast.scheduling.json import Json, JsonValue
 
 
 KIND = "CustomResourceDefinition"
@@ -128,7 +126,7 @@ def trainer(name: str, **metadata: JsonValue) -> Json:
     }
 
 
-def phase(pod: "Json | None") -> object:
+def phase(pod: Json | None) -> object:
     return mapping((pod or {}).get("status")).get("phase")
 
 

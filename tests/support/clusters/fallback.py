@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 
     from holdfast.scheduling.json import Json
     from holdfast.simulator.paths import Workspace
-from __future__ import annotations
 
 import threading
 import time
@@ -67,7 +66,6 @@ if TYPE_CHECKING:
 
     from holdfast.fallback.state_machine.observation import Observation
     from holdfast.scheduling.json import Json
-    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 
 WATCH_SECONDS = 60.0

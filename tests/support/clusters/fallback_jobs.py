@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import Json, JsonValue
     from holdfast.simulator.kubernetes_client.client import KubeClient
     from tests.support.clusters.reconciler import Replica
-from __future__ import annotations
 
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime

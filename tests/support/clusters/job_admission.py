@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
     from holdfast.scheduling.json import Json
     from holdfast.scheduling.pools import PoolSummary
-from __future__ import annotations
 
 import time
 from http import HTTPStatus
@@ -65,7 +64,6 @@ if TYPE_CHECKING:
 
     from holdfast.components.admission.rules import AdmissionRule, NodeSelection
     from holdfast.scheduling.json import Json
-    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 
 #: As a ladder that is applied by hand, without the facts of its pools.

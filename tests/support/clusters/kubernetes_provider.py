@@ -1,13 +1,14 @@
 """A stack of a test's own program on the real engine, its objects on a real control plane."""
 
+from __future__ import annotations
+
 import json
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation
 from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.kubernetes_provider import ChartMirror, KubernetesProvider
@@ -24,13 +25,17 @@ from holdfast.simulator.kubernetes_provider.operation import (
     Settings,
 )
 from holdfast.simulator.kubernetes_provider.releases import Releases
-from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi import Outcome, Rehearsal, Subject
-from holdfast.simulator.pulumi.checkpoint import PendingOperation
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.process import EngineProcess
 from holdfast.simulator.pulumi.values import Properties, Value
 from holdfast.simulator.pulumi.workspace import EngineFolder
+
+if TYPE_CHECKING:
+    from holdfast.scheduling.json import Json, JsonValue
+    from holdfast.simulator.kubernetes_client.client import KubeClient
+    from holdfast.simulator.paths import Workspace
+    from holdfast.simulator.pulumi.checkpoint import PendingOperation
 
 _DEPLOYMENT = """
 apiVersion: apps/v1
@@ -117,7 +122,7 @@ def kill_helm_at_work(
     process.wait()
 
 
-def _runs_nowhere(found: "Json | None") -> bool:
+def _runs_nowhere(found: Json | None) -> bool:
     spec = mapping(mapping(mapping((found or {}).get("spec")).get("template")).get("spec"))
     return spec.get("nodeSelector") == NOWHERE
 

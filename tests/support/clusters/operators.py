@@ -1,27 +1,33 @@
 """Real charts, installed into a control plane of a cloud's kind: its host runs what they deploy."""
 
+from __future__ import annotations
+
 import os
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from tempfile import NamedTemporaryFile
+from typing import TYPE_CHECKING
 
 import psutil
 import yaml
 
-from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.operator_runner import OperatorRunner
 from holdfast.simulator.operator_runner.operator_runner import RunnerLayout, read_record
-from holdfast.simulator.paths import Workspace
 from holdfast.simulator.tools.locate import find_tool
 from tests.support.clusters.autoscaled import wait_for_pod
 from tests.support.clusters.control_plane import CHECKOUT, running_control_plane
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+    from pathlib import Path
+
+    from holdfast.scheduling.json import Json, JsonValue
+    from holdfast.simulator.paths import Workspace
 
 # Ready when the mounted file says so; ends, with code 7, when it says that.
 PROGRAM = """#!{python}
@@ -83,7 +89,7 @@ class HostedCharts:
     client: KubeClient
     workspace: Workspace
 
-    def install(self, release: str, chart: Path, namespace: str, values: "Json | None" = None) -> None:
+    def install(self, release: str, chart: Path, namespace: str, values: Json | None = None) -> None:
         """Install a chart and wait until its pods are ready."""
         with NamedTemporaryFile("w", suffix=".yaml") as file:
             yaml.safe_dump(values or {}, file)
@@ -156,14 +162,14 @@ def system_node(name: str, zone: str) -> Json:
     }
 
 
-def condition_of(obj: "Json | None", name: str) -> Json:
+def condition_of(obj: Json | None, name: str) -> Json:
     """A condition of an object's status; empty where there is none."""
     conditions = [mapping(each) for each in sequence(mapping((obj or {}).get("status")).get("conditions"))]
     found = [each for each in conditions if each.get("type") == name]
     return found[0] if found else mapping(None)
 
 
-def is_ready(obj: "Json | None") -> bool:
+def is_ready(obj: Json | None) -> bool:
     return condition_of(obj, "Ready").get("status") == "True"
 
 
@@ -207,8 +213,8 @@ class HostedKarpenter:
         )
 
     def wait_for_class(
-        self, name: str, condition: "Callable[[Json | None], bool]", what: str
-    ) -> "Json | None":
+        self, name: str, condition: Callable[[Json | None], bool], what: str
+    ) -> Json | None:
         return self.client.wait_for(
             NODE_CLASS, "EC2NodeClass", name, timeout_seconds=60, condition=condition, what=what
         )

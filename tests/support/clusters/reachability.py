@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
     from holdfast.simulator.kubernetes_client.client import KubeClient
     from tests.support.strategies.reachability_jobs import TriedJob
-from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from holdfast.scheduling.json import Json
     from holdfast.simulator.paths import Workspace
-from __future__ import annotations
 
 import os
 import signal
@@ -54,7 +53,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from holdfast.scheduling.json import Json
-from __future__ import annotations
 
 import threading
 from contextlib import suppress
@@ -67,7 +65,6 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from holdfast.scheduling.json import Json
-    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 
 _NAME = "jobset.sigs.k8s.io/jobset-name"

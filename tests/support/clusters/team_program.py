@@ -1,6 +1,7 @@
 """A program with an object of each sort."""
 
-from collections.abc import Callable
+from __future__ import annotations
+
 from typing import TYPE_CHECKING
 
 import pulumi
@@ -9,12 +10,15 @@ from pulumi_kubernetes.apiextensions import v1 as crds
 from pulumi_kubernetes.apps import v1 as apps
 from pulumi_kubernetes.core import v1 as core
 
-from holdfast.scheduling.json import Json
-from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.objects import mapping
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pulumi_kubernetes.meta import v1 as meta
+
+    from holdfast.scheduling.json import Json
+    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 
 def team(

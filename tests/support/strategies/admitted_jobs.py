@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from holdfast.scheduling.json import Json
-from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
@@ -36,7 +35,6 @@ from tests.support.builders.training_jobs import container, pod
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json, JsonValue
-from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Final
@@ -64,9 +62,6 @@ if TYPE_CHECKING:
 
     from holdfast.components.admission.rules import NodeSelection
     from holdfast.scheduling.json import Json
-    from holdfast.scheduling.ladder import Ladder
-    from holdfast.scheduling.machines import Machine
-    from holdfast.scheduling.pools import Pool
 
 
 _API_VERSION: Final = "admissionregistration.k8s.io/v1"

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
     from holdfast.scheduling.reachability.affinity import Term
     from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
-from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -45,11 +44,8 @@ if TYPE_CHECKING:
     from holdfast.policies.findings import StackResource
     from holdfast.policies.known_values import Value
     from holdfast.scheduling.json import Json
-    from holdfast.scheduling.labels import CapacityType
     from holdfast.scheduling.reachability.checks import CheckResult
     from holdfast.scheduling.reachability.facts import PoolFacts
-    from holdfast.scheduling.reachability.shape import Shape
-    from holdfast.scheduling.taints import Taint, Toleration
 
 
 #: Where admission adds to what pods tolerate, and where it does not.
