@@ -28,8 +28,8 @@ class Phase(StrEnum):
 class Purpose(StrEnum):
     """Why a job is being suspended."""
 
-    FAILOVER = "Down"  #: its tier has cost too much, or gave no capacity
-    FAILBACK = "Up"  #: a better tier's capacity is held for it
+    FAILOVER = "Failover"  #: the tier's limits are spent, or its capacity does not come
+    FAILBACK = "Failback"  #: a better tier's capacity is reserved for the job
     YIELD = "Yield"  #: two half-placed gangs blocked each other
     RESTART = "Restart"  #: its head is lost, and its operator would wait for it for ever
 
@@ -45,9 +45,9 @@ class OutageKind(StrEnum):
 class FailbackStage(StrEnum):
     """How far a way back up has come."""
 
-    RESERVING = "Holding"  #: placeholders are wanted on the better tier
+    RESERVING = "Reserving"  #: placeholders are wanted on the better tier
     TAINTING = "Tainting"  #: they all have nodes, which are to be tainted
-    CHECKPOINTING = "Asked"  #: the job was asked to checkpoint
+    CHECKPOINTING = "Checkpointing"  #: the job was asked to checkpoint
     MOVING = "Moving"  #: the job is being moved onto the held nodes
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.clouds.gcp.nodes.template import CLUSTER, NODE_POOL
+from holdfast.simulator.clouds.gcp.nodes import CLUSTER, NODE_POOL
 from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.cluster_autoscaler.pods import PodNeeds
 from holdfast.simulator.cluster_autoscaler.scale_up import Offer, Room

@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.clouds.gcp.nodes.stock import restock, sell_out
+from holdfast.simulator.clouds.gcp.instances import restock, sell_out
 from holdfast.simulator.cluster_autoscaler.autoscaler import EMPTY_SECONDS
 from holdfast.simulator.kubernetes_client.objects import mapping
 from tests.support.clusters.autoscaled import GkeInUse, a_pod, labels_of, taints_of

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.rehearsal.scenarios.node_termination import STOPS_AFTER
-from holdfast.simulator.clouds.gcp.nodes.stock import sell_out
+from holdfast.simulator.clouds.gcp.instances import sell_out
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from tests.support.clusters.autoscaled import GkeInUse, a_pod, phase
 from tests.support.clusters.cloud_program import a_pool

@@ -1,155 +1,29 @@
-"""A cluster whose autoscaler looks when a test says so, and what becomes of pods in it."""
+"""Clusters of AKS and GKE whose cluster autoscaler runs one step for each call of a test."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from holdfast.scheduling.json import Json
-    from holdfast.simulator.cluster_autoscaler import Autoscaler
-    from holdfast.simulator.kubernetes_client.client import KubeClient
-    from holdfast.simulator.paths import Workspace
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from holdfast.scheduling.json import Json
-    from holdfast.simulator.kubernetes_client.client import KubeClient
-
-from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from holdfast.rehearsal.scenarios.aks import AksScaleSets
+from holdfast.rehearsal.scenarios.gke import Gke
 from holdfast.simulator.clouds.state import CloudState
 from holdfast.simulator.cluster_autoscaler import Autoscaler
+from holdfast.simulator.cluster_autoscaler.instance_groups import InstanceGroups
 from holdfast.simulator.cluster_autoscaler.scale_sets import AZURE, ScaleSets
 from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.pulumi.workspace import EngineFolder
 from holdfast.simulator.stacks.cluster_nodes import ClusterNodes
+from tests.support.clusters.cloud_stack import CloudStack
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from holdfast.scheduling.json import Json
     from holdfast.simulator.clouds.state import CloudObject
     from holdfast.simulator.paths import Workspace
-from uuid import uuid4
-
-from holdfast.rehearsal.scenarios.gke import Gke
-from holdfast.simulator.cluster_autoscaler.instance_groups import InstanceGroups
-from tests.support.clusters.cloud_stack import CloudStack
-
-GKE_STACK = "gke"
-
-
-@dataclass(frozen=True, kw_only=True)
-class GkeInUse(AutoscaledCluster):
-    """A stack of a test's own; `autoscaler` looks once for each call of `step`."""
-
-    stack: CloudStack
-    machines: Gke
-
-    @classmethod
-    def of(cls, workspace: Workspace) -> GkeInUse:
-        stack = CloudStack(name=f"gcp-{uuid4().hex[:8]}", place=GKE_STACK, workspace=workspace, package="gcp")
-        with stack.cloud().changing() as console:
-            for one in console.all():
-                console.remove(one.type, one.id)
-        client, clock = stack.client(), Clock()
-        nodes = ClusterNodes(workspace.kubeconfig(GKE_STACK), "gcp")
-        return cls(
-            stack=stack,
-            client=client,
-            autoscaler=Autoscaler(client, InstanceGroups(stack.cloud()), nodes, clock=clock),
-            machines=Gke(client=client, cloud=stack.cloud(), nodes=nodes),
-            clock=clock,
-        )
-
-    def step(self) -> None:
-        """Have the autoscaler look once."""
-        self.autoscaler.step()
-
-    def delete(self, pod: str) -> None:
-        """Take a pod away, and wait until it is gone: who looks before sees its node in use."""
-        self.client.delete("v1", "Pod", pod, namespace="default", grace_seconds=0)
-        self.client.wait_for(
-            "v1",
-            "Pod",
-            pod,
-            namespace="default",
-            timeout_seconds=60,
-            condition=lambda found: found is None,
-            what=f"{pod} is gone",
-        )
-
-    def nodes(self, pool: str | None = None) -> list[Json]:
-        """The nodes, or those of one pool."""
-        selector = None if pool is None else f"cloud.google.com/gke-nodepool={pool}"
-        return self.client.list("v1", "Node", label_selector=selector)
-
-    def clear(self) -> None:
-        """Leave the control plane as it was, whatever a test left in it."""
-        self.delete_pods()
-        for data in self.client.list("v1", "ConfigMap", namespace="default"):
-            name = str(mapping(data["metadata"])["name"])
-            if name.startswith("conf-"):
-                self.client.delete("v1", "ConfigMap", name, namespace="default")
-        with self.stack.cloud().changing() as console:
-            for one in console.all():
-                console.remove(one.type, one.id)
-        self.machines.nodes.keep(list)
-        self.client.close()
-
-
-AKS_STACK = "azure-test"
-
-
-@dataclass(frozen=True, kw_only=True)
-class AksInUse(AutoscaledCluster):
-    """A cluster whose autoscaler looks when a test says so."""
-
-    cloud: CloudState
-    nodes: ClusterNodes
-    machines: AksScaleSets
-
-    @classmethod
-    def of(cls, workspace: Workspace) -> AksInUse:
-        """The cluster of the control plane that runs in a workspace; nothing is in its cloud yet."""
-        client, clock = KubeClient.from_kubeconfig(workspace.kubeconfig(AKS_STACK)), Clock()
-        cloud = CloudState(EngineFolder.of(AKS_STACK, workspace).stand_ins / f"{AZURE}.json")
-        nodes, scale_sets = ClusterNodes(workspace.kubeconfig(AKS_STACK), AZURE), ScaleSets(cloud)
-        return cls(
-            client=client,
-            cloud=cloud,
-            nodes=nodes,
-            autoscaler=Autoscaler(client, scale_sets, nodes, clock=clock),
-            machines=AksScaleSets(client=client, scale_sets=scale_sets, nodes=nodes),
-            clock=clock,
-        )
-
-    def put(self, *objects: CloudObject) -> None:
-        """Have objects in the cloud, and their machines as nodes."""
-        with self.cloud.changing() as console:
-            for one in objects:
-                console.put(one)
-        self.nodes.keep(self.machines.scale_sets.machines)
-
-    def nodes_of(self, pool: str) -> list[Json]:
-        """The nodes of one pool."""
-        return self.client.list("v1", "Node", label_selector=f"holdfast.dev/pool={pool}")
-
-    def clear(self) -> None:
-        """Leave the control plane as it was, whatever a test left in it."""
-        self.delete_pods()
-        with self.cloud.changing() as console:
-            for one in console.all():
-                console.remove(one.type, one.id)
-        self.nodes.keep(list)
-        self.client.close()
 
 
 def wait_for_pod(
@@ -266,3 +140,112 @@ def a_pod(name: str, *, cpu: str = "3", gpus: int = 0, spec: Json | None = None)
 def _is_unschedulable(pod: Json) -> bool:
     conditions = map(mapping, sequence(mapping(pod.get("status")).get("conditions")))
     return any(each.get("reason") == "Unschedulable" for each in conditions)
+
+
+GKE_STACK = "gke"
+
+
+@dataclass(frozen=True, kw_only=True)
+class GkeInUse(AutoscaledCluster):
+    """A stack of a test's own; `autoscaler` looks once for each call of `step`."""
+
+    stack: CloudStack
+    machines: Gke
+
+    @classmethod
+    def of(cls, workspace: Workspace) -> GkeInUse:
+        stack = CloudStack(name=f"gcp-{uuid4().hex[:8]}", place=GKE_STACK, workspace=workspace, package="gcp")
+        with stack.cloud().changing() as console:
+            for one in console.all():
+                console.remove(one.type, one.id)
+        client, clock = stack.client(), Clock()
+        nodes = ClusterNodes(workspace.kubeconfig(GKE_STACK), "gcp")
+        return cls(
+            stack=stack,
+            client=client,
+            autoscaler=Autoscaler(client, InstanceGroups(stack.cloud()), nodes, clock=clock),
+            machines=Gke(client=client, cloud=stack.cloud(), nodes=nodes),
+            clock=clock,
+        )
+
+    def step(self) -> None:
+        """Have the autoscaler look once."""
+        self.autoscaler.step()
+
+    def delete(self, pod: str) -> None:
+        """Take a pod away, and wait until it is gone: who looks before sees its node in use."""
+        self.client.delete("v1", "Pod", pod, namespace="default", grace_seconds=0)
+        self.client.wait_for(
+            "v1",
+            "Pod",
+            pod,
+            namespace="default",
+            timeout_seconds=60,
+            condition=lambda found: found is None,
+            what=f"{pod} is gone",
+        )
+
+    def nodes(self, pool: str | None = None) -> list[Json]:
+        """The nodes, or those of one pool."""
+        selector = None if pool is None else f"cloud.google.com/gke-nodepool={pool}"
+        return self.client.list("v1", "Node", label_selector=selector)
+
+    def clear(self) -> None:
+        """Leave the control plane as it was, whatever a test left in it."""
+        self.delete_pods()
+        for data in self.client.list("v1", "ConfigMap", namespace="default"):
+            name = str(mapping(data["metadata"])["name"])
+            if name.startswith("conf-"):
+                self.client.delete("v1", "ConfigMap", name, namespace="default")
+        with self.stack.cloud().changing() as console:
+            for one in console.all():
+                console.remove(one.type, one.id)
+        self.machines.nodes.keep(list)
+        self.client.close()
+
+
+AKS_STACK = "azure-test"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AksInUse(AutoscaledCluster):
+    """A cluster whose autoscaler looks when a test says so."""
+
+    cloud: CloudState
+    nodes: ClusterNodes
+    machines: AksScaleSets
+
+    @classmethod
+    def of(cls, workspace: Workspace) -> AksInUse:
+        """The cluster of the control plane that runs in a workspace; nothing is in its cloud yet."""
+        client, clock = KubeClient.from_kubeconfig(workspace.kubeconfig(AKS_STACK)), Clock()
+        cloud = CloudState(EngineFolder.of(AKS_STACK, workspace).stand_ins / f"{AZURE}.json")
+        nodes, scale_sets = ClusterNodes(workspace.kubeconfig(AKS_STACK), AZURE), ScaleSets(cloud)
+        return cls(
+            client=client,
+            cloud=cloud,
+            nodes=nodes,
+            autoscaler=Autoscaler(client, scale_sets, nodes, clock=clock),
+            machines=AksScaleSets(client=client, scale_sets=scale_sets, nodes=nodes),
+            clock=clock,
+        )
+
+    def put(self, *objects: CloudObject) -> None:
+        """Have objects in the cloud, and their machines as nodes."""
+        with self.cloud.changing() as console:
+            for one in objects:
+                console.put(one)
+        self.nodes.keep(self.machines.scale_sets.machines)
+
+    def nodes_of(self, pool: str) -> list[Json]:
+        """The nodes of one pool."""
+        return self.client.list("v1", "Node", label_selector=f"holdfast.dev/pool={pool}")
+
+    def clear(self) -> None:
+        """Leave the control plane as it was, whatever a test left in it."""
+        self.delete_pods()
+        with self.cloud.changing() as console:
+            for one in console.all():
+                console.remove(one.type, one.id)
+        self.nodes.keep(list)
+        self.client.close()

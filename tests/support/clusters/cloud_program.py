@@ -1,4 +1,4 @@
-"""Runs small programs on the real engine, every cloud played by a stand-in, each test in a place of its own."""
+"""Programs on simulated clouds, run by the real engine: of one component, of a GKE cluster, of an EKS cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A control plane of a test's own, in a temporary folder, made of the checkout's tools."""
+"""A control plane in a temporary folder, built from the tools of the checkout, and the kinds that it serves."""
 
 from __future__ import annotations
 

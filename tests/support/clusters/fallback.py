@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from holdfast.components.admission.rules import karpenter_rules
@@ -16,6 +19,9 @@ from holdfast.components.karpenter.kwok import (
 )
 from holdfast.components.operators.job_operators import jobset_values, kuberay_values
 from holdfast.components.pools.karpenter import KWOK, node_pool_spec
+from holdfast.fallback.jobs.kinds import KINDS, job_of_child, job_of_pod
+from holdfast.fallback.jobs.pod_history import PodHistory, with_pod
+from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
 from holdfast.infra import versions
 from holdfast.scheduling.labels import (
     ARCH,
@@ -38,6 +44,7 @@ from holdfast.scheduling.machines import LOCAL_ZONES, machine_catalogue
 from holdfast.scheduling.pools import Pool, weights
 from holdfast.scheduling.taints import SYSTEM as SYSTEM_TAINT
 from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled
 from holdfast.simulator.operator_runner import OperatorRunner
 from tests.support.clusters.admission import admission_objects, make_namespace, wait_until_in_force
 from tests.support.clusters.control_plane import define_fallback_policies, running_control_plane
@@ -45,27 +52,12 @@ from tests.support.clusters.operators import OWN_CHARTS, HostedCharts
 from tests.support.json_objects import obj, objects
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-    from pathlib import Path
-
-    from holdfast.scheduling.json import Json
-    from holdfast.simulator.paths import Workspace
-
-import threading
-import time
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING
-
-from holdfast.fallback.jobs.kinds import KINDS, job_of_child, job_of_pod
-from holdfast.fallback.jobs.pod_history import PodHistory, with_pod
-from holdfast.fallback.jobs.snapshot import JobKey, Snapshot
-from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled
-
-if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
+    from pathlib import Path
 
     from holdfast.fallback.state_machine.observation import Observation
     from holdfast.scheduling.json import Json
+    from holdfast.simulator.paths import Workspace
 
 
 WATCH_SECONDS = 60.0

@@ -1,38 +1,28 @@
-"""A ladder on a real cluster with the controller at work on it: what jobs make of it, and what is said of them."""
+"""Jobs on the pools of a ladder, what happens to their pods, and what the fallback controller does about it."""
 
 from __future__ import annotations
 
 import json
 import time
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, cast
 
 from holdfast.components.fallback_policy.definition import API_VERSION, KIND
 from holdfast.components.pools.karpenter import KWOK
 from holdfast.fallback.jobs.kinds import KINDS
 from holdfast.scheduling.labels import LADDER, STATE
+from holdfast.simulator.kubernetes_client.errors import KubeError
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from tests.support.clusters.fallback import NAMESPACE
-from tests.support.json_objects import obj
+from tests.support.json_objects import obj, objects
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Generator, Mapping
 
     from holdfast.scheduling.json import Json, JsonValue
     from holdfast.simulator.kubernetes_client.client import KubeClient
     from tests.support.clusters.reconciler import Replica
-
-from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING
-
-from holdfast.simulator.kubernetes_client.errors import KubeError
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
-from tests.support.json_objects import objects
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
-
-    from holdfast.scheduling.json import Json, JsonValue
-    from holdfast.simulator.kubernetes_client.client import KubeClient
 
 
 FOLLOWS: Mapping[str, str] = {"holdfast.dev/fallback": "true"}

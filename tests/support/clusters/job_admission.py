@@ -1,16 +1,18 @@
-"""A real control plane where jobs are mended and then judged, with ladders whose pools are known."""
+"""A real API server that admits, mutates and validates jobs as in a training namespace, with no operator behind it."""
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 import pytest
 import yaml
 
-from holdfast.components.admission.job_admission import capacity_selections
+from holdfast.components.admission.job_admission import capacity_selections, job_manifests
 from holdfast.scheduling.labels import (
     CONTROLLER,
     CONTROLLER_NAMESPACE,
@@ -30,40 +32,31 @@ from tests.support.builders.training_jobs import (
     POOLS,
     RULES,
     jobset,
+    ladder,
     pod_template,
     rayjob,
     replicated_job,
     worker_group,
 )
-from tests.support.clusters.admission import in_force, make_namespace, rewriting_objects, wait_until_in_force
+from tests.support.clusters.admission import (
+    in_force,
+    make_namespace,
+    policy_and_binding,
+    rewriting_objects,
+    running_rules,
+    wait_until_in_force,
+)
+from tests.support.clusters.control_plane import CHECKOUT, define, define_fallback_policies, read_definition
 from tests.support.json_objects import obj, objects
 from tests.support.strategies.admitted_jobs import facts_of, ladder_with, validation_objects
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
-    from pathlib import Path
-
-    from holdfast.scheduling.json import Json
-    from holdfast.scheduling.pools import PoolSummary
-
-import time
-from http import HTTPStatus
-from typing import TYPE_CHECKING
-
-from holdfast.components.admission.job_admission import job_manifests
-from tests.support.builders.training_jobs import ladder
-from tests.support.clusters.admission import (
-    policy_and_binding,
-    running_rules,
-)
-from tests.support.clusters.control_plane import CHECKOUT, define, define_fallback_policies, read_definition
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Sequence
+    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from holdfast.components.admission.rules import AdmissionRule, NodeSelection
     from holdfast.scheduling.json import Json
+    from holdfast.scheduling.pools import PoolSummary
 
 
 #: As a ladder that is applied by hand, without the facts of its pools.

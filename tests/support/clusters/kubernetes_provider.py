@@ -1,4 +1,4 @@
-"""A stack of a test's own program on the real engine, its objects on a real control plane."""
+"""Programs, objects and Helm releases for the simulated `kubernetes` provider, on a real API server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.simulator.kubernetes_client.errors import Cancellation
 from holdfast.simulator.kubernetes_client.objects import mapping
-from holdfast.simulator.kubernetes_provider import ChartMirror, KubernetesProvider
+from holdfast.simulator.kubernetes_provider import KubernetesProvider
 from holdfast.simulator.kubernetes_provider.apply import manager_for
 from holdfast.simulator.kubernetes_provider.helm import OWNER_LABEL, ChartMirror, Helm, revisions
 from holdfast.simulator.kubernetes_provider.inputs import to_object
@@ -25,7 +25,8 @@ from holdfast.simulator.kubernetes_provider.operation import (
     Settings,
 )
 from holdfast.simulator.kubernetes_provider.releases import Releases
-from holdfast.simulator.pulumi import Outcome, Rehearsal, Subject
+from holdfast.simulator.pulumi import Outcome as EngineOutcome
+from holdfast.simulator.pulumi import Rehearsal, Subject
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.process import EngineProcess
 from holdfast.simulator.pulumi.values import Properties, Value
@@ -299,7 +300,9 @@ class KubernetesStack:
         """Return the stack's state as it is on disk."""
         return EngineFolder.of(self.name, self.workspace).checkpoint("test", self.name).read_text()
 
-    def _run(self, program: Program, faults: Faults, command: Callable[[Rehearsal], Outcome]) -> Outcome:
+    def _run(
+        self, program: Program, faults: Faults, command: Callable[[Rehearsal], EngineOutcome]
+    ) -> EngineOutcome:
         subject = Subject(
             program=program,
             project={"name": "test", "runtime": "python"},
@@ -313,5 +316,5 @@ class KubernetesStack:
             return command(rehearsal)
 
 
-def _changes(outcome: Outcome) -> Mapping[str, int]:
+def _changes(outcome: EngineOutcome) -> Mapping[str, int]:
     return {operation: count for operation, count in outcome.changes.items() if operation != "same"}

@@ -1,4 +1,4 @@
-"""Real charts, installed into a control plane of a cloud's kind: its host runs what they deploy."""
+"""Operators installed from their charts into a control plane, where the operator runner starts them."""
 
 from __future__ import annotations
 
@@ -212,9 +212,7 @@ class HostedKarpenter:
             what=what,
         )
 
-    def wait_for_class(
-        self, name: str, condition: Callable[[Json | None], bool], what: str
-    ) -> Json | None:
+    def wait_for_class(self, name: str, condition: Callable[[Json | None], bool], what: str) -> Json | None:
         return self.client.wait_for(
             NODE_CLASS, "EC2NodeClass", name, timeout_seconds=60, condition=condition, what=what
         )

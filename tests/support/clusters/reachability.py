@@ -1,11 +1,8 @@
-"""Jobs tried out on the real scheduler and the real Karpenter: what came of each on every tier of its ladder.
-
-All pods wait before the first NodePool is there: Karpenter plans for all that wait at once, so that no gang is seen in
-part, whatever else the machine has to do.
-"""
+"""Puts jobs on the pools of a ladder with the real scheduler and Karpenter, to compare with what the rules predict."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -13,7 +10,11 @@ from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from holdfast.components.pools.karpenter import KWOK
-from holdfast.scheduling.labels import POOL, CapacityType
+from holdfast.policies.declared.amounts import cpu_millis, memory_mib, whole
+from holdfast.scheduling.labels import GPU_RESOURCE, INSTANCE_TYPE, POOL, CapacityType
+from holdfast.scheduling.machines import machine_catalogue
+from holdfast.scheduling.reachability.shape import Resources
+from tests.support.clusters.admission import policy_and_binding, wait_until_in_force
 from tests.support.clusters.operators import condition_of, is_ready
 from tests.support.json_objects import obj
 from tests.support.strategies.reachability_jobs import ELSEWHERE, NODE_CLASS, TriedTier
@@ -22,22 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from holdfast.scheduling.json import Json
-    from holdfast.simulator.kubernetes_client.client import KubeClient
-    from tests.support.strategies.reachability_jobs import TriedJob
-
-import json
-from typing import TYPE_CHECKING
-
-from holdfast.policies.declared.amounts import cpu_millis, memory_mib, whole
-from holdfast.scheduling.labels import GPU_RESOURCE, INSTANCE_TYPE
-from holdfast.scheduling.machines import machine_catalogue
-from holdfast.scheduling.reachability.shape import Resources
-from tests.support.clusters.admission import policy_and_binding, wait_until_in_force
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
     from holdfast.scheduling.machines import Machine
     from holdfast.simulator.kubernetes_client.client import KubeClient
+    from tests.support.strategies.reachability_jobs import TriedJob
 
 
 _NAME: Final = "whole-machines"

@@ -1,11 +1,20 @@
-"""A control plane with JobSet and nothing else of what the controller looks for, and nodes for each pool of a ladder."""
+"""A control plane with JobSet, a node for each pool of a ladder, and processes of the fallback controller."""
 
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
-from dataclasses import dataclass
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, cast
+from urllib.error import URLError
 
 from holdfast.components.fallback_policy.definition import API_VERSION, KIND
 from holdfast.components.operators.job_operators import jobset_values
@@ -23,48 +32,19 @@ from holdfast.scheduling.labels import (
 from holdfast.simulator.control_plane import ControlPlane
 from holdfast.simulator.control_plane.processes import processes_in
 from holdfast.simulator.kubernetes_client.client import KubeClient
+from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled
 from holdfast.simulator.operator_runner import OperatorRunner
 from tests.support.builders.gang_jobset import gang_jobset
-from tests.support.clusters.control_plane import define_fallback_policies, running_control_plane
+from tests.support.clusters.control_plane import CHECKOUT, define_fallback_policies, running_control_plane
 from tests.support.clusters.operators import OWN_CHARTS, STACK, HostedCharts
 from tests.support.json_objects import obj
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
     from pathlib import Path
 
     from holdfast.scheduling.json import Json
     from holdfast.simulator.paths import Workspace
-
-import os
-import signal
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
-from typing import TYPE_CHECKING
-from urllib.error import URLError
-
-from tests.support.clusters.control_plane import CHECKOUT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
-    from pathlib import Path
-
-    from holdfast.scheduling.json import Json
-
-import threading
-from contextlib import suppress
-from dataclasses import field
-from typing import TYPE_CHECKING
-
-from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
-    from holdfast.scheduling.json import Json
 
 
 _NAME = "jobset.sigs.k8s.io/jobset-name"

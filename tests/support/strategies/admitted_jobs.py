@@ -1,67 +1,55 @@
-"""Hypothesis strategies for ladders whose pools are known or not, and for jobs that walk them."""
+"""Draws pods, jobs and ladders, and states without CEL what admission must decide about them."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from hypothesis import strategies as st
-
-from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, GPU_RESOURCE, INSTANCE_TYPE, CapacityType
-from holdfast.scheduling.ladder import UNLIMITED, Ladder, Tier
-from holdfast.scheduling.machines import Machine
-from holdfast.scheduling.pools import Pool, PoolSummary, summarize_pool
-from holdfast.scheduling.reachability.machine_capacity import Provisioner
-from holdfast.scheduling.taints import GPU, SPOT, Taint
-from tests.support.builders.training_jobs import (
-    expression,
-    jobset,
-    pod_template,
-    replicated_job,
-    required_affinity,
-)
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from holdfast.scheduling.json import Json
-
-from typing import TYPE_CHECKING
-
-from holdfast.components.admission.rules import DO_NOT_DISRUPT
-from holdfast.scheduling.labels import POOL
-from tests.support.builders.training_jobs import container, pod
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json, JsonValue
-
-import math
-from typing import TYPE_CHECKING, Final
 
 from holdfast.components.admission.job_validation import (
     LONGEST_MESSAGE,
     MOST_SENTENCES,
     job_validations,
 )
+from holdfast.components.admission.rules import DO_NOT_DISRUPT
 from holdfast.components.fallback_policy.ladder import ladder_spec
+from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, GPU_RESOURCE, INSTANCE_TYPE, POOL, CapacityType
+from holdfast.scheduling.ladder import UNLIMITED, Ladder, Tier
+from holdfast.scheduling.machines import Machine
+from holdfast.scheduling.pools import Pool, PoolSummary, summarize_pool
 from holdfast.scheduling.quantities import parse_quantity
 from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.affinity import Requirement
 from holdfast.scheduling.reachability.checks import Failed, check_together
 from holdfast.scheduling.reachability.facts import AddedToleration, Limits, TierFacts
 from holdfast.scheduling.reachability.facts import PoolSummary as DeclaredFacts
+from holdfast.scheduling.reachability.machine_capacity import Provisioner
 from holdfast.scheduling.reachability.shape import Resources, Shape
 from holdfast.scheduling.reachability.walk import Outcome, check_tier, walk_together
-from holdfast.scheduling.taints import Toleration
-from tests.support.builders.training_jobs import POOLS, RULES, jobs_of, ladder
+from holdfast.scheduling.taints import GPU, SPOT, Taint, Toleration
+from tests.support.builders.training_jobs import (
+    POOLS,
+    RULES,
+    container,
+    expression,
+    jobs_of,
+    jobset,
+    ladder,
+    pod,
+    pod_template,
+    replicated_job,
+    required_affinity,
+)
 from tests.support.json_objects import obj, objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from holdfast.components.admission.rules import NodeSelection
-    from holdfast.scheduling.json import Json
+    from holdfast.scheduling.json import Json, JsonValue
 
 
 _API_VERSION: Final = "admissionregistration.k8s.io/v1"

@@ -1,38 +1,26 @@
-"""Jobs and ladders drawn by chance, most of them within a hair of what fits: of each kind about as many fit as do not."""
+"""Draws jobs and tiers whose reachability the rules predict and a real cluster decides."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING, Final, TypeVar
-
-from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, POOL, CapacityType
-from holdfast.scheduling.ladder import UNLIMITED
-from holdfast.scheduling.machines import LOCAL_ZONES, machine_catalogue
-from holdfast.scheduling.reachability.affinity import Requirement
-from holdfast.scheduling.reachability.machine_capacity import Provisioner, machine_capacity
-from holdfast.scheduling.reachability.shape import Resources, Shape
-from holdfast.scheduling.taints import GPU, SPOT, Taint, Toleration
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from holdfast.scheduling.json import Json
-    from holdfast.scheduling.reachability.affinity import Term
-    from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
-
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from holdfast.components.admission.pod_admission import policy_annotations, policy_name
 from holdfast.components.admission.rules import karpenter_rules
 from holdfast.components.pools.karpenter import KWOK, node_pool_spec
 from holdfast.policies.declared.reading import declared_pools
-from holdfast.scheduling.labels import ZONE
+from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, POOL, ZONE, CapacityType
+from holdfast.scheduling.ladder import UNLIMITED
+from holdfast.scheduling.machines import LOCAL_ZONES, machine_catalogue
 from holdfast.scheduling.pools import Pool
+from holdfast.scheduling.reachability.affinity import Requirement
 from holdfast.scheduling.reachability.checks import Failed, check_pool
 from holdfast.scheduling.reachability.facts import TierFacts
+from holdfast.scheduling.reachability.machine_capacity import Provisioner, machine_capacity
+from holdfast.scheduling.reachability.shape import Resources, Shape
 from holdfast.scheduling.reachability.walk import Walk, walk
+from holdfast.scheduling.taints import GPU, SPOT, Taint, Toleration
 from tests.support.builders.training_jobs import expression, required_affinity
 from tests.support.json_objects import obj, objects
 from tests.support.stack_resources import NODE_POOL_TYPE, resource
@@ -44,8 +32,10 @@ if TYPE_CHECKING:
     from holdfast.policies.findings import StackResource
     from holdfast.policies.known_values import Value
     from holdfast.scheduling.json import Json
+    from holdfast.scheduling.reachability.affinity import Term
     from holdfast.scheduling.reachability.checks import CheckResult
     from holdfast.scheduling.reachability.facts import PoolFacts
+    from holdfast.scheduling.reachability.machine_capacity import MachineCapacity
 
 
 #: Where admission adds to what pods tolerate, and where it does not.

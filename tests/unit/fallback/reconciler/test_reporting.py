@@ -97,7 +97,7 @@ def test_moves_and_outages_are_counted_where_they_belong() -> None:
     heard.reporter.count(KEY, leaving, replace(WAITING, pool="on-demand", moves=1), SEEN)
     outage = 'holdfast_fallback_outages_total{cause="eviction",namespace="vision",pool="spot"}'
     assert heard.number(outage) == 1, "it cost the old tier"
-    move = 'holdfast_fallback_moves_total{namespace="vision",pool="on-demand",purpose="Down"}'
+    move = 'holdfast_fallback_moves_total{namespace="vision",pool="on-demand",purpose="Failover"}'
     assert heard.number(move) == 1, "and led to the new one"
 
 

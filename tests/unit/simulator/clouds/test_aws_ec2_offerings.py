@@ -8,7 +8,7 @@ import pytest
 from pulumi.runtime.proto import provider_pb2
 
 from holdfast.scheduling.machines import machine_catalogue, regions_of
-from holdfast.simulator.clouds.aws.ec2.offerings import QUOTA
+from holdfast.simulator.clouds.aws.offerings import QUOTA
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.pulumi.values import from_struct, to_struct
 from tests.support.provider_calls import refusal

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.components.cluster.eks.addon_versions import KUBERNETES_VERSIONS, addon_versions
-from holdfast.simulator.clouds.aws.eks.builds import BUILDS
+from holdfast.simulator.clouds.aws.addons import BUILDS
 from tests.support.eks_stand_in import ADDON, NAME, NODE_GROUP, EksConsole
 from tests.support.provider_calls import refusal
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import INSTANCE_TYPE, ZONE
-from holdfast.simulator.clouds.aws.node_groups import NODE_GROUP, machines_of
+from holdfast.simulator.clouds.aws.node_pools import NODE_GROUP, machines_of
 from holdfast.simulator.clouds.machines import Group, Machine
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 

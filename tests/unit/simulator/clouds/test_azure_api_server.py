@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.simulator.clouds.azure.api_server import refuse_connection, where_from
-from holdfast.simulator.clouds.azure.cluster_views import authority_of
+from holdfast.simulator.clouds.azure.api_server import authority_of, refuse_connection, where_from
 from holdfast.simulator.clouds.azure.names import CALLER
 from holdfast.simulator.clouds.catalogue import Reaching
 from holdfast.simulator.clouds.state import CloudObject, Inventory

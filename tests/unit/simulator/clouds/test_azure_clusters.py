@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pulumi.runtime.proto import provider_pb2
 
-from holdfast.simulator.clouds.azure.system_nodes import machines_of
+from holdfast.simulator.clouds.azure.nodes import system_machines_of
 from holdfast.simulator.clouds.machines import Group
 from holdfast.simulator.clouds.state import CloudState
 from holdfast.simulator.pulumi.values import UNKNOWN, from_struct, to_struct
@@ -327,7 +327,7 @@ def test_system_nodes_join_with_their_labels_and_their_taint(console: AzureConso
     console.engine(CLUSTER_TYPE).create({**ground, "agentPoolProfiles": [system]})
     inventory = CloudState(state_file).read()
     (cluster,) = inventory.of_type(CLUSTER_TYPE)
-    nodes = machines_of(Group(target=cluster, inventory=inventory))
+    nodes = system_machines_of(Group(target=cluster, inventory=inventory))
     assert [node.labels["topology.kubernetes.io/zone"] for node in nodes] == [
         f"{LOCATION}-1",
         f"{LOCATION}-2",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pulumi.runtime.proto import provider_pb2
 
-from holdfast.simulator.clouds.azure.identity import has_role
+from holdfast.simulator.clouds.azure.iam import has_role
 from holdfast.simulator.clouds.azure.names import CALLER, SUBSCRIPTION
 from holdfast.simulator.clouds.state import CloudState
 from holdfast.simulator.pulumi.values import from_struct, to_struct

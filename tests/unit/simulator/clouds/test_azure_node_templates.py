@@ -4,12 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.scheduling.quantities import parse_quantity
 from holdfast.simulator.clouds.azure.names import SUBSCRIPTION
-from holdfast.simulator.clouds.azure.nodes.pools import pool_of, pools_in
-from holdfast.simulator.clouds.azure.nodes.reserved import allocatable
-from holdfast.simulator.clouds.azure.nodes.template import NodeTemplate, template_of
+from holdfast.simulator.clouds.azure.nodes import (
+    NodeTemplate,
+    allocatable,
+    pool_of,
+    pools_in,
+    template_of,
+)
 from holdfast.simulator.clouds.state import CloudObject, Inventory
-from holdfast.simulator.operator_runner.pod_spec import parse_quantity
 from tests.support.aks_objects import agent_pool, aks_cluster
 
 

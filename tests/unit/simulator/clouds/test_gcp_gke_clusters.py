@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.simulator.clouds.gcp.windows import hours_in_32_days
+from holdfast.simulator.clouds.gcp.cluster import hours_in_32_days
 from tests.support.inputs import mapping, text
 from tests.support.provider_calls import Engine, refusal
 

@@ -5,18 +5,20 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.simulator.clouds.gcp.nodes import machines_of
-from holdfast.simulator.clouds.gcp.nodes.instances import (
+from holdfast.simulator.clouds.gcp.instances import (
     INSTANCE,
     State,
     drop,
     forget_lost_pools,
     instances_of,
+    is_sold_out,
+    machines_of,
     new_instance,
     record,
+    restock,
+    sell_out,
 )
-from holdfast.simulator.clouds.gcp.nodes.stock import is_sold_out, restock, sell_out
-from holdfast.simulator.clouds.gcp.nodes.template import template_of
+from holdfast.simulator.clouds.gcp.nodes import template_of
 from holdfast.simulator.clouds.machines import Group
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 from tests.support.autoscaling_objects import node_pool

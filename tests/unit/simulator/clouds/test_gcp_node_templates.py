@@ -5,10 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.clouds.gcp.nodes.reserved import allocatable
-from holdfast.simulator.clouds.gcp.nodes.template import NodeTemplate, template_of
+from holdfast.scheduling.quantities import parse_quantity
+from holdfast.simulator.clouds.gcp.nodes import NodeTemplate, allocatable, template_of
 from holdfast.simulator.clouds.state import CloudObject, Inventory
-from holdfast.simulator.operator_runner.pod_spec import parse_quantity
 from tests.support.autoscaling_objects import cluster, node_pool
 
 

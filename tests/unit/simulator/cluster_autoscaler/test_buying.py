@@ -6,7 +6,7 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.simulator.cluster_autoscaler.buying import FULL, IN_BACKOFF, plan
+from holdfast.simulator.cluster_autoscaler.scale_up import FULL, IN_BACKOFF, plan
 from tests.support.autoscaling_objects import NOW, SPOT_TAINT, needs, offer, room
 
 SPOT = offer("spot", room=room(taints=(SPOT_TAINT,), since=None), hourly_price=0.1)

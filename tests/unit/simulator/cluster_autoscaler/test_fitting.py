@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.cluster_autoscaler.fitting import obstacle
+from holdfast.simulator.cluster_autoscaler.scale_up import obstacle
 from tests.support.autoscaling_objects import SPOT_TAINT, needs, room
 
 UNSELECTED = "node(s) didn't match Pod's node affinity/selector"

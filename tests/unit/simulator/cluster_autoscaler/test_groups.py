@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.simulator.clouds.gcp.nodes.instances import Instance, State, record
-from holdfast.simulator.clouds.gcp.nodes.stock import restock, sell_out
+from holdfast.simulator.clouds.gcp.instances import Instance, State, record, restock, sell_out
 from holdfast.simulator.clouds.state import CloudObject, CloudState
-from holdfast.simulator.cluster_autoscaler.buying import Purchase
-from holdfast.simulator.cluster_autoscaler.groups import InstanceGroups
+from holdfast.simulator.cluster_autoscaler.instance_groups import InstanceGroups
+from holdfast.simulator.cluster_autoscaler.scale_up import Purchase
 from tests.support.autoscaling_objects import needs, node_pool
 
 ZONE = "europe-west4-a"

@@ -3,11 +3,11 @@
 from datetime import UTC, datetime
 from fractions import Fraction
 
-from holdfast.simulator.clouds.gcp.nodes.instances import Instance
-from holdfast.simulator.clouds.gcp.nodes.template import template_of
+from holdfast.simulator.clouds.gcp.instances import Instance
+from holdfast.simulator.clouds.gcp.nodes import template_of
 from holdfast.simulator.clouds.state import Inventory
 from holdfast.simulator.cluster_autoscaler.node_groups import PoolSeen
-from holdfast.simulator.cluster_autoscaler.observing import (
+from holdfast.simulator.cluster_autoscaler.observation import (
     SHUTTING_DOWN,
     class_priorities,
     empty_nodes,

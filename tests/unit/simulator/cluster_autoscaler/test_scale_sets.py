@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.simulator.clouds.azure.nodes.stock import restock, sell_out
+from holdfast.simulator.clouds.azure.instances import restock, sell_out
 from holdfast.simulator.clouds.machines import Instance
 from holdfast.simulator.clouds.state import CloudObject, CloudState
-from holdfast.simulator.cluster_autoscaler.buying import Purchase
 from holdfast.simulator.cluster_autoscaler.scale_sets import ScaleSets
+from holdfast.simulator.cluster_autoscaler.scale_up import Purchase
 from tests.support.aks_objects import agent_pool, aks_cluster
 from tests.support.autoscaling_objects import needs
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.simulator.clouds.azure.node_provisioning import provisioned_cluster
+from holdfast.simulator.clouds.azure.cluster import provisioned_cluster
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.operator_runner.managed_karpenter import ManagedKarpenter
 from holdfast.simulator.operator_runner.operator_runner import RunnerLayout

@@ -18,6 +18,20 @@ from tests.support.official_karpenter import PLACE, official
 if TYPE_CHECKING:
     from holdfast.scheduling.json import JsonValue
 
+from pathlib import Path
+from typing import cast
+
+import yaml
+
+import components
+from holdfast.components.karpenter.eks.interruption_queue import (
+    INTERRUPTION_EVENTS,
+    event_pattern,
+    queue_policy,
+)
+from holdfast.infra import versions
+from tests.support.iam_evaluation import is_denied
+
 ARGS = EksKarpenterArgs(
     cluster_name="holdfast-dev",
     account=PLACE.account,
@@ -262,4 +276,70 @@ def test_what_pools_need_is_handed_out() -> None:
     assert made[0].instance_profile is None, "no profile where Karpenter makes its own"
     assert {"node_role_name", "node_role_arn", "queue_name"} <= set(vars(made[0])), (
         "for node classes and access"
+    )
+
+
+QUEUE = PLACE.queue("interruptions")
+RULES = [PLACE.event_rule("spot"), PLACE.event_rule("health")]
+POLICY = queue_policy(QUEUE, RULES)
+
+
+def sent(source: str, *, service: str = "events.amazonaws.com", tls: str = "true") -> Request:
+    return Request(
+        action="sqs:SendMessage",
+        resource=QUEUE,
+        service=service,
+        context={"aws:SourceArn": source, "aws:SecureTransport": tls},
+    )
+
+
+def test_every_event_of_the_official_template_has_its_rule() -> None:
+    ours = [json.loads(event_pattern(event)) for event in INTERRUPTION_EVENTS]
+    theirs = list(official("event-patterns").values())
+    assert sorted(map(str, ours)) == sorted(map(str, theirs)), (
+        "spot, rebalance, state, health and reservations"
+    )
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_its_own_rules_fill_the_queue(rule: str) -> None:
+    assert is_allowed([POLICY], sent(rule)), "a notice that is refused is lost without a word"
+
+
+def test_no_other_rule_and_no_other_service_fills_the_queue() -> None:
+    foreign = "arn:aws:events:eu-west-1:999999999999:rule/spot"
+    assert not is_allowed([POLICY], sent(foreign)), "EventBridge sends for every account"
+    assert not is_allowed([POLICY], sent(RULES[0], service="sns.amazonaws.com")), (
+        "a forged notice drains a node"
+    )
+
+
+def test_nobody_reaches_the_queue_without_tls() -> None:
+    assert is_denied([POLICY], sent(RULES[0], tls="false")), "not even what else may"
+    reading = Request(action="sqs:ReceiveMessage", resource=QUEUE, context={"aws:SecureTransport": "false"})
+    assert is_denied([POLICY], reading), "nor the controller itself"
+    assert not is_denied([POLICY], sent(RULES[0])), "with TLS the denial is silent"
+
+
+RELEASE = official("release")
+CHART = Path(components.__file__).parent / "charts" / "karpenter-crds" / "Chart.yaml"
+
+
+def test_the_fixtures_are_those_of_the_version_that_is_pinned() -> None:
+    assert RELEASE["version"] == versions.KARPENTER, (
+        f"Karpenter is pinned at {versions.KARPENTER}: take its template, its tag and its digest into tests/fixtures, "
+        "and compare what its controller may do"
+    )
+
+
+def test_the_crds_are_of_the_version_that_is_pinned() -> None:
+    chart = obj(cast("object", yaml.safe_load(CHART.read_text("utf-8"))))
+    assert chart["appVersion"] == versions.KARPENTER, (
+        "a controller does not start on another's CRDs: `make crds`"
+    )
+
+
+def test_the_digest_is_that_of_the_image_with_the_pinned_tag() -> None:
+    assert RELEASE["digest"] == versions.KARPENTER_IMAGE_DIGEST, (
+        f"the digest wins over the tag: another Karpenter than {versions.KARPENTER} would run"
     )

@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from holdfast.components.pools.aks import NO_CAP, AksPool, AksPoolArgs, upgrade_settings
-from holdfast.scheduling.labels import CAPACITY_TYPE, CapacityType
+from holdfast.components.azure_names import LONGEST_NAME, agent_pool_name, zone_label
+from holdfast.components.pools.aks import (
+    NO_CAP,
+    AksNodeClassArgs,
+    AksPool,
+    AksPoolArgs,
+    aks_node_class,
+    upgrade_settings,
+)
+from holdfast.components.pools.karpenter import KarpenterPool, KarpenterPoolArgs
+from holdfast.scheduling.labels import CAPACITY_TYPE, INSTANCE_TYPE, ZONE, CapacityType
+from holdfast.scheduling.machines import machine_catalogue, zones_of
 from holdfast.scheduling.taints import GPU, SPOT
 from tests.support.aks_pools import A100_SPOT, CPU, MACHINES, SUBNET
+from tests.support.builders.configurations import pool
 from tests.support.fakes.pulumi_engine import Recording, record
-from tests.support.inputs import mapping, value
+from tests.support.inputs import mapping, objects, text, value
 
 if TYPE_CHECKING:
+    from holdfast.scheduling.json import Json
     from tests.support.fakes.pulumi_engine import Recorded
+
 
 CPU_SPOT = replace(CPU, pool=replace(CPU.pool, name="cpu-spot", capacity=CapacityType.SPOT))
 A100 = replace(A100_SPOT, pool=replace(A100_SPOT.pool, name="a100", capacity=CapacityType.ON_DEMAND))
@@ -182,7 +198,11 @@ def test_its_machines_are_of_the_size_that_was_asked_for() -> None:
     [
         (A100_SPOT, {"machine": MACHINES["Standard_D8ds_v5"]}, "Standard_D8ds_v5 has 0 GPUs"),
         (CPU, {"spot_max_price": 1.0}, "pool cpu: only a spot pool can have spot_max_price"),
-        (A100_SPOT, {"spot_max_price": 0.0}, "spot_max_price is 0: set a price above 0 with up to 5 decimals, or -1"),
+        (
+            A100_SPOT,
+            {"spot_max_price": 0.0},
+            "spot_max_price is 0: set a price above 0 with up to 5 decimals, or -1",
+        ),
         (A100_SPOT, {"spot_max_price": -2.0}, "spot_max_price is -2: set a price above 0"),
         (A100_SPOT, {"spot_max_price": 0.123456}, "up to 5 decimals"),
     ],
@@ -198,3 +218,115 @@ def test_the_capacity_type_is_labelled_whatever_it_is() -> None:
     for args in (A100_SPOT, A100, CPU, CPU_SPOT):
         label = value(agent_pool(args), "nodeLabels", CAPACITY_TYPE)
         assert label == args.pool.capacity.value, f"{args.pool.name} is selected by it"
+
+
+ARGS = AksNodeClassArgs(disk_gib=256, tags={"holdfast-stack": "azure-dev"})
+AZURE = machine_catalogue("azure")
+SIZES = ("Standard_ND96asr_v4", "Standard_ND96amsr_A100_v4")
+
+
+def spec(args: AksNodeClassArgs = ARGS) -> Json:
+    return cast("Json", aks_node_class(args).spec)
+
+
+def made(suffix: str) -> Recorded:
+    """One of the two objects of a spot pool with GPUs."""
+    args = KarpenterPoolArgs(
+        pool=pool("a100-spot", capacity=CapacityType.SPOT, has_gpus=True),
+        machines=[AZURE[name] for name in SIZES],
+        node_class=aks_node_class(ARGS),
+        weight=7,
+        zones=(zone_label("westeurope", "1"), zone_label("westeurope", "2")),
+    )
+    return record(lambda: KarpenterPool("pool-a100-spot", args)).one(suffix)
+
+
+def requirement(key: str) -> list[str]:
+    found = objects(made(":NodePool"), "spec", "template", "spec", "requirements")
+    (values,) = [each["values"] for each in found if each["key"] == key]
+    return [str(one) for one in cast("list[object]", values)]
+
+
+def test_it_is_the_one_version_of_aks_kind() -> None:
+    node_class = aks_node_class(ARGS)
+    assert (node_class.api_version, node_class.kind) == ("karpenter.azure.com/v1beta1", "AKSNodeClass"), (
+        "v1alpha2 is served with a warning, and goes"
+    )
+
+
+def test_it_says_what_every_version_of_the_provider_understands_and_no_more() -> None:
+    assert spec() == {
+        "imageFamily": "Ubuntu",
+        "osDiskSizeGB": 256,
+        "tags": {"holdfast-stack": "azure-dev"},
+    }, "AKS brings its CRD and its controller up to date when it likes"
+
+
+def test_gpu_drivers_are_left_to_aks() -> None:
+    assert "gpu" not in spec(), "so that it buys only sizes which it has a driver for"
+
+
+def test_its_node_pool_refers_to_it() -> None:
+    reference = mapping(made(":NodePool"), "spec", "template", "spec", "nodeClassRef")
+    assert reference == {"group": "karpenter.azure.com", "kind": "AKSNodeClass", "name": "a100-spot"}, (
+        "by the pool's name"
+    )
+    assert text(made(":AKSNodeClass"), "metadata", "name") == "a100-spot", "which is its own"
+
+
+def test_its_node_pool_buys_the_named_sizes_in_the_named_zones() -> None:
+    assert requirement(INSTANCE_TYPE) == list(SIZES), "any of them, and no other"
+    assert requirement(ZONE) == ["westeurope-1", "westeurope-2"], "as AKS labels its nodes"
+    assert requirement(CAPACITY_TYPE) == ["spot"], "one capacity type"
+
+
+def test_its_node_pool_leaves_a_node_that_trains_alone() -> None:
+    node_pool = made(":NodePool")
+    disruption = mapping(node_pool, "spec", "disruption")
+    assert disruption["consolidationPolicy"] == "WhenEmpty", "AKS's own default moves pods for a better price"
+    first, *_ = objects(node_pool, "spec", "disruption", "budgets")
+    assert first == {"nodes": "0", "reasons": ["Drifted", "Underutilized"]}, (
+        "a new image or version is no reason: it comes every week"
+    )
+    assert value(node_pool, "spec", "template", "spec", "expireAfter") == "Never", "nor is age"
+
+
+def test_its_spot_nodes_are_tainted_by_us() -> None:
+    taints = objects(made(":NodePool"), "spec", "template", "spec", "taints")
+    assert [taint["key"] for taint in taints] == ["karpenter.sh/capacity-type", "nvidia.com/gpu"], (
+        "node auto-provisioning adds no taint of its own"
+    )
+
+
+pool_names = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", fullmatch=True)
+
+
+@pytest.mark.parametrize(
+    ("pool", "name"),
+    [("cpu", "cpu"), ("a100-spot", "a100spot"), ("h100-on-demand", "h100ondemand"), ("4x-a100", "p4xa100")],
+)
+def test_a_pool_is_recognised_by_its_name_in_the_portal(pool: str, name: str) -> None:
+    assert agent_pool_name(pool) == name, "small letters and digits, a letter first"
+
+
+def test_long_names_of_a_common_beginning_stay_two() -> None:
+    names = {agent_pool_name(f"a100-80gb-spot-{zone}") for zone in ("east", "west")}
+    assert len(names) == 2, "one would be made over the other"
+    assert all(name.startswith("a10080gb") for name in names), "what it is can still be read"
+
+
+@given(pool_names)
+def test_aks_takes_every_name(pool: str) -> None:
+    assert re.fullmatch(rf"[a-z][a-z0-9]{{0,{LONGEST_NAME - 1}}}", agent_pool_name(pool)), (
+        "1 to 12 small letters and digits, a letter first"
+    )
+
+
+@given(pool_names)
+def test_a_pool_keeps_its_name(pool: str) -> None:
+    assert agent_pool_name(pool) == agent_pool_name(pool), "another name would be another pool"
+
+
+def test_a_zone_is_labelled_by_its_location_and_number() -> None:
+    labels = tuple(zone_label("westeurope", zone) for zone in ("1", "2", "3"))
+    assert labels == zones_of("westeurope"), "as the machine table has them"

@@ -1,0 +1,33 @@
+"""docs/fallback.md explains every Event reason and every metric of the controller, and no others."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+from holdfast.fallback.reconciler.metrics import MetricName
+from holdfast.fallback.state_machine.events import EventReason
+
+ROOT: Final = Path(__file__).parents[3]
+PAGE: Final = (ROOT / "docs/fallback.md").read_text()
+
+
+def first_column(heading: str) -> set[str]:
+    """The code spans in the first column of the table below a heading."""
+    table = PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    cells = [row.split("|")[1] for row in table.splitlines() if row.startswith("| `")]
+    return {span for cell in cells for span in re.findall(r"`(\w+)(?:\{[^`]*\})?`", cell)}
+
+
+def test_documented_event_reasons_are_the_event_reasons() -> None:
+    assert first_column("Events") == {reason.value for reason in EventReason}, "users look up each reason there"
+
+
+def test_documented_metrics_are_the_metrics() -> None:
+    assert first_column("Metrics") == {name.value for name in MetricName}, "dashboards are built from the page"
+
+
+def test_event_reasons_are_written_as_constants() -> None:
+    sources = "\n".join(path.read_text() for path in (ROOT / "fallback").rglob("*.py"))
+    assert not re.findall(r'\breason="[A-Z]\w+"', sources), "each Event takes its reason from EventReason"
