@@ -1,1 +1,1 @@
-"""The controller that moves training jobs down their ladder, and back up."""
+"""The fallback controller: moves training jobs to the next tier of their ladder, and back to a better one."""

@@ -1,4 +1,4 @@
-"""`python -m holdfast.fallback`: the controller."""
+"""`python -m holdfast.fallback`: runs the controller."""
 
 import asyncio
 import os
@@ -10,7 +10,7 @@ from holdfast.scheduling.errors import ConfigError
 
 
 def main() -> int:
-    """Run the controller; returns the process's exit code."""
+    """Run the controller and return the process's exit code."""
     settings = parse_settings(sys.argv[1:], os.environ)
     log_to_stderr(settings.log_level)
     try:
@@ -20,7 +20,7 @@ def main() -> int:
         return 2
     except OSError as error:
         sys.stderr.write(
-            f"{settings.address}:{settings.port} cannot be served: {error}. Give another --port.\n"
+            f"cannot listen on {settings.address}:{settings.port}: {error}. Set another --port.\n"
         )
         return 1
     return 0

@@ -2,4 +2,4 @@
 
 from holdfast.infra.program import run
 
-run(needs_way_in=True)
+run(check_access=True)

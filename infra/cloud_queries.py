@@ -1,4 +1,7 @@
-"""Asks a cloud what only it knows, and keeps what it does not answer."""
+"""Runs read-only queries against a cloud, and records those that fail.
+
+The preflight package of each cloud uses it before anything is registered.
+"""
 
 from __future__ import annotations
 
@@ -11,35 +14,35 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_LONGEST_REASON: Final = 300
+_MAX_REASON_LENGTH: Final = 300
 
 
 class CloudQueries:
-    """Questions to a cloud, each a read. What stays open, because the caller may not ask, is in `unanswered`.
+    """Queries against one cloud.
 
-    `credentials` is what they are asked with, as a refusal names it, and `fix` how one comes to better ones.
+    `credentials` names the credentials in a problem, and `fix` says how to get better ones.
     """
 
     def __init__(self, *, credentials: str, fix: str) -> None:
         self._credentials = credentials
         self._fix = fix
-        self._unanswered: list[str] = []
+        self._failed: list[str] = []
 
     @property
-    def unanswered(self) -> tuple[str, ...]:
-        """The questions that stayed open, each with the reason."""
-        return tuple(self._unanswered)
+    def failed(self) -> tuple[str, ...]:
+        """The optional queries that failed, each with the reason."""
+        return tuple(self._failed)
 
-    def tried(self, question: str, ask: Callable[[], T]) -> T | None:
-        """The answer, or None."""
+    def optional(self, query: str, ask: Callable[[], T]) -> T | None:
+        """The result of a query, or None if it fails."""
         try:
             return ask()
         except Exception as error:  # noqa: BLE001 - the SDKs raise nothing narrower
-            self.leave_open(question, error)
+            self.record_failure(query, error)
             return None
 
-    def needed(self, question: str, ask: Callable[[], T]) -> T:
-        """The answer to what the stack must know. Raises ConfigError where there is none."""
+    def required(self, query: str, ask: Callable[[], T]) -> T:
+        """The result of a query that the stack needs. Raises ConfigError if it fails."""
         try:
             return ask()
         except Exception as error:  # noqa: BLE001 - the SDKs raise nothing narrower
@@ -47,21 +50,21 @@ class CloudQueries:
                 [
                     Problem(
                         field=self._credentials,
-                        value=f"no answer to {question} ({_reason(error)})",
-                        allowed="credentials which may ask it, and make what the stack holds",
+                        value=f"{query} failed ({_reason(error)})",
+                        allowed="credentials with permission for it, and for creating the stack's resources",
                         fix=self._fix,
                     )
                 ]
             ) from None
 
-    def leave_open(self, question: str, error: Exception) -> None:
-        """Note a question that was not answered."""
-        self._unanswered.append(f"{question}: {_reason(error)}")
+    def record_failure(self, query: str, error: Exception) -> None:
+        """Record a query that failed."""
+        self._failed.append(f"{query}: {_reason(error)}")
 
 
 def _reason(error: Exception) -> str:
-    """What the cloud said, without what the SDK and the engine put before it."""
+    """The cloud's message, without the prefixes of the SDK and the engine."""
     text = " ".join(str(error).split())
     for marker in (" failed: ", " returned an error: "):
         text = text.partition(marker)[2] or text
-    return text[:_LONGEST_REASON]
+    return text[:_MAX_REASON_LENGTH]

@@ -1,9 +1,13 @@
-"""What marks everything that this program made."""
+"""Labels and tags that mark every resource of a stack as managed by Holdfast.
+
+The composition roots register these transformations first, so that they apply to each resource that any component
+creates: a component that took labels as an argument could forget one of its children.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, cast
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import pulumi
 
@@ -15,94 +19,91 @@ if TYPE_CHECKING:
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 STACK: Final = "holdfast.dev/stack"
 
-#: What belongs to the whole account, whichever stack makes it first.
-_OF_THE_ACCOUNT: Final = frozenset({"aws:iam/serviceLinkedRole:ServiceLinkedRole"})
+#: Resources that belong to the account. The first stack creates them, others share them.
+_ACCOUNT_RESOURCES: Final = frozenset({"aws:iam/serviceLinkedRole:ServiceLinkedRole"})
+
+_Props: TypeAlias = Mapping[str, object]
 
 
 def stack_labels(stack: str) -> Mapping[str, str]:
-    """The labels of every Kubernetes object of a stack."""
+    """The labels of every Kubernetes object of a stack, and the tags of its AWS resources."""
     return {MANAGED_BY: "holdfast", STACK: naming.as_label_value(stack)}
 
 
-def label_kubernetes_objects(marks: Mapping[str, str]) -> None:
-    """Put labels on every Kubernetes object that is registered from here on; an object's own labels win.
-
-    At the stack, because a component that took them as an argument could forget one of its children.
-    """
-
-    def mark(
-        args: pulumi.ResourceTransformationArgs,
-    ) -> pulumi.ResourceTransformationResult | None:
-        metadata = args.props.get("metadata")
-        if not args.type_.startswith("kubernetes:") or not isinstance(metadata, Mapping):
-            return None
-        return pulumi.ResourceTransformationResult(
-            props={
-                **args.props,
-                "metadata": with_labels(cast("Mapping[str, Input[object]]", metadata), marks),
-            },
-            opts=args.opts,
-        )
-
-    pulumi.runtime.register_stack_transformation(mark)
-
-
-def tag_aws_resources(marks: Mapping[str, str]) -> None:
-    """Put tags on every AWS resource, of those that take tags, which is registered from here on; its own win."""
-
-    def mark(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
-        # The SDK gives a resource every input there is, and None to those that the program left out.
-        if not args.type_.startswith("aws:") or "tags" not in args.props or args.type_ in _OF_THE_ACCOUNT:
-            return None
-        own = cast("Mapping[str, Input[str]]", args.props["tags"] or {})
-        return pulumi.ResourceTransformationResult(
-            props={**args.props, "tags": {**marks, **own}}, opts=args.opts
-        )
-
-    pulumi.runtime.register_stack_transformation(mark)
-
-
-def label_google_resources(stack: str) -> None:
-    """Put labels on every Google Cloud resource, of those that take labels, registered from here on; its own win.
-
-    Their keys and values hold letters, digits, `_` and `-` alone.
-    """
-    marks = {"managed-by": "holdfast", "holdfast-stack": naming.as_google_label_value(stack)}
-
-    def mark(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
-        field = next((name for name in ("resource_labels", "labels") if name in args.props), None)
-        if not args.type_.startswith("gcp:") or field is None:
-            return None
-        own = cast("Mapping[str, Input[str]]", args.props[field] or {})
-        return pulumi.ResourceTransformationResult(
-            props={**args.props, field: {**marks, **own}}, opts=args.opts
-        )
-
-    pulumi.runtime.register_stack_transformation(mark)
-
-
 def azure_tags(stack: str) -> Mapping[str, str]:
-    """The tags of a stack's Azure resources. Azure takes no `/` in a tag's name."""
+    """The tags of a stack's Azure resources. Azure allows no `/` in a tag name."""
     return {"managed-by": "holdfast", "holdfast-stack": stack}
 
 
-def tag_azure_resources(marks: Mapping[str, str]) -> None:
-    """Put tags on every Azure resource, of those that take tags, which is registered from here on; its own win."""
+def label_kubernetes_objects(labels: Mapping[str, str]) -> None:
+    """Add labels to every Kubernetes object registered from now on; an object's own labels take precedence."""
 
-    def mark(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
-        if not args.type_.startswith("azure-native:") or "tags" not in args.props:
+    def label(kind: str, props: _Props) -> _Props | None:
+        metadata = props.get("metadata")
+        if not kind.startswith("kubernetes:") or not isinstance(metadata, Mapping):
             return None
-        own = cast("Mapping[str, Input[str]]", args.props["tags"] or {})
-        return pulumi.ResourceTransformationResult(
-            props={**args.props, "tags": {**marks, **own}}, opts=args.opts
-        )
+        return {"metadata": with_labels(cast("Mapping[str, Input[object]]", metadata), labels)}
 
-    pulumi.runtime.register_stack_transformation(mark)
+    _transform(label)
+
+
+def tag_aws_resources(tags: Mapping[str, str]) -> None:
+    """Add tags to every AWS resource with tags registered from now on; a resource's own tags take precedence."""
+
+    def tag(kind: str, props: _Props) -> _Props | None:
+        return _tagged(props, tags) if kind.startswith("aws:") and kind not in _ACCOUNT_RESOURCES else None
+
+    _transform(tag)
+
+
+def tag_azure_resources(tags: Mapping[str, str]) -> None:
+    """Add tags to every Azure resource with tags registered from now on; a resource's own tags take precedence."""
+
+    def tag(kind: str, props: _Props) -> _Props | None:
+        return _tagged(props, tags) if kind.startswith("azure-native:") else None
+
+    _transform(tag)
+
+
+def label_google_resources(stack: str) -> None:
+    """Add labels to every Google Cloud resource with labels registered from now on; its own take precedence.
+
+    Google Cloud allows letters, digits, `_` and `-` in keys and values.
+    """
+    labels = {"managed-by": "holdfast", "holdfast-stack": naming.as_google_label_value(stack)}
+
+    def label(kind: str, props: _Props) -> _Props | None:
+        if not kind.startswith("gcp:"):
+            return None
+        return _tagged(props, labels, "resource_labels") or _tagged(props, labels, "labels")
+
+    _transform(label)
 
 
 def with_labels(
-    metadata: Mapping[str, Input[object]], marks: Mapping[str, str]
+    metadata: Mapping[str, Input[object]], labels: Mapping[str, str]
 ) -> Mapping[str, Input[object]]:
-    """An object's metadata with these labels beside its own."""
+    """An object's metadata with these labels added; its own take precedence."""
     own = cast("Mapping[str, Input[str]]", metadata.get("labels") or {})
-    return {**metadata, "labels": {**marks, **own}}
+    return {**metadata, "labels": {**labels, **own}}
+
+
+def _tagged(props: _Props, tags: Mapping[str, str], field: str = "tags") -> _Props | None:
+    # The SDK passes every input a resource has; the value is None for inputs that the program leaves out.
+    if field not in props:
+        return None
+    return {field: {**tags, **cast("Mapping[str, Input[str]]", props[field] or {})}}
+
+
+def _transform(change: Callable[[str, _Props], _Props | None]) -> None:
+    """Register a stack transformation; `change` returns the properties to replace, None for none."""
+
+    def transformation(
+        args: pulumi.ResourceTransformationArgs,
+    ) -> pulumi.ResourceTransformationResult | None:
+        changed = change(args.type_, cast("_Props", args.props))
+        if changed is None:
+            return None
+        return pulumi.ResourceTransformationResult(props={**args.props, **changed}, opts=args.opts)
+
+    pulumi.runtime.register_stack_transformation(transformation)

@@ -1,1 +1,1 @@
-"""The ladder as a pure state machine: what a job's next step is, given what is kept and what is seen of it."""
+"""The ladder as a pure state machine: a job's next step, given its recorded state and what is observed of it."""

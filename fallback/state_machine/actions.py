@@ -1,8 +1,8 @@
-"""What is to be done for a job. Each action says how things should be, so doing it twice is doing it once.
+"""The actions that a decision asks the reconciler to carry out. Each names a target state, so repeating one is harmless.
 
-A decision's actions are done in their order. Those that carry a `state` write it into the job's annotation in the
-same update as what else they change, under the resource version that was observed; when one fails, the rest are
-not tried, and the job is observed and decided anew.
+A decision's actions are carried out in order. Actions with a `state` write it into the job's annotation in the same
+update as their other changes, under the resource version that was observed; when one action fails, the rest are not
+tried, and the job is observed and decided again.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class WriteState:
 
 @dataclass(frozen=True, kw_only=True)
 class Suspend:
-    """One update: the template selects `pool` (by the pool key alone), `suspend: true`, the state.
+    """One update: the template selects `pool` (by the pool key only), `suspend: true`, the state.
 
-    Also given for a job that is suspended already, when its template has to select another pool than it does. The
-    template is set here, not on resumption: an operator that recreates a suspended child Job then makes it from the
-    new one. `tolerate_reservation`: the pods also tolerate the taint of the capacity held for this job.
+    Also given for a job that is already suspended when its template has to select another pool. The template is set here,
+    not on resumption: an operator that recreates a suspended child Job then creates it from the new template.
+    `tolerate_reservation`: the pods also tolerate the taint of the capacity that is reserved for this job.
     """
 
     state: JobState
@@ -41,15 +41,15 @@ class Suspend:
 
 @dataclass(frozen=True, kw_only=True)
 class DeleteChildren:
-    """Delete the suspended child Jobs that were made from another template than the job has now."""
+    """Delete the suspended child Jobs whose pod template differs from the job's current one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Resume:
     """One update: the template selects `pool` as under Suspend (it does already), `suspend: false`, the state.
 
-    Whoever carries it out first asks the API server itself, not a cache, whether a pod of the job is left: a watch
-    that lags would let two gangs write one checkpoint. If one is, nothing is done and the job is observed anew.
+    The executor first asks the API server itself, not a cache, whether a pod of the job is left: with a lagging watch two
+    gangs could write one checkpoint. If a pod is left, nothing is written and the job is observed again.
     """
 
     state: JobState
@@ -59,7 +59,7 @@ class Resume:
 
 @dataclass(frozen=True, kw_only=True)
 class CreatePlaceholders:
-    """Make the placeholder pods of the gang's shape in `pool` that are not there yet."""
+    """Create the missing placeholder pods of the gang's shape in `pool`."""
 
     pool: str
     shapes: tuple[PodShape, ...]
@@ -67,39 +67,38 @@ class CreatePlaceholders:
 
 @dataclass(frozen=True, kw_only=True)
 class TaintReservedNodes:
-    """Taint the nodes of this job's placeholders, so that only this job's pods get them."""
+    """Taint the nodes of this job's placeholders, so that only this job's pods are scheduled there."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeletePlaceholders:
-    """Delete this job's placeholders; their nodes stay tainted, so that its own pods find the room."""
+    """Delete this job's placeholders; their nodes stay tainted, so that the job's own pods get them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseReservation:
-    """Delete this job's placeholders, then take its taint off every node that bears it."""
+    """Delete this job's placeholders, then remove its taint from every node."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RequestCheckpoint:
-    """Ask the job to write a checkpoint now; `at` names the request, and is the same when it is repeated."""
+    """Ask the job to write a checkpoint now; `at` identifies the request and is the same when it is repeated."""
 
     at: datetime
 
 
 @dataclass(frozen=True, kw_only=True)
 class ForceDelete:
-    """Delete these pods without waiting for a kubelet: their machines are gone for good."""
+    """Delete these pods without waiting for a kubelet: their machines are gone permanently."""
 
     pods: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recreate:
-    """Make the failed job anew from its own manifest, on `pool`, with the state (whose `uid` is empty until it is seen).
+    """Create the failed job again from its own manifest, on `pool`, with the state (whose `uid` is empty until it is known).
 
-    A death between deleting and creating must not lose the job: whoever carries it out keeps the manifest elsewhere
-    until the new one exists.
+    A crash between two writes must not lose the job, so nothing is deleted.
     """
 
     state: JobState
@@ -123,7 +122,10 @@ Action: TypeAlias = (
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """A part's answer. A state that no action carries is recorded by whoever puts the parts together."""
+    """What one part of the state machine returns: the next state, the actions, and the events.
+
+    A state that no action carries is written by `decide`.
+    """
 
     state: JobState | None
     actions: tuple[Action, ...] = ()

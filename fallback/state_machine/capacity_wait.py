@@ -1,4 +1,4 @@
-"""Waiting for capacity, measured by nodes: every expected pod has a live one, whether or not it has started."""
+"""Measures how long a job waits for capacity: until every expected pod has a live node, whether or not it has started."""
 
 from __future__ import annotations
 
@@ -20,44 +20,44 @@ if TYPE_CHECKING:
     from holdfast.fallback.state_machine.observation import Observation
     from holdfast.fallback.state_machine.state import JobState
 
-# Half of the wait is for the gangs to sort themselves out, half for the one that is left. Without a limit: as long as
-# machines need to boot, so that two gangs which are only slow are not told apart.
+# The first half of the wait lets the gangs resolve the conflict, the second half is for the gang that keeps its nodes.
+# Without a timeout: as long as machines need to boot, so that gangs that are merely slow do not yield.
 YIELD_SHARE: Final = 2
 YIELD_WITHOUT_LIMIT: Final = timedelta(minutes=5)
 
-# In which pods end and the scheduler gives their nodes to another gang: what one lets go may be enough, and without it all
-# gangs but the eldest let go one right after the other.
+# Time for pods to terminate and for the scheduler to give their nodes to another gang. The nodes of one gang may be
+# enough; without this interval all gangs but the oldest yield one right after the other.
 YIELD_INTERVAL: Final = timedelta(seconds=15)
 
-# What the other gang needs to take the nodes that were given up.
+# Time that the other gang needs to take the freed nodes.
 SHORTEST_PAUSE: Final = timedelta(minutes=1)
 _MAX_DOUBLINGS: Final = 3
 
-# Operators make pods within a second or two, and a thousand jobs' at once within a minute on two cores.
+# Operators create pods within a second or two, and those of a thousand jobs within a minute on two cores.
 PODS_CREATED_WITHIN: Final = timedelta(minutes=1)
 
 
 def time_waited(state: JobState, now: datetime) -> timedelta:
-    """How long the job has waited for nodes in this wait, pauses left out."""
+    """How long the job has waited for nodes in this wait, without pauses."""
     if state.waiting_since is None:
         return state.waited
     return state.waited + max(NO_WAIT, now - state.waiting_since)
 
 
 def wait_ends(state: JobState, limit: timedelta | None) -> datetime | None:
-    """When the wait reaches `limit`; None when nothing waits or nothing limits it."""
+    """When the wait reaches `limit`; None if the job does not wait or there is no limit."""
     if state.waiting_since is None or limit is None:
         return None
     return state.waiting_since + limit - state.waited
 
 
 def is_reached(ends: datetime | None, now: datetime) -> bool:
-    """Whether a time that may be none is reached."""
+    """Whether an optional time has been reached."""
     return ends is not None and now >= ends
 
 
 def track_wait(state: JobState, observation: Observation) -> tuple[JobState, tuple[JobEvent, ...]]:
-    """Return the state with its wait begun or ended, and what is to be said of it."""
+    """Return the state with its wait started or ended, and the events of that change."""
     if not observation.is_placed:
         if state.phase is Phase.WAITING:
             return state, ()
@@ -76,7 +76,7 @@ def track_wait(state: JobState, observation: Observation) -> tuple[JobState, tup
 
 
 def slow_start_events(observation: Observation, policy: Policy) -> tuple[JobEvent, ...]:
-    """Say that pods which have nodes do not start; it moves nothing, since other nodes would not start them either."""
+    """Warn that pods with nodes do not start. It moves no job, since other nodes would not start them either."""
     if (
         observation.starting_since is None
         or observation.now < observation.starting_since + policy.start_timeout
@@ -87,8 +87,8 @@ def slow_start_events(observation: Observation, policy: Policy) -> tuple[JobEven
         JobEvent(
             reason=EventReason.SLOW_START,
             message=(
-                f"{missing} of {observation.pods_placed} pods have had a node for more than "
-                f"{format_duration(policy.start_timeout)} and have not started: look at their events for an image "
+                f"{missing} of {observation.pods_placed} pods have had a node for longer than "
+                f"{format_duration(policy.start_timeout)} and have not started: read their events for an image "
                 "that cannot be pulled or a volume that cannot be mounted. The job stays on its tier."
             ),
             is_warning=True,
@@ -98,23 +98,23 @@ def slow_start_events(observation: Observation, policy: Policy) -> tuple[JobEven
 
 
 def pods_missing_deadline(state: JobState, observation: Observation) -> datetime | None:
-    """When pods that do not exist are said to be refused; None where all do or nothing waits."""
+    """When missing pods are reported; None if all exist or the job does not wait."""
     if state.waiting_since is None or not observation.pods_missing:
         return None
     return state.waiting_since + PODS_CREATED_WITHIN
 
 
 def pods_missing_events(state: JobState, observation: Observation) -> tuple[JobEvent, ...]:
-    """Say that pods are refused; the wait counts as any, since the next tier's quota may have room for them."""
+    """Warn that pods are not created. The wait continues, since the next tier's quota may admit them."""
     if not is_reached(pods_missing_deadline(state, observation), observation.now):
         return ()
     return (
         JobEvent(
             reason=EventReason.PODS_NOT_CREATED,
             message=(
-                f"{observation.pods_missing} of {observation.pods_expected} pods have not been made for more than "
-                f"{format_duration(PODS_CREATED_WITHIN)}, so that no machine can come for them: look at the events of the job's "
-                "child Jobs, or of its RayCluster, for a ResourceQuota or an admission webhook that refuses them."
+                f"{observation.pods_missing} of {observation.pods_expected} pods do not exist after "
+                f"{format_duration(PODS_CREATED_WITHIN)}, so no machine can be provisioned for them: read the events of the job's "
+                "child Jobs, or of its RayCluster, for a ResourceQuota or an admission webhook that rejects them."
             ),
             is_warning=True,
             is_standing=True,
@@ -123,7 +123,7 @@ def pods_missing_events(state: JobState, observation: Observation) -> tuple[JobE
 
 
 def yield_deadline(state: JobState, observation: Observation, tier: PolicyTier | None) -> datetime | None:
-    """When a gang that blocks another may be told to let go; None while it blocks none."""
+    """When a gang that blocks another may have to yield; None while it blocks none."""
     if state.waiting_since is None or observation.contending_gang is None:
         return None
     limit = tier.procurement_timeout if tier else None
@@ -134,7 +134,7 @@ def yield_deadline(state: JobState, observation: Observation, tier: PolicyTier |
 
 
 def must_yield(state: JobState, observation: Observation, tier: PolicyTier | None) -> bool:
-    """Whether this gang is the one that lets go of its nodes: the youngest of those that wait half placed.
+    """Whether this gang must yield its nodes: the youngest of the gangs that wait half placed.
 
     Each gang decides for itself, by an order that is the same for all of them; the oldest never yields.
     """
@@ -148,14 +148,14 @@ def must_yield(state: JobState, observation: Observation, tier: PolicyTier | Non
 
 
 def pause_length(state: JobState) -> timedelta:
-    """How long a gang that yielded stays away: twice as long each time, spread by the job's uid as a seed."""
+    """How long a gang that yielded stays suspended: twice as long each time, spread by a hash of the job's uid."""
     digest = hashlib.sha256(f"{state.uid}/{state.yields}".encode()).digest()
     spread = int.from_bytes(digest[:4], "big") / 2**32
     return SHORTEST_PAUSE * 2 ** min(state.yields, _MAX_DOUBLINGS) * (1 + spread)
 
 
 def _placed_event(state: JobState, observation: Observation) -> JobEvent:
-    # Whole seconds, and never none: a duration of 0 s has no text.
+    # At least one second: 0 s has no text form.
     seconds = max(timedelta(seconds=1), time_waited(state, observation.now))
     return JobEvent(
         reason=EventReason.PLACED,

@@ -1,4 +1,4 @@
-"""Whether a job has to leave its tier, or to be given up: the limits of a tier, held against what was counted."""
+"""Failover: whether a job must leave its tier or be given up, and the update that suspends it for its next tier."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
     from holdfast.fallback.state_machine.tier_visit import RankedTier
 
 
-# A pool that is replaced is gone for some seconds; a job that waits for it is not sent down the ladder for that.
+# A pool that is being replaced is missing for some seconds; a waiting job does not fail over for that.
 MISSING_POOL_GRACE: Final = timedelta(minutes=1)
 
-# A head that comes back by itself does so within this time; after it the operator waits for it for ever.
+# A head that recovers by itself does so within this time; after it the operator waits for it forever.
 HEAD_TIMEOUT: Final = timedelta(minutes=2)
 
-# A head that is lost so often on one tier is not to be had there.
+# A head that is lost this often on one tier has no reliable capacity there.
 MAX_HEAD_RESTARTS: Final = 5
 
 
 def failover_event(state: JobState, observation: Observation, policy: Policy) -> JobEvent | None:
-    """Why the job must go on to the next tier, if it must."""
+    """Return why the job must fail over to the next tier; None if it must not."""
     tier = current_tier(state, policy)
     if tier is None:
         return _tier_removed_event(state, observation)
     if not pool_exists(state.pool, observation) and is_reached(missing_pool_deadline(state), observation.now):
         return JobEvent(
             reason=EventReason.POOL_MISSING,
-            message=f"The pool {state.pool} does not exist, so its capacity is not waited for.",
+            message=f"The pool {state.pool} does not exist, so the job does not wait for its capacity.",
             is_warning=True,
         )
     spent = counted_failures(state, policy.failures)
@@ -62,14 +62,14 @@ def failover_event(state: JobState, observation: Observation, policy: Policy) ->
     if _head_restarts_are_spent(state, observation):
         return JobEvent(
             reason=EventReason.HEAD_LOST,
-            message=f"The Ray head has been lost or silent on {state.pool} again, after {MAX_HEAD_RESTARTS} restarts.",
+            message=f"The Ray head was lost or not ready on {state.pool} again, after {MAX_HEAD_RESTARTS} restarts.",
             is_warning=True,
         )
     return None
 
 
 def give_up_event(state: JobState, observation: Observation, policy: Policy) -> JobEvent | None:
-    """Why the job must be given up on the last tier, if it must."""
+    """Return why the job must be given up on the last tier; None if it must not."""
     budget = _application_budget(policy)
     if budget is not None and state.application_failures >= budget:
         return _given_up_event(
@@ -83,18 +83,18 @@ def give_up_event(state: JobState, observation: Observation, policy: Policy) -> 
         )
     if _head_restarts_are_spent(state, observation):
         return _given_up_event(
-            f"its Ray head is lost or silent after {MAX_HEAD_RESTARTS} restarts on {state.pool}"
+            f"its Ray head is lost or not ready after {MAX_HEAD_RESTARTS} restarts on {state.pool}"
         )
     return None
 
 
 def is_head_lost(state: JobState, observation: Observation) -> bool:
-    """Whether a RayJob's head has been silent for so long that only a restart helps."""
+    """Whether a RayJob's head has been unready for so long that only a restart helps."""
     return is_reached(head_deadline(state, observation), observation.now)
 
 
 def head_deadline(state: JobState, observation: Observation) -> datetime | None:
-    """When a silent head is taken for lost; silence from before the last resumption was another head's."""
+    """When an unready head counts as lost; time before the last resumption belongs to an earlier head."""
     if observation.head_unready_since is None:
         return None
     return (
@@ -103,14 +103,14 @@ def head_deadline(state: JobState, observation: Observation) -> datetime | None:
 
 
 def missing_pool_deadline(state: JobState) -> datetime | None:
-    """When a job that waits for a pool that is not there stops doing so."""
+    """When a job stops waiting for a pool that does not exist."""
     return wait_ends(state, MISSING_POOL_GRACE)
 
 
 def failover_deadlines(
     state: JobState, observation: Observation, policy: Policy
 ) -> tuple[datetime | None, ...]:
-    """When what is decided here may become otherwise though nothing else changes."""
+    """The times at which this module's result may change although nothing else does."""
     tier: PolicyTier | None = current_tier(state, policy)
     is_last = tier_below(state, observation, policy) is None
     return (
@@ -135,7 +135,7 @@ def _head_restarts_are_spent(state: JobState, observation: Observation) -> bool:
 
 
 def _application_budget(policy: Policy) -> int | None:
-    """How many failures of the program end the job on the last tier; 0 means the same as 1, as for maxFailures."""
+    """How many failures of the program end the job on the last tier; 0 means 1, as for maxFailures; None means no limit."""
     if policy.failures is Failures.EVICTIONS or policy.application_failures == UNLIMITED:
         return None
     return max(1, policy.application_failures)
@@ -145,45 +145,45 @@ def _given_up_event(why: str) -> JobEvent:
     return JobEvent(
         reason=EventReason.GIVEN_UP,
         message=(
-            f"The job is suspended for good, since {why}. Nothing of it runs or costs any more; once the cause is "
-            "mended, `suspend: false` in its spec tries the last tier again."
+            f"The job is suspended permanently, since {why}. It has no pods and causes no cost. Fix the cause, then set "
+            "`suspend: false` in its spec to try the last tier again."
         ),
         is_warning=True,
     )
 
 
 def fail_over(
-    state: JobState, observation: Observation, policy: Policy, rung: RankedTier, why: JobEvent
+    state: JobState, observation: Observation, policy: Policy, tier: RankedTier, why: JobEvent
 ) -> Step:
-    """Send the job on to a lower tier."""
+    """Suspend the job to resume it on a lower tier."""
     leaving = replace(
         _suspending(state, observation, Purpose.FAILOVER),
-        pool=rung.pool,
-        rank=rung.rank,
+        pool=tier.pool,
+        rank=tier.rank,
         failback=None,
         short_failbacks=_short_failbacks(state, observation, policy),
     )
-    said = replace(why, message=f"{why.message} The job moves on to {rung.pool}.")
+    said = replace(why, message=f"{why.message} The job moves on to {tier.pool}.")
     return _suspended(leaving, said)
 
 
-def fail_back(state: JobState, observation: Observation, rung: RankedTier) -> Step:
-    """Send the job to the better tier whose capacity is held for it."""
-    returning = replace(state.failback, stage=FailbackStage.MOVING) if state.failback else None
+def fail_back(state: JobState, observation: Observation, tier: RankedTier) -> Step:
+    """Suspend the job to resume it on the better tier whose capacity is reserved for it."""
+    attempt = replace(state.failback, stage=FailbackStage.MOVING) if state.failback else None
     leaving = replace(
-        _suspending(state, observation, Purpose.FAILBACK), pool=rung.pool, rank=rung.rank, failback=returning
+        _suspending(state, observation, Purpose.FAILBACK), pool=tier.pool, rank=tier.rank, failback=attempt
     )
     return _suspended(
         leaving,
         JobEvent(
             reason=EventReason.FAILBACK_MOVING,
-            message=f"Every node that the job needs in {rung.pool} is held for it: it moves there from {state.pool}.",
+            message=f"Every node that the job needs in {tier.pool} is reserved for it: it moves there from {state.pool}.",
         ),
     )
 
 
 def yield_nodes(state: JobState, observation: Observation) -> Step:
-    """Let go of the nodes that a half-placed gang sits on."""
+    """Suspend a half-placed gang, so that another gang gets its nodes."""
     leaving = replace(
         _suspending(state, observation, Purpose.YIELD),
         waited=time_waited(state, observation.now),
@@ -195,14 +195,14 @@ def yield_nodes(state: JobState, observation: Observation) -> Step:
             reason=EventReason.YIELDED,
             message=(
                 f"{observation.pods_placed} of {observation.pods_expected} pods have nodes in {state.pool}, which another job's gang "
-                "waits for as well: the younger job lets go of its nodes for a while."
+                "also waits for: the younger job yields its nodes for a while."
             ),
         ),
     )
 
 
 def restart(state: JobState, observation: Observation) -> Step:
-    """Start a job over where it is, since its head is lost."""
+    """Suspend a job whose head is lost, to resume it on the same tier."""
     leaving = replace(
         _suspending(state, observation, Purpose.RESTART),
         waited=NO_WAIT,
@@ -213,14 +213,14 @@ def restart(state: JobState, observation: Observation) -> Step:
         leaving,
         JobEvent(
             reason=EventReason.HEAD_LOST,
-            message="The Ray head has been lost or silent for too long: the job starts over on the same tier.",
+            message="The Ray head was lost or not ready for too long: the job restarts on the same tier.",
             is_warning=True,
         ),
     )
 
 
 def give_up(state: JobState, observation: Observation, why: JobEvent) -> Step:
-    """Suspend the job for good."""
+    """Suspend the job permanently."""
     ended = replace(
         state,
         phase=Phase.GIVEN_UP,
@@ -233,12 +233,12 @@ def give_up(state: JobState, observation: Observation, why: JobEvent) -> Step:
 
 
 def suspend_again(state: JobState) -> Suspend:
-    """The update that brings a suspended job's template to the tier it will be resumed on."""
+    """Return the update that makes a suspended job's template select the tier it will be resumed on."""
     return Suspend(state=state, pool=state.pool, tolerate_reservation=moves_to_reservation(state))
 
 
 def moves_to_reservation(state: JobState) -> bool:
-    """Whether the job is on its way onto nodes that are held for it."""
+    """Whether the job is moving onto nodes that are reserved for it."""
     return state.failback is not None and state.failback.stage is FailbackStage.MOVING
 
 
@@ -259,7 +259,7 @@ def _suspended(state: JobState, report: JobEvent) -> Step:
 
 
 def _short_failbacks(state: JobState, observation: Observation, policy: Policy) -> int:
-    """How many returns in a row have not lasted: a stay that is shorter than the wait for it was for nothing."""
+    """How many failbacks in a row did not last: those whose tier visit was shorter than `returnAfter`."""
     if not state.entered_by_failback or policy.return_after is None:
         return state.short_failbacks
     return state.short_failbacks + 1 if observation.now - state.since < policy.return_after else 0

@@ -1,4 +1,4 @@
-"""Counting outages: a gang's loss once, a wave of reclaims once, and what happened while nobody watched."""
+"""Counts outages: a gang's loss once, a wave of reclaims once, and restarts that happened while no replica watched."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ UNREACHABLE_AFTER: Final = timedelta(seconds=45)
 
 
 def counted_failures(state: JobState, mode: Failures) -> int:
-    """How many outages of this stay count against the tier's `maxFailures`."""
+    """How many outages of this tier visit count against the tier's `maxFailures`."""
     if mode is Failures.EVICTIONS:
         return state.evictions
     return state.evictions + state.application_failures + state.unexplained
 
 
 def count_losses(state: JobState, observation: Observation, policy: Policy) -> JobState:
-    """Return the state with everything counted that has been lost since the last look."""
+    """Return the state with every loss counted that is new since the last reconciliation."""
     after = state
     for loss in sorted(_new_losses(state, observation), key=lambda loss: loss.at):
         after = _with_loss(after, loss, observation.now, policy.outage_window)
-    # The restart of an outage before may come to be seen at the look at which another begins, and is not that one's.
+    # The restart of an earlier outage may be observed together with the next outage, and does not belong to that one.
     due = int(state.restart_expected) + int(after.outage_counted_at != state.outage_counted_at)
     return _with_restarts(after, observation, policy.outage_window, due)
 
 
 def unreachable_deadline(state: JobState, observation: Observation) -> datetime | None:
-    """When the first node that has stopped answering is to be counted as lost, if it stays so."""
+    """When the first unreachable node counts as lost, unless it answers again."""
     waits = [
         loss.at + UNREACHABLE_AFTER
         for loss in observation.losses
@@ -86,9 +86,9 @@ def _is_within_outage(state: JobState, loss: Loss, now: datetime, window: timede
 
 
 def _hits_next_gang(state: JobState, loss: Loss, window: timedelta) -> bool:
-    """Whether a loss within the window is one of the gang that was started after the outage, and counts by itself.
+    """Whether a loss within the window belongs to the gang that was started after the outage, and counts separately.
 
-    A program that fails again has failed twice. A wave that reclaims the new gang's nodes too is still one wave.
+    A program that fails again has failed twice. A wave that also reclaims the new gang's nodes is still one wave.
     """
     is_next = (
         loss.pod_created_at is not None
@@ -103,10 +103,10 @@ def _is_in_wave(state: JobState, loss: Loss, window: timedelta) -> bool:
 
 
 def _explains(state: JobState, loss: Loss, kind: OutageKind) -> bool:
-    """Whether a further loss shows the last outage to have been something else than it was counted as.
+    """Whether a further loss shows that the last outage had another cause than it was counted as.
 
-    A worker that dies of a lost connection is seen before the eviction behind it: an eviction explains the failures
-    of its own gang, never the other way round; and anything explains a restart that had no reason yet.
+    A worker that fails because of a lost connection is observed before the eviction that caused it: an eviction explains
+    the failures of its own gang, never the other way round; and any loss explains a restart that had no cause yet.
     """
     if state.outage_kind is OutageKind.UNEXPLAINED:
         return True
@@ -133,9 +133,9 @@ def _reclassify(state: JobState, kind: OutageKind, loss: Loss, window: timedelta
 
 
 def _losses_counted_before(state: JobState, loss: Loss, window: timedelta) -> datetime | None:
-    """Up to when losses have nothing to do with an outage that begins with this one.
+    """The time up to which losses are unrelated to an outage that begins with this loss.
 
-    Old losses are shown again and again; without this an eviction of an hour ago would explain a failure of now.
+    Old losses are observed again and again; without this limit an eviction of an hour ago would explain a failure now.
     """
     last_ended = None if state.outage_at is None else state.outage_at + window
     if last_ended is not None and last_ended >= loss.at:
@@ -170,10 +170,10 @@ def _add(state: JobState, kind: OutageKind | None, count: int) -> JobState:
 
 
 def _with_restarts(state: JobState, observation: Observation, window: timedelta, due: int) -> JobState:
-    """Account for the operator's own counter: restarts whose losses were shown to nobody.
+    """Account for the operator's own counter: restarts whose losses no replica observed.
 
-    `due` restarts are those of outages that were counted by their losses. A counter that has gone back (a job made anew,
-    an etcd restored) only sets the mark back.
+    `due` restarts belong to outages that were counted by their losses. A counter that has gone back (a recreated job, a
+    restored etcd) only resets the recorded value.
     """
     if (observation.restarts, observation.disrupted_restarts) == (state.restarts, state.disrupted_restarts):
         return state
@@ -191,7 +191,7 @@ def _with_restarts(state: JobState, observation: Observation, window: timedelta,
     outages = min(unexplained, _windows_since(state, observation.now, window))
     evictions = min(outages, disrupted)
     kind = OutageKind.EVICTION if evictions == outages else OutageKind.UNEXPLAINED
-    # Whatever is known by now has been counted: only a loss that is new can be what was behind it.
+    # All known losses have been counted: only a new loss can be the cause.
     past = latest_loss_at(state, observation)
     marked = replace(
         known,
@@ -209,7 +209,7 @@ def _is_recent(state: JobState, now: datetime, window: timedelta) -> bool:
 
 
 def _windows_since(state: JobState, now: datetime, window: timedelta) -> int:
-    """How many outages can have been since the last thing known: one wave may restart a job several times."""
+    """How many outages can have happened since the last known one: one wave may restart a job several times."""
     known = (
         state.since if state.outage_counted_at is None else max(state.since, state.outage_counted_at + window)
     )

@@ -183,10 +183,10 @@ def _with_valid_target(state: JobState, observation: Observation, policy: Policy
         return state
     if current_tier(state, policy) is not None and pool_exists(state.pool, observation):
         return state
-    rung = tier_below(state, observation, policy)
-    if rung is None or rung.pool == state.pool:
+    tier = tier_below(state, observation, policy)
+    if tier is None or tier.pool == state.pool:
         return state
-    return replace(state, pool=rung.pool, rank=rung.rank, purpose=Purpose.FAILOVER, failback=None)
+    return replace(state, pool=tier.pool, rank=tier.rank, purpose=Purpose.FAILOVER, failback=None)
 
 
 def _resume(state: JobState, observation: Observation) -> Step:

@@ -1,4 +1,7 @@
-"""A job's stay on a tier: how it begins, how it is broken off and taken up again."""
+"""A job's position on its ladder, and its visits of tiers.
+
+Covers the tiers above and below although the ladder may be edited, and how a visit begins, pauses and resumes.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +23,9 @@ NO_WAIT = timedelta(0)
 
 
 def first_tier_visit(observation: Observation, pool: str, rank: int) -> JobState:
-    """Return the state of a job that is looked at for the first time.
+    """Return the state of a job that is reconciled for the first time.
 
-    Restarts from before are not held against the tier: nobody knows where they happened.
+    Earlier restarts are not counted against the tier: it is unknown where they happened.
     """
     return JobState(
         uid=observation.uid,
@@ -39,7 +42,7 @@ def first_tier_visit(observation: Observation, pool: str, rank: int) -> JobState
 def new_tier_visit(
     state: JobState, observation: Observation, *, pool: str, rank: int, entered_by_failback: bool = False
 ) -> JobState:
-    """Return the state of a job that enters a tier now: the tier's clock starts, nothing is counted yet."""
+    """Return the state of a job that enters a tier now: the tier's timeouts start, nothing is counted yet."""
     return replace(
         _resumed(state, observation),
         pool=pool,
@@ -63,7 +66,7 @@ def new_tier_visit(
 
 
 def resume_tier_visit(state: JobState, observation: Observation) -> JobState:
-    """Return the state of a job that goes on where it was: what was counted against the tier stays counted."""
+    """Return the state of a job that resumes on the same tier: what was counted against the tier stays counted."""
     return _resumed(state, observation)
 
 
@@ -84,7 +87,7 @@ def _resumed(state: JobState, observation: Observation) -> JobState:
 
 
 def latest_loss_at(state: JobState, observation: Observation) -> datetime | None:
-    """When the last of all losses known so far was."""
+    """When the latest of all known losses happened."""
     known = [loss.at for loss in observation.losses]
     if state.losses_counted_until is not None:
         known.append(state.losses_counted_until)
@@ -93,7 +96,7 @@ def latest_loss_at(state: JobState, observation: Observation) -> datetime | None
 
 @dataclass(frozen=True, kw_only=True)
 class RankedTier:
-    """A tier with its place in the ladder."""
+    """A tier with its rank in the ladder."""
 
     rank: int
     tier: PolicyTier
@@ -110,20 +113,20 @@ def pool_exists(pool: str, observation: Observation) -> bool:
 
 
 def current_tier(state: JobState, policy: Policy) -> PolicyTier | None:
-    """The tier the job is on; None when it has been taken out of the ladder since."""
+    """The tier the job is on; None if it was removed from the ladder."""
     rank = policy.rank_of(state.pool)
     return None if rank is None else policy.tiers[rank]
 
 
 def tier_below(state: JobState, observation: Observation, policy: Policy) -> RankedTier | None:
-    """Where the job goes on to: the next tier whose pool is there; past the deadline the last one.
+    """The tier the job fails over to: the next tier whose pool exists; past the deadline the last one.
 
-    A tier that was taken out is followed by what stands in its place, or by the last tier.
+    A removed tier is followed by the tier that has its rank now, or by the last tier.
     """
     below = [
-        rung
-        for rung in _ranked_tiers(policy)
-        if rung.rank >= _first_below(state, policy) and pool_exists(rung.pool, observation)
+        tier
+        for tier in _ranked_tiers(policy)
+        if tier.rank >= _first_below(state, policy) and pool_exists(tier.pool, observation)
     ]
     if not below:
         return None
@@ -131,16 +134,16 @@ def tier_below(state: JobState, observation: Observation, policy: Policy) -> Ran
 
 
 def tiers_above(state: JobState, observation: Observation, policy: Policy) -> tuple[RankedTier, ...]:
-    """The better tiers whose pools are there, best first."""
+    """The better tiers whose pools exist, best first."""
     rank = policy.rank_of(state.pool)
     top = _first_below(state, policy) if rank is None else rank
     return tuple(
-        rung for rung in _ranked_tiers(policy) if rung.rank < top and pool_exists(rung.pool, observation)
+        tier for tier in _ranked_tiers(policy) if tier.rank < top and pool_exists(tier.pool, observation)
     )
 
 
 def is_past_deadline(observation: Observation, policy: Policy) -> bool:
-    """Whether the job has taken longer than its ladder lets it try cheaper capacity."""
+    """Whether the job has reached its ladder's `deadline`, after which only the last tier is used."""
     return policy.deadline is not None and observation.now >= observation.created + policy.deadline
 
 

@@ -1,6 +1,5 @@
 """Runs the lifecycle of a stack: every step its owner takes, from the first preview to the destroy, with checks."""
 
-
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -34,8 +33,8 @@ from holdfast.rehearsal.scenarios.pod_placement import default_placement, plain_
 from holdfast.rehearsal.scenarios.provisioning import Provisioner
 from holdfast.rehearsal.scenarios.spot_restart import leave_running, restart_on_spot
 from holdfast.scheduling.json import Json
-from holdfast.simulator.clouds.azure.node_provisioning import provisioned_cluster
-from holdfast.simulator.cluster_autoscaler.groups import GCP
+from holdfast.simulator.clouds.azure.cluster import provisioned_cluster
+from holdfast.simulator.cluster_autoscaler.instance_groups import GCP
 from holdfast.simulator.cluster_autoscaler.scale_sets import AZURE, ScaleSets
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
@@ -184,7 +183,9 @@ class LifecycleRun:
                     raise
                 results.append(f"refused for {first_few(names(protected(before)))}; nothing was deleted")
             else:
-                raise RehearsalError(f"{self.stack.name} was destroyed in spite of its protection: check the `protect` option of its resources")
+                raise RehearsalError(
+                    f"{self.stack.name} was destroyed in spite of its protection: check the `protect` option of its resources"
+                )
 
     def _lift_protection(self) -> None:
         # Without the policy pack, which refuses a production stack without protection: its owner has decided.
@@ -196,7 +197,9 @@ class LifecycleRun:
             results.append(f"{session.up().changed} changed")
             left = protected(self.stack.checkpoint())
             if left:
-                raise RehearsalError(f"these resources are still protected with `protected: false`: {first_few(names(left))}")
+                raise RehearsalError(
+                    f"these resources are still protected with `protected: false`: {first_few(names(left))}"
+                )
 
     def _destroy(self, client: KubeClient) -> None:
         kept = retained(self.stack.checkpoint())

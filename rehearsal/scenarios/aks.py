@@ -10,7 +10,7 @@ from holdfast.rehearsal.scenarios.provisioning import Interruption
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, ON_DEMAND, SPOT
 from holdfast.simulator.cluster_autoscaler.node_groups import PoolSeen
-from holdfast.simulator.cluster_autoscaler.observing import empty_nodes
+from holdfast.simulator.cluster_autoscaler.observation import empty_nodes
 from holdfast.simulator.cluster_autoscaler.scale_sets import ScaleSets
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient

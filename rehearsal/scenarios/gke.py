@@ -7,13 +7,12 @@ from typing import Final
 from holdfast.rehearsal.scenarios.node_termination import TERMINATED, NodeShutdown, grace_of
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import GPU_RESOURCE
-from holdfast.simulator.clouds.gcp.nodes.instances import Instance, State, record
-from holdfast.simulator.clouds.gcp.nodes.places import node_config
-from holdfast.simulator.clouds.gcp.nodes.template import GKE, PROVISIONING
+from holdfast.simulator.clouds.gcp.instances import Instance, State, record
+from holdfast.simulator.clouds.gcp.nodes import GKE, PROVISIONING, node_config
 from holdfast.simulator.clouds.state import CloudState
-from holdfast.simulator.cluster_autoscaler.groups import InstanceGroups
+from holdfast.simulator.cluster_autoscaler.instance_groups import InstanceGroups
 from holdfast.simulator.cluster_autoscaler.node_groups import PoolSeen
-from holdfast.simulator.cluster_autoscaler.observing import empty_nodes
+from holdfast.simulator.cluster_autoscaler.observation import empty_nodes
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.objects import mapping

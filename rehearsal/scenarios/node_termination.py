@@ -8,7 +8,7 @@ from typing import Final
 
 from holdfast.rehearsal.scenarios.placement import name_of, node_of
 from holdfast.scheduling.json import Json
-from holdfast.simulator.cluster_autoscaler.observing import SHUTTING_DOWN
+from holdfast.simulator.cluster_autoscaler.observation import SHUTTING_DOWN
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError, KubeTimeout
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence

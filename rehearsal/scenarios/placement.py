@@ -6,9 +6,9 @@ from fractions import Fraction
 
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, INSTANCE_TYPE, ON_DEMAND, POOL, SPOT
-from holdfast.simulator.clouds.gcp.nodes.template import PROVISIONING
+from holdfast.scheduling.quantities import parse_quantity
+from holdfast.simulator.clouds.gcp.nodes import PROVISIONING
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
-from holdfast.simulator.operator_runner.pod_spec import parse_quantity
 
 
 @dataclass(frozen=True, kw_only=True)

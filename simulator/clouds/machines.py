@@ -3,14 +3,11 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
+from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 from holdfast.simulator.kubernetes_client.objects import mapping
-
-if TYPE_CHECKING:
-    from holdfast.scheduling.json import Json
 
 
 @dataclass(frozen=True, kw_only=True)

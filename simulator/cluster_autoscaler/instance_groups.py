@@ -5,22 +5,21 @@ from dataclasses import replace
 from typing import Final
 
 from holdfast.simulator.clouds.catalogue import catalogue_of
-from holdfast.simulator.clouds.gcp.nodes.instances import (
+from holdfast.simulator.clouds.gcp.instances import (
     Instance,
     State,
     drop,
     forget_lost_pools,
     instances_of,
+    is_sold_out,
     new_instance,
     record,
 )
-from holdfast.simulator.clouds.gcp.nodes.places import NODE_POOL
-from holdfast.simulator.clouds.gcp.nodes.stock import is_sold_out
-from holdfast.simulator.clouds.gcp.nodes.template import template_of
+from holdfast.simulator.clouds.gcp.nodes import NODE_POOL, template_of
 from holdfast.simulator.clouds.machines import Machine, machines_in
 from holdfast.simulator.clouds.state import CloudState, Inventory
-from holdfast.simulator.cluster_autoscaler.buying import Purchase
 from holdfast.simulator.cluster_autoscaler.node_groups import Bought, Lost, PoolSeen
+from holdfast.simulator.cluster_autoscaler.scale_up import Purchase
 
 GCP: Final = "gcp"
 

@@ -7,7 +7,7 @@ from typing import Protocol
 from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.machines import Instance, Machine
 from holdfast.simulator.clouds.state import CloudObject
-from holdfast.simulator.cluster_autoscaler.buying import Purchase
+from holdfast.simulator.cluster_autoscaler.scale_up import Purchase
 
 
 class Template(Protocol):

@@ -5,8 +5,7 @@ from fractions import Fraction
 from typing import Final
 
 from holdfast.scheduling.json import Json
-from holdfast.simulator.cluster_autoscaler.buying import Offer
-from holdfast.simulator.cluster_autoscaler.fitting import Room
+from holdfast.scheduling.quantities import parse_quantity
 from holdfast.simulator.cluster_autoscaler.node_groups import PoolSeen, Template
 from holdfast.simulator.cluster_autoscaler.pods import (
     PodNeeds,
@@ -17,8 +16,8 @@ from holdfast.simulator.cluster_autoscaler.pods import (
     node_of,
     requests_of,
 )
+from holdfast.simulator.cluster_autoscaler.scale_up import Offer, Room
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
-from holdfast.simulator.operator_runner.pod_spec import parse_quantity
 
 # What a kubelet says of a node whose machine was told to end.
 SHUTTING_DOWN: Final = "node is shutting down"

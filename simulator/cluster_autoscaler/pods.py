@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Final, TypeAlias
 
 from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.quantities import parse_quantity
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
-from holdfast.simulator.operator_runner.pod_spec import parse_quantity
 
 Resources: TypeAlias = Mapping[str, Fraction]
 

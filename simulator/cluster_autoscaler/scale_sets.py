@@ -4,15 +4,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from holdfast.simulator.clouds.azure.nodes.instances import NUMBER, REGISTER
-from holdfast.simulator.clouds.azure.nodes.pools import pools_in
-from holdfast.simulator.clouds.azure.nodes.stock import is_sold_out
-from holdfast.simulator.clouds.azure.nodes.template import NodeTemplate, template_of
+from holdfast.simulator.clouds.azure.instances import NUMBER, REGISTER, is_sold_out
+from holdfast.simulator.clouds.azure.nodes import NodeTemplate, pools_in, template_of
 from holdfast.simulator.clouds.catalogue import catalogue_of
 from holdfast.simulator.clouds.machines import Instance, Machine, machines_in
 from holdfast.simulator.clouds.state import CloudObject, CloudState, Inventory
-from holdfast.simulator.cluster_autoscaler.buying import Purchase
 from holdfast.simulator.cluster_autoscaler.node_groups import Bought, Lost, PoolSeen
+from holdfast.simulator.cluster_autoscaler.scale_up import Purchase
 
 AZURE: Final = "azure-native"
 

@@ -1,4 +1,4 @@
-"""Runs operators' pods for real: the kubelet of those pods."""
+"""Runs the pods of the operators as real processes on this machine, like a kubelet."""
 
 from holdfast.simulator.operator_runner.operator_runner import OperatorRunner
 

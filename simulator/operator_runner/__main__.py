@@ -1,4 +1,8 @@
-"""The operator host as a process of its own: `python -m holdfast.simulator.operator_runner STACK PROJECT_ROOT`."""
+"""The background process of the operator runner: `python -m holdfast.simulator.operator_runner STACK PROJECT_ROOT`.
+
+`OperatorRunner.start` starts it. It runs the kubelet of the operators, the managed Karpenter of AKS, and the cluster
+autoscalers of GKE and AKS.
+"""
 
 import asyncio
 import logging
@@ -10,7 +14,7 @@ from pathlib import Path
 
 from holdfast.simulator.clouds.state import CloudState
 from holdfast.simulator.cluster_autoscaler import Autoscaler
-from holdfast.simulator.cluster_autoscaler.groups import GCP, InstanceGroups
+from holdfast.simulator.cluster_autoscaler.instance_groups import GCP, InstanceGroups
 from holdfast.simulator.cluster_autoscaler.scale_sets import AZURE, ScaleSets
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
@@ -26,7 +30,7 @@ from holdfast.simulator.tools.locate import find_tool
 
 
 def main() -> int:
-    """Run the host until SIGTERM; returns the exit code."""
+    """Run until SIGTERM; returns the exit code."""
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO, stream=sys.stderr)
     stack, root = sys.argv[1:]
     workspace = Workspace(project_root=Path(root))
@@ -34,7 +38,7 @@ def main() -> int:
         clouds = EngineFolder.of(stack, workspace).stand_ins
         ec2 = Ec2Market(CloudState(clouds / "aws.json"))
         layout = RunnerLayout.of(stack, workspace)
-        host = Kubelet(layout, lambda tool: find_tool(tool, workspace), ec2.sold_to)
+        kubelet = Kubelet(layout, lambda tool: find_tool(tool, workspace), ec2.sold_to)
         karpenter = ManagedKarpenter(
             cloud=CloudState(clouds / f"{AZURE}.json"),
             layout=layout,
@@ -42,18 +46,18 @@ def main() -> int:
             crds=workspace.charts_dir / "karpenter-azure" / "crds",
         )
         with _autoscaling(layout.kubeconfig, clouds):
-            asyncio.run(_serve(host, karpenter))
+            asyncio.run(_serve(kubelet, karpenter))
     except RehearsalError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0
 
 
-async def _serve(host: Kubelet, karpenter: ManagedKarpenter) -> None:
-    """Run the host, and beside it the Karpenter that is no pod."""
+async def _serve(kubelet: Kubelet, karpenter: ManagedKarpenter) -> None:
+    """Run the kubelet and the managed Karpenter, which has no pod."""
     managed = asyncio.create_task(karpenter.run())
     try:
-        await host.run()
+        await kubelet.run()
     finally:
         managed.cancel()
         with suppress(asyncio.CancelledError):
@@ -62,7 +66,7 @@ async def _serve(host: Kubelet, karpenter: ManagedKarpenter) -> None:
 
 @contextmanager
 def _autoscaling(kubeconfig: Path, clouds: Path) -> Generator[None]:
-    """Have the clouds' autoscalers, which are no pods of the cluster, look after node pools for the length of the block."""
+    """Run the cluster autoscalers of the clouds, which have no pods, during the block."""
     cancellation = Cancellation()
     for cloud, groups in ((GCP, InstanceGroups), (AZURE, ScaleSets)):
         client = KubeClient.from_kubeconfig(kubeconfig).under(cancellation)

@@ -1,4 +1,4 @@
-"""Lets the API server reach Services: an HTTP CONNECT proxy on a unix socket."""
+"""Connects the API server to Services: an HTTP CONNECT proxy on a unix socket, and its routes."""
 
 import asyncio
 import contextlib
@@ -17,7 +17,7 @@ HEAD_SECONDS = 10.0
 
 @dataclass(frozen=True, kw_only=True)
 class Head:
-    """The first line of a request and its headers, by lower-case name."""
+    """The request line and the headers by lower-case name."""
 
     method: str
     target: str
@@ -25,21 +25,21 @@ class Head:
 
 
 async def read_head(reader: asyncio.StreamReader) -> Head:
-    """Read up to the empty line. Raises ValueError, EOFError or TimeoutError where no whole head comes."""
+    """Read a request up to the empty line. Raises ValueError, EOFError or TimeoutError for an incomplete head."""
     async with asyncio.timeout(HEAD_SECONDS):
         try:
             raw = await reader.readuntil(b"\r\n\r\n")
         except asyncio.LimitOverrunError as error:
-            raise ValueError("the head of a request is longer than 64 KiB") from error
+            raise ValueError("the head of the request is longer than 64 KiB") from error
     return parse_head(raw.decode("latin-1"))
 
 
 def parse_head(text: str) -> Head:
-    """Take the text of a head apart. Raises ValueError where it is none."""
+    """Parse the head of a request. Raises ValueError for an invalid one."""
     first, *lines = text.split("\r\n")
     parts = first.split(" ")
     if len(parts) != 3:
-        raise ValueError(f"not the first line of a request: {first!r}")
+        raise ValueError(f"invalid request line: {first!r}")
     pairs = [line.partition(":") for line in lines if line]
     return Head(
         method=parts[0],
@@ -50,7 +50,7 @@ def parse_head(text: str) -> Head:
 
 @dataclass(frozen=True, kw_only=True)
 class Backend:
-    """A hosted pod: `ports` maps its container's ports to this machine's while a process runs."""
+    """A pod with a process: `ports` maps container ports to local ports while the process runs."""
 
     pod: Json
     ports: Mapping[int, int]
@@ -59,17 +59,14 @@ class Backend:
 
 @dataclass(frozen=True, kw_only=True)
 class Route:
-    """Where to connect on this machine; `port` is None where nowhere, and `reason` says why."""
+    """The local port for a connection; None with a `reason` if there is none."""
 
     port: int | None = None
     reason: str = ""
 
 
 def route(host: str, port: int, services: Sequence[Json], backends: Sequence[Backend]) -> Route:
-    """Find the process behind `port` of the Service whose cluster IP is `host`.
-
-    Like a kube-proxy it chooses among the pods that are ready.
-    """
+    """Find a ready process for `port` of the Service whose cluster IP is `host`, like kube-proxy."""
     service = next((each for each in services if host in _addresses(each)), None)
     if service is None:
         return Route(reason=f"no Service has the address {host}")
@@ -83,7 +80,7 @@ def route(host: str, port: int, services: Sequence[Json], backends: Sequence[Bac
         local = backend.ports.get(_target(entry, backend.pod))
         if backend.ready and local is not None:
             return Route(port=local)
-    return Route(reason=f"of {len(behind)} hosted pods behind {name} none is ready on port {port}")
+    return Route(reason=f"none of {len(behind)} pods of {name} is ready on port {port}")
 
 
 def _addresses(service: Json) -> Sequence[str]:
@@ -117,26 +114,26 @@ _log = logging.getLogger(__name__)
 
 
 class ConnectProxy:
-    """Joins each connection to `host:port` of a Service to the process that `router` names."""
+    """Forwards each connection to `host:port` of a Service to the process that `router` returns."""
 
     def __init__(self, router: Router) -> None:
         self._router = router
 
     async def serve(self, socket: Path) -> asyncio.Server:
-        """Listen on `socket`, in place of whoever listened there before."""
+        """Listen on `socket`; replace an existing socket file."""
         socket.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         socket.unlink(missing_ok=True)
         return await asyncio.start_unix_server(self._handle, str(socket))
 
     async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            await self._join(reader, writer)
+            await self._forward(reader, writer)
         except (OSError, EOFError, TimeoutError, ValueError) as error:
-            _log.info("a connection from the API server broke: %s", error)
+            _log.info("a connection from the API server failed: %s", error)
         finally:
             writer.close()
 
-    async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await read_head(reader)
         host, _, port = head.target.rpartition(":")
         route = (
@@ -145,13 +142,13 @@ class ConnectProxy:
             else Route(reason=head.method)
         )
         if route.port is None:
-            _log.warning("no way to %s: %s", head.target, route.reason)
+            _log.warning("no route to %s: %s", head.target, route.reason)
             await _answer(writer, f"502 {route.reason}")
             return
         try:
             upstream = await asyncio.open_connection(LOOPBACK, route.port)
         except OSError as error:
-            _log.warning("no way to %s: %s", head.target, error)
+            _log.warning("no route to %s: %s", head.target, error)
             await _answer(writer, f"502 {error}")
             return
         await _answer(writer, "200 Connection established")
@@ -177,6 +174,6 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
     while data := await reader.read(64 * 1024):
         writer.write(data)
         await writer.drain()
-    # The other direction may go on: say only that this one is over.
+    # Close only this direction: the other one may continue.
     with contextlib.suppress(OSError):
         writer.write_eof()

@@ -1,4 +1,7 @@
-"""The operator host: watches pods, and runs a process behind each one that is a controller's."""
+"""Watches pods and runs a process for each pod of a known controller.
+
+It also serves the two proxies: from the API server to Services, and from KubeRay to Ray dashboards.
+"""
 
 import asyncio
 import contextlib
@@ -28,16 +31,16 @@ from holdfast.simulator.operator_runner.pod_files import Watched, Watcher
 from holdfast.simulator.operator_runner.pod_spec import APP, identity_of, should_run
 from holdfast.simulator.operator_runner.ray_dashboard import RayDashboards
 
-# Less than OperatorRunner waits for the host: a controller that never gets ready is for its pod to tell.
+# Shorter than the wait of OperatorRunner: the status of a pod reports a controller that never becomes ready.
 READY_SECONDS = 30.0
 
 _log = logging.getLogger(__name__)
 
 
 class Kubelet:
-    """Runs until SIGTERM or SIGINT.
+    """The kubelet of the operators' pods; runs until SIGTERM or SIGINT.
 
-    `find_program` names the file of a controller's tool; `market` says what is sold to a Karpenter on a node.
+    `find_program` returns the file of a tool; `market` returns the instance types that a Karpenter on a node can buy.
     """
 
     def __init__(
@@ -48,12 +51,12 @@ class Kubelet:
         self._market = market
         self._client = KubeClient.from_kubeconfig(layout.kubeconfig)
         self._cluster = read_cluster(layout.kubeconfig)
-        self._hosted: dict[str, OperatorPod] = {}
+        self._pods: dict[str, OperatorPod] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._known = asyncio.Event()
 
     async def run(self) -> None:
-        """Serve until told to end; then end every process."""
+        """Run until a signal, then end every process."""
         stopping = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stopping.set)
@@ -83,22 +86,22 @@ class Kubelet:
                 path.unlink(missing_ok=True)
 
     def _listed(self, pods: Sequence[Json]) -> None:
-        """All pods there are: those that went unseen are ended."""
+        """Handle a complete list of pods: end the processes of pods that no longer exist."""
         there = {identity_of(pod).uid for pod in pods}
-        for uid in [uid for uid in self._hosted if uid not in there]:
+        for uid in [uid for uid in self._pods if uid not in there]:
             self._end(uid)
         for pod in pods:
             self._changed(pod)
         self._known.set()
 
     async def _announce(self) -> None:
-        """Tell whoever waits for the host to go on: once the pods there were are ready, as far as they will be.
+        """Record that the runner is ready when the existing pods are ready, or after READY_SECONDS.
 
-        After a restart the API server still shows them ready from before.
+        After a restart, the API server still shows the earlier readiness of the pods.
         """
         await self._known.wait()
         deadline = asyncio.get_running_loop().time() + READY_SECONDS
-        while not all(each.ready for each in self._hosted.values()):
+        while not all(each.ready for each in self._pods.values()):
             if asyncio.get_running_loop().time() > deadline:
                 break
             await asyncio.sleep(0.1)
@@ -109,8 +112,8 @@ class Kubelet:
         controller = controller_of(pod)
         if controller is None or not should_run(pod):
             self._end(uid)
-        elif uid in self._hosted:
-            self._hosted[uid].pod = pod
+        elif uid in self._pods:
+            self._pods[uid].pod = pod
         else:
             self._begin(uid, pod, controller)
 
@@ -128,9 +131,9 @@ class Kubelet:
             kubelets=self._layout.kubeconfig,
             market=self._market,
         )
-        hosted = OperatorPod(pod, controller, self._program(controller), context)
-        self._hosted[uid] = hosted
-        self._tasks[uid] = asyncio.create_task(hosted.run(), name=identity_of(pod).name)
+        operator_pod = OperatorPod(pod, controller, self._program(controller), context)
+        self._pods[uid] = operator_pod
+        self._tasks[uid] = asyncio.create_task(operator_pod.run(), name=identity_of(pod).name)
         self._tasks[uid].add_done_callback(lambda task: self._ended(uid, task))
 
     def _program(self, controller: Controller) -> Path:
@@ -138,14 +141,14 @@ class Kubelet:
 
     def _end(self, uid: str) -> None:
         if uid in self._tasks:
-            self._hosted.pop(uid, None)
+            self._pods.pop(uid, None)
             self._tasks[uid].cancel()
 
     def _ended(self, uid: str, task: "asyncio.Task[None]") -> None:
         self._tasks.pop(uid, None)
-        self._hosted.pop(uid, None)
+        self._pods.pop(uid, None)
         if not task.cancelled() and task.exception() is not None:
-            _log.error("pod %s cannot be hosted", task.get_name(), exc_info=task.exception())
+            _log.error("pod %s cannot run", task.get_name(), exc_info=task.exception())
 
     async def _end_all(self) -> None:
         tasks = list(self._tasks.values())
@@ -157,7 +160,7 @@ class Kubelet:
     async def _route(self, host: str, port: int) -> Route:
         services = await asyncio.to_thread(self._client.list, "v1", "Service")
         backends = [
-            Backend(pod=hosted.pod, ports=hosted.ports, ready=hosted.ready)
-            for hosted in self._hosted.values()
+            Backend(pod=operator_pod.pod, ports=operator_pod.ports, ready=operator_pod.ready)
+            for operator_pod in self._pods.values()
         ]
         return route(host, port, services, backends)

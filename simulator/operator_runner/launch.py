@@ -1,6 +1,6 @@
-"""Becomes another program that dies with its parent: `python launch.py PARENT_PID PROGRAM ARGUMENTS…`.
+"""Executes a program that dies with its parent: `python launch.py PARENT_PID PROGRAM ARGUMENTS…`.
 
-Started by its path and importing next to nothing, because it stands before each start of a controller.
+Each start of a controller runs this file, so it imports very little.
 """
 
 import ctypes
@@ -12,14 +12,14 @@ PR_SET_PDEATHSIG = 1
 
 
 def main(arguments: list[str]) -> None:
-    """Ask the kernel to kill this process when its parent ends, however that ends; then become PROGRAM."""
+    """Request a kill signal for the exit of the parent, then execute PROGRAM."""
     parent = int(arguments[0])
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    # The parent may have gone before the kernel was asked.
+    # The parent may have exited before the request.
     if os.getppid() != parent:
-        sys.exit("the host ended while this process was started")
-    os.execv(arguments[1], arguments[1:])  # noqa: S606  (no shell is the point)
+        sys.exit("the operator runner exited while this process started")
+    os.execv(arguments[1], arguments[1:])  # noqa: S606  (no shell is intended)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import yaml
 
-from holdfast.simulator.clouds.azure.node_provisioning import provisioned_cluster
+from holdfast.simulator.clouds.azure.cluster import provisioned_cluster
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.control_plane.processes import free_ports
 from holdfast.simulator.errors import RehearsalError

@@ -1,4 +1,4 @@
-"""Runs the process behind one pod for as long as the pod is there."""
+"""Runs the process of one pod while the pod exists, and reports the status of the pod."""
 
 import asyncio
 import logging
@@ -38,9 +38,9 @@ _OURS = ("PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready")
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessState:
-    """The state of the process behind a pod.
+    """The state of the process of a pod.
 
-    `at` is when it came to be, in RFC 3339; `waiting_for` says why no process runs, empty while one does.
+    `at` is the time of the state in RFC 3339; `waiting_for` is the reason that no process runs, empty if one runs.
     """
 
     at: str
@@ -50,7 +50,7 @@ class ProcessState:
 
 
 def pod_status(pod: Json, state: ProcessState, pod_ip: str) -> Json:
-    """The status of a pod whose process is in `state`; conditions of others stay as they are."""
+    """The status of a pod with a process in `state`; keeps conditions of other writers."""
     others = [
         mapping(each)
         for each in sequence(mapping(pod.get("status")).get("conditions"))
@@ -93,7 +93,7 @@ ANSWER_SECONDS = 2.0
 
 
 async def answers(port: int, path: str) -> bool:
-    """Whether an HTTP GET of `path` on a loopback port is answered with success, as a kubelet judges it."""
+    """Whether an HTTP GET of `path` on a loopback port succeeds by the rules of a kubelet."""
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
             status = await _status(port, path)
@@ -119,41 +119,41 @@ STEADY_PROBE_SECONDS = 5.0
 
 
 class PodReporter:
-    """Keeps one pod's status in step with its process; `restarts` of it were counted before."""
+    """Writes the status of one pod; `restarts` is the restart count so far."""
 
     def __init__(self, client: KubeClient, identity: PodIdentity, *, restarts: int = 0) -> None:
         self._client = client
         self._identity = identity
-        self._state = ProcessState(at=now(), restarts=restarts, waiting_for="its files are being made")
+        self._state = ProcessState(at=now(), restarts=restarts, waiting_for="its files are being written")
 
     @property
     def ready(self) -> bool:
-        """Whether the process says that it is ready."""
+        """Whether the process is ready."""
         return self._state.ready
 
-    async def waits(self, pod: Json, reason: str) -> None:
-        """No process runs, for `reason`."""
-        await self._tell(pod, replace(self._state, ready=False, waiting_for=reason))
+    async def report_waiting(self, pod: Json, reason: str) -> None:
+        """Report that no process runs because of `reason`."""
+        await self._write(pod, replace(self._state, ready=False, waiting_for=reason))
 
-    def has_ended(self) -> None:
-        """The process has ended; `waits` says why."""
+    def record_exit(self) -> None:
+        """Record that the process exited; `report_waiting` reports the reason."""
         self._state = replace(self._state, ready=False, restarts=self._state.restarts + 1)
 
-    async def accompany(self, pod: Json, ports: Mapping[int, int]) -> None:
-        """Say that a process runs, and from then on whether its readiness probe is answered; until cancelled."""
+    async def report_running(self, pod: Json, ports: Mapping[int, int]) -> None:
+        """Report that the process runs, and then the results of its readiness probe, until canceled."""
         probe = readiness_probe(main_container(pod))
         ready = probe is None
-        await self._tell(pod, replace(self._state, ready=ready, waiting_for=""))
+        await self._write(pod, replace(self._state, ready=ready, waiting_for=""))
         while probe is not None:
             answered = await answers(ports[probe.port], probe.path)
             if answered != ready:
                 ready = answered
-                await self._tell(pod, replace(self._state, ready=ready))
+                await self._write(pod, replace(self._state, ready=ready))
             await asyncio.sleep(STEADY_PROBE_SECONDS if ready else PROBE_SECONDS)
 
-    async def _tell(self, pod: Json, state: ProcessState) -> None:
+    async def _write(self, pod: Json, state: ProcessState) -> None:
         self._state = replace(state, at=now())
-        # With its uid: a later pod of the same name is another's.
+        # With its uid: do not change a later pod with the same name.
         status = pod_status(pod, self._state, _pod_ip(self._identity.uid))
         patch: Json = {"metadata": {"uid": self._identity.uid}, "status": status}
         name, namespace = self._identity.name, self._identity.namespace
@@ -162,18 +162,18 @@ class PodReporter:
                 self._client.merge_patch, "v1", "Pod", name, patch, namespace=namespace, subresource="status"
             )
         except RehearsalError as error:
-            _log.warning("pod %s: its status could not be written: %s", name, error)
+            _log.warning("pod %s: cannot write its status: %s", name, error)
 
 
 def _pod_ip(uid: str) -> str:
-    # A real address is of no use to anybody, but Services only list pods that have one, and not a loopback one.
-    # 10.1.0.0/16 is neither kwok's range of pods nor the API server's of Services.
+    # Nothing connects to the address, but Services list only pods with an address outside the loopback range.
+    # 10.1.0.0/16 is neither the pod range of kwok nor the Service range of the API server.
     digest = hashlib.sha256(uid.encode()).digest()
     return f"10.1.{digest[0]}.{max(digest[1], 1)}"
 
 
 SOURCES_SECONDS = 10.0
-# Clients read the file again every minute; half a day is left when the next one is written.
+# Clients read the file every minute. A token is renewed when half of its lifetime has passed.
 TOKEN_SECONDS = 24 * 3600
 TOKEN_RENEWAL_SECONDS = 12 * 3600
 
@@ -181,9 +181,9 @@ _log = logging.getLogger(__name__)
 
 
 class OperatorPod:
-    """One pod and the process behind it.
+    """One pod and its process.
 
-    `pod` is the pod as last seen; `ports` maps its container's ports to this machine's while a process runs.
+    `pod` is the last observed state; `ports` maps container ports to local ports while a process runs.
     """
 
     def __init__(self, pod: Json, controller: Controller, program: Path, context: RunnerContext) -> None:
@@ -198,19 +198,19 @@ class OperatorPod:
 
     @property
     def ready(self) -> bool:
-        """Whether the process says that it is ready."""
+        """Whether the process is ready."""
         return self._reporter.ready
 
     async def run(self) -> None:
-        """Keep the process running, with a growing wait between attempts, until cancelled."""
+        """Run the process, with exponential backoff between attempts, until canceled."""
         cancellation = Cancellation()
         try:
-            await self._run_again_and_again(cancellation)
+            await self._run_with_backoff(cancellation)
         finally:
             cancellation.cancel()
             self._files.remove()
 
-    async def _run_again_and_again(self, cancellation: Cancellation) -> None:
+    async def _run_with_backoff(self, cancellation: Cancellation) -> None:
         sources: PodSources | None = None
         failures = 0
         while True:
@@ -223,7 +223,7 @@ class OperatorPod:
             failures = failures_after(failures, ran_seconds=time.monotonic() - begin)
             seconds = delay_seconds(failures)
             _log.warning("pod %s: %s; next attempt in %.0f s", self._identity.name, reason, seconds)
-            await self._reporter.waits(self.pod, reason)
+            await self._reporter.report_waiting(self.pod, reason)
             await asyncio.sleep(seconds)
 
     def _sources(self, cancellation: Cancellation) -> PodSources:
@@ -231,7 +231,7 @@ class OperatorPod:
         return PodSources(client, namespace, volumes_of(self.pod), self._files, cancellation)
 
     async def _run_once(self, sources: PodSources) -> str:
-        """Run the process once; returns why it does not run any more."""
+        """Run the process once; returns the reason for its end."""
         await sources.present(timeout_seconds=SOURCES_SECONDS)
         await self._write_token()
         prepared = await asyncio.to_thread(
@@ -243,25 +243,25 @@ class OperatorPod:
             self._context,
             sources.lookup,
         )
-        return await self._accompany(await SupervisedProcess.start(prepared.command), prepared)
+        return await self._supervise(await SupervisedProcess.start(prepared.command), prepared)
 
-    async def _accompany(self, process: SupervisedProcess, prepared: Prepared) -> str:
+    async def _supervise(self, process: SupervisedProcess, prepared: Prepared) -> str:
         tool, log = self._controller.tool, prepared.command.log
         _log.info("pod %s: %s runs, ports %s", self._identity.name, tool, dict(prepared.ports))
         self.ports = prepared.ports
-        companions = [
-            asyncio.create_task(self._reporter.accompany(self.pod, prepared.ports)),
+        tasks = [
+            asyncio.create_task(self._reporter.report_running(self.pod, prepared.ports)),
             asyncio.create_task(self._keep_token()),
         ]
         try:
             code = await process.ended()
         finally:
-            for companion in companions:
-                companion.cancel()
+            for task in tasks:
+                task.cancel()
             self.ports = {}
-            self._reporter.has_ended()
+            self._reporter.record_exit()
             await process.end(grace_seconds=grace_seconds_of(self.pod))
-        return f"{tool} ended with code {code}; it wrote {log}"
+        return f"{tool} exited with code {code}; read its log {log}"
 
     async def _keep_token(self) -> None:
         while True:
@@ -269,7 +269,7 @@ class OperatorPod:
             try:
                 await self._write_token()
             except RehearsalError as error:
-                _log.warning("pod %s: its token could not be renewed: %s", self._identity.name, error)
+                _log.warning("pod %s: cannot renew its token: %s", self._identity.name, error)
 
     async def _write_token(self) -> None:
         token = await asyncio.to_thread(

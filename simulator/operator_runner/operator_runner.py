@@ -1,4 +1,4 @@
-"""Where the operator host of one stack keeps its files."""
+"""Starts and stops the operator runner of a stack; defines its paths and the record of its process."""
 
 import json
 import os
@@ -28,7 +28,7 @@ from holdfast.simulator.tools.locate import find_tool
 
 @dataclass(frozen=True, kw_only=True)
 class RunnerLayout:
-    """The files of an operator host. Creates nothing."""
+    """The paths of an operator runner. Creates none of them."""
 
     stack: str
     folder: Path
@@ -38,7 +38,7 @@ class RunnerLayout:
 
     @classmethod
     def of(cls, stack: str, workspace: Workspace) -> "RunnerLayout":
-        """The files of `stack`'s operator host in `workspace`."""
+        """The paths of the operator runner of `stack` in `workspace`."""
         control_plane = Layout.of(stack, workspace)
         return cls(
             stack=stack,
@@ -50,35 +50,34 @@ class RunnerLayout:
 
     @property
     def record(self) -> Path:
-        """By whom the stack's operators are hosted."""
+        """The record of the running process."""
         return self.folder / "host.json"
 
     @property
     def lock(self) -> Path:
-        """Held by the one run that starts or stops the host."""
+        """The lock of the run that starts or stops the runner."""
         return self.folder.with_suffix(".lock")
 
     @property
     def pods(self) -> Path:
-        """One folder per hosted pod."""
+        """One folder per pod."""
         return self.folder / "pods"
 
     @property
     def log(self) -> Path:
-        """The host's own log."""
+        """The log of the runner."""
         return self.logs / "operator-host.log"
 
 
-# The kernel counts from its boot, and when that was moves a little when the clock is set right.
+# The start time of a process depends on the boot time, which shifts when the clock is adjusted.
 CLOCK_DRIFT_SECONDS = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunnerRecord:
-    """Which process is the host, the API server it works for, and whether it is ready.
+    """The process of a runner, the API server that it uses, and whether it is ready.
 
-    A pid alone proves nothing: after the host's death another process may get it. `started` is when the
-    process with this pid began, in seconds since the epoch.
+    `started` is the start time of the process in seconds since the epoch: another process may reuse the pid.
     """
 
     pid: int
@@ -88,11 +87,11 @@ class RunnerRecord:
 
     @classmethod
     def of(cls, process: psutil.Process, server: str, *, ready: bool) -> "RunnerRecord":
-        """The record of a process that runs."""
+        """The record of a running process."""
         return cls(pid=process.pid, started=process.create_time(), server=server, ready=ready)
 
     def process(self) -> psutil.Process | None:
-        """The process, if it still is the one that was recorded."""
+        """The recorded process; None if it has exited."""
         try:
             process = psutil.Process(self.pid)
             same = abs(process.create_time() - self.started) < CLOCK_DRIFT_SECONDS
@@ -102,14 +101,14 @@ class RunnerRecord:
         return process if same and not ended else None
 
     def write(self, path: Path) -> None:
-        """Write the record in one step: a reader sees all of it or nothing."""
+        """Write the record atomically."""
         draft = path.with_suffix(".new")
         draft.write_text(json.dumps(asdict(self)))
         draft.replace(path)
 
 
 def read_record(path: Path) -> RunnerRecord | None:
-    """The record at `path`; None where there is none or it makes no sense."""
+    """The record at `path`; None if it is missing or invalid."""
     try:
         fields = json.loads(path.read_text())
         return RunnerRecord(
@@ -124,14 +123,14 @@ def read_record(path: Path) -> RunnerRecord | None:
 
 MODULE = "holdfast.simulator.operator_runner"
 START_SECONDS = 60
-# Longer than the longest grace a controller's pod asks for (30 s): the host waits for its processes.
+# Longer than the longest termination grace period of a controller (30 s), because the runner waits for it.
 GRACE_SECONDS = 40
 
 
 class OperatorRunner:
-    """The background process that runs the operators of one stack.
+    """Starts and stops the background process that runs the operators of one stack.
 
-    `report` is told, a line at a time, what is being done.
+    `report` receives one line for each step.
     """
 
     def __init__(self, workspace: Workspace, stack: str, *, report: Callable[[str], None] = print) -> None:
@@ -141,16 +140,16 @@ class OperatorRunner:
 
     @property
     def layout(self) -> RunnerLayout:
-        """Where its files are."""
+        """The paths of its files."""
         return self._layout
 
     def start(self) -> None:
-        """Start the host, and return once it watches pods. One that runs for this API server is left as it is.
+        """Start the runner and return when it is ready. A runner for the current API server is not touched.
 
-        Needs the stack's control plane. Raises RehearsalError where a controller's program is missing, or the
-        host does not come up.
+        Needs the control plane of the stack. Raises RehearsalError if a program is missing or the runner does not
+        start.
         """
-        with exclusive_lock(self._layout.lock, doing="start the operator host"):
+        with exclusive_lock(self._layout.lock, doing="start the operator runner"):
             server = read_cluster(self._layout.kubeconfig).server
             if self.running() and self._serves(server):
                 return
@@ -160,12 +159,12 @@ class OperatorRunner:
             self._wait_until_ready(self._spawn(server))
 
     def stop(self) -> None:
-        """End the host and every controller it runs. Harmless when none runs."""
-        with exclusive_lock(self._layout.lock, doing="stop the operator host"):
+        """End the runner and every controller. Does nothing when none runs."""
+        with exclusive_lock(self._layout.lock, doing="stop the operator runner"):
             self._end_all()
 
     def running(self) -> bool:
-        """Whether the host runs and is ready."""
+        """Whether the runner runs and is ready."""
         record = read_record(self._layout.record)
         return record is not None and record.ready and record.process() is not None
 
@@ -173,7 +172,7 @@ class OperatorRunner:
         record = read_record(self._layout.record)
         if record is None or record.server == server:
             return record is not None
-        self._report("the operator host works for a control plane that has gone: starting it again")
+        self._report("restarting the operator runner: its control plane no longer exists")
         return False
 
     def _spawn(self, server: str) -> "subprocess.Popen[bytes]":
@@ -181,7 +180,7 @@ class OperatorRunner:
         packages = str(Path(__file__).resolve().parents[2])
         root = str(self._workspace.project_root.resolve())
         with open_log(self._layout.log) as log:
-            host = subprocess.Popen(
+            runner = subprocess.Popen(
                 [sys.executable, "-m", MODULE, self._layout.stack, root],
                 cwd=self._layout.folder,
                 env={**os.environ, "PYTHONPATH": packages},
@@ -190,23 +189,23 @@ class OperatorRunner:
                 stderr=log,
                 start_new_session=True,
             )
-        RunnerRecord.of(psutil.Process(host.pid), server, ready=False).write(self._layout.record)
-        # It outlives most of those who start it; whoever lives longer shall not keep its corpse.
-        threading.Thread(target=host.wait, name="operator host", daemon=True).start()
-        return host
+        RunnerRecord.of(psutil.Process(runner.pid), server, ready=False).write(self._layout.record)
+        # A parent that lives longer than the runner must not keep a zombie.
+        threading.Thread(target=runner.wait, name="operator runner", daemon=True).start()
+        return runner
 
-    def _wait_until_ready(self, host: "subprocess.Popen[bytes]") -> None:
+    def _wait_until_ready(self, runner: "subprocess.Popen[bytes]") -> None:
         deadline = time.monotonic() + START_SECONDS
         while not self.running():
-            if host.poll() is not None or time.monotonic() > deadline:
+            if runner.poll() is not None or time.monotonic() > deadline:
                 self._end_all()
                 lines = self._layout.log.read_text(errors="replace").strip().splitlines()[-6:]
-                raise RehearsalError("the operator host did not come up; it said:\n" + "\n".join(lines))
+                raise RehearsalError("the operator runner did not start; its log ends with:\n" + "\n".join(lines))
             time.sleep(0.1)
 
     def _end_all(self) -> None:
         end_processes(python_modules_in(self._layout.folder, MODULE), grace_seconds=GRACE_SECONDS)
-        # A host that was killed takes its controllers with it where the kernel can do that; elsewhere they are here.
+        # On Linux the controllers die with a killed runner; on other systems they still run.
         modules = [each.module for each in CONTROLLERS.values() if each.module]
         orphans = [each for module in modules for each in python_modules_in(self._layout.folder, module)]
         end_processes([*processes_in(self._layout.folder, _tools()), *orphans], grace_seconds=GRACE_SECONDS)

@@ -1,4 +1,4 @@
-"""Writes the files of a volume so that a reader never sees half of a change."""
+"""The files of one pod: volumes that follow their ConfigMaps and Secrets, the kubeconfig and the token."""
 
 import asyncio
 import base64
@@ -23,10 +23,10 @@ CURRENT = "..data"
 
 
 def write_volume(folder: Path, files: Mapping[str, bytes]) -> bool:
-    """Make `folder` show exactly `files` (name → content); returns whether that changed anything.
+    """Make `folder` contain exactly `files` (name → content); returns whether anything changed.
 
-    Like a kubelet: the names are links through one link to a folder with the content, which is exchanged in
-    one step. A certificate and its key change together. Readable by their owner alone.
+    Like a kubelet, it replaces one link to a content folder, so a certificate and its key change together. Only the
+    owner can read the files.
     """
     if _shown(folder) == files:
         return False
@@ -62,7 +62,7 @@ def _point(link: Path, target: str) -> None:
 
 @dataclass(frozen=True)
 class PodFiles:
-    """The folder of one pod. Whoever hosts the pod removes it with the pod."""
+    """The folder of one pod. The owner removes it with the pod."""
 
     folder: Path
 
@@ -73,16 +73,16 @@ class PodFiles:
 
     @property
     def kubeconfig(self) -> Path:
-        """How the process reaches the API server, as its pod's service account."""
+        """The kubeconfig of the process, with the service account of the pod."""
         return self.folder / "kubeconfig"
 
     @property
     def token(self) -> Path:
-        """The service account's token; clients read it anew every minute."""
+        """The token of the service account; clients read it again every minute."""
         return self.folder / "token"
 
     def show(self, volume: Volume, source: "Json | None") -> bool:
-        """Bring a volume up to date with the object it shows; returns whether that changed it."""
+        """Update a volume from its ConfigMap or Secret; returns whether it changed."""
         return write_volume(self.volumes / volume.name, shown_files(volume, source))
 
     def write_kubeconfig(self, cluster: Cluster) -> None:
@@ -91,17 +91,17 @@ class PodFiles:
         self._write(self.kubeconfig, render_kubeconfig("hosted", cluster, user))
 
     def write_token(self, token: str) -> None:
-        """Exchange the token."""
+        """Replace the token."""
         self._write(self.token, token)
 
     def write_all(self, files: Mapping[Path, str]) -> None:
-        """Write what an adaptation asks for, where it is not there already: a path may be shared."""
+        """Write files that do not have the content yet: a path may be shared."""
         for path, text in files.items():
             if not path.is_file() or path.read_text() != text:
                 self._write(path, text)
 
     def texts(self) -> Mapping[Path, str]:
-        """Every file of every volume, by its path."""
+        """The content of every file of every volume by its path."""
         paths = [path for path in self.volumes.glob("*/*") if path.is_file()]
         return {path: path.read_text(errors="replace") for path in paths}
 
@@ -118,7 +118,7 @@ class PodFiles:
 
 
 def shown_files(volume: Volume, source: "Json | None") -> Mapping[str, bytes]:
-    """What a volume shows of a ConfigMap or Secret: file name → content."""
+    """The files of a volume from its ConfigMap or Secret: file name → content."""
     content = object_data(source or {})
     if not volume.items:
         return content
@@ -126,7 +126,7 @@ def shown_files(volume: Volume, source: "Json | None") -> Mapping[str, bytes]:
 
 
 def object_data(source: Json) -> Mapping[str, bytes]:
-    """The keys of a ConfigMap or Secret and what is under them."""
+    """The decoded data of a ConfigMap or Secret by key."""
     if source.get("kind") == "Secret":
         return {key: base64.b64decode(str(value)) for key, value in mapping(source.get("data")).items()}
     binary = {key: base64.b64decode(str(value)) for key, value in mapping(source.get("binaryData")).items()}
@@ -141,7 +141,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Watched:
-    """Objects of one kind of the core API: in one namespace or all, of one name, with some labels."""
+    """Selects objects of one core kind by namespace (None: all), name and labels."""
 
     kind: str
     namespace: str | None = None
@@ -150,10 +150,10 @@ class Watched:
 
 
 class Watcher:
-    """Calls `changed` in the event loop with every object that is there, comes or changes, and `gone` when it goes.
+    """Watches objects in a thread and calls back in the event loop, until `cancellation` is canceled.
 
-    `listed` is called with all of them each time the watch begins anew, so that nothing missed between two
-    watches is lost. Ends when `cancellation` is cancelled.
+    Calls `changed` for each existing, added or modified object, `gone` for each deleted object, and `listed` with all
+    objects whenever the watch restarts, so that no change between two watches is lost.
     """
 
     def __init__(
@@ -211,14 +211,14 @@ class Watcher:
         try:
             self._loop.call_soon_threadsafe(listener, news)
         except RuntimeError:
-            raise KubeCancelled from None  # the loop has closed: the host is going away
+            raise KubeCancelled from None  # the event loop is closed, because the runner stops
 
 
 class PodSources:
     """The ConfigMaps and Secrets that a pod mounts or reads.
 
-    Writes a mounted one's files anew whenever it changes: a controller makes its certificate, sees it arrive in
-    its volume and begins to serve.
+    Updates the files of a mounted object whenever it changes: a controller creates its certificate, waits for it in
+    its volume, and then serves.
     """
 
     def __init__(
@@ -239,7 +239,7 @@ class PodSources:
         self._note_completeness()
 
     async def present(self, *, timeout_seconds: float) -> None:
-        """Wait until every object that must be there is there. Raises CannotRunError when it is not in time."""
+        """Wait until every required object exists. Raises CannotRunError after the timeout."""
         try:
             await asyncio.wait_for(self._complete.wait(), timeout=timeout_seconds)
         except TimeoutError:
@@ -247,7 +247,7 @@ class PodSources:
             raise CannotRunError(f"waiting for {names} in {self._namespace}") from None
 
     def lookup(self, kind: str, name: str) -> Mapping[str, str] | None:
-        """The texts under the keys of a ConfigMap or Secret now; None where it does not exist. Blocks."""
+        """The data of a ConfigMap or Secret as text by key; None if it does not exist. Blocks."""
         found = self._client.get("v1", kind, name, self._namespace)
         if found is None:
             return None
@@ -269,7 +269,7 @@ class PodSources:
 
     def _show(self, volume: Volume, source: Json) -> None:
         if self._files.show(volume, source):
-            _log.info("%s %s/%s: its files are up to date", volume.kind, self._namespace, volume.source)
+            _log.info("%s %s/%s: files updated", volume.kind, self._namespace, volume.source)
         self._missing.pop(volume.name, None)
         self._note_completeness()
 

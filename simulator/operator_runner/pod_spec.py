@@ -1,39 +1,18 @@
-"""Reads the parts of a pod that its host acts on. Pure."""
+"""Reads a pod: identity, container, ports, probe, environment variables and volumes. Pure."""
 
 import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from pathlib import Path
 
 from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.quantities import parse_quantity
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
-
-_SUFFIXES = {
-    "": Fraction(1),
-    "n": Fraction(1, 10**9),
-    "u": Fraction(1, 10**6),
-    "m": Fraction(1, 1000),
-    **{letter: Fraction(1000 ** (power + 1)) for power, letter in enumerate("kMGTPE")},
-    **{f"{letter}i": Fraction(1024 ** (power + 1)) for power, letter in enumerate("KMGTPE")},
-}
-_QUANTITY = re.compile(r"^(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))(?P<suffix>[numkMGTPE]?|[KMGTPE]i)$")
-
-
-def parse_quantity(text: str) -> Fraction:
-    """The exact value of a quantity such as `500m`, `1.5Gi` or `2`.
-
-    Raises ValueError where the text is none.
-    """
-    match = _QUANTITY.match(text)
-    if match is None:
-        raise ValueError(f"{text!r} is not a quantity: expected a number and a suffix such as m, Ki, Mi, Gi")
-    return Fraction(match["number"]) * _SUFFIXES[match["suffix"]]
 
 
 def in_units_of(quantity: str, divisor: str) -> int:
-    """How many `divisor` a quantity is, rounded up; the divisor `0`, which charts write, means 1."""
+    """A quantity in units of `divisor`, rounded up; the divisor `0`, which charts use, means 1."""
     return math.ceil(parse_quantity(quantity) / (parse_quantity(divisor) or 1))
 
 
@@ -41,12 +20,12 @@ APP = "app.kubernetes.io/name"
 
 
 class CannotRunError(Exception):
-    """The process behind a pod cannot be started (yet): the text says for want of what."""
+    """The process of a pod cannot start yet; the message says what is missing."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PodIdentity:
-    """What tells a pod from every other, also from a later one of its name."""
+    """Identifies a pod, also among pods that had its name earlier."""
 
     namespace: str
     name: str
@@ -54,7 +33,7 @@ class PodIdentity:
 
 
 def identity_of(pod: Json) -> PodIdentity:
-    """The identity of a pod as the API server shows it."""
+    """The identity of a pod."""
     metadata = mapping(pod.get("metadata"))
     return PodIdentity(
         namespace=str(metadata["namespace"]), name=str(metadata["name"]), uid=str(metadata["uid"])
@@ -62,12 +41,12 @@ def identity_of(pod: Json) -> PodIdentity:
 
 
 def app_of(pod: Json) -> str:
-    """The application the pod says it belongs to; empty where it does not say."""
+    """The value of the application label; empty if it is not set."""
     return str(mapping(mapping(pod.get("metadata")).get("labels")).get(APP, ""))
 
 
 def should_run(pod: Json) -> bool:
-    """Whether a controller's pod is to have its process now: it has a node, and has not ended."""
+    """Whether the process of a pod should run: the pod is scheduled, not deleted and not finished."""
     return (
         not mapping(pod.get("metadata")).get("deletionTimestamp")
         and bool(node_of(pod))
@@ -76,35 +55,35 @@ def should_run(pod: Json) -> bool:
 
 
 def node_of(pod: Json) -> str:
-    """The node the pod is on; empty before it has one."""
+    """The node of the pod; empty before it is scheduled."""
     return str(mapping(pod.get("spec")).get("nodeName") or "")
 
 
 def main_container(pod: Json) -> Json:
-    """The container whose process is run: the first."""
+    """The first container, whose process runs."""
     return mapping(next(iter(sequence(mapping(pod.get("spec")).get("containers"))), None))
 
 
 def service_account_of(pod: Json) -> str:
-    """The service account whose rights the process has."""
+    """The service account of the pod."""
     return str(mapping(pod.get("spec")).get("serviceAccountName") or "default")
 
 
 def grace_seconds_of(pod: Json) -> int:
-    """How long the process may take to end after SIGTERM."""
+    """The termination grace period in seconds."""
     grace = mapping(pod.get("spec")).get("terminationGracePeriodSeconds")
     return grace if isinstance(grace, int) else 30
 
 
 def restarts_of(pod: Json) -> int:
-    """How often the process was started again, as the API server knows."""
+    """The restart count in the status of the pod."""
     status = mapping(next(iter(sequence(mapping(pod.get("status")).get("containerStatuses"))), None))
     restarts = status.get("restartCount")
     return restarts if isinstance(restarts, int) else 0
 
 
 def container_ports(container: Json) -> Mapping[str, int]:
-    """The ports a container declares: by name, and by number for those without one."""
+    """The ports of a container by name, or by number for unnamed ports."""
     ports: dict[str, int] = {}
     for each in sequence(container.get("ports")):
         number = mapping(each).get("containerPort")
@@ -115,14 +94,14 @@ def container_ports(container: Json) -> Mapping[str, int]:
 
 @dataclass(frozen=True, kw_only=True)
 class Probe:
-    """An HTTP readiness probe of a container port."""
+    """The HTTP readiness probe of a container port."""
 
     port: int
     path: str
 
 
 def readiness_probe(container: Json) -> Probe | None:
-    """The container's HTTP readiness probe; None where it has none, and is ready when it runs."""
+    """The HTTP readiness probe of a container; None if it has none, and is ready when it runs."""
     get = mapping(mapping(container.get("readinessProbe")).get("httpGet"))
     port = get.get("port")
     if isinstance(port, str):
@@ -130,16 +109,16 @@ def readiness_probe(container: Json) -> Probe | None:
     return Probe(port=port, path=str(get.get("path") or "/")) if isinstance(port, int) else None
 
 
-# kind, name → the texts under its keys; None where the object is not there.
+# Maps kind and name to the data of the object; None if it does not exist.
 Lookup = Callable[[str, str], Mapping[str, str] | None]
 
 _REFERENCE = re.compile(r"\$\$|\$\((?P<name>[A-Za-z_.\-][\w.\-]*)\)")
 
 
 def resolve_environment(pod: Json, lookup: Lookup) -> Mapping[str, str]:
-    """The variables of the pod's container: `envFrom` first, then `env`, whose later entries see the earlier.
+    """The environment variables of the container: `envFrom` first, then `env` in order.
 
-    Raises CannotRunError where a value comes from something that does not exist.
+    Raises CannotRunError if a value comes from an object that does not exist.
     """
     container = main_container(pod)
     variables: dict[str, str] = {}
@@ -154,7 +133,7 @@ def resolve_environment(pod: Json, lookup: Lookup) -> Mapping[str, str]:
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
-    """Replace `$(NAME)` by the variable's value; `$$` is a dollar, and an unknown name stays as it is."""
+    """Replace `$(NAME)` with the value of the variable, and `$$` with a dollar; keep unknown names."""
 
     def replacement(match: re.Match[str]) -> str:
         name = match["name"]
@@ -187,7 +166,7 @@ def _value_of(entry: Json, pod: Json, lookup: Lookup) -> str | None:
         if reference in source:
             return _key(kind, mapping(source[reference]), lookup)
     raise CannotRunError(
-        f"variable {entry.get('name')} comes from {', '.join(source)}, which is unknown here"
+        f"variable {entry.get('name')} comes from {', '.join(source)}, which the operator runner does not support"
     )
 
 
@@ -206,7 +185,7 @@ def _field(pod: Json, path: str) -> str:
 def _resource(container: Json, reference: Json) -> str:
     kind, _, resource = str(reference["resource"]).partition(".")
     quantity = mapping(mapping(container.get("resources")).get(kind)).get(resource)
-    # A kubelet would name its node's size here. No node stands behind the process: 0, "not limited".
+    # A kubelet would return the capacity of the node. The process has no node, so return 0 for "not limited".
     return str(in_units_of(str(quantity or "0"), str(reference.get("divisor") or "0")))
 
 
@@ -220,9 +199,9 @@ def _key(kind: str, reference: Json, lookup: Lookup) -> str | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Volume:
-    """A volume: `kind` is ConfigMap, Secret or Empty.
+    """A volume of the kind ConfigMap, Secret or Empty.
 
-    `items` maps keys of the object to file names; empty shows every key under its own name.
+    `items` maps keys to file names; if empty, each key is a file name.
     """
 
     name: str
@@ -233,19 +212,16 @@ class Volume:
 
 
 def volumes_of(pod: Json) -> list[Volume]:
-    """The pod's volumes that its container mounts.
-
-    Raises CannotRunError for a kind of volume this host cannot make.
-    """
+    """The volumes that the container mounts. Raises CannotRunError for an unsupported volume type."""
     mounted = {str(mapping(each).get("name")) for each in sequence(main_container(pod).get("volumeMounts"))}
     declared = [mapping(each) for each in sequence(mapping(pod.get("spec")).get("volumes"))]
-    # The API server adds a volume with the service account's token to each pod; the kubeconfig stands for it.
+    # The API server adds a volume with the service account token; the kubeconfig replaces it.
     wanted = [each for each in declared if each.get("name") in mounted and "projected" not in each]
     return [_volume(each) for each in wanted]
 
 
 def mounts_of(pod: Json, folder: Path) -> Mapping[str, Path]:
-    """Where each path the container mounts is on this machine, if its volumes are kept under `folder`."""
+    """The local path of each mount path, for volumes below `folder`."""
     names = {volume.name for volume in volumes_of(pod)}
     mounts: dict[str, Path] = {}
     for each in sequence(main_container(pod).get("volumeMounts")):
@@ -256,10 +232,10 @@ def mounts_of(pod: Json, folder: Path) -> Mapping[str, Path]:
 
 
 def on_this_machine(text: str, mounts: Mapping[str, Path]) -> str:
-    """Replace in an argument or variable each path below a mount by where it is on this machine."""
+    """Replace each path below a mount in an argument or variable with its local path."""
     for path in sorted(mounts, key=len, reverse=True):
         head, found, tail = text.partition(path.rstrip("/"))
-        # /etc/config is not below /etc/con, and data/etc/config is not it either.
+        # For the mount /etc/con, neither /etc/config nor data/etc/con is a match.
         if found and tail[:1] in ("", "/", ",") and head[-1:] in ("", "=", ",", ":"):
             return f"{head}{mounts[path]}{on_this_machine(tail, mounts)}"
     return text
@@ -279,4 +255,4 @@ def _volume(volume: Json) -> Volume:
             optional = bool(source.get("optional"))
             return Volume(name=name, kind=kind, source=str(source.get(key)), optional=optional, items=items)
     kinds = ", ".join(key for key in volume if key != "name")
-    raise CannotRunError(f"volume {name} is a {kinds}: only configMap, secret and emptyDir can be made here")
+    raise CannotRunError(f"volume {name} has type {kinds}; only configMap, secret and emptyDir are supported")

@@ -1,4 +1,4 @@
-"""One process, with its log, that dies with the host."""
+"""Runs one process with a log; the process dies with the operator runner. Also computes restart delays."""
 
 import asyncio
 import contextlib
@@ -12,17 +12,17 @@ from pathlib import Path
 from holdfast.simulator.operator_runner import launch
 
 LONGEST_DELAY_SECONDS = 30.0
-# A process that held out so long did not fail for the reason the one before it failed for.
+# A process that ran this long failed for another reason than the previous one.
 STEADY_SECONDS = 60.0
 
 
 def failures_after(failures: int, *, ran_seconds: float) -> int:
-    """How many failures in a row there are, counting the one after `ran_seconds`."""
+    """The number of consecutive failures, including the one after `ran_seconds`."""
     return 1 if ran_seconds >= STEADY_SECONDS else failures + 1
 
 
 def delay_seconds(failures: int) -> float:
-    """The wait after so many failures in a row: 1, 2, 4 … seconds, 30 at most."""
+    """The delay after consecutive failures: 1, 2, 4 … seconds, at most 30."""
     return min(2.0 ** min(failures - 1, 10), LONGEST_DELAY_SECONDS)
 
 
@@ -31,7 +31,7 @@ LARGEST_LOG_BYTES = 20_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """What to run, and where."""
+    """A program with its arguments, environment, folder and log."""
 
     program: Path
     args: Sequence[str]
@@ -41,14 +41,14 @@ class Command:
 
 
 class SupervisedProcess:
-    """A running process of the host."""
+    """A running process of the operator runner."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
 
     @classmethod
     async def start(cls, command: Command) -> "SupervisedProcess":
-        """Start `command`, with nothing of the host's own environment but its time zone and locale."""
+        """Start `command` with only its own environment variables."""
         with open_log(command.log) as log:
             log.write(f"--- {now()} {command.program.name} {' '.join(command.args)}\n")
             log.flush()
@@ -64,17 +64,17 @@ class SupervisedProcess:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                # A Ctrl-C in the terminal that started the host is not for the controllers.
+                # Ctrl-C in the terminal that started the runner must not reach the controllers.
                 start_new_session=True,
             )
         return cls(process)
 
     async def ended(self) -> int:
-        """Wait for the end; returns the exit code, negative for a signal."""
+        """Wait until the process exits; returns the exit code, negative for a signal."""
         return await self._process.wait()
 
     async def end(self, *, grace_seconds: float) -> None:
-        """Ask the process to end, and kill it when the grace is over. Harmless when it has ended."""
+        """Terminate the process, and kill it after the grace period. Does nothing if it has exited."""
         with contextlib.suppress(ProcessLookupError):
             self._process.terminate()
         try:
@@ -86,7 +86,7 @@ class SupervisedProcess:
 
 
 def open_log(log: Path):
-    """Open a log for appending; one that has grown large is put aside first."""
+    """Open a log for appending; rotate a large log first."""
     log.parent.mkdir(parents=True, exist_ok=True)
     if log.exists() and log.stat().st_size > LARGEST_LOG_BYTES:
         log.replace(log.with_suffix(".log.1"))
@@ -94,5 +94,5 @@ def open_log(log: Path):
 
 
 def now() -> str:
-    """The time, as Kubernetes writes it."""
+    """The current time in the format of Kubernetes."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,9 +1,9 @@
-"""Answers for the dashboards of simulated Ray heads.
+"""Simulates the dashboards of simulated Ray heads.
 
-KubeRay asks the dashboard of a RayJob's head, over HTTP and by its Service's name, how the job is. Nothing
-listens in a simulated pod; so KubeRay's calls come here, through its HTTP_PROXY. A job runs as long as its
-head does, succeeds when the head is annotated `holdfast.dev/complete: "true"`, and fails when it is annotated
-`holdfast.dev/fail: "true"`. A head annotated `holdfast.dev/silent: "true"` gives no answer.
+KubeRay reads the status of a RayJob from the dashboard of its head over HTTP, by the name of its Service. A simulated
+pod does not listen, so KubeRay reaches this proxy through its HTTP_PROXY. A job runs while its head runs. It succeeds
+when the head has the annotation `holdfast.dev/complete: "true"`, and fails with `holdfast.dev/fail: "true"`. A head
+with `holdfast.dev/silent: "true"` does not answer.
 """
 
 import asyncio
@@ -27,39 +27,39 @@ DASHBOARD_PORT = 8265
 JOBS = "/api/jobs"
 LARGEST_BODY_BYTES = 4_000_000
 
-# Service name, namespace → the pods behind it.
+# Maps the name and the namespace of a Service to its pods.
 HeadPods = Callable[[str, str], Sequence[Json]]
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
-    """An HTTP answer with a JSON body."""
+class Response:
+    """An HTTP response with a JSON body."""
 
     status: str
     body: JsonValue
 
 
-def answer(method: str, url: str, body: Json, heads: HeadPods) -> Answer:
-    """What the dashboard at `url` says. `heads` finds the pods behind its Service."""
+def answer(method: str, url: str, body: Json, heads: HeadPods) -> Response:
+    """The response of the dashboard at `url`. `heads` returns the pods of its Service."""
     parts = urlsplit(url)
     names = (parts.hostname or "").split(".")
     if parts.port != DASHBOARD_PORT or names[2:3] != ["svc"]:
-        return Answer(status="502 Bad Gateway", body={"error": f"{url} is not the dashboard of a Ray head"})
+        return Response(status="502 Bad Gateway", body={"error": f"{url} is not the dashboard of a Ray head"})
     running = [pod for pod in heads(names[0], names[1]) if _answers(pod)]
     if not running:
-        return Answer(status="502 Bad Gateway", body={"error": f"no Ray head runs behind {parts.hostname}"})
+        return Response(status="502 Bad Gateway", body={"error": f"{parts.hostname} has no running Ray head"})
     submission = parts.path.removeprefix(JOBS).strip("/") if parts.path.startswith(JOBS) else None
     if submission is None:
-        return Answer(status="200 OK", body={})
+        return Response(status="200 OK", body={})
     if method == "POST" and not submission:
-        return Answer(
+        return Response(
             status="200 OK", body={key: body.get("submission_id") for key in ("job_id", "submission_id")}
         )
     if method == "GET":
-        return Answer(status="200 OK", body=_job(submission, running[0]) if submission else [])
-    return Answer(status="200 OK", body={})
+        return Response(status="200 OK", body=_job(submission, running[0]) if submission else [])
+    return Response(status="200 OK", body={})
 
 
 def _answers(head: Json) -> bool:
@@ -91,13 +91,13 @@ def _job(submission: str, head: Json) -> Json:
 
 
 class RayDashboards:
-    """Serves the answers as an HTTP proxy on a free loopback port."""
+    """Serves the dashboards as an HTTP proxy on a free loopback port."""
 
     def __init__(self, client: KubeClient) -> None:
         self._client = client
 
     async def serve(self) -> tuple[asyncio.Server, str]:
-        """Listen; returns the server and its address as a proxy."""
+        """Start the server; returns it and its proxy address."""
         server = await asyncio.start_server(self._handle, LOOPBACK, 0)
         port = server.sockets[0].getsockname()[1]
         return server, f"http://{LOOPBACK}:{port}"
@@ -106,11 +106,11 @@ class RayDashboards:
         try:
             head = await read_head(reader)
             body = await _body(head, reader)
-            said = await asyncio.to_thread(answer, head.method, head.target, body, self._heads)
-            writer.write(_render(said))
+            response = await asyncio.to_thread(answer, head.method, head.target, body, self._heads)
+            writer.write(_render(response))
             await writer.drain()
         except (OSError, EOFError, TimeoutError, ValueError, RehearsalError) as error:
-            _log.info("a call to a Ray dashboard broke: %s", error)
+            _log.info("a request to a Ray dashboard failed: %s", error)
         finally:
             writer.close()
 
@@ -131,10 +131,10 @@ async def _body(head: Head, reader: asyncio.StreamReader) -> Json:
     return mapping(parsed)
 
 
-def _render(said: Answer) -> bytes:
-    body = json.dumps(said.body).encode()
+def _render(response: Response) -> bytes:
+    body = json.dumps(response.body).encode()
     head = (
-        f"HTTP/1.1 {said.status}\r\nContent-Type: application/json\r\n"
+        f"HTTP/1.1 {response.status}\r\nContent-Type: application/json\r\n"
         f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     )
     return head.encode() + body

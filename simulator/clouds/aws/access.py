@@ -5,14 +5,16 @@ from typing import Final
 
 from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.aws.api_server import CALLER
-from holdfast.simulator.clouds.aws.eks.belonging import (
+from holdfast.simulator.clouds.aws.cluster import (
     ACCESS_ENTRY,
+    IDENTITY,
     NODE_GROUP,
     belonging_to,
     cluster_of,
     no_cluster,
     role_of,
 )
+from holdfast.simulator.clouds.aws.names import ACCOUNT, PARTITION, place
 from holdfast.simulator.clouds.catalogue import Making, Rules
 from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.kubernetes_client.objects import mapping
@@ -75,7 +77,7 @@ def _identify_association(making: Making) -> str:
     return "#".join(str(making.inputs.get(name)) for name in ("clusterName", "principalArn", "policyArn"))
 
 
-RESOURCES: Mapping[str, Rules] = {
+ACCESS: Mapping[str, Rules] = {
     ACCESS_ENTRY: Rules(
         name_property="principalArn",
         immutable=frozenset({"type"}),
@@ -90,5 +92,46 @@ RESOURCES: Mapping[str, Rules] = {
         overwrites=True,
         immutable=frozenset({"clusterName", "principalArn", "policyArn", "accessScope"}),
         refuse_create=(no_cluster, _not_by_api, _no_entry),
+    ),
+}
+
+
+# What tells associations apart: a service account has one role.
+_WHOSE: Final = ("clusterName", "namespace", "serviceAccount")
+
+
+def _identify(making: Making) -> str:
+    return f"a-{making.digest[:17]}"
+
+
+def _arn(making: Making) -> str:
+    where = f"{place(making)}:{ACCOUNT}:podidentityassociation/{making.inputs.get('clusterName')}"
+    return f"arn:{PARTITION}:eks:{where}/{_identify(making)}"
+
+
+def _no_role(making: Making) -> str | None:
+    if role_of(making.inputs.get("roleArn"), making.inventory) is not None:
+        return None
+    return "InvalidParameterException: Role provided in the request does not exist."
+
+
+def _exists(making: Making) -> str | None:
+    def whose(inputs: Json) -> list[object]:
+        return [inputs.get(name) for name in _WHOSE]
+
+    for one in making.inventory.of_type(IDENTITY):
+        if whose(one.inputs) == whose(making.inputs):
+            return f"ResourceInUseException: Association already exists: {one.id}"
+    return None
+
+
+POD_IDENTITY: Mapping[str, Rules] = {
+    IDENTITY: Rules(
+        name_property="",
+        identify=_identify,
+        immutable=frozenset(_WHOSE),
+        computed={"associationArn": _arn, "associationId": _identify},
+        refuse_create=(no_cluster, _exists, _no_role),
+        refuse_update=(_no_role,),
     ),
 }

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.clouds.aws.eks.belonging import (
+from holdfast.simulator.clouds.aws.cluster import (
     ADDON,
     IDENTITY,
     NODE_GROUP,
@@ -13,10 +13,21 @@ from holdfast.simulator.clouds.aws.eks.belonging import (
     cluster_of,
     no_cluster,
 )
-from holdfast.simulator.clouds.aws.eks.builds import BUILDS
 from holdfast.simulator.clouds.catalogue import Making, Rules
 from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
+
+#: Kubernetes version → add-on → builds.
+BUILDS: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
+    "1.36": {
+        "vpc-cni": frozenset({"v1.22.3-eksbuild.1", "v1.22.4-eksbuild.3", "v1.23.1-eksbuild.1"}),
+        "kube-proxy": frozenset(f"v1.36.0-eksbuild.{build}" for build in (9, 13, 14, 17, 21, 25)),
+        "eks-pod-identity-agent": frozenset({"v1.3.10-eksbuild.3"}),
+        "coredns": frozenset(f"v1.14.3-eksbuild.{build}" for build in (3, 14, 16, 23)),
+        "aws-ebs-csi-driver": frozenset({"v1.63.1-eksbuild.1", "v1.64.0-eksbuild.1", "v1.66.0-eksbuild.1"}),
+    },
+}
+
 
 _EBS: Final = "aws-ebs-csi-driver"
 # The add-ons with a Deployment, which is unhealthy until its pods run; and where its settings are in the configuration.

@@ -3,12 +3,54 @@
 from collections.abc import Mapping
 
 from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.clouds.aws import ec2, eks, iam, kms, messaging, pod_identity, s3
+from holdfast.simulator.clouds.aws import (
+    access,
+    addons,
+    cluster,
+    endpoints,
+    iam,
+    messaging,
+    network,
+    node_pools,
+    offerings,
+    storage,
+)
 from holdfast.simulator.clouds.aws.api_server import private_endpoints, refuse_connection
-from holdfast.simulator.clouds.aws.invokes import INVOKES
-from holdfast.simulator.clouds.aws.names import arn, identify, place, text
-from holdfast.simulator.clouds.aws.node_groups import NODE_GROUP, machines_of
-from holdfast.simulator.clouds.catalogue import Catalogue, Making, Messages
+from holdfast.simulator.clouds.aws.names import ACCOUNT, PARTITION, arn, identify, place, placeholder, region
+from holdfast.simulator.clouds.aws.node_pools import NODE_GROUP, machines_of
+from holdfast.simulator.clouds.catalogue import Call, Catalogue, Invoke, Making, Messages
+
+
+def _caller_identity(_: Call) -> Json:
+    arn = f"arn:{PARTITION}:iam::{ACCOUNT}:user/rehearsal"
+    return {"accountId": ACCOUNT, "arn": arn, "id": ACCOUNT, "userId": "AIDAREHEARSAL0000001"}
+
+
+def _region(call: Call) -> Json:
+    name = region(call.arguments, call.configuration)
+    return {
+        "id": name,
+        "name": name,
+        "region": name,
+        "description": name,
+        "endpoint": f"ec2.{name}.amazonaws.com",
+    }
+
+
+def _partition(_: Call) -> Json:
+    return {
+        "id": PARTITION,
+        "partition": PARTITION,
+        "dnsSuffix": "amazonaws.com",
+        "reverseDnsPrefix": "com.amazonaws",
+    }
+
+
+INVOKES: Mapping[str, Invoke] = {
+    "aws:index/getCallerIdentity:getCallerIdentity": _caller_identity,
+    "aws:index/getPartition:getPartition": _partition,
+    "aws:index/getRegion:getRegion": _region,
+}
 
 
 def _all_tags(making: Making) -> JsonValue:
@@ -24,15 +66,23 @@ def _object(values: Json, name: str) -> Json:
 
 CATALOGUE = Catalogue(
     resources={
-        **ec2.RESOURCES,
-        **eks.RESOURCES,
+        **network.GATEWAYS,
+        **endpoints.ENDPOINTS,
+        **node_pools.LAUNCH_TEMPLATES,
+        **network.ROUTES,
+        **network.SECURITY_GROUPS,
+        **network.RESOURCES,
+        **access.ACCESS,
+        **addons.RESOURCES,
+        **cluster.RESOURCES,
+        **node_pools.RESOURCES,
         **iam.RESOURCES,
-        **kms.RESOURCES,
+        **storage.KEYS,
         **messaging.RESOURCES,
-        **pod_identity.RESOURCES,
-        **s3.RESOURCES,
+        **access.POD_IDENTITY,
+        **storage.RESOURCES,
     },
-    invokes={**INVOKES, **ec2.INVOKES, **iam.INVOKES},
+    invokes={**INVOKES, **offerings.INVOKES, **iam.INVOKES},
     common={
         "arn": arn,
         "region": place,
@@ -41,7 +91,7 @@ CATALOGUE = Catalogue(
     name_properties=("name", "bucket", "nodeGroupName"),
     scopes=frozenset({"clusterName", "role", "user", "group", "vpcId", "eventBusName", "rule"}),
     identify=identify,
-    text=text,
+    text=placeholder,
     fleets={NODE_GROUP: machines_of},
     refuse_connection=refuse_connection,
     remarks=private_endpoints,

@@ -4,8 +4,8 @@ import hashlib
 from collections.abc import Iterator, Mapping
 
 from holdfast.scheduling.json import JsonValue
-from holdfast.simulator.clouds.aws.ec2.references import SUBNET, VPC, named, others, text
-from holdfast.simulator.clouds.aws.names import place
+from holdfast.simulator.clouds.aws.names import named, place, text
+from holdfast.simulator.clouds.aws.network import SUBNET, VPC, others
 from holdfast.simulator.clouds.catalogue import Making, Rules
 from holdfast.simulator.clouds.state import CloudObject
 
@@ -44,7 +44,7 @@ def _service_elsewhere(making: Making) -> str | None:
     return None
 
 
-def _second_route(making: Making) -> str | None:
+def _second_gateway_route(making: Making) -> str | None:
     taken = {table for one in _same_service(making) for table in named(one.inputs, "routeTableIds")}
     table = next((one for one in named(making.inputs, "routeTableIds") if one in taken), None)
     if table is None:
@@ -93,9 +93,9 @@ def _name_taken(making: Making) -> str | None:
     )
 
 
-_REFUSALS = (_service_elsewhere, _second_route, _two_in_one_zone, _no_names_in_vpc, _name_taken)
+_REFUSALS = (_service_elsewhere, _second_gateway_route, _two_in_one_zone, _no_names_in_vpc, _name_taken)
 
-RESOURCES: Mapping[str, Rules] = {
+ENDPOINTS: Mapping[str, Rules] = {
     _ENDPOINT: Rules(
         immutable=frozenset({"serviceName", "vpcEndpointType", "vpcId"}),
         computed={

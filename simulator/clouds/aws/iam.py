@@ -5,12 +5,107 @@ from collections.abc import Mapping
 from typing import Final
 
 from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.clouds.aws import service_linked_roles
+from holdfast.simulator.clouds.aws.api_server import CALLER
 from holdfast.simulator.clouds.aws.names import ACCOUNT, PARTITION, region
-from holdfast.simulator.clouds.aws.permissions import removing, writing
-from holdfast.simulator.clouds.catalogue import Call, Compute, Invoke, Making, Refuse, Removal, Rules
+from holdfast.simulator.clouds.catalogue import (
+    Call,
+    Compute,
+    Invoke,
+    Making,
+    Refuse,
+    RefuseRemoval,
+    Removal,
+    Rules,
+)
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 from holdfast.simulator.errors import RehearsalError
+
+ATTACHMENT: Final = "aws:iam/userPolicyAttachment:UserPolicyAttachment"
+READ_ONLY: Final = f"arn:{PARTITION}:iam::aws:policy/ReadOnlyAccess"
+_USER: Final = CALLER.rpartition("/")[2]
+
+
+def writing(action: str, arn: Compute) -> Refuse:
+    """Refuse an action (`iam:CreateRole`) on what has this ARN to a caller who only reads."""
+
+    def refuse(making: Making) -> str | None:
+        return _denied(action, str(arn(making))) if _only_reads(making.inventory) else None
+
+    return refuse
+
+
+def removing(action: str) -> RefuseRemoval:
+    """Refuse an action that deletes to a caller who only reads."""
+
+    def refuse(removal: Removal) -> str | None:
+        where = str(removal.target.outputs.get("arn", removal.target.id))
+        return _denied(action, where) if _only_reads(removal.inventory) else None
+
+    return refuse
+
+
+def _only_reads(inventory: Inventory) -> bool:
+    return any(
+        one.inputs.get("user") == _USER and one.inputs.get("policyArn") == READ_ONLY
+        for one in inventory.of_type(ATTACHMENT)
+    )
+
+
+def _denied(action: str, resource: str) -> str:
+    return (
+        f"AccessDenied: User: {CALLER} is not authorized to perform: {action} on resource: {resource} "
+        f"because no identity-based policy allows the {action} action"
+    )
+
+
+TYPE: Final = "aws:iam/serviceLinkedRole:ServiceLinkedRole"
+_SPOT: Final = "spot.amazonaws.com"
+# Their names are AWS's own and follow no rule, so this one alone is known.
+_ROLES: Final[Mapping[str, str]] = {_SPOT: "AWSServiceRoleForEC2Spot"}
+
+
+def role_arn(making: Making) -> str:
+    """Return a service-linked role's ARN, which is its id too."""
+    return f"arn:{PARTITION}:iam::{ACCOUNT}:role{_service_path(making)}{_name(making)}"
+
+
+def _service(making: Making) -> str:
+    return str(making.inputs.get("awsServiceName"))
+
+
+def _service_path(making: Making) -> str:
+    return f"/aws-service-role/{_service(making)}/"
+
+
+def _name(making: Making) -> str:
+    return _ROLES.get(_service(making), "")
+
+
+def _unknown_service(making: Making) -> str | None:
+    if _service(making) in _ROLES:
+        return None
+    return f"the service-linked role of {_service(making)} is not rehearsed; these are: {', '.join(_ROLES)}"
+
+
+def _suffixed(making: Making) -> str | None:
+    if making.inputs.get("customSuffix"):
+        return f"InvalidInput: Custom suffix is not allowed for {_service(making)}"
+    return None
+
+
+RULES: Final = Rules(
+    identify=role_arn,
+    immutable=frozenset({"awsServiceName", "customSuffix"}),
+    computed={"arn": role_arn, "name": _name, "path": _service_path},
+    taken=(
+        f"InvalidInput: Service role name {_ROLES[_SPOT]} has been taken in this account, "
+        "please try a different suffix."
+    ),
+    refuse_create=(_unknown_service, _suffixed, writing("iam:CreateServiceLinkedRole", role_arn)),
+    refuse_update=(writing("iam:UpdateRole", role_arn),),
+    refuse_delete=(removing("iam:DeleteServiceLinkedRole"),),
+)
+
 
 _ATTACHMENT: Final = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
 _INLINE: Final = "aws:iam/rolePolicy:RolePolicy"
@@ -48,7 +143,7 @@ def _of_role(making: Making) -> str:
 
 
 def _roles(inventory: Inventory) -> list[CloudObject]:
-    return [*inventory.of_type(_ROLE), *inventory.of_type(service_linked_roles.TYPE)]
+    return [*inventory.of_type(_ROLE), *inventory.of_type(TYPE)]
 
 
 def _role_named(inventory: Inventory, name: JsonValue) -> CloudObject | None:
@@ -183,7 +278,7 @@ RESOURCES: Mapping[str, Rules] = {
         refuse_update=(_trust_too_long, writing("iam:UpdateRole", _arn("role"))),
         refuse_delete=(_in_use, removing("iam:DeleteRole")),
     ),
-    service_linked_roles.TYPE: service_linked_roles.RULES,
+    TYPE: RULES,
 }
 
 INVOKES: Mapping[str, Invoke] = {

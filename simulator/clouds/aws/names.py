@@ -1,8 +1,8 @@
 """Ids and ARNs in the shapes AWS gives them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from holdfast.scheduling.json import Json
+from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.clouds.catalogue import Making, describe
 
 # The account of AWS's own documentation: nobody's.
@@ -74,7 +74,7 @@ def arn(making: Making) -> str:
     return f"arn:{PARTITION}:{service}:{where}:{ACCOUNT}:{resource}"
 
 
-def text(making: Making, output: str) -> str:
+def placeholder(making: Making, output: str) -> str:
     """Return a made-up text: an ARN for an output that must be one."""
     if output.lower().endswith("arn"):
         service = making.type.split(":")[1].split("/")[0]
@@ -84,3 +84,18 @@ def text(making: Making, output: str) -> str:
 
 def _kind(making: Making) -> str:
     return making.type.rsplit(":", 1)[-1].lower()
+
+
+def named(values: Json, path: str) -> tuple[str, ...]:
+    """The texts at a path of an object (`vpcConfig.subnetIds`): none, one, or a list of them."""
+    found: JsonValue = values
+    for step in path.split("."):
+        found = found.get(step) if isinstance(found, Mapping) else None
+    if isinstance(found, str):
+        return (found,)
+    return tuple(one for one in found if isinstance(one, str)) if isinstance(found, Sequence) else ()
+
+
+def text(values: Json, name: str) -> str:
+    """The text at a path, "" for none."""
+    return next(iter(named(values, name)), "")

@@ -1,13 +1,56 @@
 """VPCs and subnets."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from ipaddress import IPv4Network
+from typing import Final
 
 from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.clouds.aws.ec2.references import SUBNET, VPC, has_interface_in, others, text
-from holdfast.simulator.clouds.aws.ec2.zones import zones
-from holdfast.simulator.clouds.aws.names import place
+from holdfast.simulator.clouds.aws.names import named, place, text
+from holdfast.simulator.clouds.aws.offerings import zones
 from holdfast.simulator.clouds.catalogue import Making, Removal, Rules
+from holdfast.simulator.clouds.state import CloudObject, Inventory
+
+VPC: Final = "aws:ec2/vpc:Vpc"
+SUBNET: Final = "aws:ec2/subnet:Subnet"
+
+#: Whatever has network interfaces, with the paths of the subnets they are in and of the security groups they carry.
+_INTERFACES: Final[Mapping[str, tuple[str, str]]] = {
+    "aws:ec2/instance:Instance": ("subnetId", "vpcSecurityGroupIds"),
+    "aws:ec2/natGateway:NatGateway": ("subnetId", ""),
+    "aws:ec2/vpcEndpoint:VpcEndpoint": ("subnetIds", "securityGroupIds"),
+    "aws:eks/cluster:Cluster": ("vpcConfig.subnetIds", "vpcConfig.securityGroupIds"),
+    "aws:eks/nodeGroup:NodeGroup": ("subnetIds", ""),
+}
+
+
+def has_interface_in(subnet: str, inventory: Inventory) -> bool:
+    """Tell whether anything has a network interface in a subnet."""
+    return any(
+        subnet in named(one.inputs, subnets)
+        for token, (subnets, _) in _INTERFACES.items()
+        for one in inventory.of_type(token)
+    )
+
+
+def has_interface_with(group: str, inventory: Inventory) -> bool:
+    """Tell whether any network interface carries a security group."""
+    return any(
+        group in named(one.inputs, groups)
+        for token, (_, groups) in _INTERFACES.items()
+        for one in inventory.of_type(token)
+    )
+
+
+def others(token: str, inventory: Inventory, own_id: str) -> Iterator[CloudObject]:
+    """The objects of a type beside one's own."""
+    return (one for one in inventory.of_type(token) if one.id != own_id)
+
+
+def vpc_of(subnet: str, inventory: Inventory) -> str:
+    """The VPC a subnet is in, "" where the subnet is the user's own."""
+    found = inventory.find(SUBNET, subnet)
+    return text(found.inputs, "vpcId") if found else ""
+
 
 #: What lies in a VPC and goes before it. Its own default group and tables go with it.
 _CONTENTS = (
@@ -132,5 +175,180 @@ RESOURCES: Mapping[str, Rules] = {
         },
         refuse_create=(_no_range, _size_of_vpc),
         refuse_delete=(_contents_remain,),
+    ),
+}
+
+
+_ROUTE = "aws:ec2/route:Route"
+_ASSOCIATION = "aws:ec2/routeTableAssociation:RouteTableAssociation"
+_DESTINATIONS = ("destinationCidrBlock", "destinationIpv6CidrBlock", "destinationPrefixListId")
+
+
+def _second_route(making: Making) -> str | None:
+    def key(inputs: Mapping[str, object]) -> tuple[object, ...]:
+        return tuple(inputs.get(name) for name in ("routeTableId", *_DESTINATIONS))
+
+    if any(key(one.inputs) == key(making.inputs) for one in others(_ROUTE, making.inventory, making.id)):
+        destination = next(making.inputs[name] for name in _DESTINATIONS if making.inputs.get(name))
+        return f"RouteAlreadyExists: The route identified by {destination} already exists."
+    return None
+
+
+def _second_table(making: Making) -> str | None:
+    subnet = text(making.inputs, "subnetId")
+    siblings = others(_ASSOCIATION, making.inventory, making.id)
+    if subnet and any(text(one.inputs, "subnetId") == subnet for one in siblings):
+        table = text(making.inputs, "routeTableId")
+        return (
+            f"Resource.AlreadyAssociated: the specified association for route table {table} "
+            "conflicts with an existing association"
+        )
+    return None
+
+
+ROUTES: Mapping[str, Rules] = {
+    _ROUTE: Rules(
+        immutable=frozenset({"routeTableId", *_DESTINATIONS}),
+        computed={
+            "origin": lambda _: "CreateRoute",
+            "state": lambda _: "active",
+        },
+        refuse_create=(_second_route,),
+    ),
+    _ASSOCIATION: Rules(immutable=frozenset({"gatewayId", "subnetId"}), refuse_create=(_second_table,)),
+}
+
+
+_GROUP = "aws:ec2/securityGroup:SecurityGroup"
+_INGRESS = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
+_EGRESS = "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule"
+_PEERS = ("cidrIpv4", "cidrIpv6", "prefixListId", "referencedSecurityGroupId")
+_ALL_PROTOCOLS = "-1"
+
+
+def _second_rule(making: Making) -> str | None:
+    group, rule = text(making.inputs, "securityGroupId"), _described(making.inputs)
+    siblings = others(making.type, making.inventory, making.id)
+    if any(
+        (text(one.inputs, "securityGroupId"), _described(one.inputs)) == (group, rule) for one in siblings
+    ):
+        return f'InvalidPermission.Duplicate: the specified rule "{rule}" already exists'
+    return None
+
+
+def _described(inputs: Json) -> str:
+    peer = next((text(inputs, name) for name in _PEERS if text(inputs, name)), "")
+    if text(inputs, "ipProtocol") == _ALL_PROTOCOLS:
+        return f"peer: {peer}, ALL, ALLOW"
+    protocol = text(inputs, "ipProtocol").upper()
+    return f"peer: {peer}, {protocol}, from port: {_port(inputs, 'fromPort')}, to port: {_port(inputs, 'toPort')}, ALLOW"
+
+
+def _port(inputs: Json, name: str) -> str:
+    """A port, written the same whether it came as 443 or 443.0."""
+    found = inputs.get(name)
+    return str(int(found)) if isinstance(found, int | float | str) and found != "" else ""
+
+
+def _carried_or_referred_to(removal: Removal) -> str | None:
+    group, inventory = removal.target.id, removal.inventory
+    rules = (*inventory.of_type(_INGRESS), *inventory.of_type(_EGRESS))
+    # A group's own rules go with it, also those in which it refers to itself.
+    referred_to = any(
+        text(one.inputs, "referencedSecurityGroupId") == group != text(one.inputs, "securityGroupId")
+        for one in rules
+    )
+    if referred_to or has_interface_with(group, inventory):
+        return f"DependencyViolation: resource {group} has a dependent object"
+    return None
+
+
+SECURITY_GROUPS: Mapping[str, Rules] = {
+    _EGRESS: Rules(immutable=frozenset({"securityGroupId"}), refuse_create=(_second_rule,)),
+    _GROUP: Rules(
+        longest_name=255,
+        immutable=frozenset({"description", "namePrefix"}),
+        taken="InvalidGroup.Duplicate: The security group '{name}' already exists",
+        refuse_delete=(_carried_or_referred_to,),
+    ),
+    _INGRESS: Rules(immutable=frozenset({"securityGroupId"}), refuse_create=(_second_rule,)),
+}
+
+
+_ADDRESS = "aws:ec2/eip:Eip"
+_INTERNET = "aws:ec2/internetGateway:InternetGateway"
+_NAT = "aws:ec2/natGateway:NatGateway"
+
+
+def _public_address(making: Making) -> str:
+    """An address of a range that documentation keeps for itself."""
+    return f"203.0.113.{int(making.digest[:2], 16)}"
+
+
+def _address_of_gateway(making: Making) -> str:
+    found = making.inventory.find(_ADDRESS, text(making.inputs, "allocationId"))
+    return text(found.computed, "publicIp") if found else ""
+
+
+def _second_internet_gateway(making: Making) -> str | None:
+    vpc = text(making.inputs, "vpcId")
+    if vpc and any(
+        text(one.inputs, "vpcId") == vpc for one in others(_INTERNET, making.inventory, making.id)
+    ):
+        return f"InvalidParameterValue: Network {vpc} already has an internet gateway attached"
+    return None
+
+
+def _no_internet(making: Making) -> str | None:
+    vpc = vpc_of(text(making.inputs, "subnetId"), making.inventory)
+    attached = {text(one.inputs, "vpcId") for one in making.inventory.of_type(_INTERNET)}
+    if vpc and vpc not in attached and making.inputs.get("connectivityType") != "private":
+        return f"Gateway.NotAttached: Network {vpc} has no Internet gateway attached"
+    return None
+
+
+def _address_in_use(making: Making) -> str | None:
+    address = text(making.inputs, "allocationId")
+    if address and _user_of(address, making.inventory):
+        return f"Resource.AlreadyAssociated: Elastic IP address {address} is already associated"
+    return None
+
+
+def _held_by_gateway(removal: Removal) -> str | None:
+    """AWS's words do not say so, but this is what it answers while a NAT gateway holds the address."""
+    if _user_of(removal.target.id, removal.inventory):
+        return "AuthFailure: You do not have permission to access the specified resource."
+    return None
+
+
+def _addresses_remain(removal: Removal) -> str | None:
+    vpc = text(removal.target.inputs, "vpcId")
+    gateways = removal.inventory.of_type(_NAT)
+    if vpc and any(vpc_of(text(one.inputs, "subnetId"), removal.inventory) == vpc for one in gateways):
+        return (
+            f"DependencyViolation: Network {vpc} has some mapped public address(es). "
+            "Please unmap those public address(es) before detaching the gateway."
+        )
+    return None
+
+
+def _user_of(address: str, inventory: Inventory) -> bool:
+    return any(text(one.inputs, "allocationId") == address for one in inventory.of_type(_NAT))
+
+
+GATEWAYS: Mapping[str, Rules] = {
+    _ADDRESS: Rules(
+        computed={"allocationId": lambda making: making.id, "publicIp": _public_address},
+        immutable=frozenset({"domain"}),
+        refuse_delete=(_held_by_gateway,),
+    ),
+    # It moves between VPCs in place.
+    _INTERNET: Rules(
+        unique_within=(), refuse_create=(_second_internet_gateway,), refuse_delete=(_addresses_remain,)
+    ),
+    _NAT: Rules(
+        computed={"publicIp": _address_of_gateway},
+        immutable=frozenset({"allocationId", "connectivityType", "privateIp", "subnetId"}),
+        refuse_create=(_no_internet, _address_in_use),
     ),
 }

@@ -1,12 +1,27 @@
 """S3: what AWS adds and refuses."""
 
+import uuid
 from collections.abc import Mapping
 from typing import Final
 
 from holdfast.scheduling.json import JsonValue
-from holdfast.simulator.clouds.aws.names import place
+from holdfast.simulator.clouds.aws.names import ACCOUNT, PARTITION, place
 from holdfast.simulator.clouds.catalogue import Making, Removal, Rules
 from holdfast.simulator.clouds.state import Inventory
+
+
+def _identify(making: Making) -> str:
+    return str(uuid.UUID(making.digest[:32]))
+
+
+def _arn(making: Making) -> str:
+    return f"arn:{PARTITION}:kms:{place(making)}:{ACCOUNT}:key/{_identify(making)}"
+
+
+KEYS: Mapping[str, Rules] = {
+    "aws:kms/key:Key": Rules(identify=_identify, computed={"arn": _arn, "keyId": _identify}),
+}
+
 
 _BUCKET: Final = "aws:s3/bucket:Bucket"
 _OBJECTS: Final = ("aws:s3/bucketObjectv2:BucketObjectv2", "aws:s3/bucketObject:BucketObject")

@@ -1,20 +1,31 @@
 """Azure, put together."""
 
-from holdfast.simulator.clouds.azure import (
-    agent_pools,
-    aks,
-    groups,
-    identity,
-    identity_credentials,
-    maintenance,
-    network,
-    storage,
-    system_nodes,
-)
+from collections.abc import Mapping
+
+from holdfast.simulator.clouds.azure import api_server, cluster, iam, network, node_pools, storage
 from holdfast.simulator.clouds.azure.api_server import refuse_connection, where_from
-from holdfast.simulator.clouds.azure.names import group_id, subscription
-from holdfast.simulator.clouds.azure.nodes import AGENT_POOL, machines_of
-from holdfast.simulator.clouds.catalogue import Autonaming, Catalogue, Making, Messages
+from holdfast.simulator.clouds.azure.instances import machines_of
+from holdfast.simulator.clouds.azure.names import RESOURCE_GROUP, group_id, subscription
+from holdfast.simulator.clouds.azure.nodes import AGENT_POOL, system_machines_of
+from holdfast.simulator.clouds.catalogue import Autonaming, Catalogue, Making, Messages, Rules
+
+
+def _group_id(making: Making) -> str:
+    return f"/subscriptions/{subscription(making)}/resourceGroups/{making.name}"
+
+
+# Azure deletes whatever is in a group with it. Here it stays, so that a rehearsal shows what the program would have left
+# to Azure to delete, in whatever order.
+RESOURCES: Mapping[str, Rules] = {
+    RESOURCE_GROUP: Rules(
+        name_property="resourceGroupName",
+        unique_within=(),
+        longest_name=90,
+        identify=_group_id,
+        immutable=frozenset({"location"}),
+    ),
+}
+
 
 # What a nested resource is part of, by the input that names it; the resource group comes first in every id.
 _PARENTS = ("accountName", "resourceName")
@@ -32,16 +43,16 @@ def _identify(making: Making) -> str:
 
 CATALOGUE = Catalogue(
     resources={
-        **agent_pools.RESOURCES,
-        **aks.RESOURCES,
-        **groups.RESOURCES,
-        **identity.RESOURCES,
-        **identity_credentials.RESOURCES,
-        **maintenance.RESOURCES,
+        **node_pools.RESOURCES,
+        **cluster.RESOURCES,
+        **RESOURCES,
+        **iam.RESOURCES,
+        **iam.CREDENTIALS,
+        **cluster.MAINTENANCE,
         **network.RESOURCES,
         **storage.RESOURCES,
     },
-    invokes={**aks.INVOKES, **identity.INVOKES},
+    invokes={**api_server.INVOKES, **iam.INVOKES},
     common={
         "name": lambda making: making.name or making.digest[:12],
         "type": lambda making: making.type,
@@ -53,7 +64,7 @@ CATALOGUE = Catalogue(
     # The real provider appends 8 digits without a separator: many Azure names allow no hyphen.
     autonaming=Autonaming(separator="", digits=8),
     identify=_identify,
-    fleets={aks.CLUSTER: system_nodes.machines_of, AGENT_POOL: machines_of},
+    fleets={cluster.CLUSTER: system_machines_of, AGENT_POOL: machines_of},
     known_while_updating=frozenset({"name", "location"}),
     refuse_connection=refuse_connection,
     remarks=where_from,

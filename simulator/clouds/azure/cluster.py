@@ -5,23 +5,234 @@ from collections.abc import Mapping
 from ipaddress import IPv4Network
 from typing import Final
 
-from holdfast.scheduling.json import JsonValue
-from holdfast.simulator.clouds.azure.aks_changes import CHANGES
-from holdfast.simulator.clouds.azure.aks_outputs import (
-    fqdn,
-    identities,
-    identity,
-    issuer,
-    private_fqdn,
-    running_version,
-)
-from holdfast.simulator.clouds.azure.aks_permissions import MISSING_PERMISSIONS
-from holdfast.simulator.clouds.azure.cluster_views import INVOKES as CLUSTER_INVOKES
-from holdfast.simulator.clouds.azure.errors import said
-from holdfast.simulator.clouds.azure.names import guid, identified, no_group, same_id
+from holdfast.scheduling.json import Json, JsonValue
+from holdfast.simulator.clouds.azure.iam import IDENTITY, has_role
+from holdfast.simulator.clouds.azure.names import TENANT, group_id, guid, identified, no_group, said, same_id
 from holdfast.simulator.clouds.azure.network import SUBNET
-from holdfast.simulator.clouds.catalogue import Invoke, Making, Rules
+from holdfast.simulator.clouds.catalogue import Making, Rules
+from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
+
+
+def provisioned_cluster(cloud: CloudState) -> CloudObject | None:
+    """Return the cluster of a cloud that has node auto-provisioning; None where there is none."""
+    clusters = cloud.read().of_type(CLUSTER) if cloud.file.exists() else []
+    return next((one for one in clusters if _provisions(one)), None)
+
+
+def _provisions(cluster: CloudObject) -> bool:
+    return mapping(cluster.outputs.get("nodeProvisioningProfile")).get("mode") == "Auto"
+
+
+_NETWORK_CONTRIBUTOR: Final = "4d97b98b-1d4f-4787-a291-c67834d212e7"
+_READER: Final = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
+
+
+def _may_not_join(making: Making) -> str | None:
+    """The identity that puts machines into a subnet has to be allowed to."""
+    for principal in _principals(making):
+        for profile in map(mapping, sequence(making.inputs.get("agentPoolProfiles"))):
+            subnet = str(profile.get("vnetSubnetID") or "")
+            if subnet and not has_role(
+                making.inventory, principal_id=principal, role=_NETWORK_CONTRIBUTOR, scope=subnet
+            ):
+                return said(
+                    "LinkedAuthorizationFailed",
+                    f"The client '{principal}' with object id '{principal}' has permission to perform action "
+                    f"'Microsoft.Compute/virtualMachineScaleSets/write' on scope '{_machines(making)}'; however, it does "
+                    "not have permission to perform action(s) 'Microsoft.Network/virtualNetworks/subnets/join/action' on "
+                    f"the linked scope(s) '{subnet}' (respectively) or the linked scope(s) are invalid.",
+                )
+    return None
+
+
+def _may_not_encrypt(making: Making) -> str | None:
+    """The identity has to be allowed to read the disk encryption set."""
+    disks = making.inputs.get("diskEncryptionSetID")
+    for principal in _principals(making):
+        if disks and not has_role(making.inventory, principal_id=principal, role=_READER, scope=str(disks)):
+            return said(
+                "AuthorizationFailed",
+                f"The client '{principal}' with object id '{principal}' does not have authorization to perform action "
+                f"'Microsoft.Compute/diskEncryptionSets/read' over scope '{disks}' or the scope is invalid.",
+            )
+    return None
+
+
+def _principals(making: Making) -> list[str]:
+    """Who the cluster is, as far as the stack made it."""
+    given = sequence(mapping(making.inputs.get("identity")).get("userAssignedIdentities"))
+    return [
+        str(one.outputs.get("principalId"))
+        for one in making.inventory.of_type(IDENTITY)
+        if any(same_id(one.id, named) for named in given)
+    ]
+
+
+def _machines(making: Making) -> str:
+    group = group_id(making).rpartition("/")[0]
+    return f"{group}/{making.inputs.get('nodeResourceGroup')}/providers/Microsoft.Compute/virtualMachineScaleSets"
+
+
+MISSING_PERMISSIONS: Final = (_may_not_join, _may_not_encrypt)
+
+
+_POOL: Final = "azure-native:containerservice:AgentPool"
+#: What a pool keeps for life.
+_OF_A_POOL: Final = ("vmSize", "osDiskSizeGB", "vnetSubnetID", "availabilityZones")
+
+
+def _new_pool(making: Making) -> str | None:
+    """A pool is made and deleted by itself; the cluster's own list is only to change those that are there."""
+    current = _current(making)
+    there = {*_profiles(current.inputs), *_pools(making)}
+    if set(_profiles(making.inputs)) <= there:
+        return None
+    return said(
+        "BadRequest",
+        "A new agent pool was introduced. Adding agent pools to an existing cluster is not allowed through managed "
+        "cluster operations. For agent pool specific change, please use per agent pool operations: "
+        "https://aka.ms/agent-pool-rest-api",
+    )
+
+
+def _fixed_of_a_pool(making: Making) -> str | None:
+    before = _profiles(_current(making).inputs)
+    for name, profile in _profiles(making.inputs).items():
+        for field in _OF_A_POOL:
+            if name in before and before[name].get(field) != profile.get(field):
+                return _fixed(f"properties.{field}")
+    return None
+
+
+def _public_or_private(making: Making) -> str | None:
+    """Without the API server in the cluster's network, which none of ours has, one never becomes the other."""
+    asked, before = (
+        mapping(inputs.get("apiServerAccessProfile")).get("enablePrivateCluster") is True
+        for inputs in (making.inputs, _current(making).inputs)
+    )
+    if asked == before:
+        return None
+    return _fixed("properties.apiServerAccessProfile.enablePrivateCluster")
+
+
+def _version(making: Making) -> str | None:
+    asked, before = (
+        str(inputs.get("kubernetesVersion") or "") for inputs in (making.inputs, _current(making).inputs)
+    )
+    if asked == before or not asked or not before:
+        return None
+    (major, minor), (old_major, old_minor) = _minor(asked), _minor(before)
+    if major == old_major and minor - old_minor in (0, 1):
+        return None
+    return said(
+        "OperationNotAllowed",
+        f"Upgrading Kubernetes version {before} to {asked} is not allowed. Available upgrades: "
+        f"[{old_major}.{old_minor + 1}]. Please see https://aka.ms/aks-supported-k8s-ver for version details.",
+    )
+
+
+def _fixed(what: str) -> str:
+    return said("PropertyChangeNotAllowed", f"Changing property '{what}' is not allowed.")
+
+
+def _minor(version: str) -> tuple[int, int]:
+    found = re.match(r"(\d+)\.(\d+)", version)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def _current(making: Making) -> CloudObject:
+    return next(one for one in making.inventory.of_type(making.type) if one.id == making.id)
+
+
+def _profiles(inputs: Json) -> dict[str, Json]:
+    profiles = map(mapping, sequence(inputs.get("agentPoolProfiles")))
+    return {str(profile.get("name")): profile for profile in profiles}
+
+
+def _pools(making: Making) -> set[str]:
+    """The pools that are resources of their own."""
+    return {
+        str(pool.inputs.get("agentPoolName"))
+        for pool in making.inventory.of_type(_POOL)
+        if pool.inputs.get("resourceName") == making.name
+    }
+
+
+CHANGES: Final = (_new_pool, _fixed_of_a_pool, _public_or_private, _version)
+
+
+def _region(making: Making) -> str:
+    return str(making.inputs.get("location") or making.configuration.get("location") or "")
+
+
+def _host(making: Making) -> str:
+    return f"{making.inputs.get('dnsPrefix')}-{making.digest[:8]}"
+
+
+def _is_private(making: Making) -> bool:
+    return mapping(making.inputs.get("apiServerAccessProfile")).get("enablePrivateCluster") is True
+
+
+def fqdn(making: Making) -> JsonValue:
+    """Return the name that the internet knows the API server by; a private one has it only where that is asked for."""
+    access = mapping(making.inputs.get("apiServerAccessProfile"))
+    is_known = not _is_private(making) or access.get("enablePrivateClusterPublicFQDN") is not False
+    return f"{_host(making)}.hcp.{_region(making)}.azmk8s.io" if is_known else ""
+
+
+def private_fqdn(making: Making) -> JsonValue:
+    """Return the name that a private API server has in its network."""
+    if not _is_private(making):
+        return ""
+    return f"{_host(making)}.{guid(making, 'zone')}.privatelink.{_region(making)}.azmk8s.io"
+
+
+def issuer(making: Making) -> JsonValue:
+    """Return the issuer of service accounts' tokens, which is there once it is asked for."""
+    given = mapping(making.inputs.get("oidcIssuerProfile"))
+    tenant = str(making.configuration.get("tenantId") or TENANT)
+    url = f"https://{_region(making)}.oic.prod-aks.azure.com/{tenant}/{guid(making, 'issuer')}/"
+    return {**given, **({"issuerURL": url} if given.get("enabled") is True else {})}
+
+
+def identities(making: Making) -> JsonValue:
+    """Return the nodes' own identity, which AKS makes unless it is given one."""
+    name = f"{making.name}-agentpool"
+    group = making.inputs.get("nodeResourceGroup")
+    subscription = group_id(making).split("/")[2]
+    resource = (
+        f"/subscriptions/{subscription}/resourcegroups/{group}/providers/Microsoft.ManagedIdentity/"
+        f"userAssignedIdentities/{name}"
+    )
+    given = mapping(making.inputs.get("identityProfile"))
+    made: Json = {
+        "clientId": guid(making, "kubelet"),
+        "objectId": guid(making, "kubelet's"),
+        "resourceId": resource,
+    }
+    return {"kubeletidentity": made, **given}
+
+
+def identity(making: Making) -> JsonValue:
+    """Return the control plane's identities, which are asked for by a list of ids, and shown by id."""
+    given = mapping(making.inputs.get("identity"))
+    ids = [str(each) for each in sequence(given.get("userAssignedIdentities"))]
+    if not ids:
+        return dict(given) or None
+    known = {one.id.lower(): one.outputs for one in making.inventory.of_type(IDENTITY)}
+    shown: Json = {
+        one: {name: known.get(one.lower(), {}).get(name, "") for name in ("clientId", "principalId")}
+        for one in ids
+    }
+    return {**given, "userAssignedIdentities": shown}
+
+
+def running_version(making: Making) -> JsonValue:
+    """Return the version that runs: AKS picks the patch."""
+    asked = str(making.inputs.get("kubernetesVersion") or "1.36")
+    return asked if asked.count(".") > 1 else f"{asked}.0"
+
 
 CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
 
@@ -141,4 +352,51 @@ RESOURCES: Mapping[str, Rules] = {
         refuse_update=(_nap_unsupported, *MISSING_PERMISSIONS, *CHANGES),
     ),
 }
-INVOKES: Mapping[str, Invoke] = CLUSTER_INVOKES
+
+
+_MAINTENANCE: Final = "azure-native:containerservice:MaintenanceConfiguration"
+#: The only schedule that AKS's own releases take.
+_RELEASES: Final = "default"
+
+
+def _cluster_id(making: Making) -> str:
+    name = making.inputs.get("resourceName")
+    return f"{group_id(making)}/providers/Microsoft.ContainerService/managedClusters/{name}"
+
+
+def _maintenance_id(making: Making) -> str:
+    return f"{_cluster_id(making)}/maintenanceConfigurations/{making.name}"
+
+
+def _no_cluster(making: Making) -> str | None:
+    if making.inventory.find(CLUSTER, _cluster_id(making)) is not None:
+        return None
+    return said(
+        "ParentResourceNotFound",
+        "Failed to perform 'write' on resource of type 'managedClusters/maintenanceConfigurations', because the parent "
+        f"resource '{_cluster_id(making)}' could not be found.",
+    )
+
+
+def _bad_window(making: Making) -> str | None:
+    window = mapping(making.inputs.get("maintenanceWindow"))
+    hours = window.get("durationHours")
+    if not isinstance(hours, int | float) or not 4 <= hours <= 24:
+        return said("InvalidParameter", f"durationHours is {hours}: it has to be from 4 to 24.")
+    schedule = mapping(window.get("schedule"))
+    if len(schedule) != 1:
+        return said("InvalidParameter", "One and only one of the schedule types should be specified.")
+    if making.name == _RELEASES and "weekly" not in schedule:
+        return said("InvalidParameter", f"Only a weekly schedule is supported for {_RELEASES}.")
+    return None
+
+
+MAINTENANCE: Mapping[str, Rules] = {
+    _MAINTENANCE: Rules(
+        name_property="configName",
+        unique_within=("resourceGroupName", "resourceName"),
+        identify=_maintenance_id,
+        refuse_create=(_no_cluster, _bad_window),
+        refuse_update=(_bad_window,),
+    ),
+}

@@ -1,11 +1,12 @@
 """The virtual machines behind node pools, under the names that scale sets give them."""
 
 import hashlib
+from collections.abc import Sequence
 from typing import Final
 
-from holdfast.simulator.clouds.azure.nodes.template import NodeTemplate
-from holdfast.simulator.clouds.machines import Register, key_of
-from holdfast.simulator.clouds.state import CloudObject
+from holdfast.simulator.clouds.azure.nodes import NodeTemplate, pool_of, template_of
+from holdfast.simulator.clouds.machines import Group, Machine, Register, key_of
+from holdfast.simulator.clouds.state import CloudObject, Inventory
 
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 
@@ -29,3 +30,31 @@ def _name(pool: CloudObject, template: NodeTemplate, _zone: str, number: int) ->
 
 
 REGISTER: Final = Register[NodeTemplate](type="rehearsal:aks/instance:Instance", name=_name)
+
+
+STOCK_OUT: Final = "rehearsal:aks/stockOut:StockOut"
+
+
+def sell_out(pool: str, inventory: Inventory) -> None:
+    """Have no more machines for the node pool of this name."""
+    inventory.put(CloudObject(type=STOCK_OUT, id=pool, urn="", inputs={}))
+
+
+def restock(pool: str, inventory: Inventory) -> None:
+    """Have machines again where they had been sold out. Harmless where they had not."""
+    inventory.remove(STOCK_OUT, pool)
+
+
+def is_sold_out(pool: str, inventory: Inventory) -> bool:
+    """Whether a node pool gets no machine."""
+    return inventory.find(STOCK_OUT, pool) is not None
+
+
+def machines_of(group: Group) -> Sequence[Machine]:
+    """Return the machines of a node pool; none where its cluster is not there."""
+    pool = pool_of(group.target, group.inventory)
+    if pool is None:
+        return []
+    template = template_of(pool)
+    instances = REGISTER.instances_of(pool.target, template, group.inventory)
+    return [template.machine(one.name, one.zone) for one in instances]

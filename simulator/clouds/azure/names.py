@@ -3,8 +3,13 @@
 from typing import Final
 
 from holdfast.scheduling.json import Json
-from holdfast.simulator.clouds.azure.errors import said
 from holdfast.simulator.clouds.catalogue import Identify, Making
+
+
+def said(code: str, message: str) -> str:
+    """Return a refusal as azure-native shows it."""
+    return f'Code="{code}" Message="{message}"'
+
 
 #: Nobody's. The real ids are not known without an account.
 SUBSCRIPTION: Final = "00000000-0000-0000-0000-000000000000"

@@ -9,12 +9,12 @@ from ipaddress import IPv4Network
 from typing import Final
 
 from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.clouds.azure.errors import said
 from holdfast.simulator.clouds.azure.names import (
     RESOURCE_GROUP,
     group_id,
     identified,
     no_group,
+    said,
     same_id,
 )
 from holdfast.simulator.clouds.catalogue import Making, Refuse, RefuseRemoval, Removal, Rules

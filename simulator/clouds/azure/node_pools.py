@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.clouds.azure.errors import said
-from holdfast.simulator.clouds.azure.names import group_id, guid, same_id
+from holdfast.simulator.clouds.azure.names import group_id, guid, said, same_id
 from holdfast.simulator.clouds.catalogue import Making, Rules
 from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence

@@ -1,20 +1,99 @@
 """What every node of a node pool is like, and how many there may be."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
 from typing import Final
 
 from holdfast.scheduling import machines
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import ARCH, GPU_RESOURCE, INSTANCE_TYPE, OS, ZONE
-from holdfast.simulator.clouds.azure.nodes.pools import NodePool
-from holdfast.simulator.clouds.azure.nodes.reserved import allocatable
-from holdfast.simulator.clouds.machines import Machine
+from holdfast.scheduling.machines import machine_catalogue
+from holdfast.scheduling.quantities import parse_quantity
+from holdfast.simulator.clouds.azure.cluster import CLUSTER
+from holdfast.simulator.clouds.azure.names import same_id
+from holdfast.simulator.clouds.machines import Group, Machine
+from holdfast.simulator.clouds.state import CloudObject, Inventory
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
+
+# Up to so many cores, so much of each is kept, in thousandths of a core: 60 of one, 100 of two, 140 of four, 180 of eight,
+# 260 of sixteen.
+_CPU_STEPS: Final = ((1, 60), (2, 40), (4, 20), (None, 10))
+# For each pod that a node may run, and once.
+_MEMORY_A_POD_MIB: Final = 20
+_MEMORY_MIB: Final = 50
+_MOST_OF_MEMORY: Final = Fraction(25, 100)
+# Below this much free memory the kubelet evicts pods.
+_MEMORY_EVICTION_MIB: Final = 100
+# Below this share of the disk the kubelet evicts pods: what Kubernetes does where nothing is said.
+_DISK_EVICTION: Final = Fraction(10, 100)
+
+
+def allocatable(capacity: Mapping[str, str]) -> dict[str, str]:
+    """Return what pods may have of a machine with this capacity (`cpu`, `memory`, `ephemeral-storage`, `pods`)."""
+    cores, pods = int(capacity["cpu"]), int(capacity["pods"])
+    memory = int(parse_quantity(capacity["memory"]) / 1024**2)
+    disk = int(parse_quantity(capacity["ephemeral-storage"]) / 1024**3)
+    kept = min(_MEMORY_A_POD_MIB * pods + _MEMORY_MIB, ceil(memory * _MOST_OF_MEMORY))
+    return {
+        **capacity,
+        "cpu": f"{cores * 1000 - _cpu_kept(cores)}m",
+        "memory": f"{memory - kept - _MEMORY_EVICTION_MIB}Mi",
+        "ephemeral-storage": f"{disk - ceil(disk * _DISK_EVICTION)}Gi",
+    }
+
+
+def _cpu_kept(cores: int) -> int:
+    kept, below = 0, 0
+    for upto, share in _CPU_STEPS:
+        end = cores if upto is None else min(cores, upto)
+        kept += max(0, end - below) * share
+        below = end
+    return kept
+
+
+AGENT_POOL: Final = "azure-native:containerservice:AgentPool"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodePool:
+    """A node pool of a cluster."""
+
+    target: CloudObject
+    cluster: CloudObject
+
+    @property
+    def profile(self) -> Json:
+        """What it was asked for, and what AKS has made of that."""
+        return self.target.outputs
+
+    @property
+    def name(self) -> str:
+        """Its name in the cluster."""
+        return str(self.profile.get("agentPoolName"))
+
+
+def pools_in(inventory: Inventory) -> list[NodePool]:
+    """Return every node pool of a cloud."""
+    found = [pool_of(one, inventory) for one in inventory.of_type(AGENT_POOL)]
+    return [pool for pool in found if pool is not None]
+
+
+def pool_of(one: CloudObject, inventory: Inventory) -> NodePool | None:
+    """Return a node pool with its cluster; None where that is not there."""
+    cluster = next((each for each in inventory.of_type(CLUSTER) if _is_of(one, each)), None)
+    return None if cluster is None else NodePool(target=one, cluster=cluster)
+
+
+def _is_of(pool: CloudObject, cluster: CloudObject) -> bool:
+    place = ("resourceName", "resourceGroupName")
+    return all(same_id(pool.inputs.get(field), cluster.inputs.get(field)) for field in place)
+
 
 AKS: Final = "kubernetes.azure.com"
 PRIORITY: Final = f"{AKS}/scalesetpriority"
-AGENT_POOL: Final = f"{AKS}/agentpool"
+AGENT_POOL_LABEL: Final = f"{AKS}/agentpool"
 REGION: Final = "topology.kubernetes.io/region"
 
 # AKS's own defaults: of pods with the overlay that clusters here have, and without.
@@ -126,7 +205,7 @@ def _labels(pool: NodePool, machine: machines.Machine) -> Mapping[str, str]:
         ARCH: machine.arch,
         OS: "linux",
         INSTANCE_TYPE: str(profile.get("vmSize")),
-        AGENT_POOL: pool.name,
+        AGENT_POOL_LABEL: pool.name,
         "agentpool": pool.name,
         f"{AKS}/mode": str(profile.get("mode") or "User").lower(),
         f"{AKS}/role": "agent",
@@ -157,3 +236,59 @@ def _node_group(pool: NodePool) -> str:
 
 def _number(value: JsonValue) -> int:
     return int(value) if isinstance(value, int | float) else 0
+
+
+#: What is in no table holds what the smallest machine does that AKS takes for a system pool.
+_system_smallest: Final[Mapping[str, str]] = {"cpu": "4", "memory": "16384Mi"}
+#: As many as AKS runs on a node of an overlay network.
+_system_pods: Final = "250"
+
+
+def system_machines_of(group: Group) -> Sequence[Machine]:
+    """Return the machines of a cluster's own pools, over their zones in turn."""
+    profiles = map(mapping, sequence(group.target.inputs.get("agentPoolProfiles")))
+    return [
+        _system_machine(group, profile, index) for profile in profiles for index in range(_count(profile))
+    ]
+
+
+def _count(profile: Json) -> int:
+    wanted = profile.get("count", 1)
+    return int(wanted) if isinstance(wanted, int | float) else 0
+
+
+def _system_machine(group: Group, profile: Json, index: int) -> Machine:
+    cluster = group.target
+    region, pool = str(cluster.inputs.get("location")), str(profile.get("name"))
+    scale_set = f"aks-{pool}-{int(cluster.digest[:8] or '0', 16) % 10**8:08}-vmss"
+    resources = str(cluster.inputs.get("nodeResourceGroup"))
+    zones = [str(zone) for zone in sequence(profile.get("availabilityZones"))]
+    name = f"{scale_set}{index:06}"
+    return Machine(
+        name=name,
+        provider_id=(
+            f"azure:///subscriptions/{cluster.id.split('/')[2]}/resourceGroups/{resources}/providers/"
+            f"Microsoft.Compute/virtualMachineScaleSets/{scale_set}/virtualMachines/{index}"
+        ),
+        labels={
+            "kubernetes.io/hostname": name,
+            ARCH: "amd64",
+            OS: "linux",
+            # Where no zone is asked for, AKS shows a machine's place in a scale set instead.
+            ZONE: f"{region}-{zones[index % len(zones)]}" if zones else "0",
+            "topology.kubernetes.io/region": region,
+            INSTANCE_TYPE: str(profile.get("vmSize")),
+            "agentpool": pool,
+            "kubernetes.azure.com/agentpool": pool,
+            "kubernetes.azure.com/cluster": resources,
+            "kubernetes.azure.com/mode": str(profile.get("mode") or "User").lower(),
+            **{key: str(value) for key, value in mapping(profile.get("nodeLabels")).items()},
+        },
+        capacity={**_system_capacity(str(profile.get("vmSize"))), "pods": _system_pods},
+        taints=tuple(_taint(str(each)) for each in sequence(profile.get("nodeTaints"))),
+    )
+
+
+def _system_capacity(vm_size: str) -> Mapping[str, str]:
+    known = machine_catalogue("azure").get(vm_size)
+    return {"cpu": str(known.vcpus), "memory": f"{known.memory_mib}Mi"} if known else _system_smallest

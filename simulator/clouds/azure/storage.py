@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.clouds.azure.errors import said
-from holdfast.simulator.clouds.azure.names import group_id, no_group
+from holdfast.simulator.clouds.azure.names import group_id, no_group, said
 from holdfast.simulator.clouds.catalogue import Identify, Invoke, Making, Rules
 from holdfast.simulator.kubernetes_client.objects import mapping
 

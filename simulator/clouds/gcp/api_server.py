@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.catalogue import Reaching
-from holdfast.simulator.clouds.gcp.gke import CLUSTER
+from holdfast.simulator.clouds.gcp.cluster import CLUSTER
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 from holdfast.simulator.kubernetes_client.objects import mapping
 

@@ -2,12 +2,62 @@
 
 from collections.abc import Mapping
 
-from holdfast.scheduling.json import JsonValue
-from holdfast.simulator.clouds.catalogue import Catalogue, Making, Messages
-from holdfast.simulator.clouds.gcp import gke, iam, network, node_pools, projects, storage
+from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.machines import zones_of
+from holdfast.simulator.clouds.catalogue import Call, Catalogue, Invoke, Making, Messages
+from holdfast.simulator.clouds.gcp import cluster, iam, network, node_pools, storage
 from holdfast.simulator.clouds.gcp.api_server import refuse_connection, where_from
-from holdfast.simulator.clouds.gcp.names import project
-from holdfast.simulator.clouds.gcp.nodes import NODE_POOL, machines_of
+from holdfast.simulator.clouds.gcp.instances import machines_of
+from holdfast.simulator.clouds.gcp.names import PROJECT_NUMBER, asked_project, project
+from holdfast.simulator.clouds.gcp.nodes import NODE_POOL
+from holdfast.simulator.errors import RehearsalError
+
+
+def _project(call: Call) -> Json:
+    name = str(call.arguments.get("projectId") or asked_project(call))
+    nothing: Json = dict.fromkeys(("billingAccount", "folderId", "orgId"), "")
+    labels: Json = {"labels": {}, "effectiveLabels": {}, "pulumiLabels": {}, "tags": {}}
+    return {
+        **nothing,
+        **labels,
+        "autoCreateNetwork": False,
+        "deletionPolicy": "PREVENT",
+        "id": f"projects/{name}",
+        "name": name,
+        "number": PROJECT_NUMBER,
+        "projectId": name,
+    }
+
+
+def _zones(call: Call) -> Json:
+    region = call.arguments.get("region") or call.configuration.get("region")
+    project = asked_project(call)
+    names: list[JsonValue] = [*zones_of(str(region))]
+    return {
+        **call.arguments,
+        "id": f"projects/{project}/regions/{region}",
+        "names": names,
+        "project": project,
+        "region": region,
+    }
+
+
+def _machine_types(call: Call) -> Json:
+    zone = call.arguments.get("zone")
+    raise RehearsalError(f"a rehearsal knows not what {zone} sells: Compute Engine alone does")
+
+
+def _engine_versions(call: Call) -> Json:
+    location = call.arguments.get("location")
+    raise RehearsalError(f"a rehearsal knows not which versions {location} has this week: GKE alone does")
+
+
+INVOKES: Mapping[str, Invoke] = {
+    "gcp:compute/getMachineTypes:getMachineTypes": _machine_types,
+    "gcp:compute/getZones:getZones": _zones,
+    "gcp:container/getEngineVersions:getEngineVersions": _engine_versions,
+    "gcp:organizations/getProject:getProject": _project,
+}
 
 
 def _all_labels(making: Making) -> JsonValue:
@@ -21,13 +71,13 @@ def _all_labels(making: Making) -> JsonValue:
 
 CATALOGUE = Catalogue(
     resources={
-        **gke.RESOURCES,
+        **cluster.RESOURCES,
         **iam.RESOURCES,
         **network.RESOURCES,
         **node_pools.RESOURCES,
         **storage.RESOURCES,
     },
-    invokes={**projects.INVOKES, **storage.INVOKES},
+    invokes={**INVOKES, **storage.INVOKES},
     common={"project": project, "effectiveLabels": _all_labels, "pulumiLabels": _all_labels},
     scopes=frozenset({"project", "location", "region", "zone", "cluster"}),
     fleets={NODE_POOL: machines_of},

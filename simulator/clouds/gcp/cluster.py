@@ -1,23 +1,111 @@
 """GKE's clusters: what GKE adds to them, and what it and its provider refuse. Node pools are apart."""
 
+import base64
 import re
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Final
 
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.clouds.catalogue import Making, Removal, Rules
-from holdfast.simulator.clouds.gcp.endpoints import (
-    control_plane_endpoints,
-    endpoint,
-    location,
-    master_auth,
-    private_cluster,
-)
 from holdfast.simulator.clouds.gcp.names import PROJECT_NUMBER, project
+from holdfast.simulator.clouds.gcp.network import SUBNETWORK, path_of, secondary_ranges
 from holdfast.simulator.clouds.gcp.node_account import no_account
-from holdfast.simulator.clouds.gcp.ranges import SUBNETWORK, path_of, secondary_ranges
-from holdfast.simulator.clouds.gcp.windows import hours_in_32_days
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
+
+# What GKE wants in any 32 days, and the shortest time that counts.
+_DAYS: Final = 32
+_SHORTEST: Final = 4.0
+_WEEK: Final = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+
+
+def hours_in_32_days(window: Json) -> float | None:
+    """Return the fewest hours of a window in any 32 days; None for a recurrence that is not daily or by weekday."""
+    times = _times(str(window.get("recurrence")))
+    hours = _length(window)
+    if times is None or hours is None:
+        return None
+    return times * hours if hours >= _SHORTEST else 0.0
+
+
+def _length(window: Json) -> float | None:
+    try:
+        start, end = (datetime.fromisoformat(str(window.get(name))) for name in ("startTime", "endTime"))
+    except ValueError:
+        return None
+    return (end - start).total_seconds() / 3600
+
+
+def _times(recurrence: str) -> int | None:
+    if recurrence == "FREQ=DAILY":
+        return _DAYS
+    match = re.fullmatch(r"FREQ=WEEKLY;BYDAY=([A-Z,]+)", recurrence)
+    if match is None:
+        return None
+    chosen = [day in match[1].split(",") for day in _WEEK]
+    weeks, further = divmod(_DAYS, len(_WEEK))
+    rest = min(sum((chosen + chosen)[first : first + further]) for first in range(len(_WEEK)))
+    return weeks * sum(chosen) + rest
+
+
+def location(making: Making) -> str:
+    """Return the region or zone of a cluster: its own, else its provider's zone or region."""
+    named = (making.inputs.get("location"), *(making.configuration.get(key) for key in ("zone", "region")))
+    return next((str(one) for one in named if one), "")
+
+
+def _has_addresses(making: Making) -> bool:
+    return _endpoints(making, "ipEndpointsConfig").get("enabled") is not False
+
+
+def _endpoints(making: Making, which: str) -> Json:
+    return mapping(mapping(making.inputs.get("controlPlaneEndpointsConfig")).get(which))
+
+
+def control_plane_endpoints(making: Making) -> JsonValue:
+    """Return the endpoints of a cluster: every one has a name; whether it answers users is another matter."""
+    name = f"gke-{making.digest[:36]}-{PROJECT_NUMBER}.{location(making)}.gke.goog"
+    defaults: Json = {"allowExternalTraffic": False}
+    return {
+        "dnsEndpointConfig": {**defaults, **_endpoints(making, "dnsEndpointConfig"), "endpoint": name},
+        "ipEndpointsConfig": {"enabled": _has_addresses(making)},
+    }
+
+
+def private_cluster(making: Making) -> JsonValue:
+    """Return the addresses of a cluster, beside what was asked for."""
+    given = mapping(making.inputs.get("privateClusterConfig"))
+    addresses: Json = (
+        {"privateEndpoint": _private_address(making), "publicEndpoint": _public_address(making)}
+        if _has_addresses(making)
+        else {}
+    )
+    return {**given, **addresses}
+
+
+def endpoint(making: Making) -> JsonValue:
+    """Return the address that clients are told: the public one where there is one."""
+    if not _has_addresses(making):
+        return ""
+    private = mapping(making.inputs.get("privateClusterConfig")).get("enablePrivateEndpoint") is True
+    return _private_address(making) if private else _public_address(making)
+
+
+def _public_address(making: Making) -> str:
+    # 203.0.113.0/24 is for documentation: nobody's.
+    return f"203.0.113.{int(making.digest[:2], 16)}"
+
+
+def _private_address(making: Making) -> str:
+    return f"172.16.{int(making.digest[2:4], 16)}.{int(making.digest[4:6], 16) % 14 + 2}"
+
+
+def master_auth(making: Making) -> JsonValue:
+    """Return the cluster's certificate authority; no client has a certificate."""
+    authority = base64.b64encode(making.digest[:40].encode()).decode()
+    given = mapping(making.inputs.get("masterAuth"))
+    return {**given, "clientCertificate": "", "clientKey": "", "clusterCaCertificate": authority}
+
 
 CLUSTER: Final = "gcp:container/cluster:Cluster"
 _KEY_GRANT: Final = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"

@@ -1,11 +1,12 @@
 """The virtual machines behind node pools, under the names that GKE gives them."""
 
 import hashlib
+from collections.abc import Sequence
 from typing import Final
 
-from holdfast.simulator.clouds.gcp.nodes.template import NodeTemplate
-from holdfast.simulator.clouds.machines import Instance, Register, State, key_of
-from holdfast.simulator.clouds.state import CloudObject
+from holdfast.simulator.clouds.gcp.nodes import NodeTemplate, template_of
+from holdfast.simulator.clouds.machines import Group, Instance, Machine, Register, State, key_of
+from holdfast.simulator.clouds.state import CloudObject, Inventory
 
 __all__ = [
     "INSTANCE",
@@ -44,3 +45,35 @@ new_instance = _REGISTER.new_instance
 record = _REGISTER.record
 drop = _REGISTER.drop
 forget_lost_pools = _REGISTER.forget_lost_pools
+
+
+STOCK_OUT: Final = "rehearsal:gke/stockOut:StockOut"
+
+
+def sell_out(pool: str, inventory: Inventory, *, zone: str = "") -> None:
+    """Have no more machines for the pool of this name, in one zone or, by default, in any."""
+    inventory.put(CloudObject(type=STOCK_OUT, id=_id(pool, zone), urn="", inputs={}))
+
+
+def restock(pool: str, inventory: Inventory, *, zone: str = "") -> None:
+    """Have machines again where they had been sold out. Harmless where they had not."""
+    inventory.remove(STOCK_OUT, _id(pool, zone))
+
+
+def is_sold_out(pool: str, zone: str, inventory: Inventory) -> bool:
+    """Whether a pool gets no machine in a zone."""
+    return any(inventory.find(STOCK_OUT, _id(pool, where)) for where in ("", zone))
+
+
+def _id(pool: str, zone: str) -> str:
+    return f"{pool}/{zone}" if zone else pool
+
+
+def machines_of(group: Group) -> Sequence[Machine]:
+    """Return the machines of a node pool that run."""
+    template = template_of(group.target, group.inventory)
+    return [
+        template.machine(one.name, one.zone)
+        for one in instances_of(group.target, template, group.inventory)
+        if one.state is State.RUNNING
+    ]

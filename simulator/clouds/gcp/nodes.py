@@ -1,22 +1,159 @@
 """What every node of a node pool is like, and how many there may be."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
 from typing import Final, Literal, TypeAlias
 
+from holdfast.scheduling import machines
 from holdfast.scheduling.json import Json, JsonValue
-from holdfast.scheduling.labels import ARCH, INSTANCE_TYPE, OS, ZONE
-from holdfast.simulator.clouds.gcp.nodes.machine_types import (
-    accelerator_of,
-    capacity_of,
-    machine_of,
-    type_name,
-)
-from holdfast.simulator.clouds.gcp.nodes.places import cluster_name, node_config, region_of, zones_of
-from holdfast.simulator.clouds.gcp.nodes.reserved import allocatable
+from holdfast.scheduling.labels import ARCH, GPU_RESOURCE, INSTANCE_TYPE, OS, ZONE
+from holdfast.scheduling.quantities import parse_quantity
 from holdfast.simulator.clouds.machines import Machine
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
+
+_GIB: Final = 1024
+# Up to so many cores, so much of each is kept, in thousandths of a core.
+_CPU_STEPS: Final = ((1, 60), (2, 10), (4, 5), (None, Fraction(5, 2)))
+# Up to so many GiB, so much of it is kept.
+_MEMORY_STEPS: Final = (
+    (4, Fraction(25, 100)),
+    (8, Fraction(20, 100)),
+    (16, Fraction(10, 100)),
+    (128, Fraction(6, 100)),
+    (None, Fraction(2, 100)),
+)
+# Below this much free memory the kubelet evicts pods.
+_MEMORY_EVICTION_MIB: Final = 100
+# Of machines that share their cores, whatever their size.
+_SHARED_CORE_MILLICORES: Final = 1060
+_SHARED_CORE: Final = frozenset({"e2-micro", "e2-small", "e2-medium"})
+
+
+def allocatable(machine_type: str, capacity: Mapping[str, str]) -> dict[str, str]:
+    """Return what pods may have of a machine with this capacity (`cpu` in cores, `memory` in MiB, `ephemeral-storage`)."""
+    cores = int(capacity["cpu"])
+    memory = int(parse_quantity(capacity["memory"]) / 1024**2)
+    disk = int(parse_quantity(capacity["ephemeral-storage"]) / 1024**3)
+    kept = _SHARED_CORE_MILLICORES if machine_type in _SHARED_CORE else ceil(_stepped(cores, _CPU_STEPS))
+    return {
+        **capacity,
+        "cpu": f"{cores * 1000 - kept}m",
+        "memory": f"{memory - ceil(_stepped(memory, _in_mib(_MEMORY_STEPS))) - _MEMORY_EVICTION_MIB}Mi",
+        "ephemeral-storage": f"{disk - _disk_kept(disk)}Gi",
+    }
+
+
+def _in_mib(
+    steps: tuple[tuple[int | None, Fraction], ...],
+) -> tuple[tuple[int | None, Fraction], ...]:
+    return tuple((upto and upto * _GIB, share) for upto, share in steps)
+
+
+def _stepped(amount: int, steps: tuple[tuple[int | None, Fraction | int], ...]) -> Fraction:
+    """Return what is kept of an amount, each step's share of what lies in it."""
+    kept, below = Fraction(0), 0
+    for upto, share in steps:
+        end = amount if upto is None else min(amount, upto)
+        kept += max(0, end - below) * share
+        below = end
+    return kept
+
+
+def _disk_kept(gib: int) -> int:
+    """Return a tenth, below which the kubelet evicts pods, and what the system has: the least of three."""
+    system = min(Fraction(gib, 2), 6 + Fraction(35 * gib, 100), Fraction(100))
+    return ceil(Fraction(gib, 10) + system)
+
+
+# GKE's own defaults.
+_DEFAULT_TYPE: Final = "e2-medium"
+_DEFAULT_DISK_GIB: Final = 100
+_DEFAULT_PODS: Final = 110
+# What GKE would not take, and what is in no table, holds what the default does.
+_SMALLEST: Final = machines.Machine(
+    name=_DEFAULT_TYPE, vcpus=2, memory_mib=4096, gpus=0, hourly_price=0.03350571
+)
+
+
+def type_name(config: Json) -> str:
+    """Return the machine type of a node configuration."""
+    return str(config.get("machineType") or _DEFAULT_TYPE)
+
+
+def machine_of(config: Json) -> machines.Machine:
+    """Return the machine of a node configuration, as far as it is known."""
+    return machines.machine_catalogue("gcp").get(type_name(config), _SMALLEST)
+
+
+def accelerator_of(config: Json) -> tuple[str, int]:
+    """Return the kind of GPU of a node configuration and how many a machine has; "" and 0 without."""
+    for each in map(mapping, sequence(config.get("guestAccelerators"))):
+        count = each.get("count")
+        if isinstance(count, int | float) and count:
+            return str(each.get("type") or ""), int(count)
+    machine = machine_of(config)
+    return machine.accelerator or "", machine.gpus
+
+
+def capacity_of(config: Json, *, pods: int | None = None) -> Mapping[str, str]:
+    """Return what a machine of a node configuration has, by resource; `pods`: how many it may run."""
+    machine = machine_of(config)
+    _, gpus = accelerator_of(config)
+    disk = config.get("diskSizeGb")
+    return {
+        "cpu": str(machine.vcpus),
+        "memory": f"{machine.memory_mib}Mi",
+        "ephemeral-storage": f"{int(disk) if isinstance(disk, int | float) else _DEFAULT_DISK_GIB}Gi",
+        "pods": str(pods or _DEFAULT_PODS),
+        **({GPU_RESOURCE: str(gpus)} if gpus else {}),
+    }
+
+
+CLUSTER: Final = "gcp:container/cluster:Cluster"
+NODE_POOL: Final = "gcp:container/nodePool:NodePool"
+_ZONE: Final = re.compile(r"^(?P<region>[a-z]+-[a-z]+\d+)-[a-z]$")
+# A cluster of a region that names no zones is in so many of it.
+_ZONES: Final = 3
+
+
+def cluster_name(pool: CloudObject) -> str:
+    """Return the name of a pool's cluster, which the pool may give with the path to it."""
+    return str(pool.outputs.get("cluster") or "").rpartition("/")[2]
+
+
+def cluster_of(pool: CloudObject, inventory: Inventory) -> CloudObject | None:
+    """Return a pool's cluster, None where it is none of this cloud's."""
+    named = [one for one in inventory.of_type(CLUSTER) if one.outputs.get("name") == cluster_name(pool)]
+    here = [one for one in named if one.outputs.get("location") in (None, pool.outputs.get("location"))]
+    return next(iter(here or named), None)
+
+
+def zones_of(pool: CloudObject, inventory: Inventory) -> tuple[str, ...]:
+    """Return a pool's zones: its own, else its cluster's, else those of where both are."""
+    cluster = cluster_of(pool, inventory)
+    own = sequence(pool.outputs.get("nodeLocations"))
+    shared = sequence(cluster.outputs.get("nodeLocations")) if cluster else ()
+    location = str(pool.outputs.get("location") or (cluster.outputs.get("location") if cluster else "") or "")
+    home = (location,) if _ZONE.match(location) else ()
+    # GKE shows of a zonal cluster, as its locations, those beside its own.
+    named = tuple(str(zone) for zone in own) or (*home, *(str(zone) for zone in shared if zone not in home))
+    return named or machines.zones_of(location)[:_ZONES]
+
+
+def region_of(zone: str) -> str:
+    """Return the region of a zone."""
+    match = _ZONE.match(zone)
+    return match["region"] if match else zone
+
+
+def node_config(pool: CloudObject) -> Json:
+    """Return a pool's node configuration, with what GKE has added to it."""
+    return {**mapping(pool.inputs.get("nodeConfig")), **mapping(pool.outputs.get("nodeConfig"))}
+
 
 LocationPolicy: TypeAlias = Literal["ANY", "BALANCED"]
 
