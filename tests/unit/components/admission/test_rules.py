@@ -61,30 +61,30 @@ def test_a_rule_by_which_no_pod_can_ask_is_refused() -> None:
 @pytest.mark.parametrize(("key", "values"), [("", ("spot",)), (CAPACITY_TYPE, ("spot", ""))])
 def test_a_selection_without_a_key_or_of_an_empty_value_is_refused(key: str, values: tuple[str, ...]) -> None:
     # An absent label reads as "" in the expressions, so an empty value would match pods that select nothing.
-    with pytest.raises(ValueError, match="may be empty"):
+    with pytest.raises(ValueError, match="empty key or value"):
         NodeSelection(key=key, values=values)
 
 
-SPOT_RULE, SCALE_SET_RULE, AKS_GPU_RULE, KEPT_RULE = aks_rules(POOLS)
+AKS_SPOT_RULE, SCALE_SET_RULE, AKS_GPU_RULE, AKS_KEPT_RULE = aks_rules(POOLS)
 
 
 def test_spot_is_asked_for_as_everywhere_and_by_aks_own_labels() -> None:
-    assert isinstance(SPOT_RULE, TolerationRule), "it lets pods in"
-    assert SPOT_RULE.selections == (
+    assert isinstance(AKS_SPOT_RULE, TolerationRule), "it lets pods in"
+    assert AKS_SPOT_RULE.selections == (
         NodeSelection(key=CAPACITY_TYPE, values=("spot",)),
         NodeSelection(key=POOL, values=("cpu-spot", "a100-spot")),
         NodeSelection(key=AKS_SCALE_SET_PRIORITY, values=("spot",)),
         NodeSelection(key=AKS_PRIORITY, values=("spot",)),
     ), "AKS's own pages tell users to select by either of the last two"
-    assert SPOT_RULE.taint == taints.SPOT, "what is added must match the taint of the spot pools"
-    assert SPOT_RULE.removed_annotations == (DO_NOT_DISRUPT,), "as everywhere where Karpenter makes nodes"
+    assert AKS_SPOT_RULE.taint == taints.SPOT, "what is added must match the taint of the spot pools"
+    assert AKS_SPOT_RULE.removed_annotations == (DO_NOT_DISRUPT,), "as everywhere where Karpenter makes nodes"
 
 
 def test_whoever_asks_for_spot_tolerates_aks_taint_as_well() -> None:
-    assert isinstance(SPOT_RULE, TolerationRule), "it lets pods in"
+    assert isinstance(AKS_SPOT_RULE, TolerationRule), "it lets pods in"
     assert isinstance(SCALE_SET_RULE, TolerationRule), "it lets pods in"
     assert SCALE_SET_RULE.taint == taints.AKS_SPOT, "scale sets have both taints"
-    assert SCALE_SET_RULE.selections == SPOT_RULE.selections, "one without the other lets nobody in"
+    assert SCALE_SET_RULE.selections == AKS_SPOT_RULE.selections, "one without the other lets nobody in"
     assert SCALE_SET_RULE.removed_annotations == (), "two policies would take the same one away"
 
 
@@ -93,7 +93,7 @@ def test_gpus_are_asked_for_as_everywhere() -> None:
 
 
 def test_all_training_pods_keep_their_aks_nodes() -> None:
-    assert AnnotationRule(name="kept", annotation=SAFE_TO_EVICT, value="false") == KEPT_RULE, (
+    assert AnnotationRule(name="kept", annotation=SAFE_TO_EVICT, value="false") == AKS_KEPT_RULE, (
         "the autoscaler of scale sets would move a job that trains to empty a node"
     )
 
@@ -103,35 +103,35 @@ def test_each_rule_has_a_name_of_its_own() -> None:
     assert len(set(names)) == len(names), "policies are named after them"
 
 
-SPOT_RULE, GPU_RULE, KEPT_RULE = gke_rules(POOLS)
+GKE_SPOT_RULE, GKE_GPU_RULE, GKE_KEPT_RULE = gke_rules(POOLS)
 
 
 def test_spot_is_asked_for_by_gkes_labels_or_by_a_spot_pools_name() -> None:
-    assert isinstance(SPOT_RULE, TolerationRule), "it lets pods in"
-    assert SPOT_RULE.selections == (
+    assert isinstance(GKE_SPOT_RULE, TolerationRule), "it lets pods in"
+    assert GKE_SPOT_RULE.selections == (
         NodeSelection(key=GKE_SPOT, values=("true",)),
         NodeSelection(key=GKE_PROVISIONING, values=("spot",)),
         NodeSelection(key=POOL, values=("cpu-spot", "a100-spot")),
     ), "on-demand pools must not be among the ways onto spot"
-    assert SPOT_RULE.taint == taints.GKE_SPOT_TAINT, "what is added must match the taint of the spot pools"
+    assert GKE_SPOT_RULE.taint == taints.GKE_SPOT_TAINT, "what is added must match the taint of the spot pools"
 
 
 def test_helpers_reach_gpu_pools_by_name_and_the_rest_is_gkes() -> None:
-    assert isinstance(GPU_RULE, TolerationRule), "it lets pods in"
-    assert GPU_RULE.selections == (NodeSelection(key=POOL, values=("a100", "a100-spot")),), (
+    assert isinstance(GKE_GPU_RULE, TolerationRule), "it lets pods in"
+    assert GKE_GPU_RULE.selections == (NodeSelection(key=POOL, values=("a100", "a100-spot")),), (
         "a helper of a job follows its ladder to GPU pools without requesting GPUs"
     )
-    assert GPU_RULE.resources == (), "GKE's own admission lets in who requests GPUs"
+    assert GKE_GPU_RULE.resources == (), "GKE's own admission lets in who requests GPUs"
 
 
 def test_all_training_pods_keep_their_gke_nodes() -> None:
-    assert AnnotationRule(name="kept", annotation=SAFE_TO_EVICT, value="false") == KEPT_RULE, (
+    assert AnnotationRule(name="kept", annotation=SAFE_TO_EVICT, value="false") == GKE_KEPT_RULE, (
         "the autoscaler would move a job that trains to empty a node"
     )
 
 
 def test_a_rule_for_all_pods_asks_no_question_first() -> None:
-    spec = policy_spec(KEPT_RULE)
+    spec = policy_spec(GKE_KEPT_RULE)
     assert "variables" not in spec, "what nothing refers to is not computed for each pod"
 
 

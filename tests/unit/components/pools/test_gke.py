@@ -252,5 +252,5 @@ def test_a_class_without_pools_is_refused() -> None:
 
 @pytest.mark.parametrize("name", ["gke-gpus", "autopilot-gpus"])
 def test_names_that_gke_keeps_for_itself_are_refused(name: str) -> None:
-    with pytest.raises(ValueError, match=f"ComputeClass {name}: GKE keeps names"):
+    with pytest.raises(ValueError, match=f"ComputeClass {name}: names that begin with gke"):
         replace(ARGS, name=name)

@@ -228,7 +228,7 @@ def test_days_without_upgrades_are_left_out_of_the_window() -> None:
 
 @pytest.mark.parametrize("hours", [0, 3, 25])
 def test_a_window_that_aks_does_not_take_is_refused_before_there_is_a_cluster(hours: int) -> None:
-    with pytest.raises(ValueError, match="from 4 to 24"):
+    with pytest.raises(ValueError, match="AKS allows 4 to 24"):
         Maintenance(day="Saturday", start="02:00", hours=hours, start_date="2026-01-03")
 
 
