@@ -27,15 +27,6 @@ _IN_USE: Final = (
 _STANDARD: Final = "STANDARD"
 
 
-def _not_by_api(making: Making) -> str | None:
-    if _access_of(cluster_of(making)).get("authenticationMode") in ("API", "API_AND_CONFIG_MAP"):
-        return None
-    return (
-        "InvalidRequestException: The cluster's authentication mode must be set to one of "
-        "[API, API_AND_CONFIG_MAP] to perform this operation."
-    )
-
-
 def _made_by_eks(making: Making) -> str | None:
     """EKS makes entries itself: for the creator of a cluster, and for the role of a managed node group."""
     return _IN_USE if making.inputs.get("principalArn") in _own_entries(making) else None
@@ -83,7 +74,7 @@ ACCESS: Mapping[str, Rules] = {
         immutable=frozenset({"type"}),
         computed={"type": lambda making: making.inputs.get("type") or _STANDARD},
         taken=_IN_USE,
-        refuse_create=(no_cluster, _not_by_api, _made_by_eks, _no_such_role),
+        refuse_create=(no_cluster, _made_by_eks, _no_such_role),
     ),
     _ASSOCIATION: Rules(
         name_property="",
@@ -91,7 +82,7 @@ ACCESS: Mapping[str, Rules] = {
         # Associating a policy again changes its scope and is no mistake.
         overwrites=True,
         immutable=frozenset({"clusterName", "principalArn", "policyArn", "accessScope"}),
-        refuse_create=(no_cluster, _not_by_api, _no_entry),
+        refuse_create=(no_cluster, _no_entry),
     ),
 }
 

@@ -10,24 +10,11 @@ from holdfast.simulator.clouds.aws.cluster import (
     IDENTITY,
     NODE_GROUP,
     belonging_to,
-    cluster_of,
     no_cluster,
 )
 from holdfast.simulator.clouds.catalogue import Making, Rules
 from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
-
-#: Kubernetes version → add-on → builds.
-BUILDS: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
-    "1.36": {
-        "vpc-cni": frozenset({"v1.22.3-eksbuild.1", "v1.22.4-eksbuild.3", "v1.23.1-eksbuild.1"}),
-        "kube-proxy": frozenset(f"v1.36.0-eksbuild.{build}" for build in (9, 13, 14, 17, 21, 25)),
-        "eks-pod-identity-agent": frozenset({"v1.3.10-eksbuild.3"}),
-        "coredns": frozenset(f"v1.14.3-eksbuild.{build}" for build in (3, 14, 16, 23)),
-        "aws-ebs-csi-driver": frozenset({"v1.63.1-eksbuild.1", "v1.64.0-eksbuild.1", "v1.66.0-eksbuild.1"}),
-    },
-}
-
 
 _EBS: Final = "aws-ebs-csi-driver"
 # The add-ons with a Deployment, which is unhealthy until its pods run; and where its settings are in the configuration.
@@ -35,26 +22,6 @@ _DEPLOYMENTS: Final[Mapping[str, tuple[str, ...]]] = {"coredns": (), _EBS: ("con
 _EBS_ACCOUNT: Final = ("kube-system", "ebs-csi-controller-sa")
 # What both Deployments tolerate where nothing else is configured.
 _TOLERATED: Final[Json] = {"key": "CriticalAddonsOnly", "operator": "Exists"}
-
-
-def _no_such_build(making: Making) -> str | None:
-    cluster = cluster_of(making)
-    version = str(cluster.outputs.get("version")) if cluster else ""
-    addon, build = str(making.inputs.get("addonName")), making.inputs.get("addonVersion")
-    known = BUILDS.get(version, {}).get(addon)
-    if known is None:
-        return f"InvalidParameterException: Addon {addon} specified is not supported in {version} kubernetes version"
-    if build is None or build in known:
-        return None
-    return "InvalidParameterException: Addon version specified is not supported"
-
-
-def _not_configurable(making: Making) -> str | None:
-    try:
-        _configuration(making)
-    except ValueError:
-        return "InvalidParameterException: ConfigurationValue provided in request is not supported"
-    return None
 
 
 def _not_healthy(making: Making) -> str | None:
@@ -116,7 +83,6 @@ RESOURCES: Mapping[str, Rules] = {
     ADDON: Rules(
         name_property="addonName",
         taken="ResourceInUseException: Addon already exists.",
-        refuse_create=(no_cluster, _no_such_build, _not_configurable, _not_healthy),
-        refuse_update=(_no_such_build, _not_configurable),
+        refuse_create=(no_cluster, _not_healthy),
     ),
 }

@@ -55,10 +55,6 @@ def policies_of(role: CloudObject, inventory: Inventory) -> set[str]:
 
 
 _SUBNET: Final = "aws:ec2/subnet:Subnet"
-_MODE: Final = "authenticationMode"
-# From each mode to the next, never back.
-_MODES: Final = ("CONFIG_MAP", "API_AND_CONFIG_MAP", "API")
-_FEWEST_ZONES: Final = 2
 
 
 def _endpoint(making: Making) -> str:
@@ -97,31 +93,6 @@ def _not_assumable(making: Making) -> str | None:
         f"InvalidParameterException: Role with arn: {arn} could not be assumed because it does not exist or the "
         "trusted entity is not correct"
     )
-
-
-def _one_zone(making: Making) -> str | None:
-    """A subnet that is not of this cloud is the user's own, in a zone of its own."""
-    subnets = [str(one) for one in sequence(mapping(making.inputs.get("vpcConfig")).get("subnetIds"))]
-    found = [making.inventory.find(_SUBNET, subnet) for subnet in subnets]
-    zones = {
-        str(one.outputs.get("availabilityZone")) if one else subnet
-        for subnet, one in zip(subnets, found, strict=True)
-    }
-    if len(zones) >= _FEWEST_ZONES:
-        return None
-    return "InvalidParameterException: Subnets specified must be in at least two different AZs"
-
-
-def _no_such_transition(making: Making) -> str | None:
-    before, after = _mode(_current(making)), _mode(making.inputs)
-    if _MODES.index(after) - _MODES.index(before) in (0, 1):
-        return None
-    return f"InvalidParameterException: Unsupported authentication mode update from {before} to {after}"
-
-
-def _mode(inputs: Json) -> str:
-    mode = str(mapping(inputs.get("accessConfig")).get(_MODE) or _MODES[0])
-    return mode if mode in _MODES else _MODES[0]
 
 
 def _no_such_upgrade(making: Making) -> str | None:
@@ -175,8 +146,8 @@ RESOURCES: Mapping[str, Rules] = {
             "vpcConfig": _vpc_config,
         },
         taken="ResourceInUseException: Cluster already exists with name: {name}",
-        refuse_create=(_not_assumable, _one_zone),
-        refuse_update=(_no_such_transition, _no_such_upgrade),
+        refuse_create=(_not_assumable,),
+        refuse_update=(_no_such_upgrade,),
         refuse_delete=(_protected, _nodes_remain),
     ),
 }

@@ -87,12 +87,6 @@ def _unknown_service(making: Making) -> str | None:
     return f"the service-linked role of {_service(making)} is not rehearsed; these are: {', '.join(_ROLES)}"
 
 
-def _suffixed(making: Making) -> str | None:
-    if making.inputs.get("customSuffix"):
-        return f"InvalidInput: Custom suffix is not allowed for {_service(making)}"
-    return None
-
-
 RULES: Final = Rules(
     identify=role_arn,
     immutable=frozenset({"awsServiceName", "customSuffix"}),
@@ -101,7 +95,7 @@ RULES: Final = Rules(
         f"InvalidInput: Service role name {_ROLES[_SPOT]} has been taken in this account, "
         "please try a different suffix."
     ),
-    refuse_create=(_unknown_service, _suffixed, writing("iam:CreateServiceLinkedRole", role_arn)),
+    refuse_create=(_unknown_service, writing("iam:CreateServiceLinkedRole", role_arn)),
     refuse_update=(writing("iam:UpdateRole", role_arn),),
     refuse_delete=(removing("iam:DeleteServiceLinkedRole"),),
 )
@@ -112,11 +106,6 @@ _INLINE: Final = "aws:iam/rolePolicy:RolePolicy"
 _POLICY: Final = "aws:iam/policy:Policy"
 _PROFILE: Final = "aws:iam/instanceProfile:InstanceProfile"
 _ROLE: Final = "aws:iam/role:Role"
-
-# AWS's limits to documents, in characters without white space.
-_TRUST_SIZE: Final = 2048
-_POLICY_SIZE: Final = 6144
-_INLINE_SIZE: Final = 10240
 
 
 def _arn(kind: str) -> Compute:
@@ -165,31 +154,6 @@ def _no_policy(making: Making) -> str | None:
     return f"NoSuchEntity: Policy {arn} does not exist or is not attachable."
 
 
-def _longer(document: JsonValue, limit: int) -> bool:
-    return isinstance(document, str) and len(re.sub(r"\s", "", document)) > limit
-
-
-def _long_document(name: str, limit: int, quota: str) -> Refuse:
-    def refuse(making: Making) -> str | None:
-        too_long = _longer(making.inputs.get(name), limit)
-        return f"LimitExceeded: Cannot exceed quota for {quota}: {limit}" if too_long else None
-
-    return refuse
-
-
-def _long_inline(making: Making) -> str | None:
-    """A role's inline policies are counted together."""
-    role = making.inputs.get("role")
-    others = [
-        str(one.inputs.get("policy"))
-        for one in making.inventory.of_type(_INLINE)
-        if one.inputs.get("role") == role and one.id != making.id
-    ]
-    if not _longer("".join([*others, str(making.inputs.get("policy"))]), _INLINE_SIZE):
-        return None
-    return f"LimitExceeded: Maximum policy size of {_INLINE_SIZE} bytes exceeded for role {role}"
-
-
 def _in_use(removal: Removal) -> str | None:
     role, inventory = removal.target, removal.inventory
     if role.inputs.get("forceDetachPolicies") is True:
@@ -235,9 +199,6 @@ def _get_role(call: Call) -> Json:
     return {**defaults, **found.outputs, "id": name}
 
 
-_trust_too_long: Final = _long_document("assumeRolePolicy", _TRUST_SIZE, "ACLSizePerRole")
-_policy_too_long: Final = _long_document("policy", _POLICY_SIZE, "PolicySize")
-
 RESOURCES: Mapping[str, Rules] = {
     _ATTACHMENT: Rules(
         immutable=frozenset({"role", "policyArn"}),
@@ -247,8 +208,8 @@ RESOURCES: Mapping[str, Rules] = {
     _INLINE: Rules(
         longest_name=128,
         overwrites=True,
-        refuse_create=(_no_role, _long_inline, writing("iam:PutRolePolicy", _of_role)),
-        refuse_update=(_long_inline, writing("iam:PutRolePolicy", _of_role)),
+        refuse_create=(_no_role, writing("iam:PutRolePolicy", _of_role)),
+        refuse_update=(writing("iam:PutRolePolicy", _of_role),),
         refuse_delete=(removing("iam:DeleteRolePolicy"),),
     ),
     _POLICY: Rules(
@@ -257,8 +218,8 @@ RESOURCES: Mapping[str, Rules] = {
         immutable=frozenset({"path", "description"}),
         computed={"arn": _arn("policy"), "path": _path},
         taken="EntityAlreadyExists: A policy called {name} already exists. Duplicate names are not allowed.",
-        refuse_create=(_policy_too_long, writing("iam:CreatePolicy", _arn("policy"))),
-        refuse_update=(_policy_too_long, writing("iam:CreatePolicyVersion", _arn("policy"))),
+        refuse_create=(writing("iam:CreatePolicy", _arn("policy")),),
+        refuse_update=(writing("iam:CreatePolicyVersion", _arn("policy")),),
         refuse_delete=(_attached, removing("iam:DeletePolicy")),
     ),
     _PROFILE: Rules(
@@ -274,8 +235,8 @@ RESOURCES: Mapping[str, Rules] = {
         immutable=frozenset({"path"}),
         computed={"arn": _arn("role"), "path": _path},
         taken="EntityAlreadyExists: Role with name {name} already exists.",
-        refuse_create=(_trust_too_long, writing("iam:CreateRole", _arn("role"))),
-        refuse_update=(_trust_too_long, writing("iam:UpdateRole", _arn("role"))),
+        refuse_create=(writing("iam:CreateRole", _arn("role")),),
+        refuse_update=(writing("iam:UpdateRole", _arn("role")),),
         refuse_delete=(_in_use, removing("iam:DeleteRole")),
     ),
     TYPE: RULES,

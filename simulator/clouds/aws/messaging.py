@@ -1,9 +1,7 @@
 """Queues and the events they are sent: what AWS adds and refuses."""
 
-import json
 from collections.abc import Mapping
 
-from holdfast.scheduling.json import JsonValue
 from holdfast.simulator.clouds.aws.names import ACCOUNT, PARTITION, place
 from holdfast.simulator.clouds.catalogue import Making, Removal, Rules
 
@@ -28,12 +26,6 @@ def _queue_missing(making: Making) -> str | None:
     return None
 
 
-def _policy_malformed(making: Making) -> str | None:
-    if _is_json_object(making.inputs.get("policy")):
-        return None
-    return "InvalidAttributeValue: Invalid value for the parameter Policy."
-
-
 def _bus(making: Making) -> str:
     return str(making.inputs.get("eventBusName") or _DEFAULT_BUS)
 
@@ -42,13 +34,6 @@ def _rule_arn(making: Making) -> str:
     """A rule's ARN names its bus, but not the default one."""
     path = making.name if _bus(making) == _DEFAULT_BUS else f"{_bus(making)}/{making.name}"
     return f"arn:{PARTITION}:events:{place(making)}:{ACCOUNT}:rule/{path}"
-
-
-def _pattern_malformed(making: Making) -> str | None:
-    pattern = making.inputs.get("eventPattern")
-    if pattern is None or _is_json_object(pattern):
-        return None
-    return "InvalidEventPatternException: Event pattern is not valid. Reason: Filter is not an object"
 
 
 def _target_id(making: Making) -> str:
@@ -79,13 +64,6 @@ def _targets_remain(removal: Removal) -> str | None:
     return None
 
 
-def _is_json_object(text: JsonValue) -> bool:
-    try:
-        return isinstance(json.loads(str(text)), dict)
-    except ValueError:
-        return False
-
-
 RESOURCES: Mapping[str, Rules] = {
     _QUEUE: Rules(
         longest_name=80,
@@ -97,15 +75,13 @@ RESOURCES: Mapping[str, Rules] = {
         identify=_queue_of_policy,
         overwrites=True,
         immutable=frozenset({"queueUrl"}),
-        refuse_create=(_queue_missing, _policy_malformed),
-        refuse_update=(_queue_missing, _policy_malformed),
+        refuse_create=(_queue_missing,),
+        refuse_update=(_queue_missing,),
     ),
     _RULE: Rules(
         longest_name=64,
         computed={"arn": _rule_arn},
         overwrites=True,
-        refuse_create=(_pattern_malformed,),
-        refuse_update=(_pattern_malformed,),
         refuse_delete=(_targets_remain,),
     ),
     _TARGET: Rules(

@@ -1,12 +1,10 @@
 """VPCs and subnets."""
 
 from collections.abc import Callable, Iterator, Mapping
-from ipaddress import IPv4Network
 from typing import Final
 
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.clouds.aws.names import named, place, text
-from holdfast.simulator.clouds.aws.offerings import zones
 from holdfast.simulator.clouds.catalogue import Making, Removal, Rules
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 
@@ -78,63 +76,6 @@ def _default_group(making: Making) -> str:
     return text(vpc.computed, "defaultSecurityGroupId") if vpc else f"sg-{making.digest[:17]}"
 
 
-def _no_range(making: Making) -> str | None:
-    cidr = text(making.inputs, "cidrBlock")
-    if cidr and _range(making.inputs) is None:
-        return (
-            f"InvalidParameterValue: Value ({cidr}) for parameter cidrBlock is invalid. "
-            "This is not a valid CIDR block."
-        )
-    return None
-
-
-def _size_of_vpc(making: Making) -> str | None:
-    found = _range(making.inputs)
-    if found is not None and not _has_fitting_size(found):
-        return f"InvalidVpc.Range: The CIDR '{text(making.inputs, 'cidrBlock')}' is invalid."
-    return None
-
-
-def _range_of_subnet(making: Making) -> str | None:
-    vpc = making.inventory.find(VPC, text(making.inputs, "vpcId"))
-    whole, part = _range(vpc.inputs) if vpc else None, _range(making.inputs)
-    if vpc is None or whole is None or part is None:
-        return None
-    cidr = text(making.inputs, "cidrBlock")
-    if not _has_fitting_size(part) or not part.subnet_of(whole):
-        return f"InvalidSubnet.Range: The CIDR '{cidr}' is invalid."
-    siblings = (
-        _range(one.inputs)
-        for one in others(SUBNET, making.inventory, making.id)
-        if one.inputs.get("vpcId") == vpc.id
-    )
-    if any(part.overlaps(sibling) for sibling in siblings if sibling):
-        return f"InvalidSubnet.Conflict: The CIDR '{cidr}' conflicts with another subnet"
-    return None
-
-
-def _range(inputs: Json) -> IPv4Network | None:
-    try:
-        return IPv4Network(text(inputs, "cidrBlock"), strict=False)
-    except ValueError:
-        return None
-
-
-def _has_fitting_size(found: IPv4Network) -> bool:
-    return _LARGEST <= found.prefixlen <= _SMALLEST
-
-
-def _zone_elsewhere(making: Making) -> str | None:
-    """Which of a region's zones an account has is its own affair; one of another region no account has there."""
-    zone = text(making.inputs, "availabilityZone")
-    if zone and zone[:-1] != place(making):
-        return (
-            f"InvalidParameterValue: Value ({zone}) for parameter availabilityZone is invalid. Subnets can "
-            f"currently only be created in the following availability zones: {', '.join(zones(place(making)))}."
-        )
-    return None
-
-
 def _contents_remain(removal: Removal) -> str | None:
     vpc = removal.target.id
     contents = (one for token in _CONTENTS for one in removal.inventory.of_type(token))
@@ -159,7 +100,6 @@ RESOURCES: Mapping[str, Rules] = {
         computed={
             "availabilityZone": lambda making: text(making.inputs, "availabilityZone") or f"{place(making)}a",
         },
-        refuse_create=(_no_range, _zone_elsewhere, _range_of_subnet),
         refuse_delete=(_interfaces_remain,),
     ),
     VPC: Rules(
@@ -173,7 +113,6 @@ RESOURCES: Mapping[str, Rules] = {
             "instanceTenancy": _or("instanceTenancy", default="default"),
             "mainRouteTableId": _its_own("rtb", 2),
         },
-        refuse_create=(_no_range, _size_of_vpc),
         refuse_delete=(_contents_remain,),
     ),
 }
@@ -307,13 +246,6 @@ def _no_internet(making: Making) -> str | None:
     return None
 
 
-def _address_in_use(making: Making) -> str | None:
-    address = text(making.inputs, "allocationId")
-    if address and _user_of(address, making.inventory):
-        return f"Resource.AlreadyAssociated: Elastic IP address {address} is already associated"
-    return None
-
-
 def _held_by_gateway(removal: Removal) -> str | None:
     """AWS's words do not say so, but this is what it answers while a NAT gateway holds the address."""
     if _user_of(removal.target.id, removal.inventory):
@@ -349,6 +281,6 @@ GATEWAYS: Mapping[str, Rules] = {
     _NAT: Rules(
         computed={"publicIp": _address_of_gateway},
         immutable=frozenset({"allocationId", "connectivityType", "privateIp", "subnetId"}),
-        refuse_create=(_no_internet, _address_in_use),
+        refuse_create=(_no_internet,),
     ),
 }

@@ -36,12 +36,6 @@ def _not_trusting(making: Making) -> str | None:
     )
 
 
-def _disk_said_twice(making: Making) -> str | None:
-    if making.inputs.get("launchTemplate") and making.inputs.get("diskSize"):
-        return "InvalidParameterException: Disk size must be specified within the launch template."
-    return None
-
-
 def _nodes_cannot_join(making: Making) -> str | None:
     role = role_of(making.inputs.get("nodeRoleArn"), making.inventory)
     if role is not None and _JOINING & policies_of(role, making.inventory):
@@ -109,13 +103,7 @@ RESOURCES: Mapping[str, Rules] = {
             "version": _version,
         },
         taken="ResourceInUseException: NodeGroup already exists with name {name} in this cluster",
-        refuse_create=(
-            no_cluster,
-            _not_trusting,
-            _disk_said_twice,
-            _nodes_cannot_join,
-            _nodes_without_network,
-        ),
+        refuse_create=(no_cluster, _not_trusting, _nodes_cannot_join, _nodes_without_network),
     ),
 }
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from ipaddress import IPv4Network
 from typing import Final
 
 from holdfast.scheduling.json import Json, JsonValue
@@ -236,37 +235,6 @@ def running_version(making: Making) -> JsonValue:
 
 CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
 
-_NAME: Final = re.compile(r"[a-zA-Z0-9](?:[-_a-zA-Z0-9]{0,61}[a-zA-Z0-9])?")
-#: AKS's own, in every cluster.
-_RESERVED: Final = tuple(IPv4Network(cidr) for cidr in ("169.254.0.0/16", "172.30.0.0/16", "172.31.0.0/16"))
-
-
-def _bad_name(making: Making) -> str | None:
-    if _NAME.fullmatch(making.name):
-        return None
-    return said(
-        "InvalidParameter",
-        f"The value of parameter resourceName is invalid: {making.name}. It may contain letters, digits, hyphens and "
-        "underscores, 1 to 63 of them, and has to begin and end with a letter or a digit.",
-    )
-
-
-def _nap_unsupported(making: Making) -> str | None:
-    if mapping(making.inputs.get("nodeProvisioningProfile")).get("mode") != "Auto":
-        return None
-    families = sequence(mapping(making.inputs.get("networkProfile")).get("ipFamilies"))
-    if list(families) != ["IPv4"]:
-        return _nap_needs(".properties.networkProfile.ipFamilies is set to one of [IPv4]")
-    if making.inputs.get("publicNetworkAccess") == "Disabled":
-        return _nap_needs(".properties.publicNetworkAccess is set to one of [Enabled]")
-    return None
-
-
-def _nap_needs(what: str) -> str:
-    return said(
-        "OperationNotAllowed", f".properties.nodeProvisioningProfile.mode cannot be Auto unless {what}."
-    )
-
 
 def _no_way_out(making: Making) -> str | None:
     """A subnet of the user's own is not known here."""
@@ -280,25 +248,6 @@ def _no_way_out(making: Making) -> str | None:
                     f"outboundType userAssignedNATGateway needs a NAT gateway on the subnet {subnet.id}, which has none.",
                 )
     return None
-
-
-def _overlapping_ranges(making: Making) -> str | None:
-    profile = mapping(making.inputs.get("networkProfile"))
-    pods, services = (_range(profile.get(field)) for field in ("podCidr", "serviceCidr"))
-    if pods is not None and any(pods.overlaps(reserved) for reserved in _RESERVED):
-        return said("InvalidParameter", f"The pod CIDR {pods} overlaps with a range that AKS reserves.")
-    for subnet in making.inventory.of_type(SUBNET):
-        mine = _range(subnet.inputs.get("addressPrefix"))
-        if mine is not None and services is not None and services.overlaps(mine):
-            return said(
-                "ServiceCidrOverlapExistingSubnetsCidr",
-                f"The specified service CIDR {services} is conflicted with an existing subnet CIDR {mine}",
-            )
-    return None
-
-
-def _range(value: JsonValue) -> IPv4Network | None:
-    return IPv4Network(str(value)) if value else None
 
 
 RESOURCES: Mapping[str, Rules] = {
@@ -341,22 +290,13 @@ RESOURCES: Mapping[str, Rules] = {
             "privateFQDN": private_fqdn,
             "resourceUID": lambda making: making.digest[:24],
         },
-        refuse_create=(
-            _bad_name,
-            no_group,
-            _nap_unsupported,
-            _no_way_out,
-            _overlapping_ranges,
-            *MISSING_PERMISSIONS,
-        ),
-        refuse_update=(_nap_unsupported, *MISSING_PERMISSIONS, *CHANGES),
+        refuse_create=(no_group, _no_way_out, *MISSING_PERMISSIONS),
+        refuse_update=(*MISSING_PERMISSIONS, *CHANGES),
     ),
 }
 
 
 _MAINTENANCE: Final = "azure-native:containerservice:MaintenanceConfiguration"
-#: The only schedule that AKS's own releases take.
-_RELEASES: Final = "default"
 
 
 def _cluster_id(making: Making) -> str:
@@ -378,25 +318,11 @@ def _no_cluster(making: Making) -> str | None:
     )
 
 
-def _bad_window(making: Making) -> str | None:
-    window = mapping(making.inputs.get("maintenanceWindow"))
-    hours = window.get("durationHours")
-    if not isinstance(hours, int | float) or not 4 <= hours <= 24:
-        return said("InvalidParameter", f"durationHours is {hours}: it has to be from 4 to 24.")
-    schedule = mapping(window.get("schedule"))
-    if len(schedule) != 1:
-        return said("InvalidParameter", "One and only one of the schedule types should be specified.")
-    if making.name == _RELEASES and "weekly" not in schedule:
-        return said("InvalidParameter", f"Only a weekly schedule is supported for {_RELEASES}.")
-    return None
-
-
 MAINTENANCE: Mapping[str, Rules] = {
     _MAINTENANCE: Rules(
         name_property="configName",
         unique_within=("resourceGroupName", "resourceName"),
         identify=_maintenance_id,
-        refuse_create=(_no_cluster, _bad_window),
-        refuse_update=(_bad_window,),
+        refuse_create=(_no_cluster,),
     ),
 }

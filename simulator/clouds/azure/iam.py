@@ -1,6 +1,5 @@
 """Identities on Azure, who is given which role, and who asks."""
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -20,8 +19,6 @@ from holdfast.simulator.clouds.state import CloudObject, Inventory
 
 IDENTITY: Final = "azure-native:managedidentity:UserAssignedIdentity"
 ASSIGNMENT: Final = "azure-native:authorization:RoleAssignment"
-
-_GUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 def has_role(inventory: Inventory, *, principal_id: str, role: str, scope: str) -> bool:
@@ -52,15 +49,6 @@ def _principal_type(making: Making) -> JsonValue:
 def _is_identity(making: Making) -> bool:
     asked = making.inputs.get("principalId")
     return any(same_id(one.outputs.get("principalId"), asked) for one in making.inventory.of_type(IDENTITY))
-
-
-def _bad_name(making: Making) -> str | None:
-    if _GUID.fullmatch(making.name):
-        return None
-    return said(
-        "InvalidRoleAssignmentId",
-        f"The role assignment ID '{making.name}' is not valid. The role assignment ID must be a GUID.",
-    )
 
 
 def _not_found(making: Making) -> str | None:
@@ -133,7 +121,7 @@ RESOURCES: Mapping[str, Rules] = {
         identify=_assignment_id,
         immutable=frozenset({"principalId", "scope"}),
         computed={"principalType": _principal_type},
-        refuse_create=(_bad_name, _not_found, _given_already),
+        refuse_create=(_not_found, _given_already),
         refuse_update=(_other_role,),
     ),
 }
@@ -143,8 +131,6 @@ INVOKES: Mapping[str, Invoke] = {
 
 
 _CREDENTIAL: Final = "azure-native:managedidentity:FederatedIdentityCredential"
-
-_MOST: Final = 20
 
 
 _PARENT: Final = ("resourceGroupName", "resourceName")
@@ -168,15 +154,6 @@ def _no_identity(making: Making) -> str | None:
     return said(
         "ParentResourceNotFound",
         f"The parent user-assigned identity '{making.inputs.get('resourceName')}' does not exist.",
-    )
-
-
-def _one_too_many(making: Making) -> str | None:
-    if len(_beside(making)) < _MOST:
-        return None
-    return said(
-        "BadRequest",
-        f"A maximum of {_MOST} federated identity credentials can be added to a managed identity.",
     )
 
 
@@ -206,7 +183,7 @@ CREDENTIALS: Mapping[str, Rules] = {
         unique_within=_PARENT,
         longest_name=120,
         identify=_credential_id,
-        refuse_create=(_no_identity, _one_too_many, _same_subject),
+        refuse_create=(_no_identity, _same_subject),
         refuse_update=(_same_subject,),
     ),
 }

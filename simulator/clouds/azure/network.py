@@ -5,10 +5,9 @@ be in a resource group of the stack's.
 """
 
 from collections.abc import Iterator, Mapping
-from ipaddress import IPv4Network
 from typing import Final
 
-from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.json import JsonValue
 from holdfast.simulator.clouds.azure.names import (
     RESOURCE_GROUP,
     group_id,
@@ -51,46 +50,6 @@ def _no_network(making: Making) -> str | None:
         f"The Resource 'Microsoft.Network/virtualNetworks/{making.inputs.get('virtualNetworkName')}' under resource "
         f"group '{making.inputs.get('resourceGroupName')}' was not found.",
     )
-
-
-def _outside(making: Making) -> str | None:
-    network = making.inventory.find(VIRTUAL_NETWORK, _network_of(making))
-    spaces = (
-        [
-            IPv4Network(str(prefix))
-            for prefix in sequence(mapping(network.inputs.get("addressSpace")).get("addressPrefixes"))
-        ]
-        if network
-        else []
-    )
-    mine = _prefix(making.inputs)
-    if mine is None or not spaces or any(mine.subnet_of(space) for space in spaces):
-        return None
-    return said(
-        "NetcfgInvalidSubnet",
-        f"Subnet '{making.name}' is not valid in virtual network '{making.inputs.get('virtualNetworkName')}'.",
-    )
-
-
-def _overlapping(making: Making) -> str | None:
-    mine = _prefix(making.inputs)
-    for other in making.inventory.of_type(SUBNET):
-        theirs = _prefix(other.inputs)
-        is_beside = other.id != _subnet_id(making) and other.id.rpartition("/subnets/")[0] == _network_of(
-            making
-        )
-        if is_beside and mine is not None and theirs is not None and mine.overlaps(theirs):
-            return said(
-                "NetcfgSubnetRangesOverlap",
-                f"Subnet '{making.name}' is not valid because its IP address range overlaps with that of an existing "
-                f"subnet in virtual network '{making.inputs.get('virtualNetworkName')}'.",
-            )
-    return None
-
-
-def _prefix(inputs: Json) -> IPv4Network | None:
-    text = inputs.get("addressPrefix") or next(iter(sequence(inputs.get("addressPrefixes"))), None)
-    return IPv4Network(str(text)) if text else None
 
 
 def _naming(kind: str, field: str) -> Refuse:
@@ -173,8 +132,8 @@ RESOURCES: Mapping[str, Rules] = {
         unique_within=("resourceGroupName", "virtualNetworkName"),
         longest_name=80,
         identify=_subnet_id,
-        refuse_create=(_no_network, _outside, _overlapping, _naming(NAT_GATEWAY, "natGateway")),
-        refuse_update=(_outside, _overlapping, _naming(NAT_GATEWAY, "natGateway")),
+        refuse_create=(_no_network, _naming(NAT_GATEWAY, "natGateway")),
+        refuse_update=(_naming(NAT_GATEWAY, "natGateway"),),
         refuse_delete=(_nodes_in,),
     ),
     NAT_GATEWAY: Rules(

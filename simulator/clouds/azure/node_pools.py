@@ -1,6 +1,5 @@
 """AKS's node pools that are resources of their own: what AKS adds to them, and what it and its provider refuse."""
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -16,8 +15,6 @@ _CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
 SPOT_LABEL: Final = "kubernetes.azure.com/scalesetpriority"
 SPOT_TAINT: Final = f"{SPOT_LABEL}=spot:NoSchedule"
 
-_NAME: Final = re.compile(r"[a-z][a-z0-9]{0,11}")
-_DECIMALS: Final = 5
 
 #: What a pool keeps for life, beside what the provider itself replaces it for.
 _FIXED: Final = (
@@ -74,15 +71,6 @@ def _is_spot(inputs: Json) -> bool:
     return inputs.get("scaleSetPriority") == "Spot"
 
 
-def _bad_name(making: Making) -> str | None:
-    if _NAME.fullmatch(making.name):
-        return None
-    return _invalid(
-        "agentPool.name",
-        f"Agent pool name {making.name!r} is invalid: it has 1 to 12 small letters and digits, a letter first.",
-    )
-
-
 def _no_cluster(making: Making) -> str | None:
     if _cluster_of(making) is not None:
         return None
@@ -91,12 +79,6 @@ def _no_cluster(making: Making) -> str | None:
         "Failed to perform 'write' on resource of type 'managedClusters/agentPools', because the parent resource "
         f"'{cluster_path(making)}' could not be found.",
     )
-
-
-def _no_count(making: Making) -> str | None:
-    if making.inputs.get("count") is not None:
-        return None
-    return said("InvalidParameter", "Required parameter properties.count is missing (null).")
 
 
 def _beside_auto_provisioning(making: Making) -> str | None:
@@ -108,48 +90,6 @@ def _beside_auto_provisioning(making: Making) -> str | None:
         "OperationNotAllowed",
         f"Agent pool {making.name} has the cluster autoscaler enabled, which is not allowed in a cluster whose "
         "nodeProvisioningProfile.mode is Auto.",
-    )
-
-
-def _surge_of_spot(making: Making) -> str | None:
-    """Surplus machines come from the same stock that takes the pool's away."""
-    settings = mapping(making.inputs.get("upgradeSettings"))
-    if not _is_spot(making.inputs):
-        return None
-    for name, words in (("maxSurge", "max surge"), ("maxUnavailable", "max unavailable")):
-        if settings.get(name) is not None:
-            return _invalid(f"agentPoolProfile.upgradeSettings.{name}", f"Spot pools can't set {words}.")
-    return None
-
-
-def _no_way_to_upgrade(making: Making) -> str | None:
-    settings = mapping(making.inputs.get("upgradeSettings"))
-    if settings.get("maxSurge") != "0" or settings.get("maxUnavailable") not in (None, "0"):
-        return None
-    return _invalid(
-        "agentPoolProfile.upgradeSettings.maxSurge",
-        "maxSurge must be greater than 0 when maxUnavailable is 0.",
-    )
-
-
-def _spot_alone(making: Making) -> str | None:
-    if _is_spot(making.inputs):
-        return None
-    for name in ("spotMaxPrice", "scaleSetEvictionPolicy"):
-        if making.inputs.get(name) is not None:
-            return _invalid(
-                f"agentPoolProfile.{name}", "It can only be set when the scaleSetPriority is 'Spot'."
-            )
-    return None
-
-
-def _bad_price(making: Making) -> str | None:
-    price = making.inputs.get("spotMaxPrice")
-    if not isinstance(price, int | float) or price == -1 or (price > 0 and round(price, _DECIMALS) == price):
-        return None
-    return _invalid(
-        "agentPoolProfile.spotMaxPrice",
-        "The price must be -1 or a positive value with up to five decimal places.",
     )
 
 
@@ -172,13 +112,7 @@ def _version(making: Making) -> JsonValue:
     return running if not asked or running.startswith(f"{asked}.") else asked
 
 
-def _invalid(parameter: str, details: str) -> str:
-    return said(
-        "InvalidParameter", f"The value of parameter {parameter} is invalid. Error details: {details}"
-    )
-
-
-_ALWAYS: Final = (_beside_auto_provisioning, _surge_of_spot, _no_way_to_upgrade, _spot_alone, _bad_price)
+_ALWAYS: Final = (_beside_auto_provisioning,)
 
 RESOURCES: Mapping[str, Rules] = {
     AGENT_POOL: Rules(
@@ -199,7 +133,7 @@ RESOURCES: Mapping[str, Rules] = {
             "scaleSetEvictionPolicy": lambda making: effective(making.inputs)["scaleSetEvictionPolicy"],
             "spotMaxPrice": lambda making: effective(making.inputs)["spotMaxPrice"],
         },
-        refuse_create=(_bad_name, _no_cluster, _no_count, *_ALWAYS),
+        refuse_create=(_no_cluster, *_ALWAYS),
         refuse_update=(*_ALWAYS, _fixed),
     ),
 }

@@ -1,6 +1,5 @@
 """Blob Storage: what it adds and refuses."""
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -10,11 +9,6 @@ from holdfast.simulator.clouds.catalogue import Identify, Invoke, Making, Rules
 from holdfast.simulator.kubernetes_client.objects import mapping
 
 _ACCOUNT: Final = "azure-native:storage:StorageAccount"
-
-_ACCOUNT_NAME: Final = re.compile(r"[a-z0-9]{3,24}")
-# Between hyphens something else, at both ends as well.
-_CONTAINER_NAME: Final = re.compile(r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*")
-_RETAIN_DAYS: Final = range(1, 366)
 
 
 def _account_id(making: Making) -> str:
@@ -34,16 +28,6 @@ def _endpoints(making: Making) -> JsonValue:
     }
 
 
-def _bad_account_name(making: Making) -> str | None:
-    if _ACCOUNT_NAME.fullmatch(making.name):
-        return None
-    return said(
-        "AccountNameInvalid",
-        f"{making.name} is not a valid storage account name. Storage account name must be between 3 and 24 characters in "
-        "length and use numbers and lower-case letters only.",
-    )
-
-
 def _no_account(making: Making) -> str | None:
     if making.inventory.find(_ACCOUNT, _account_id(making)) is not None:
         return None
@@ -52,45 +36,6 @@ def _no_account(making: Making) -> str | None:
         "ParentResourceNotFound",
         f"Failed to perform 'write' on resource of type '{kind}', because the parent resource "
         f"'{_account_id(making)}' could not be found.",
-    )
-
-
-def _bad_container_name(making: Making) -> str | None:
-    if _CONTAINER_NAME.fullmatch(making.name):
-        return None
-    return said("InvalidResourceName", "The specifed resource name contains invalid characters.")
-
-
-def _opens_what_is_closed(making: Making) -> str | None:
-    """A container shows itself to the public only where its account lets any do so."""
-    account = making.inventory.find(_ACCOUNT, _account_id(making))
-    if making.inputs.get("publicAccess") in (None, "None") or account is None:
-        return None
-    if account.inputs.get("allowBlobPublicAccess") is True:
-        return None
-    return said("PublicAccessNotPermitted", "Public access is not permitted on this storage account.")
-
-
-def _bad_retention(making: Making) -> str | None:
-    for field in ("deleteRetentionPolicy", "containerDeleteRetentionPolicy"):
-        policy = mapping(making.inputs.get(field))
-        days = policy.get("days")
-        is_whole = isinstance(days, int | float) and days in _RETAIN_DAYS
-        if policy.get("enabled") is True and not is_whole:
-            return said(
-                "InvalidRequestPropertyValue", f"The value '{days}' is not allowed for property {field}.days."
-            )
-    return None
-
-
-def _versions_of_a_hierarchy(making: Making) -> str | None:
-    account = making.inventory.find(_ACCOUNT, _account_id(making))
-    hierarchical = account is not None and account.inputs.get("isHnsEnabled") is True
-    if not (hierarchical and making.inputs.get("isVersioningEnabled") is True):
-        return None
-    return said(
-        "InvalidRequestPropertyValue",
-        "Versioning is not supported for accounts with a hierarchical namespace.",
     )
 
 
@@ -113,19 +58,17 @@ RESOURCES: Mapping[str, Rules] = {
             "sku": _sku,
         },
         taken=said("StorageAccountAlreadyTaken", "The storage account named {name} is already taken."),
-        refuse_create=(_bad_account_name, no_group),
+        refuse_create=(no_group,),
     ),
     "azure-native:storage:BlobServiceProperties": Rules(
         name_property="blobServicesName",
         identify=_within_account("blobServices"),
-        refuse_create=(_no_account, _bad_retention, _versions_of_a_hierarchy),
-        refuse_update=(_bad_retention, _versions_of_a_hierarchy),
+        refuse_create=(_no_account,),
     ),
     "azure-native:storage:BlobContainer": Rules(
         name_property="containerName",
         identify=_within_account("blobServices/default/containers"),
-        refuse_create=(_no_account, _bad_container_name, _opens_what_is_closed),
-        refuse_update=(_opens_what_is_closed,),
+        refuse_create=(_no_account,),
     ),
     "azure-native:storage:ManagementPolicy": Rules(
         name_property="managementPolicyName",

@@ -3,7 +3,6 @@
 import base64
 import re
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Final
 
 from holdfast.scheduling.json import Json, JsonValue
@@ -11,41 +10,7 @@ from holdfast.simulator.clouds.catalogue import Making, Removal, Rules
 from holdfast.simulator.clouds.gcp.names import PROJECT_NUMBER, project
 from holdfast.simulator.clouds.gcp.network import SUBNETWORK, path_of, secondary_ranges
 from holdfast.simulator.clouds.gcp.node_account import no_account
-from holdfast.simulator.kubernetes_client.objects import mapping, sequence
-
-# What GKE wants in any 32 days, and the shortest time that counts.
-_DAYS: Final = 32
-_SHORTEST: Final = 4.0
-_WEEK: Final = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
-
-
-def hours_in_32_days(window: Json) -> float | None:
-    """Return the fewest hours of a window in any 32 days; None for a recurrence that is not daily or by weekday."""
-    times = _times(str(window.get("recurrence")))
-    hours = _length(window)
-    if times is None or hours is None:
-        return None
-    return times * hours if hours >= _SHORTEST else 0.0
-
-
-def _length(window: Json) -> float | None:
-    try:
-        start, end = (datetime.fromisoformat(str(window.get(name))) for name in ("startTime", "endTime"))
-    except ValueError:
-        return None
-    return (end - start).total_seconds() / 3600
-
-
-def _times(recurrence: str) -> int | None:
-    if recurrence == "FREQ=DAILY":
-        return _DAYS
-    match = re.fullmatch(r"FREQ=WEEKLY;BYDAY=([A-Z,]+)", recurrence)
-    if match is None:
-        return None
-    chosen = [day in match[1].split(",") for day in _WEEK]
-    weeks, further = divmod(_DAYS, len(_WEEK))
-    rest = min(sum((chosen + chosen)[first : first + further]) for first in range(len(_WEEK)))
-    return weeks * sum(chosen) + rest
+from holdfast.simulator.kubernetes_client.objects import mapping
 
 
 def location(making: Making) -> str:
@@ -113,7 +78,6 @@ _KEY_ROLE: Final = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
 _AGENT: Final = f"serviceAccount:service-{PROJECT_NUMBER}@container-engine-robot.iam.gserviceaccount.com"
 _ZONE: Final = re.compile(r"[a-z]+-[a-z]+\d+-[a-z]")
 _LONGEST_NAME: Final = 40
-_LEAST_HOURS: Final = 48
 
 
 def _identify(making: Making) -> str:
@@ -146,16 +110,6 @@ def _labels(making: Making) -> JsonValue:
     return {"goog-pulumi-provisioned": "true", **mapping(defaults), **mapping(own)}
 
 
-def _bad_name(making: Making) -> str | None:
-    if len(making.name) > _LONGEST_NAME:
-        return f'"name" cannot be longer than {_LONGEST_NAME} characters'
-    if not re.fullmatch(r"[a-z0-9-]+", making.name):
-        return '"name" can only contain lowercase letters, numbers and hyphens'
-    if not re.match(r"[a-z]", making.name):
-        return '"name" must start with a letter'
-    return None if re.search(r"[a-z0-9]$", making.name) else '"name" must end with a number or a letter'
-
-
 def _no_such_range(making: Making) -> str | None:
     """The ranges of a subnetwork of the user's own are not known here."""
     policy = mapping(making.inputs.get("ipAllocationPolicy"))
@@ -184,29 +138,6 @@ def _key_not_granted(making: Making) -> str | None:
     )
 
 
-def _exclusion_without_one_end(making: Making) -> str | None:
-    policy = mapping(making.inputs.get("maintenancePolicy"))
-    for one in map(mapping, sequence(policy.get("maintenanceExclusions"))):
-        behaviour = mapping(one.get("exclusionOptions")).get("endTimeBehavior")
-        if (one.get("endTime") is None) == (behaviour is None):
-            return (
-                f"googleapi: Error 400: Maintenance exclusion {one.get('exclusionName')!r} must have exactly one of "
-                "end_time and end_time_behavior., badRequest"
-            )
-    return None
-
-
-def _too_little_maintenance(making: Making) -> str | None:
-    window = mapping(mapping(making.inputs.get("maintenancePolicy")).get("recurringWindow"))
-    hours = hours_in_32_days(window) if window else None
-    if hours is None or hours >= _LEAST_HOURS:
-        return None
-    return (
-        "googleapi: Error 400: error validating maintenance policy: maintenance policy would go longer than 32d "
-        "without 48h maintenance availability, badRequest"
-    )
-
-
 def _protected(removal: Removal) -> str | None:
     if removal.target.inputs.get("deletionProtection") is False:
         return None
@@ -215,8 +146,6 @@ def _protected(removal: Removal) -> str | None:
         "deletion."
     )
 
-
-_MAINTENANCE: Final = (_exclusion_without_one_end, _too_little_maintenance)
 
 RESOURCES: Mapping[str, Rules] = {
     CLUSTER: Rules(
@@ -260,8 +189,8 @@ RESOURCES: Mapping[str, Rules] = {
             "selfLink": _link,
         },
         taken="googleapi: Error 409: Already exists: {name}., alreadyExists",
-        refuse_create=(_bad_name, _no_such_range, no_account, _key_not_granted, *_MAINTENANCE),
-        refuse_update=(_key_not_granted, *_MAINTENANCE),
+        refuse_create=(_no_such_range, no_account, _key_not_granted),
+        refuse_update=(_key_not_granted,),
         refuse_delete=(_protected,),
     ),
 }

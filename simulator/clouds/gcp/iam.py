@@ -12,7 +12,7 @@ from holdfast.simulator.clouds.state import CloudObject, Inventory
 _ACCOUNT: Final = "gcp:serviceaccount/account:Account"
 _CLUSTER: Final = "gcp:container/cluster:Cluster"
 
-_ACCOUNT_ID: Final = re.compile(r"[a-z][-a-z0-9]{4,28}[a-z0-9]")
+
 # Pods, in both of the ways that they are named in.
 _POD: Final = re.compile(
     r"principal(?:Set)?://iam\.googleapis\.com/projects/[^/]+/locations/global/workloadIdentityPools/"
@@ -22,10 +22,7 @@ _POD: Final = re.compile(
 _MADE_ACCOUNT: Final = re.compile(
     r"serviceAccount:(?P<email>[^@]+@(?P<project>[^@]+)\.iam\.gserviceaccount\.com)"
 )
-_TYPED: Final = re.compile(
-    r"(user|group|domain|serviceAccount|deleted|principal|principalSet|projectOwner|projectEditor|projectViewer):.+"
-    r"|allUsers|allAuthenticatedUsers"
-)
+
 
 #: What a grant is on: the id of the thing.
 Parent: TypeAlias = Callable[[Making], str]
@@ -59,23 +56,19 @@ def grant(parent: Parent, *, of: str, where: frozenset[str], needs: tuple[Refuse
         computed={"etag": lambda making: f"Bw{making.digest[:10]}="},
         refuse_create=(
             *needs,
-            *(wrapped(refuse) for refuse in (_unknown_kind, _no_identity_pool, _no_account)),
+            *(
+                wrapped(refuse)
+                for refuse in (
+                    _no_identity_pool,
+                    _no_account,
+                )
+            ),
         ),
     )
 
 
 def _member(making: Making) -> str:
     return str(making.inputs.get("member"))
-
-
-def _unknown_kind(making: Making) -> str | None:
-    member = _member(making)
-    if _TYPED.fullmatch(member):
-        return None
-    return (
-        f"googleapi: Error 400: The member {member} is of an unknown type. "
-        "Please set a valid type prefix for the member., invalid"
-    )
 
 
 def _no_identity_pool(making: Making) -> str | None:
@@ -118,13 +111,6 @@ def _account_name(making: Making) -> str:
     return f"projects/{project(making)}/serviceAccounts/{_email(making)}"
 
 
-def _bad_account_id(making: Making) -> str | None:
-    given = str(making.inputs.get("accountId"))
-    if _ACCOUNT_ID.fullmatch(given):
-        return None
-    return f'"account_id" ("{given}") doesn\'t match regexp "^[a-z](?:[-a-z0-9]{{4,28}}[a-z0-9])$"'
-
-
 RESOURCES: Mapping[str, Rules] = {
     _ACCOUNT: Rules(
         name_property="accountId",
@@ -141,7 +127,6 @@ RESOURCES: Mapping[str, Rules] = {
             "Error creating service account: googleapi: Error 409: Service account {name} already exists within "
             "project., alreadyExists"
         ),
-        refuse_create=(_bad_account_id,),
     ),
     "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember": grant(
         lambda making: str(making.inputs.get("cryptoKeyId")),

@@ -3,13 +3,12 @@
 What a resource names and the cloud does not hold is taken for the user's own, there before the stack was.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Network
 from typing import Final
 
-from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.clouds.catalogue import Making, Refuse, RefuseRemoval, Removal, Rules
+from holdfast.scheduling.json import JsonValue
+from holdfast.simulator.clouds.catalogue import Making, RefuseRemoval, Removal, Rules
 from holdfast.simulator.clouds.gcp.names import project
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
@@ -28,70 +27,12 @@ def secondary_ranges(subnetwork: CloudObject) -> Mapping[str, str]:
     return {str(one.get("rangeName")): str(one.get("ipCidrRange")) for one in found}
 
 
-def _clashing_range(making: Making) -> str | None:
-    """No range of a subnetwork overlaps another one of it, or any of its neighbours in the network."""
-    own = dict(_ranges(making.inputs))
-    for field, cidr in own.items():
-        for other, taken in own.items():
-            if other < field and _overlap(cidr, taken):
-                return _invalid_range(field, cidr, f"conflicts with '{taken}' of the same subnetwork.")
-        for neighbour in _neighbours(making):
-            if any(_overlap(cidr, taken) for _, taken in _ranges(neighbour.inputs)):
-                where = f"'{neighbour.outputs.get('name')}' in region '{neighbour.outputs.get('region')}'"
-                return _invalid_range(field, cidr, f"conflicts with existing subnetwork {where}.")
-    return None
-
-
-def _neighbours(making: Making) -> Iterator[CloudObject]:
-    network = path_of(making.inputs.get("network"))
-    return (
-        one
-        for one in making.inventory.of_type(SUBNETWORK)
-        if one.id != making.id and path_of(one.inputs.get("network")) == network
-    )
-
-
-def _ranges(inputs: Json) -> Iterator[tuple[str, str]]:
-    """The ranges that a subnetwork is made of, by the fields they are in."""
-    yield "resource.ipCidrRange", str(inputs.get("ipCidrRange"))
-    for at, one in enumerate(map(mapping, sequence(inputs.get("secondaryIpRanges")))):
-        yield f"resource.secondaryIpRanges[{at}].ipCidrRange", str(one.get("ipCidrRange"))
-
-
-def _overlap(one: str, other: str) -> bool:
-    try:
-        return IPv4Network(one).overlaps(IPv4Network(other))
-    except ValueError:
-        return False
-
-
-def _no_range(making: Making) -> str | None:
-    for field, cidr in _ranges(making.inputs):
-        try:
-            IPv4Network(cidr)
-        except ValueError:
-            return _invalid_range(field, cidr, "is not a valid CIDR range.")
-    return None
-
-
-def _invalid_range(field: str, cidr: str, why: str) -> str:
-    return (
-        f"googleapi: Error 400: Invalid value for field '{field}': '{cidr}'. Invalid IPCidrRange: "
-        f"{cidr} {why}, invalid"
-    )
-
-
-#: What a subnetwork is refused for, whenever it is made or changed.
-RANGE_RULES: Final[tuple[Refuse, ...]] = (_no_range, _clashing_range)
-
-
 NETWORK: Final = "gcp:compute/network:Network"
 ROUTER: Final = "gcp:compute/router:Router"
 _NAT: Final = "gcp:compute/routerNat:RouterNat"
 _CLUSTER: Final = "gcp:container/cluster:Cluster"
 
 _API: Final = "https://www.googleapis.com/compute/v1/"
-_NAME: Final = r"(?:[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?)"
 
 
 def _region(making: Making) -> str:
@@ -116,15 +57,6 @@ def _nat_id(making: Making) -> str:
 
 def _link(making: Making) -> str:
     return f"{_API}{making.id}"
-
-
-def _bad_name(making: Making) -> str | None:
-    if re.fullmatch(_NAME, making.name):
-        return None
-    return (
-        f"googleapi: Error 400: Invalid value for field 'resource.name': '{making.name}'. "
-        f"Must be a match of regex '{_NAME}', invalid"
-    )
 
 
 def _named_by(*users: tuple[str, str]) -> RefuseRemoval:
@@ -156,19 +88,6 @@ def _users(
                 yield one
 
 
-def _mappings_exclude(making: Making) -> str | None:
-    dynamic, independent = (
-        making.inputs.get(name) is True
-        for name in ("enableDynamicPortAllocation", "enableEndpointIndependentMapping")
-    )
-    if not (dynamic and independent):
-        return None
-    return (
-        "googleapi: Error 400: Invalid value for field 'resource.nats[0].enableDynamicPortAllocation': 'true'. "
-        "Dynamic Port Allocation cannot be enabled with Endpoint Independent Mapping., invalid"
-    )
-
-
 _KINDS: Final = {NETWORK: "Network", SUBNETWORK: "Subnetwork"}
 
 RESOURCES: Mapping[str, Rules] = {
@@ -183,7 +102,6 @@ RESOURCES: Mapping[str, Rules] = {
             "gatewayIpv4": lambda _: "",
             "mtu": lambda making: making.inputs.get("mtu") or 1460,
         },
-        refuse_create=(_bad_name,),
         refuse_delete=(_named_by((SUBNETWORK, "network"), (ROUTER, "network"), (_CLUSTER, "network")),),
     ),
     SUBNETWORK: Rules(
@@ -199,8 +117,6 @@ RESOURCES: Mapping[str, Rules] = {
             "purpose": lambda making: making.inputs.get("purpose") or "PRIVATE",
             "stackType": lambda making: making.inputs.get("stackType") or "IPV4_ONLY",
         },
-        refuse_create=(_bad_name, *RANGE_RULES),
-        refuse_update=RANGE_RULES,
         refuse_delete=(_named_by((_NAT, "subnetworks"), (_CLUSTER, "subnetwork")),),
     ),
     ROUTER: Rules(
@@ -209,7 +125,6 @@ RESOURCES: Mapping[str, Rules] = {
         identify=_router_id,
         immutable=frozenset({"network"}),
         computed={"selfLink": _link, "region": _region},
-        refuse_create=(_bad_name,),
     ),
     _NAT: Rules(
         unique_within=("project", "region", "router"),
@@ -217,7 +132,5 @@ RESOURCES: Mapping[str, Rules] = {
         identify=_nat_id,
         immutable=frozenset({"initialNatIps", "endpointTypes", "type"}),
         computed={"region": _region},
-        refuse_create=(_bad_name, _mappings_exclude),
-        refuse_update=(_mappings_exclude,),
     ),
 }

@@ -173,7 +173,6 @@ def pools_of(making: Making) -> list[CloudObject]:
 
 
 _LONGEST_NAME: Final = 40
-_SHUTDOWN_SECONDS: Final = (0, 30, 120)
 
 
 def _no_cluster(making: Making) -> str | None:
@@ -191,41 +190,6 @@ def _taint_said_twice(making: Making) -> str | None:
             return _bad(f"Found more than one taint with key {same[0]} and effect {same[1]}.")
         seen.add(same)
     return None
-
-
-def _wrong_shutdown(making: Making) -> str | None:
-    kubelet = mapping(_config(making).get("kubeletConfig"))
-    total, critical = (
-        kubelet.get(name) for name in ("shutdownGracePeriodSeconds", "shutdownGracePeriodCriticalPodsSeconds")
-    )
-    if total is None and critical is None:
-        return None
-    if _config(making).get("spot") is not True:
-        return _bad("shutdown_grace_period_seconds is only valid for Spot VMs.")
-    if total not in _SHUTDOWN_SECONDS:
-        return _bad("Allowed values of shutdown_grace_period_seconds: 0, 30, 120.")
-    if isinstance(critical, int | float) and critical > int(total):
-        return _bad("shutdown_grace_period_critical_pods_seconds should be <= shutdown_grace_period_seconds.")
-    return None
-
-
-def _limits_of_both_kinds(making: Making) -> str | None:
-    scaling = mapping(making.inputs.get("autoscaling"))
-    each, total = (
-        any(scaling.get(f"{prefix}{limit}NodeCount") for limit in limits)
-        for prefix, limits in (("", ("min", "max")), ("total", ("Min", "Max")))
-    )
-    return _bad("Limits for each zone cannot be used with total limits.") if each and total else None
-
-
-def _name_too_long(making: Making) -> str | None:
-    if len(making.name) <= _LONGEST_NAME:
-        return None
-    return f'"name" cannot be longer than {_LONGEST_NAME} characters'
-
-
-def _config(making: Making) -> Json:
-    return mapping(making.inputs.get("nodeConfig"))
 
 
 def _bad(message: str) -> str:
@@ -273,7 +237,7 @@ _IMMUTABLE: Final = frozenset(
     }
 )
 
-_ALWAYS: Final = (_taint_said_twice, _wrong_shutdown, _limits_of_both_kinds)
+_ALWAYS: Final = (_taint_said_twice,)
 
 RESOURCES: Mapping[str, Rules] = {
     NODE_POOL: Rules(
@@ -296,7 +260,7 @@ RESOURCES: Mapping[str, Rules] = {
             "nodeConfig": defaults.planned_node_config,
         },
         taken="resource - nodePools/{name} - already exists",
-        refuse_create=(_name_too_long, _no_cluster, no_account, *_ALWAYS),
+        refuse_create=(_no_cluster, no_account, *_ALWAYS),
         refuse_update=_ALWAYS,
     ),
 }

@@ -32,28 +32,6 @@ def _soft_delete(making: Making) -> Json:
     }
 
 
-def _no_such_soft_delete(making: Making) -> str | None:
-    seconds = _soft_delete(making)["retentionDurationSeconds"]
-    fewest, most = _SOFT_DELETE_SECONDS
-    if seconds == 0 or (isinstance(seconds, int | float) and fewest <= seconds <= most):
-        return None
-    return (
-        f"googleapi: Error 400: Soft delete retention must be 0 or from {fewest} to {most} seconds., invalid"
-    )
-
-
-def _hierarchy_excludes(making: Making) -> str | None:
-    if _within(making.inputs, "hierarchicalNamespace", "enabled") is not True:
-        return None
-    if making.inputs.get("uniformBucketLevelAccess") is not True:
-        return "googleapi: Error 400: Hierarchical namespace buckets must use uniform bucket-level access., invalid"
-    if _within(making.inputs, "versioning", "enabled") is True:
-        return (
-            "googleapi: Error 400: Versioning is not supported for hierarchical namespace buckets., invalid"
-        )
-    return None
-
-
 def _key_not_granted(making: Making) -> str | None:
     key = _within(making.inputs, "encryption", "defaultKmsKeyName")
     if not key:
@@ -88,22 +66,6 @@ def _no_bucket(making: Making) -> str | None:
     if bucket is None:
         return "googleapi: Error 404: The specified bucket does not exist., notFound"
     return None
-
-
-def _bad_folder_name(making: Making) -> str | None:
-    if making.name.endswith("/"):
-        return None
-    return f'"name" ("{making.name}") doesn\'t match regexp "/$"'
-
-
-def _no_uniform_access(making: Making) -> str | None:
-    bucket = making.inventory.find(_BUCKET, str(making.inputs.get("bucket")))
-    if bucket is None or bucket.outputs.get("uniformBucketLevelAccess") is True:
-        return None
-    return (
-        "Error creating ManagedFolder: googleapi: Error 400: Managed folders can only be created in buckets that "
-        "have uniform bucket-level access enabled., invalid"
-    )
 
 
 def _folder_not_empty(removal: Removal) -> str | None:
@@ -165,8 +127,8 @@ RESOURCES: Mapping[str, Rules] = {
             "googleapi: Error 409: The requested bucket name is not available. The bucket namespace is shared by all "
             "users of the system. Please select a different name and try again., conflict"
         ),
-        refuse_create=(_no_such_soft_delete, _hierarchy_excludes, _key_not_granted),
-        refuse_update=(_no_such_soft_delete, _hierarchy_excludes, _key_not_granted),
+        refuse_create=(_key_not_granted,),
+        refuse_update=(_key_not_granted,),
         refuse_delete=(_not_empty,),
     ),
     _OBJECT: Rules(unique_within=("bucket",), refuse_create=(_no_bucket,)),
@@ -174,7 +136,7 @@ RESOURCES: Mapping[str, Rules] = {
         unique_within=("bucket",),
         identify=_folder_id,
         taken="Error creating ManagedFolder: googleapi: Error 409: The managed folder already exists., conflict",
-        refuse_create=(_bad_folder_name, _no_bucket, _no_uniform_access),
+        refuse_create=(_no_bucket,),
         refuse_delete=(_folder_not_empty,),
     ),
     "gcp:storage/bucketIAMMember:BucketIAMMember": grant(

@@ -66,51 +66,6 @@ def network(aws: Provider) -> Network:
     return Network(aws)
 
 
-@pytest.mark.parametrize("cidr", ["10.0.0.0/8", "10.0.0.0/29"])
-def test_a_vpc_of_a_size_that_aws_does_not_make_is_refused(network: Network, cidr: str) -> None:
-    assert network.refused(VPC, {"cidrBlock": cidr}) == f"InvalidVpc.Range: The CIDR '{cidr}' is invalid.", (
-        "AWS makes them from /16 to /28"
-    )
-
-
-@pytest.mark.parametrize("token", [VPC, SUBNET])
-def test_a_text_that_is_no_range_is_refused_as_such(network: Network, token: str) -> None:
-    inputs = {**network.subnet_inputs("ten")} if token == SUBNET else {"cidrBlock": "ten"}
-    assert network.refused(token, inputs).startswith(
-        "InvalidParameterValue: Value (ten) for parameter cidrBlock is invalid."
-    ), "AWS says what is wrong with it"
-
-
-def test_a_subnet_without_ipv4_is_in_nobodys_way(network: Network) -> None:
-    network.make(SUBNET, {"vpcId": network.vpc, "ipv6Native": True}, name="six")
-    made = network.make(SUBNET, network.subnet_inputs("10.0.1.0/24"), name="two")
-    assert made.startswith("subnet-"), "it has no range to overlap"
-
-
-@pytest.mark.parametrize("cidr", ["10.1.0.0/24", "10.0.0.0/29", "10.0.0.0/15"])
-def test_a_subnet_outside_its_vpc_or_of_another_size_is_refused(network: Network, cidr: str) -> None:
-    reason = network.refused(SUBNET, network.subnet_inputs(cidr))
-    assert reason == f"InvalidSubnet.Range: The CIDR '{cidr}' is invalid.", reason
-
-
-def test_two_subnets_of_one_vpc_do_not_overlap(network: Network) -> None:
-    reason = network.refused(SUBNET, network.subnet_inputs("10.0.0.128/25"))
-    assert reason == "InvalidSubnet.Conflict: The CIDR '10.0.0.128/25' conflicts with another subnet", reason
-
-
-def test_subnets_of_two_vpcs_may_have_the_same_range(network: Network) -> None:
-    elsewhere = network.make(VPC, {"cidrBlock": "10.0.0.0/16"}, name="two")
-    made = network.make(SUBNET, {"vpcId": elsewhere, "cidrBlock": "10.0.0.0/24"}, name="two")
-    assert made.startswith("subnet-"), "the ranges of VPCs are nobody else's business"
-
-
-def test_a_zone_of_another_region_is_refused(network: Network) -> None:
-    reason = network.refused(SUBNET, network.subnet_inputs("10.0.1.0/24", "eu-west-1a"))
-    assert reason.startswith("InvalidParameterValue: Value (eu-west-1a) for parameter availabilityZone"), (
-        reason
-    )
-
-
 def test_a_vpc_is_born_with_a_group_and_tables_of_its_own(network: Network) -> None:
     _, outputs, _ = network.engine(VPC).read(network.vpc)
     assert str(outputs["defaultSecurityGroupId"]).startswith("sg-"), "every VPC has one"
@@ -157,12 +112,6 @@ def test_a_nat_gateway_needs_an_internet_gateway_first(network: Network) -> None
     address = network.make(ADDRESS, {"domain": "vpc"})
     reason = network.refused(NAT, {"allocationId": address, "subnetId": network.subnet})
     assert reason == f"Gateway.NotAttached: Network {network.vpc} has no Internet gateway attached", reason
-
-
-def test_an_address_serves_one_nat_gateway(network: Network) -> None:
-    _, address, _ = network.with_nat()
-    reason = network.refused(NAT, {"allocationId": address, "subnetId": network.subnet})
-    assert reason == f"Resource.AlreadyAssociated: Elastic IP address {address} is already associated", reason
 
 
 def test_a_nat_gateway_shows_its_address(network: Network) -> None:

@@ -76,12 +76,6 @@ def test_nodes_of_a_role_that_is_not_there_are_refused(console: EksConsole) -> N
     assert let_in(console, console.role("karpenter", "ec2"), kind="EC2_LINUX"), "one that is there is let in"
 
 
-def test_a_cluster_that_reads_the_config_map_alone_has_no_entries(console: EksConsole) -> None:
-    console.cluster(accessConfig={"authenticationMode": "CONFIG_MAP"})
-    reason = refusal(lambda: let_in(console, _ADMIN))
-    assert "authentication mode must be set to one of [API, API_AND_CONFIG_MAP]" in reason, reason
-
-
 def test_a_policy_needs_an_entry(console: EksConsole) -> None:
     console.cluster()
     reason = refusal(lambda: make_admin(console, _ADMIN))

@@ -42,48 +42,10 @@ def test_a_role_that_is_not_there_or_trusts_another_service_is_refused(console: 
         ), reason
 
 
-def test_subnets_in_one_zone_are_refused(console: EksConsole) -> None:
-    subnets: list[Value] = [
-        console.engine("aws:ec2/subnet:Subnet", cidr).create(
-            {"vpcId": "vpc-1", "cidrBlock": cidr, "availabilityZone": "us-east-1a"}
-        )[0]
-        for cidr in ("10.0.0.0/24", "10.0.1.0/24")
-    ]
-    inputs = console.cluster_inputs(vpcConfig={"subnetIds": subnets})
-    reason = refusal(lambda: console.engine(CLUSTER).create(inputs))
-    assert reason.endswith("Subnets specified must be in at least two different AZs"), reason
-
-
 def test_a_second_cluster_of_the_name_is_refused(console: EksConsole) -> None:
     inputs = console.cluster()
     reason = refusal(lambda: console.engine(CLUSTER, "two").create(inputs))
     assert reason == "ResourceInUseException: Cluster already exists with name: train", reason
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "passes"),
-    [
-        ("CONFIG_MAP", "API_AND_CONFIG_MAP", True),
-        ("API_AND_CONFIG_MAP", "API", True),
-        ("CONFIG_MAP", "API", False),
-        ("API", "API_AND_CONFIG_MAP", False),
-        ("API", "API", True),
-    ],
-)
-def test_authentication_goes_from_the_config_map_to_the_api_step_by_step_and_never_back(
-    console: EksConsole, before: str, after: str, *, passes: bool
-) -> None:
-    inputs = console.cluster(accessConfig={"authenticationMode": before})
-    changed = {**inputs, "accessConfig": {"authenticationMode": after}}
-
-    def update() -> object:
-        return console.engine(CLUSTER).update(NAME, changed)
-
-    if passes:
-        update()
-    else:
-        reason = refusal(update)
-        assert reason.endswith(f"Unsupported authentication mode update from {before} to {after}"), reason
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.components.cluster.eks.addon_versions import KUBERNETES_VERSIONS, addon_versions
-from holdfast.simulator.clouds.aws.addons import BUILDS
 from tests.support.eks_stand_in import ADDON, NAME, NODE_GROUP, EksConsole
 from tests.support.provider_calls import refusal
 
@@ -53,12 +51,6 @@ def test_machines_that_cannot_assume_their_role_are_refused(console: EksConsole)
     role = console.role("misled", "eks", "AmazonEKSWorkerNodePolicy")
     reason = refusal(lambda: console.node_group(nodeRoleArn=role))
     assert "required service principals [ec2.amazonaws.com] were not found in the trust" in reason, reason
-
-
-def test_a_disk_size_beside_a_launch_template_is_refused(console: EksConsole) -> None:
-    console.network_addons()
-    reason = refusal(lambda: console.node_group(launchTemplate={"id": "lt-1", "version": "1"}, diskSize=50))
-    assert reason.endswith("Disk size must be specified within the launch template."), reason
 
 
 def test_a_group_has_its_clusters_version_and_keeps_the_release_of_its_image(console: EksConsole) -> None:
@@ -123,37 +115,7 @@ def test_the_ebs_driver_without_an_identity_is_never_healthy(console: EksConsole
     assert reason == degraded("aws-ebs-csi-driver"), reason
 
 
-def test_a_build_that_is_not_published_is_refused(console: EksConsole) -> None:
-    reason = refusal(lambda: console.addon("vpc-cni", version="v9.9.9-eksbuild.1"))
-    assert reason == "InvalidParameterException: Addon version specified is not supported", reason
-
-
-def test_an_add_on_that_does_not_exist_is_refused(console: EksConsole) -> None:
-    reason = refusal(lambda: console.addon("vpc-cnl"))
-    assert "Addon vpc-cnl specified is not supported in 1.36 kubernetes version" in reason, reason
-
-
-@pytest.mark.parametrize("text", ["{broken", '["a list"]'])
-def test_a_configuration_that_is_no_object_is_refused(console: EksConsole, text: str) -> None:
-    engine = console.engine(ADDON)
-    reason = refusal(
-        lambda: engine.create({"clusterName": NAME, "addonName": "vpc-cni", "configurationValues": text})
-    )
-    assert reason.startswith("InvalidParameterException: ConfigurationValue provided in request"), reason
-
-
 def test_an_add_on_is_installed_once(console: EksConsole) -> None:
     console.addon("vpc-cni")
     reason = refusal(lambda: console.addon("vpc-cni"))
     assert reason == "ResourceInUseException: Addon already exists.", reason
-
-
-@pytest.mark.parametrize("version", KUBERNETES_VERSIONS)
-def test_the_pinned_add_ons_are_among_those_known_to_exist(version: str) -> None:
-    pinned = addon_versions(version)
-    assert pinned is not None, f"{version} is listed and has no add-ons"
-    builds = BUILDS[version]
-    missing = {
-        build for build in vars(pinned).values() if not any(build in known for known in builds.values())
-    }
-    assert not missing, f"{missing} of {version}: nobody is known to have installed these"

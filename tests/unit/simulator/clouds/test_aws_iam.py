@@ -1,6 +1,5 @@
 """IAM as the stand-in plays it."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -49,11 +48,6 @@ def test_a_second_service_linked_role_is_refused_in_awss_words(aws: Provider) ->
         "InvalidInput: Service role name AWSServiceRoleForEC2Spot has been taken in this account, "
         "please try a different suffix."
     ), reason
-
-
-def test_spots_role_may_have_no_suffix(aws: Provider) -> None:
-    reason = refusal(lambda: an_engine(aws, "ServiceLinkedRole").create({**_SPOT, "customSuffix": "mine"}))
-    assert reason == "InvalidInput: Custom suffix is not allowed for spot.amazonaws.com", reason
 
 
 def test_a_service_whose_roles_name_is_not_known_is_refused_rather_than_made_up(aws: Provider) -> None:
@@ -153,31 +147,6 @@ def test_a_policy_that_is_attached_is_not_deleted(aws: Provider) -> None:
     an_engine(aws, "RolePolicyAttachment").create({"role": "nodes", "policyArn": arn})
     refused = refusal(lambda: policy.delete(arn))
     assert refused == "DeleteConflict: Cannot delete a policy attached to entities.", refused
-
-
-def a_document(size: int) -> str:
-    """A document of so many characters, white space not counted."""
-    return json.dumps({"Statement": "x" * (size - len('{"Statement":""}'))}, indent=8)
-
-
-def test_documents_are_held_to_awss_sizes(aws: Provider) -> None:
-    longest = {"name": "a", "policy": a_document(6144)}
-    assert an_engine(aws, "Policy").create(longest)[0], "white space does not count"
-    reason = refusal(lambda: an_engine(aws, "Policy").create({"name": "b", "policy": a_document(6145)}))
-    assert reason == "LimitExceeded: Cannot exceed quota for PolicySize: 6144", reason
-    reason = refusal(lambda: a_role(aws, "r", assumeRolePolicy=a_document(2049)))
-    assert reason == "LimitExceeded: Cannot exceed quota for ACLSizePerRole: 2048", reason
-
-
-def test_the_inline_policies_of_a_role_are_counted_together(aws: Provider) -> None:
-    a_role(aws)
-    half: Properties = {"role": "nodes", "policy": a_document(5120)}
-    first = an_engine(aws, "RolePolicy", "first")
-    first_id, _ = first.create({"name": "first", **half})
-    an_engine(aws, "RolePolicy", "second").create({"name": "second", **half})
-    reason = refusal(lambda: an_engine(aws, "RolePolicy", "third").create({**half, "policy": "{}"}))
-    assert reason == "LimitExceeded: Maximum policy size of 10240 bytes exceeded for role nodes", reason
-    assert first.update(first_id, {"name": "first", **half}), "one is not counted twice when it changes"
 
 
 def test_a_caller_who_only_reads_changes_nothing(aws: Provider, state_file: Path) -> None:

@@ -43,22 +43,11 @@ def test_a_pool_needs_its_cluster(azure: Provider) -> None:
     assert PATH in reason, "the cluster that is not there has a name"
 
 
-@pytest.mark.parametrize("name", ["a100-spot", "4xa100", "CPU", "thirteenchars"])
-def test_a_name_is_short_and_plain(console: AksConsole, name: str) -> None:
-    reason = refusal(lambda: console.pool(name))
-    assert "1 to 12 small letters and digits, a letter first" in reason, reason
-
-
 def test_a_second_pool_of_a_name_is_refused(console: AksConsole) -> None:
     console.pool("cpu")
     assert "already existing" in refusal(lambda: console.pool("cpu")), (
         "the provider looks before it overwrites"
     )
-
-
-def test_a_pool_is_made_with_a_number_of_nodes(console: AksConsole) -> None:
-    reason = refusal(lambda: console.pool(count=None))
-    assert "Required parameter properties.count is missing (null)." in reason, reason
 
 
 def test_spot_pools_get_aks_own_label_taint_and_defaults(console: AksConsole) -> None:
@@ -89,40 +78,6 @@ def test_a_refresh_finds_no_difference(console: AksConsole, overrides: dict[str,
     assert not console.engine("it").diff(found, asked).detailedDiff, (
         "azure-native compares two answers of Azure, and what was added is in both"
     )
-
-
-@pytest.mark.parametrize(
-    ("overrides", "reason"),
-    [
-        ({**SPOT, "upgradeSettings": {"maxSurge": "33%"}}, "Spot pools can't set max surge."),
-        (
-            {**SPOT, "upgradeSettings": {"maxUnavailable": "1"}},
-            "Spot pools can't set max unavailable.",
-        ),
-        ({"upgradeSettings": {"maxSurge": "0"}}, "maxSurge must be greater than 0"),
-        ({"spotMaxPrice": 1.5}, "It can only be set when the scaleSetPriority is 'Spot'."),
-        ({"scaleSetEvictionPolicy": "Delete"}, "It can only be set when the scaleSetPriority is 'Spot'."),
-        ({**SPOT, "spotMaxPrice": 0.1234567}, "a positive value with up to five decimal places"),
-        ({**SPOT, "spotMaxPrice": -2}, "The price must be -1 or"),
-    ],
-)
-def test_what_aks_does_not_make_is_refused(
-    console: AksConsole, overrides: dict[str, Value], reason: str
-) -> None:
-    told = refusal(lambda: console.pool("cpu", **overrides))
-    assert reason in told, told
-
-
-@pytest.mark.parametrize(
-    "overrides",
-    [
-        {"upgradeSettings": {"maxSurge": "0", "maxUnavailable": "100%"}},
-        {"upgradeSettings": {"maxSurge": "33%"}},
-        {**SPOT, "spotMaxPrice": 1.23456},
-    ],
-)
-def test_what_aks_makes_is_made(console: AksConsole, overrides: dict[str, Value]) -> None:
-    assert console.pool("cpu", **overrides), "nothing speaks against it"
 
 
 def test_pools_that_scale_by_themselves_are_refused_beside_auto_provisioning(azure: Provider) -> None:

@@ -87,49 +87,12 @@ def test_what_comes_again_under_a_name_is_another_cluster(console: AzureConsole,
     assert engine.create(ground)[1]["resourceUID"] != first, "whatever was in the first is not in the second"
 
 
-@pytest.mark.parametrize("name", ["-train", "train-", "tra.in", "t" * 64])
-def test_a_name_that_aks_does_not_take_is_refused(console: AzureConsole, engine: Engine, name: str) -> None:
-    ground = console.ground()
-    reason = refusal(lambda: engine.create({**ground, "resourceName": name}))
-    assert 'Code="InvalidParameter"' in reason, reason
-
-
-def test_node_auto_provisioning_wants_ipv4_to_be_written(console: AzureConsole, engine: Engine) -> None:
-    ground = console.ground()
-    reason = refusal(lambda: engine.create({**ground, "networkProfile": {"networkPlugin": "azure"}}))
-    assert (
-        "mode cannot be Auto unless .properties.networkProfile.ipFamilies is set to one of [IPv4]" in reason
-    ), reason
-    reason = refusal(lambda: engine.create({**ground, "publicNetworkAccess": "Disabled"}))
-    assert (
-        "mode cannot be Auto unless .properties.publicNetworkAccess is set to one of [Enabled]" in reason
-    ), reason
-    engine.create({**ground, "nodeProvisioningProfile": {"mode": "Manual"}, "networkProfile": {}})
-
-
 def test_the_way_out_has_to_be_on_the_subnet_before(console: AzureConsole, engine: Engine) -> None:
     ground = console.ground()
     bare = console.subnet(name="bare", cidr="10.40.16.0/20")
     profile: Value = {"name": "system", "vnetSubnetID": bare}
     reason = refusal(lambda: engine.create({**ground, "agentPoolProfiles": [profile]}))
     assert "needs a NAT gateway on the subnet" in reason, reason
-
-
-def test_ranges_that_are_taken_are_refused(console: AzureConsole, engine: Engine) -> None:
-    ground = console.ground()
-    families: Value = ["IPv4"]
-    reason = refusal(
-        lambda: engine.create(
-            {**ground, "networkProfile": {"ipFamilies": families, "serviceCidr": "10.40.0.0/16"}}
-        )
-    )
-    assert 'Code="ServiceCidrOverlapExistingSubnetsCidr"' in reason, reason
-    reason = refusal(
-        lambda: engine.create(
-            {**ground, "networkProfile": {"ipFamilies": families, "podCidr": "172.16.0.0/12"}}
-        )
-    )
-    assert "overlaps with a range that AKS reserves" in reason, reason
 
 
 def test_an_identity_that_may_not_join_the_subnet_is_refused(console: AzureConsole, engine: Engine) -> None:
@@ -256,23 +219,6 @@ def test_maintenance_is_a_clusters(console: AzureConsole) -> None:
     assert engine.create({**inputs, **_window()})[0] == f"{CLUSTER}/maintenanceConfigurations/default", (
         "its id"
     )
-
-
-@pytest.mark.parametrize(
-    ("name", "overrides", "why"),
-    [
-        ("aksManagedAutoUpgradeSchedule", {"durationHours": 3}, "from 4 to 24"),
-        ("default", {"schedule": {"daily": {"intervalDays": 1}}}, "Only a weekly schedule"),
-        ("aksManagedAutoUpgradeSchedule", {"schedule": {}}, "One and only one"),
-    ],
-)
-def test_a_window_that_aks_does_not_take_is_refused(
-    console: AzureConsole, name: str, overrides: dict[str, Value], why: str
-) -> None:
-    console.cluster()
-    inputs: dict[str, Value] = {"resourceGroupName": GROUP, "resourceName": "train", "configName": name}
-    reason = refusal(lambda: console.engine(_MAINTENANCE).create({**inputs, **_window(**overrides)}))
-    assert why in reason, reason
 
 
 # --- asked for ------------------------------------------------------------------------------------

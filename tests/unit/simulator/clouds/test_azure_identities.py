@@ -48,11 +48,6 @@ def test_a_role_is_given_once_on_one_thing(console: AzureConsole) -> None:
     console.grant(principal, NETWORK_CONTRIBUTOR, _SUBNET)
 
 
-def test_an_assignment_is_named_by_a_guid(console: AzureConsole) -> None:
-    reason = refusal(lambda: console.grant(CALLER, READER, _SUBNET, roleAssignmentName="reader"))
-    assert "The role assignment ID must be a GUID" in reason, reason
-
-
 def test_an_identity_that_was_only_just_made_has_to_be_called_a_service_principal(
     console: AzureConsole,
 ) -> None:

@@ -60,15 +60,6 @@ def test_an_identity_trusts_a_service_account_once(azure: Provider) -> None:
     assert again.create(trusting("tabular:trainer", "again"))[0], "another service account is another subject"
 
 
-@pytest.mark.usefixtures("identity")
-def test_an_identity_has_room_for_twenty_credentials(azure: Provider) -> None:
-    for number in range(20):
-        name = f"team-{number}"
-        credential(azure, name).create(trusting(f"{name}:trainer", name))
-    reason = refusal(lambda: credential(azure, "late").create(trusting("late:trainer", "late")))
-    assert "A maximum of 20 federated identity credentials" in reason, reason
-
-
 @pytest.mark.parametrize(
     "field", ["resourceName", "resourceGroupName", "federatedIdentityCredentialResourceName"]
 )

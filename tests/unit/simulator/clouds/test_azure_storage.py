@@ -61,13 +61,6 @@ def test_an_accounts_name_is_one_of_all_of_azure(azure: Provider, account: Engin
     assert "The storage account named checkpoints0a1b2c3d is already taken." in reason, reason
 
 
-@pytest.mark.parametrize("name", ["Checkpoints", "check-points", "ab", "a" * 25])
-def test_an_accounts_name_has_small_letters_and_digits_alone(account: Engine, name: str) -> None:
-    assert "is not a valid storage account name" in refusal(
-        lambda: account.create({**_INPUTS, "accountName": name})
-    ), "Azure says so only when it is asked to make it"
-
-
 def test_an_account_needs_its_group(azure: Provider) -> None:
     reason = refusal(lambda: Engine(provider=azure, type=_ACCOUNT).create(_INPUTS))
     assert "Resource group 'kept' could not be found." in reason, reason
@@ -127,42 +120,3 @@ def test_what_is_part_of_an_account_needs_it(azure: Provider, kind: str, inputs:
     assert "ParentResourceNotFound" in refusal(lambda: Engine(provider=azure, type=kind).create(inputs)), (
         "there is none yet"
     )
-
-
-@pytest.mark.parametrize("name", ["a", "ab", "vision--2", "-vision", "vision-", "Vision", "a" * 64])
-def test_a_containers_name_has_no_two_hyphens_together(account: Engine, container: Engine, name: str) -> None:
-    account.create(_INPUTS)
-    assert "invalid characters" in refusal(lambda: container.create({**_VISION, "containerName": name})), (
-        "and has 3 to 63 characters"
-    )
-
-
-def test_a_container_is_opened_to_nobody_where_its_account_is_closed(
-    account: Engine, container: Engine
-) -> None:
-    account.create({**_INPUTS, "allowBlobPublicAccess": False})
-    reason = refusal(lambda: container.create({**_VISION, "publicAccess": "Blob"}))
-    assert "Public access is not permitted on this storage account." in reason, reason
-    made, _ = container.create({**_VISION, "publicAccess": "None"})
-    assert "Public access" in refusal(
-        lambda: container.update(made, {**_VISION, "publicAccess": "Container"})
-    ), "nor later"
-
-
-@pytest.mark.parametrize("field", ["deleteRetentionPolicy", "containerDeleteRetentionPolicy"])
-@pytest.mark.parametrize("days", [0, 366])
-def test_soft_delete_keeps_for_a_day_at_least_and_a_year_at_most(
-    azure: Provider, account: Engine, field: str, days: int
-) -> None:
-    account.create(_INPUTS)
-    service = Engine(provider=azure, type=_SERVICE)
-    inputs: Properties = {**_WITHIN, "blobServicesName": "default", field: {"enabled": True, "days": days}}
-    assert "InvalidRequestPropertyValue" in refusal(lambda: service.create(inputs)), "or is off"
-    assert service.create({**inputs, field: {"enabled": False}})[0], "off it says no days"
-
-
-def test_an_account_with_real_folders_keeps_no_versions(azure: Provider, account: Engine) -> None:
-    account.create({**_INPUTS, "isHnsEnabled": True})
-    service = Engine(provider=azure, type=_SERVICE)
-    inputs: Properties = {**_WITHIN, "blobServicesName": "default", "isVersioningEnabled": True}
-    assert "hierarchical namespace" in refusal(lambda: service.create(inputs)), "Azure Data Lake has none"

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.simulator.clouds.gcp.cluster import hours_in_32_days
 from tests.support.inputs import mapping, text
 from tests.support.provider_calls import Engine, refusal
 
@@ -65,20 +64,6 @@ def test_without_addresses_clients_are_told_none(engine: Engine) -> None:
     assert "publicEndpoint" not in mapping(made, "privateClusterConfig"), "nor a public one"
 
 
-@pytest.mark.parametrize(
-    ("name", "why"),
-    [
-        ("t" * 41, '"name" cannot be longer than 40 characters'),
-        ("train_1", '"name" can only contain lowercase letters, numbers and hyphens'),
-        ("1train", '"name" must start with a letter'),
-        ("train-", '"name" must end with a number or a letter'),
-    ],
-)
-def test_a_name_that_the_provider_does_not_take_is_refused(engine: Engine, name: str, why: str) -> None:
-    reason = refusal(lambda: engine.create(_inputs(name=name)))
-    assert reason == why, reason
-
-
 def test_ranges_that_the_subnetwork_does_not_have_are_refused(gcp: Provider, engine: Engine) -> None:
     subnetwork, _ = Engine(provider=gcp, type="gcp:compute/subnetwork:Subnetwork").create(
         {
@@ -127,57 +112,6 @@ def test_a_key_that_gkes_agent_may_not_use_is_refused(gcp: Provider, engine: Eng
         }
     )
     _made(engine, databaseEncryption=encrypted)
-
-
-def _window(recurrence: str, hours: int = 8) -> Json:
-    return {
-        "startTime": "2026-01-03T00:00:00Z",
-        "endTime": f"2026-01-03T{hours:02}:00:00Z",
-        "recurrence": recurrence,
-    }
-
-
-@pytest.mark.parametrize(
-    ("recurrence", "hours", "fewest"),
-    [
-        ("FREQ=DAILY", 4, 128),
-        ("FREQ=DAILY", 3, 0),
-        ("FREQ=WEEKLY;BYDAY=SU", 8, 32),
-        ("FREQ=WEEKLY;BYDAY=SA,SU", 8, 64),
-        ("FREQ=WEEKLY;BYDAY=SA,SU", 4, 32),
-        ("FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR", 4, 88),
-        ("FREQ=MONTHLY;BYDAY=1SA", 8, None),
-    ],
-)
-def test_the_hours_of_a_window_are_counted_where_they_are_fewest(
-    recurrence: str, hours: int, fewest: float | None
-) -> None:
-    assert hours_in_32_days(_window(recurrence, hours)) == fewest, (
-        "four weeks and four days, less than 4 h is nothing"
-    )
-
-
-def test_a_window_that_lets_too_little_happen_is_refused(engine: Engine) -> None:
-    def policy(recurrence: str) -> Value:
-        return {"recurringWindow": _window(recurrence)}  # pyright: ignore[reportReturnType] - JSON is a value
-
-    reason = refusal(lambda: engine.create(_inputs(maintenancePolicy=policy("FREQ=WEEKLY;BYDAY=SU"))))
-    assert "would go longer than 32d without 48h maintenance availability" in reason, reason
-    _made(engine, maintenancePolicy=policy("FREQ=WEEKLY;BYDAY=SA,SU"))
-
-
-@pytest.mark.parametrize("ends", [{}, {"endTime": "2026-06-01T00:00:00Z", "until": True}])
-def test_an_exclusion_ends_in_one_way(engine: Engine, ends: dict[str, Value]) -> None:
-    both = ends.pop("until", False)
-    options: dict[str, Value] = {"scope": "NO_MINOR_OR_NODE_UPGRADES"}
-    exclusion: Value = {
-        "exclusionName": "training",
-        "startTime": "2026-01-01T00:00:00Z",
-        "exclusionOptions": {**options, "endTimeBehavior": "UNTIL_END_OF_SUPPORT"} if both else options,
-        **ends,
-    }
-    reason = refusal(lambda: engine.create(_inputs(maintenancePolicy={"maintenanceExclusions": [exclusion]})))
-    assert "exactly one of end_time and end_time_behavior" in reason, reason
 
 
 @pytest.mark.parametrize(

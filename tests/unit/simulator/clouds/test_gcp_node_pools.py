@@ -146,38 +146,10 @@ def test_what_a_change_of_the_pool_costs(
     assert bool(answer.replaces) is replaced, "as the provider's own description of the resource has it"
 
 
-@pytest.mark.parametrize(
-    ("given", "reason"),
-    [
-        ({"kubeletConfig": {"shutdownGracePeriodSeconds": 30}}, "only valid for Spot VMs"),
-        (
-            {"spot": True, "kubeletConfig": {"shutdownGracePeriodSeconds": 60}},
-            "Allowed values of shutdown_grace_period_seconds: 0, 30, 120.",
-        ),
-        (
-            {
-                "spot": True,
-                "kubeletConfig": {
-                    "shutdownGracePeriodSeconds": 30,
-                    "shutdownGracePeriodCriticalPodsSeconds": 60,
-                },
-            },
-            "shutdown_grace_period_critical_pods_seconds should be <= shutdown_grace_period_seconds.",
-        ),
-        (
-            {"serviceAccount": "nobody@holdfast-test.iam.gserviceaccount.com"},
-            'Service account "nobody@holdfast-test.iam.gserviceaccount.com" does not exist.',
-        ),
-    ],
-)
-def test_what_gke_does_not_take_is_refused(console: GkeConsole, given: dict[str, Value], reason: str) -> None:
-    assert reason in refusal(lambda: console.pool("cpu", **given)), "in words that say what it takes"
-
-
-def test_limits_for_each_zone_and_for_all_exclude_each_other(console: GkeConsole) -> None:
-    inputs = {**console.inputs("cpu"), "autoscaling": {"maxNodeCount": 1, "totalMaxNodeCount": 3}}
-    reason = refusal(lambda: console.engine("cpu").create(inputs))
-    assert "cannot be used with total limits" in reason, reason
+def test_a_pool_needs_the_account_of_its_nodes(console: GkeConsole) -> None:
+    account = "missing@holdfast-test.iam.gserviceaccount.com"
+    reason = refusal(lambda: console.pool("cpu", serviceAccount=account))
+    assert f'Service account "{account}" does not exist.' in reason, reason
 
 
 def test_a_second_pool_of_a_name_is_refused(console: GkeConsole) -> None:

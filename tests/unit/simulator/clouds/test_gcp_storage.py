@@ -66,35 +66,6 @@ def test_soft_delete_is_on_for_a_week_unless_something_else_is_said(bucket: Engi
     assert policy["retentionDurationSeconds"] == 604800, "Cloud Storage's own idea"
 
 
-@pytest.mark.parametrize("seconds", [1, 604799, 7776001])
-def test_soft_delete_keeps_for_a_week_at_least_and_ninety_days_at_most(bucket: Engine, seconds: int) -> None:
-    policy: Properties = {**_INPUTS, "softDeletePolicy": {"retentionDurationSeconds": seconds}}
-    assert "Error 400" in refusal(lambda: bucket.create(policy)), "or is off"
-
-
-@pytest.mark.parametrize("seconds", [0, 604800, 7776000])
-def test_soft_delete_can_be_off_or_within_its_bounds(bucket: Engine, seconds: int) -> None:
-    assert bucket.create({**_INPUTS, "softDeletePolicy": {"retentionDurationSeconds": seconds}})[0], (
-        "as asked"
-    )
-
-
-def test_a_hierarchical_bucket_has_no_versions(bucket: Engine) -> None:
-    inputs: Properties = {**_INPUTS, "hierarchicalNamespace": {"enabled": True}}
-    versioned: Properties = {**inputs, "versioning": {"enabled": True}}
-    wanted = "Versioning is not supported for hierarchical namespace buckets"
-    assert wanted in refusal(lambda: bucket.create(versioned)), "in Cloud Storage's words"
-    made, _ = bucket.create(inputs)
-    assert wanted in refusal(lambda: bucket.update(made, versioned)), "nor is it given any later"
-
-
-def test_a_hierarchical_bucket_has_one_set_of_rules(bucket: Engine) -> None:
-    inputs: Properties = {"name": "ckpt", "location": "US-WEST1", "hierarchicalNamespace": {"enabled": True}}
-    assert "must use uniform bucket-level access" in refusal(lambda: bucket.create(inputs)), (
-        "and no lists of its own"
-    )
-
-
 @pytest.mark.parametrize(
     "change",
     [{"hierarchicalNamespace": {"enabled": True}}, {"location": "EUROPE-WEST4"}, {"project": "another"}],
@@ -125,18 +96,9 @@ def test_a_bucket_with_objects_is_not_deleted(bucket: Engine, state_file: Path) 
     assert CloudState(state_file).read().of_type(_BUCKET) == [], "told so before, it goes all the same"
 
 
-def test_a_folder_needs_its_bucket_and_one_set_of_rules_there(bucket: Engine, folder: Engine) -> None:
+def test_a_managed_folder_needs_its_bucket_and_is_identified_by_it(bucket: Engine, folder: Engine) -> None:
     assert "The specified bucket does not exist." in refusal(lambda: folder.create(_IN_VISION)), "Error 404"
-    bucket.create({"name": "ckpt", "location": "US-WEST1"})
-    assert "uniform bucket-level access" in refusal(lambda: folder.create(_IN_VISION)), (
-        "rights of objects exclude it"
-    )
-
-
-def test_a_folder_is_known_by_bucket_and_name_and_ends_in_a_slash(bucket: Engine, folder: Engine) -> None:
     bucket.create(_INPUTS)
-    reason = refusal(lambda: folder.create({"bucket": "ckpt", "name": "vision"}))
-    assert reason == '"name" ("vision") doesn\'t match regexp "/$"', reason
     assert folder.create(_IN_VISION)[0] == "ckpt/vision/", "as the provider identifies it"
 
 
