@@ -1,6 +1,6 @@
-"""The clouds a stack can be on: for each one its parser, its composition root and the provider packages it uses.
+"""The clouds that a stack can use: for each, its parser, its composition root, and its provider packages.
 
-What is one cloud's alone is imported only when a stack is on it: a user of one cloud installs, and imports, one SDK.
+The modules of a cloud are imported only for a stack on that cloud, so that a user of one cloud installs one SDK.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     #: The parsed configuration of any stack.
     Platform: TypeAlias = LocalPlatform | AwsPlatform | AzurePlatform | GcpPlatform
 
-#: Values of a stack that stand beside its document, under a provider's own keys (`aws:region`); None: not set.
+#: Values of a stack outside its document, under a provider's own keys (`aws:region`). None: not set.
 Settings: TypeAlias = "Mapping[str, str | None]"
 
 
-def _within_reach(document: Json, settings: Settings, stack: str) -> None:
-    """For clouds whose clusters answer from anywhere, or say why not by themselves."""
+def _always_reachable(document: Json, settings: Settings, stack: str) -> None:
+    """For clouds whose API servers are reachable from anywhere, or report the reason themselves."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cloud:
-    """A cloud as the program sees it.
+    """A cloud as the program uses it.
 
-    `read` parses a stack's document and raises ConfigError with every problem; `build` does the same, then composes
-    the stack of that name. Both are given the stack's values under the keys of `settings`. `provider_packages` are
-    the Pulumi providers its stacks use. `missing_command` tells of a command that is not here and without which
-    nobody gets into a cluster of this cloud; `out_of_reach` of a stack's cluster that is there and cannot be reached.
+    `read` parses a stack's document and raises ConfigError with every problem. `build` does the same, then composes
+    the stack of that name. Both get the stack's values under the keys of `settings`. `provider_packages` are the
+    Pulumi providers that its stacks use. `missing_command` reports a credential plugin that clients of a cluster need
+    and that is not installed. `unreachable_api_server` reports an existing cluster whose API server does not answer.
     """
 
     provider_packages: tuple[str, ...]
@@ -48,7 +48,7 @@ class Cloud:
     build: Callable[[Json, Settings, str], None]
     settings: tuple[str, ...] = ()
     missing_command: Callable[[], Problem | None] = lambda: None
-    out_of_reach: Callable[[Json, Settings, str], Problem | None] = _within_reach
+    unreachable_api_server: Callable[[Json, Settings, str], Problem | None] = _always_reachable
 
 
 def _read_local(document: Json, _: Settings) -> LocalPlatform:
@@ -78,7 +78,7 @@ def _build_aws(document: Json, settings: Settings, stack: str) -> None:
     platform = _read_aws(document, settings)
     from holdfast.infra.aws.stack import compose
 
-    # Of a profile without a name the AWS CLI says only that it could not be found.
+    # An empty profile is no profile: the AWS CLI would only report that it cannot find it.
     compose(platform, stack, settings.get(_AWS_PROFILE) or None)
 
 
@@ -117,7 +117,7 @@ def _missing_azure_command() -> Problem | None:
     return credential_plugin_problem()
 
 
-def _azure_out_of_reach(document: Json, settings: Settings, stack: str) -> Problem | None:
+def _unreachable_azure_api_server(document: Json, settings: Settings, stack: str) -> Problem | None:
     from holdfast.infra.azure.preflight.queries import unreachable_api_server
 
     return unreachable_api_server(_read_azure(document, settings), stack)
@@ -161,7 +161,7 @@ CLOUDS: Final[Mapping[str, Cloud]] = {
         build=_build_azure,
         settings=(_AZURE_LOCATION, _AZURE_SUBSCRIPTION, _AZURE_TENANT),
         missing_command=_missing_azure_command,
-        out_of_reach=_azure_out_of_reach,
+        unreachable_api_server=_unreachable_azure_api_server,
     ),
     "gcp": Cloud(
         provider_packages=("gcp", "kubernetes"),
@@ -174,9 +174,9 @@ CLOUDS: Final[Mapping[str, Cloud]] = {
 
 
 def cloud_of(document: JsonValue) -> tuple[Cloud, Json]:
-    """The cloud that a stack's document names, and the document.
+    """The cloud that a stack's document names, with the document.
 
-    Raises ConfigError where there is no document, or none of the clouds known here in it.
+    Raises ConfigError if there is no document, or if it names no known cloud.
     """
     if not isinstance(document, dict):
         raise ConfigError([_no_document(document)])
@@ -190,8 +190,8 @@ def _no_document(document: JsonValue) -> Problem:
     return Problem(
         field=PLATFORM,
         value="nothing" if document is None else format_value(document),
-        allowed="a mapping of cloud, pools, namespaces and what else the cloud has",
-        fix="Start from stacks/Pulumi.local.yaml; run from the project's folder and name the stack with -s.",
+        allowed="a mapping of cloud, pools, namespaces and the cloud's other fields",
+        fix="Start from stacks/Pulumi.local.yaml. Run in the project's directory and select the stack with -s.",
     )
 
 

@@ -1,44 +1,44 @@
-"""Names: what a resource is called in the program, and what it is called where it lives.
+"""Derives logical names (in the Pulumi state) and physical names (in the cloud and the cluster).
 
-The logical name is a key in the state: it is composed of the concept and the user's own name, and never changes. The
-physical name is what `kubectl` shows: it is the user's own name wherever the place lets it be, so that the name in
-the configuration, in a job's selector and in an event are one and the same.
+A logical name is a key in the state: it consists of the concept and the user's name, and never changes. A physical name
+is what `kubectl` shows: it is the user's name wherever that is allowed, so that the name in the configuration, in a
+job's node selector and in an event are the same.
 """
 
 import re
 from hashlib import sha256
 from typing import Final
 
-# Kubernetes holds Namespace names and label values to this; a pool's name is both a NodePool's name and a label value.
+# The limit of Kubernetes for names of namespaces and for label values. A pool's name is a NodePool name and a label value.
 DNS_LABEL_LIMIT: Final = 63
 
 _DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 
 
 def is_dns_label(name: str) -> bool:
-    """Whether a name can be a Namespace, a NodePool and a label value alike."""
+    """Whether a name is valid for a Namespace, a NodePool and a label value."""
     return len(name) <= DNS_LABEL_LIMIT and _DNS_LABEL.fullmatch(name) is not None
 
 
 def as_dns_label(name: str) -> str:
-    """The nearest allowed name (`A100_Spot` → `a100-spot`); empty where nothing of the name can stay."""
+    """The nearest valid name (`A100_Spot` → `a100-spot`); empty if the name has no valid character."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower())[:DNS_LABEL_LIMIT].strip("-")
 
 
 def as_label_value(text: str) -> str:
-    """A text of letters, digits, `.`, `_` and `-` (a stack's name) cut to what Kubernetes takes as a label value."""
+    """A text of letters, digits, `.`, `_` and `-` (a stack's name) shortened to a valid Kubernetes label value."""
     return text[:DNS_LABEL_LIMIT].strip("._-")
 
 
 def as_google_label_value(text: str) -> str:
-    """A text cut to what Google Cloud takes as a label's value: lower case, without dots."""
+    """A text shortened to a valid Google Cloud label value: lower case, without dots."""
     return re.sub(r"[^a-z0-9_-]+", "-", text.lower())[:DNS_LABEL_LIMIT].strip("-")
 
 
 def cluster(stack: str) -> str:
-    """The name of a stack's cluster, which `aws eks list-clusters` shows and its machines are tagged with.
+    """The name of a stack's EKS cluster, which `aws eks list-clusters` shows and which tags its instances.
 
-    A stack's name may have dots, a cluster's on EKS none.
+    A stack's name may contain dots; the name of an EKS cluster may not.
     """
     return f"holdfast-{as_label_value(stack).replace('.', '-')}"
 
@@ -54,7 +54,7 @@ def compute_class(name: str) -> str:
 
 
 def placement(pool: str) -> str:
-    """Logical name of where a pool's machines stand to each other."""
+    """Logical name of a pool's placement group."""
     return f"placement-of-{pool}"
 
 
@@ -64,12 +64,12 @@ def training_namespace(name: str) -> str:
 
 
 def checkpoint_claim(namespace: str) -> str:
-    """Logical name of a training namespace's claim on its checkpoints."""
+    """Logical name of a training namespace's volume claim for checkpoints."""
     return f"checkpoints-of-{namespace}"
 
 
 def checkpoint_access(namespace: str) -> str:
-    """Logical name of a training namespace's way to its checkpoints."""
+    """Logical name of a training namespace's access to its checkpoints."""
     return f"checkpoint-access-of-{namespace}"
 
 

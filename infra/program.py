@@ -1,4 +1,4 @@
-"""The program that the engine runs, and the same configuration as tools outside a run see it."""
+"""Runs the Pulumi program, and parses stack files for tools that run outside the engine."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import Json, JsonValue
 
 
-def run(*, needs_way_in: bool = False) -> None:
-    """Compose the stack that is selected.
+def run(*, check_access: bool = False) -> None:
+    """Compose the selected stack.
 
-    Raises pulumi.RunError, which the engine shows as one message, for a configuration that cannot be used, and with
-    `needs_way_in` where a command is missing by which clients get into the cloud's cluster, or where a cluster that is
-    there does not answer; nothing is registered then.
+    Raises pulumi.RunError, which the engine shows as one message, for an invalid configuration. With `check_access` it
+    also raises if a credential plugin is missing, or if the API server of an existing cluster does not answer. Nothing
+    is registered then.
     """
     try:
         cloud, document = cloud_of(_configured())
         settings, stack = _configured_settings(cloud), pulumi.get_stack()
-        if needs_way_in:
-            _refuse(cloud.missing_command())
-            _refuse(cloud.out_of_reach(document, settings, stack))
+        if check_access:
+            _raise(cloud.missing_command())
+            _raise(cloud.unreachable_api_server(document, settings, stack))
         cloud.build(document, settings, stack)
     except ConfigError as error:
         raise pulumi.RunError(str(error)) from None
 
 
 def load_platform(stack_file: Path) -> Platform:
-    """Read the platform of a stack file without running anything.
+    """Parse a stack file without running the engine.
 
-    Raises ConfigError with every problem, the unreadable file included.
+    Raises ConfigError with every problem, including a file that cannot be read.
     """
     config = _in_file(stack_file)
     cloud, document = cloud_of(config.get(PLATFORM))
@@ -49,11 +49,11 @@ def load_platform(stack_file: Path) -> Platform:
 
 
 def provider_packages(platform: Platform) -> tuple[str, ...]:
-    """The Pulumi providers which a platform's stack uses."""
+    """The Pulumi providers that a platform's stack uses."""
     return cloud_of({"cloud": platform.cloud})[0].provider_packages
 
 
-def _refuse(problem: Problem | None) -> None:
+def _raise(problem: Problem | None) -> None:
     if problem is not None:
         raise ConfigError([problem])
 
@@ -76,7 +76,7 @@ def _text(value: JsonValue) -> str | None:
 
 def _in_file(stack_file: Path) -> Json:
     try:
-        # As the engine sees it, for which a date is a text and every key is one.
+        # The engine reads dates and keys as text.
         content: JsonValue = json.loads(json.dumps(load_yaml(stack_file.read_text("utf-8")), default=str))
     except OSError as error:
         raise ConfigError([_unreadable(stack_file, error.strerror or "no file")]) from None
@@ -91,7 +91,7 @@ def _unreadable(stack_file: Path, reason: str) -> Problem:
         field=str(stack_file),
         value=f"a file that cannot be read ({reason})",
         allowed=f"a YAML file with config: {{{PLATFORM}: …}}",
-        fix="Mend the file, or name another stack: stacks/ holds one file for each.",
+        fix="Correct the file, or select another stack: stacks/ has one file for each.",
     )
 
 
@@ -100,5 +100,5 @@ def _not_structured(text: str | None) -> Problem:
         field=PLATFORM,
         value=format_value(text),
         allowed="a mapping",
-        fix="Write it as nested YAML in the stack file; `pulumi config set` needs --path for single fields.",
+        fix="Write nested YAML in the stack file; `pulumi config set` needs --path for single fields.",
     )

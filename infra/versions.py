@@ -1,4 +1,4 @@
-"""Every version the platform is built of, each in this one place."""
+"""Every version that the platform installs. docs/extending.md lists what else a new version changes."""
 
 from typing import Final
 
@@ -11,28 +11,28 @@ JOBSET: Final = "0.12.0"
 # renovate: datasource=github-releases depName=ray-project/kuberay
 KUBERAY: Final = "1.6.2"
 
-# Of this repository's own image: as `version` in pyproject.toml.
+# This repository's own image; the same as `version` in pyproject.toml.
 FALLBACK_CONTROLLER: Final = "0.1.0"
 
-# What pods run that only hold a place.
+# The image of placeholder pods.
 PAUSE: Final = "3.10.1"
 
 # renovate: datasource=github-releases depName=kubernetes-sigs/karpenter
 KARPENTER: Final = "1.14.1"
 
-# The chart of Karpenter's simulated provider lies in Karpenter's repository and has kept this number of its own.
+# The chart of Karpenter's simulated provider, in Karpenter's repository, has its own version.
 KARPENTER_KWOK_CHART: Final = "0.35.0"
 
-# Of public.ecr.aws/karpenter/controller at KARPENTER. It wins over the tag: change both together.
+# The digest of public.ecr.aws/karpenter/controller at KARPENTER. It overrides the tag: change both together.
 KARPENTER_IMAGE_DIGEST: Final = "sha256:723130949e4cab989461ff07d1be4cd781d63515432494641b33c235f300ae23"
 
 # renovate: datasource=github-releases depName=NVIDIA/k8s-device-plugin
 NVIDIA_DEVICE_PLUGIN: Final = "0.19.0"
 
-# The chart's; it names the plugin's image itself.
+# The version of the chart, which names the plugin's image.
 EFA_DEVICE_PLUGIN: Final = "v0.5.31"
 
-# The release of EKS's Amazon Linux 2023 images that all nodes start from, and the kubelet it holds for KUBERNETES.
-# A newer one is a drift: a pool's machines follow with `rollOut: true`, the system nodes at once, one by one.
+# The release of EKS's Amazon Linux 2023 images that all nodes use, and its kubelet for KUBERNETES.
+# A newer release is drift: Karpenter replaces a pool's nodes with `rollOut: true`; system nodes are replaced one by one.
 NODE_IMAGE_RELEASE: Final = "20260903"
 NODE_IMAGE_KUBELET: Final = "1.36.3"

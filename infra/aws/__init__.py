@@ -1,1 +1,1 @@
-"""What makes a stack on AWS: its configuration, its composition root, and what is checked before an update."""
+"""Stacks on AWS: configuration, preflight checks, and the composition root in `stack.py`."""

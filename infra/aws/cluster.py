@@ -1,4 +1,4 @@
-"""The cluster of an AWS stack."""
+"""Builds the EKS cluster of an AWS stack from its configuration."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def cluster_of(
     tags: Mapping[str, str],
     profile: str | None,
 ) -> EksCluster:
-    """The stack's cluster, under its physical name; `tags` are put on its system nodes."""
+    """The stack's cluster; `name` is its physical name, `tags` are those of its system nodes."""
     asked = platform.cluster
     addons = addon_versions(asked.version)
     if addons is None:
-        raise ValueError(f"Kubernetes {asked.version} has no add-ons, and the parser let it pass")
+        raise ValueError(f"Kubernetes {asked.version} has no pinned add-ons; validation must reject it")
     return EksCluster(
         "cluster",
         EksClusterArgs(
@@ -60,6 +60,6 @@ def cluster_of(
 
 
 def _private_access(platform: AwsPlatform) -> tuple[str, ...]:
-    """Who reaches the private endpoint: whoever is named, else everything in a network that is the stack's alone."""
+    """The blocks with access to the private endpoint: those configured, otherwise the stack's own network."""
     named, network = platform.cluster.private_access_cidrs, platform.network
     return named or ((network.cidr,) if isinstance(network, AwsNewNetwork) else ())

@@ -1,4 +1,4 @@
-"""The training namespaces of an AWS stack, each with its way to its own checkpoints."""
+"""Creates the training namespaces of an AWS stack, each with access to its own checkpoints."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def make_namespaces(
     checkpoints: CheckpointBucket,
     after: pulumi.ResourceOptions,
 ) -> None:
-    """Make every training namespace, each after what `after` names and after its identity.
+    """Create every training namespace; each depends on the resources in `after` and on its identity.
 
-    A pod is given its credentials when it is admitted, and not later.
+    A pod gets its credentials at admission, so the identity must exist before the first pod.
     """
     pools = pool_summaries(platform)
     for namespace in platform.namespaces:

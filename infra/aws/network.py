@@ -1,4 +1,4 @@
-"""The network of an AWS stack: made for it, without a way to the internet, or brought."""
+"""Builds the network of an AWS stack: a new one, a new one without internet access, or an existing one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def network_of(platform: AwsPlatform, account: Account, label: str) -> Network:
-    """The stack's network; names in the console begin with `label`."""
+    """The stack's network; its names in the console start with `label`."""
     asked = platform.network
     if isinstance(asked, AwsExistingNetwork):
         return ExistingNetwork(vpc_id=asked.vpc_id, private_subnet_ids=asked.private_subnet_ids)

@@ -1,4 +1,4 @@
-"""The pools of an AWS stack."""
+"""Creates the pools of an AWS stack: for each, a Karpenter NodePool and its EC2NodeClass."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from holdfast.infra.aws.config.pool import AwsPool
     from holdfast.infra.aws.config.stack import AwsPlatform
 
-#: What the policy of EKS's own block storage driver looks for on the machines it may attach a volume to.
+#: The tag that the IAM policy of EKS's block storage driver requires on instances before it attaches a volume.
 _VOLUMES: Final = "ebs.csi.aws.com/cluster-name"
 
 
 @dataclass(frozen=True, kw_only=True)
 class PoolDependencies:
-    """What a cluster's machines stand on. `cluster_name` is the physical name; `tags` are put on every machine."""
+    """What pools depend on. `cluster_name` is the physical name; `tags` are those of every instance."""
 
     cluster_name: str
     security_group_id: Output[str]
@@ -48,7 +48,7 @@ class PoolDependencies:
 def make_pools(
     platform: AwsPlatform, ground: PoolDependencies, *, after: pulumi.ResourceOptions
 ) -> Sequence[KarpenterPool]:
-    """Make every pool after what `after` names, and warn of spot pools that will often find no machine."""
+    """Create every pool, dependent on the resources in `after`, and warn about spot pools with few machine types."""
     fabric = (
         EfaFabric("fabric", EfaFabricArgs(vpc_id=ground.network.vpc_id)).security_group_id
         if platform.has_efa
@@ -59,7 +59,7 @@ def make_pools(
 
 
 def pool_summaries(platform: AwsPlatform) -> Mapping[str, PoolSummary]:
-    """What the fallback controller is told of each pool, by name."""
+    """The summary of each pool for the fallback controller, by name."""
     found: dict[str, PoolSummary] = {}
     for asked in platform.pools:
         pool = asked.as_pool(platform.region)

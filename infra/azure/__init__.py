@@ -1,1 +1,1 @@
-"""What makes a stack on Azure: its configuration, its composition root, and what is checked before an update."""
+"""Stacks on Azure: configuration, preflight checks, and the composition root in `stack.py`."""

@@ -1,4 +1,4 @@
-"""The cluster of an Azure stack."""
+"""Builds the AKS cluster of an Azure stack from its configuration."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def cluster_of(
     resource_group: Input[str],
     name: str,
 ) -> AksCluster:
-    """The stack's cluster, under its physical name."""
+    """The stack's cluster; `name` is its physical name."""
     asked = platform.cluster
     system = asked.system_nodes
     return AksCluster(

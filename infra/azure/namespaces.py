@@ -1,4 +1,4 @@
-"""The training namespaces of an Azure stack, each with its way to its own checkpoints."""
+"""Creates the training namespaces of an Azure stack, each with access to its own checkpoints."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def make_namespaces(
     checkpoints: CheckpointBucket,
     after: pulumi.ResourceOptions,
 ) -> None:
-    """Make every training namespace, each after what `after` names and after its identity."""
+    """Create every training namespace; each depends on the resources in `after` and on its identity."""
     pools = pool_summaries(platform)
     for namespace in platform.namespaces:
         access = CheckpointAccess(

@@ -1,4 +1,4 @@
-"""The network of an Azure stack: made for it, or brought."""
+"""Builds the network of an Azure stack: a new one or an existing one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def network_of(platform: AzurePlatform, resource_group: Input[str], label: str) -> NodeSubnet:
-    """The stack's network; names in the resource group begin with `label`."""
+    """The stack's network; its names in the resource group start with `label`."""
     asked = platform.network
     if isinstance(asked, AzureExistingNetwork):
         return ExistingAzureNetwork(

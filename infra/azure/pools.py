@@ -1,4 +1,4 @@
-"""The pools of an Azure stack: NodePools of node auto-provisioning, or scale sets."""
+"""Creates the pools of an Azure stack: NodePools of node auto-provisioning, or scale sets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class PoolDependencies:
-    """What a cluster's machines stand on; `tags` are put on every machine."""
+    """What pools depend on; `tags` are those of every machine."""
 
     cluster: AksCluster
     tags: Mapping[str, str]
@@ -35,10 +35,10 @@ class PoolDependencies:
 def make_pools(
     platform: AzurePlatform, ground: PoolDependencies, *, after: pulumi.ResourceOptions
 ) -> Sequence[pulumi.Resource]:
-    """Make every pool, each after what `after` names.
+    """Create every pool, dependent on the resources in `after`.
 
-    Scale sets come one after the other: AKS takes hold of the virtual network for each, and fails the one that finds it
-    in another's hands (https://github.com/Azure/AKS/issues/4522).
+    Scale sets are created one after the other: AKS locks the virtual network for each, and fails if another one holds
+    the lock (https://github.com/Azure/AKS/issues/4522).
     """
     if isinstance(platform, NapPlatform):
         weight = weights(platform.scheduling_pools())
@@ -51,7 +51,7 @@ def make_pools(
 
 
 def pool_summaries(platform: AzurePlatform) -> Mapping[str, PoolSummary]:
-    """What the fallback controller is told of each pool, by name, with the taint that AKS adds to spot scale sets."""
+    """The summary of each pool for the fallback controller, by name, with the taint that AKS adds to spot scale sets."""
     if isinstance(platform, NapPlatform):
         provisioned = [
             (each.as_pool(platform.location), each.machines(platform.location)) for each in platform.pools
@@ -89,7 +89,7 @@ def _provisioned(
             machines=machines,
             node_class=aks_node_class(AksNodeClassArgs(disk_gib=asked.disk_gib, tags=ground.tags)),
             weight=weight,
-            # Node auto-provisioning knows a zone by its location too: `westeurope-1`.
+            # Node auto-provisioning uses the location in the name of a zone: `westeurope-1`.
             zones=[f"{platform.location}-{zone}" for zone in asked.zones],
             roll_out=asked.roll_out,
         ),
@@ -102,7 +102,7 @@ def _scale_set(
 ) -> AksPool:
     machine = asked.machine()
     if machine is None:
-        raise ValueError(f"VM size {asked.vm_size} is not known, and the parser let it pass")
+        raise ValueError(f"VM size {asked.vm_size} is unknown; validation must reject it")
     cluster = ground.cluster
     return AksPool(
         naming.pool(asked.name),

@@ -1,4 +1,4 @@
-"""Turns the parser's complaints into refusals that name field, value, what is allowed and the fix."""
+"""Converts errors of Pydantic to problems with field, value, what is allowed, and the fix."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -28,14 +28,14 @@ def path(root: str, place: Place) -> str:
 
 
 def format_value(value: object) -> str:
-    """A value as the user would recognise it, cut where it is long."""
+    """A value as JSON, shortened if it is long."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Location:
-    """Where a complaint is: the innermost section, the name of the field in it, and the path as it is written."""
+    """The location of an error: the innermost section, the name of the field in it, and the path in the document."""
 
     section: type[Section]
     name: str
@@ -43,11 +43,11 @@ class _Location:
 
 
 def shape_problems(model: type[Section], error: ValidationError, root: str) -> Iterator[Problem]:
-    """Every complaint of the parser about a document that should be a `model`; `root` is the document's path."""
+    """The problems of a document that does not parse as a `model`; `root` is the document's path."""
     details = error.errors(include_url=False)
     for detail in details:
         if detail["type"] == "too_short" and _has_wrong_item(detail, details):
-            # The parser counts what it could read: a list whose one item is wrong is not short of any.
+            # Pydantic counts only valid items: a list with one invalid item is not too short.
             continue
         found = _locate(model, detail["loc"])
         if detail["type"] == "extra_forbidden":
@@ -62,7 +62,7 @@ def _has_wrong_item(wrong: "ErrorDetails", others: Sequence["ErrorDetails"]) -> 
 
 
 def _locate(model: type[Section], location: Place) -> _Location:
-    """The place of a complaint: the parser's own without the names of variants, which nobody writes."""
+    """The location of an error: Pydantic's own, without the names of variants, which are not in the document."""
     section, name, place = model, "", list[str | int]()
     variant: type[Section] | None = None
     for step in location:
@@ -83,7 +83,7 @@ def _field(section: type[Section], name: str) -> FieldInfo | None:
 
 
 def _sections_in(annotation: object) -> Iterator[type[Section]]:
-    """The sections that a field holds: itself, in a list, as variants or beside None."""
+    """The sections in a field's type: the type itself, in a list, as variants, or optional."""
     if isinstance(annotation, type) and issubclass(annotation, Section):
         yield annotation
     for part in get_args(annotation):
@@ -128,7 +128,7 @@ def _fix(info: FieldInfo, name: str, detail: "ErrorDetails") -> str:
 
 
 def _close_member(info: FieldInfo, value: object) -> str | None:
-    """The member of an enumeration that the user most likely meant."""
+    """The member of an enumeration closest to the value."""
     kinds = [part for part in (info.annotation, *get_args(info.annotation)) if isinstance(part, EnumType)]
     if not kinds or not isinstance(value, str):
         return None

@@ -1,4 +1,4 @@
-"""Types of single values: a name, a duration, where charts come from."""
+"""Types of single values on every cloud: names, durations, addresses, image registries, times and dates."""
 
 import re
 from datetime import date, timedelta
@@ -12,12 +12,12 @@ from pydantic_core import PydanticCustomError
 from holdfast.infra import naming
 from holdfast.scheduling.quantities import DurationError, format_duration, parse_duration
 
-#: The error type of refusals that bring their own fix.
+#: The error type of errors with their own fix.
 WITH_FIX: Final = "mended"
 
 
 def error_with_fix(fix: str) -> PydanticCustomError:
-    """A refusal whose text is the field's description and this fix."""
+    """An error that the problem shows with this fix."""
     return PydanticCustomError(WITH_FIX, "{fix}", {"fix": fix})
 
 
@@ -29,7 +29,7 @@ def _dns_label(text: str) -> str:
 
 
 def _duration(value: object) -> timedelta:
-    # An unquoted 15 arrives as a number; to the user it is the same slip as "15".
+    # YAML parses an unquoted 15 as a number; the mistake is the same as "15".
     text = value if isinstance(value, str) else str(value)
     try:
         return parse_duration(text)
@@ -39,7 +39,7 @@ def _duration(value: object) -> timedelta:
 
 def _chart_source(text: str) -> str:
     if re.match(r"http://", text, re.IGNORECASE):
-        raise error_with_fix(f'Write "https://{text[7:]}": charts run with rights over the cluster.')
+        raise error_with_fix(f'Write "https://{text[7:]}": charts run with permissions in the cluster.')
     if "://" in text and not text.startswith(("oci://", "https://")):
         raise error_with_fix("Write a directory, or an address that starts with oci:// or https://.")
     return text
@@ -55,7 +55,7 @@ ChartSource = Annotated[str, Field(min_length=1), AfterValidator(_chart_source)]
 FilePath = Annotated[str, Field(min_length=1)]
 
 NAME_ALLOWED: Final = (
-    f"1 to {naming.DNS_LABEL_LIMIT} lower-case letters, digits and hyphens, first and last no hyphen"
+    f"1 to {naming.DNS_LABEL_LIMIT} lower-case letters, digits and hyphens; no hyphen at the start or the end"
 )
 
 
@@ -73,7 +73,7 @@ def _cidr(text: str) -> str:
         raise error_with_fix(
             "Write an IPv4 address and, behind a slash, the bits that are fixed of it."
         ) from None
-    # Written with a netmask, without one, or with bits beyond it: clouds take one way of writing a block.
+    # A netmask, no prefix length, or host bits: clouds accept a single notation.
     if str(network) != text:
         raise error_with_fix(f'Write "{network}".')
     return text
@@ -84,7 +84,7 @@ def _image_source(text: str) -> str:
     if bare != text and _IMAGES.fullmatch(bare):
         raise error_with_fix(f'Write "{bare}".')
     if not _IMAGES.fullmatch(text):
-        raise error_with_fix("Write a registry's host and, where its images lie deeper, their path.")
+        raise error_with_fix("Write the registry's host and, if needed, the path of its images.")
     return text
 
 
@@ -93,7 +93,7 @@ ImageSource = Annotated[str, Field(min_length=1), AfterValidator(_image_source)]
 
 
 TIME_ALLOWED: Final = "a time of day in UTC, in quotes, from 00:00 to 23:59"
-DATE_ALLOWED: Final = "a day, year first, in quotes"
+DATE_ALLOWED: Final = "a date as YYYY-MM-DD, in quotes"
 
 _MINUTES_IN_DAY: Final = 24 * 60
 
@@ -111,17 +111,17 @@ class Weekday(StrEnum):
 
     @property
     def short(self) -> str:
-        """The day as RFC 5545 spells it."""
+        """The day as in RFC 5545."""
         return self.value[:2].upper()
 
     @property
     def number(self) -> int:
-        """How many days it is after Monday."""
+        """The number of days after Monday."""
         return list(Weekday).index(self)
 
 
 def _time(value: object) -> object:
-    # YAML 1.1 reads an unquoted 22:00 as a number to the base of 60.
+    # YAML 1.1 parses an unquoted 22:00 as a base 60 number.
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MINUTES_IN_DAY:
         hours, minutes = divmod(value, 60)
         raise error_with_fix(f'Put it in quotes: "{hours:02}:{minutes:02}".')
@@ -131,15 +131,15 @@ def _time(value: object) -> object:
 
 
 def _day(value: object) -> str:
-    # An unquoted day arrives as an instant from one reader of YAML and as a day from another.
+    # One YAML parser returns an unquoted date as a timestamp, another as a date.
     text = re.sub(r"T00:00:00(\.0+)?(Z|\+00:00)$", "", value) if isinstance(value, str) else ""
     try:
         if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text, re.ASCII):
             return date.fromisoformat(text).isoformat()
     except ValueError:
-        raise error_with_fix("Write a day that the calendar has.") from None
+        raise error_with_fix("Write a date of the calendar.") from None
     raise error_with_fix(
-        'Write a day that stays the same, such as "2026-12-01": one that moved would change at every update.'
+        'Write a fixed date, such as "2026-12-01": a relative one would change with every update.'
     )
 
 

@@ -1,4 +1,4 @@
-"""The sections on the fallback controller: the controller itself, and how a namespace's jobs walk their ladder."""
+"""The sections on fallback: the controller, and how the jobs of a namespace move along their ladder."""
 
 import re
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from holdfast.infra.config.fields import Duration, error_with_fix
 from holdfast.scheduling.ladder import MOST_FAILURES, UNLIMITED, Failures
 from holdfast.scheduling.quantities import DURATION_ALLOWED as DURATION_ALLOWED
 
-#: A host, a path, and a tag, a digest or both: what a container runtime takes without guessing.
+#: A host, a path, and a tag, a digest or both: a complete reference for a container runtime.
 _IMAGE: Final = re.compile(
     r"(?=[^/]*[.:])[a-z0-9]([-a-z0-9.]*[a-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+"
     r"(?=[:@])(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64})?",
@@ -22,7 +22,7 @@ _IMAGE: Final = re.compile(
 def _image(text: str) -> str:
     if _IMAGE.fullmatch(text) is None:
         raise error_with_fix(
-            "Write the registry's host, the path and a tag: ghcr.io/holdfast-dev/fallback-controller:0.1.0."
+            "Write the registry's host, the path and a tag, such as ghcr.io/holdfast-dev/fallback-controller:0.1.0."
         )
     return text
 
@@ -35,8 +35,8 @@ class ControllerSection(Section):
 
     fixes: ClassVar[Mapping[str, str]] = {
         "version": "Write image, with the version as its tag.",
-        "returnAfter": "Write it under a namespace's fallback: each team chooses for its jobs.",
-        "failures": "Write it under a namespace's fallback: each team chooses for its jobs.",
+        "returnAfter": "Move it to a namespace's fallback section: each team chooses for its jobs.",
+        "failures": "Move it to a namespace's fallback section: each team chooses for its jobs.",
     }
 
     image: ImageReference | None = Field(
@@ -47,12 +47,12 @@ class ControllerSection(Section):
 
 
 class FallbackSection(Section):
-    """How the jobs of a training namespace walk their ladder; what is left out is the controller's to choose."""
+    """How the jobs of a training namespace move along their ladder; the controller has defaults for missing fields."""
 
     fixes: ClassVar[Mapping[str, str]] = {
         "maxFailures": "Write it on each tier of the ladder.",
         "procurementTimeout": "Write it on each tier of the ladder.",
-        "image": "Write it under fallback beside pools and namespaces: a stack has one controller.",
+        "image": "Move it to the stack's fallback section: a stack has one controller.",
     }
 
     failures: Failures | None = Field(

@@ -1,4 +1,4 @@
-"""Reads a document into a model, or says everything that is wrong with it."""
+"""Loads documents: parses YAML, validates models, and collects every problem of a document."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import Json, JsonValue
 
 
-#: The key of the one structured value in a stack file; the root of every path in a refusal.
+#: The key of the structured value in a stack file, and the root of every path in a problem.
 PLATFORM: Final = "holdfast:platform"
 
 P = TypeVar("P", bound=Section)
 
 
 def read_section(model: type[P], document: Json, rules: Callable[[Json], Iterable[Problem]]) -> P:
-    """Read a document as a `model` that also keeps `rules`, which get the document as it was written.
+    """Parse a document as a `model` and check it with `rules`, which get the unparsed document.
 
-    Raises ConfigError with every problem: of single values, and across fields as far as these could be read.
+    Raises ConfigError with every problem: of single values, and across the fields that could be parsed.
     """
     problems: list[Problem] = []
     read: P | None = None
     try:
-        # Through JSON, where the strict parser takes a list for a tuple and a text for a member, and nothing else.
+        # From JSON, the strict parser accepts a list for a tuple and a text for an enum member, and no other conversion.
         read = model.model_validate_json(json.dumps(document))
     except ValidationError as error:
         problems.extend(shape_problems(model, error, PLATFORM))
@@ -50,7 +50,7 @@ S = TypeVar("S", bound=Section)
 
 @dataclass(frozen=True, kw_only=True)
 class Parts(Generic[S]):
-    """A list's readable items by their place; `names` holds every item's name that is a text, readable or not."""
+    """The valid items of a list by index; `names` has the name of every item, valid or not, that has one."""
 
     count: int
     items: Mapping[int, S]
@@ -59,25 +59,25 @@ class Parts(Generic[S]):
 
     @property
     def complete(self) -> bool:
-        """Whether the whole list could be read."""
+        """Whether every item of the list is valid."""
         return self.is_list and len(self.items) == self.count
 
     def may_hold(self, name: str) -> bool:
-        """Whether an item that could not be read may be the one of this name."""
+        """Whether an item that could not be parsed may have this name."""
         unread = [self.names.get(index, "") for index in range(self.count) if index not in self.items]
-        # What a refused name was meant to be is known where a label can be made of it.
+        # An invalid name may stand for the label that is closest to it.
         meant = {naming.as_dns_label(found) for found in unread}
         return not self.is_list or "" in meant or name in {*unread, *meant}
 
     def without(self, indexes: Collection[int]) -> Parts[S]:
-        """The same with these items taken for unread."""
+        """A copy in which these items count as invalid."""
         return replace(
             self, items={index: item for index, item in self.items.items() if index not in indexes}
         )
 
 
 def read_parts(model: type[S], document: JsonValue) -> Parts[S]:
-    """Read what can be read of a list of `model`."""
+    """Parse the valid items of a list of `model`."""
     entries = document if isinstance(document, list | tuple) else ()
     items = {index: item for index, entry in enumerate(entries) if (item := _read(model, entry)) is not None}
     names = {
@@ -89,7 +89,7 @@ def read_parts(model: type[S], document: JsonValue) -> Parts[S]:
 
 
 def read_part(model: type[S], document: Json, key: str) -> S | None:
-    """Read one section of a document: all defaults where it is left out, None where it cannot be read."""
+    """Parse one section of a document: all defaults if it is missing, None if it is invalid."""
     return _read(model, document.get(key, {}))
 
 
@@ -101,7 +101,7 @@ def _read(model: type[S], entry: JsonValue) -> S | None:
 
 
 class _UniqueKeys(yaml.SafeLoader):
-    """Refuses what PyYAML passes over, and the engine would not."""
+    """Rejects duplicate keys, which PyYAML accepts and the engine does not."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, object]:
         seen: set[str] = set()
@@ -109,12 +109,12 @@ class _UniqueKeys(yaml.SafeLoader):
             if isinstance(key, yaml.ScalarNode):
                 if key.value in seen:
                     raise yaml.constructor.ConstructorError(
-                        None, None, f"the key {key.value} stands there twice", key.start_mark
+                        None, None, f"the key {key.value} is duplicated", key.start_mark
                     )
                 seen.add(key.value)
         return cast("dict[Hashable, object]", super().construct_mapping(node, deep))
 
 
 def load_yaml(text: str) -> object:
-    """What a YAML text holds. Raises yaml.YAMLError."""
+    """The content of a YAML text. Raises yaml.YAMLError."""
     return yaml.load(text, _UniqueKeys)  # noqa: S506 - a safe loader

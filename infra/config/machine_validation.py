@@ -1,4 +1,4 @@
-"""Rules of lists of machine types, on every cloud. Pure."""
+"""Validates lists of machine types, on every cloud. Pure."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class MachineOffer:
-    """The machine types that can be had, and how a refusal of another one speaks of them.
+    """The machine types that are available, and the texts of problems about others.
 
-    `what` is a machine type in the cloud's words.
+    `what` is the cloud's term for a machine type.
     """
 
     catalogue: Mapping[str, Machine]
@@ -30,7 +30,7 @@ class MachineOffer:
 
 
 def machine_type_problems(types: Sequence[str], sold: MachineOffer, at: str) -> Iterator[Problem]:
-    """Types that cannot be had, stand there twice, or have GPUs beside others without."""
+    """Types that are not available, duplicates, and lists of machines with and without GPUs."""
     for index, name in enumerate(types):
         if name not in sold.catalogue:
             close = nearest_name(name, sold.catalogue)
@@ -43,7 +43,7 @@ def machine_type_problems(types: Sequence[str], sold: MachineOffer, at: str) -> 
         elif name in types[:index]:
             yield Problem(
                 field=f"{at}[{index}]",
-                value=f"{format_value(name)} a second time",
+                value=f"{format_value(name)}, a duplicate",
                 allowed=f"each {sold.what} once",
                 fix="Remove one of the two.",
             )
@@ -51,22 +51,22 @@ def machine_type_problems(types: Sequence[str], sold: MachineOffer, at: str) -> 
 
 
 def nearest_name(name: str, known: Collection[str]) -> str | None:
-    """The known name that somebody most likely meant: the same in another case, else one like it."""
+    """The known name closest to a name: the same in another case, otherwise a similar one."""
     spelled = {one.lower(): one for one in known}
-    # Azure's portal leaves out the first word of a VM size.
+    # Azure's portal omits the prefix of a VM size.
     whole = (key for key in spelled if key.endswith(f"_{name.lower()}"))
     close = next(whole, None) or next(iter(get_close_matches(name.lower(), spelled, n=1)), None)
     return None if close is None else spelled[close]
 
 
 def mixed_gpu_problems(machines: Sequence[Machine], at: str) -> Iterator[Problem]:
-    """Machines with GPUs beside others without."""
+    """Machines with and without GPUs in one pool."""
     if len({machine.gpus > 0 for machine in machines}) > 1:
         yield Problem(
             field=at,
             value=", ".join(f"{machine.name} with {machine.gpus} GPUs" for machine in machines),
-            allowed="machines that all have GPUs or all have none, because the pool's taint speaks for all of them",
-            fix="Make two pools of it.",
+            allowed="machines that all have GPUs or all have none, because the pool's taint applies to all of them",
+            fix="Write two pools instead.",
         )
 
 
@@ -75,10 +75,10 @@ _MOST_REGIONS_SHOWN: Final = 6
 
 @dataclass(frozen=True, kw_only=True)
 class Market:
-    """A cloud that sells machines, and how a refusal speaks of it.
+    """A cloud with regional machine types, and the texts of problems about them.
 
-    `what` is a machine type in its words, `setting` the key under which a stack names its region, `command` what lists
-    the machine types of one, with `{region}` in it.
+    `what` is the cloud's term for a machine type, `setting` the key of a stack's region, `command` the command that
+    lists the machine types of a region, with the placeholder `{region}`.
     """
 
     cloud: str
@@ -90,16 +90,16 @@ class Market:
 def regional_machine_problems(
     types: Sequence[str], region: str, market: Market, at: str
 ) -> Iterator[Problem]:
-    """Machine types that do not exist or that a region does not have, and mixtures that one pool cannot be."""
+    """Machine types that do not exist or that the region does not offer, and invalid combinations."""
     catalogue = machine_catalogue(market.cloud)
     here = {name: machine for name, machine in catalogue.items() if is_sold_in(name, region)}
     elsewhere = {index for index, name in enumerate(types) if name in catalogue and name not in here}
     for index in sorted(elsewhere):
         yield _elsewhere(types[index], region, market, here, f"{at}[{index}]")
     sold = MachineOffer(
-        # What another region has is known too, and has been spoken of.
+        # Types of other regions are already reported above.
         catalogue={**here, **{types[index]: catalogue[types[index]] for index in elsewhere}},
-        allowed=f"the {len(here)} {market.what}s that {region} has",
+        allowed=f"one of the {len(here)} {market.what}s that {region} offers",
         fix=f"Write one that `{market.command.format(region=region)}` lists.",
         what=market.what,
     )
@@ -107,11 +107,11 @@ def regional_machine_problems(
 
 
 def known_machine_problems(types: Sequence[str], market: Market, at: str) -> Iterator[Problem]:
-    """Machine types that no region has, and mixtures that one pool cannot be."""
+    """Machine types that no region offers, and invalid combinations."""
     catalogue = machine_catalogue(market.cloud)
     sold = MachineOffer(
         catalogue=catalogue,
-        allowed=f"the {len(catalogue)} {market.what}s that there are",
+        allowed=f"one of the {len(catalogue)} known {market.what}s",
         fix=f"Write one that `{market.command.format(region='REGION')}` lists.",
         what=market.what,
     )
@@ -125,21 +125,21 @@ def _elsewhere(name: str, region: str, market: Market, here: Collection[str], fi
     close = get_close_matches(name, here, n=1)
     return Problem(
         field=field,
-        value=f"{format_value(name)}, which {region} does not have",
-        allowed=f"it in {shown_sellers}; here, the {len(here)} {market.what}s that {region} has",
+        value=f"{format_value(name)}, which {region} does not offer",
+        allowed=f"one of the {len(here)} {market.what}s that {region} offers; this one only in {shown_sellers}",
         fix=f'Write "{close[0]}", or change {market.setting}.'
         if close
-        else f"Write another, or change {market.setting}.",
+        else f"Write another {market.what}, or change {market.setting}.",
     )
 
 
 def machine_selection_problems(
     named: tuple[str, str], parts: Mapping[str, str], given: frozenset[str], at: str
 ) -> Iterator[Problem]:
-    """Machines that are named in no way, in two ways, or by half of one.
+    """A pool with no machine types, with two ways to select them, or with half of one.
 
-    `named` is the field of the one way, `parts` are those of the other, which go together; each with an example. `given`
-    are the fields that stand there.
+    `named` is the field of a list of names, `parts` are the fields that select by properties and belong together; each
+    with an example. `given` are the fields in the document.
     """
     field, example = named
     ways = f"either {field}, or {' and '.join(parts)}"
@@ -149,7 +149,7 @@ def machine_selection_problems(
             field=f"{at}.{there[0]}",
             value=f"{' and '.join(there)} beside {field}",
             allowed=ways,
-            fix="Leave out the one or the other.",
+            fix="Remove one of the two.",
         )
     elif field not in given and not there:
         others = " and ".join(f"`{part}: {written}`" for part, written in parts.items())

@@ -1,4 +1,4 @@
-"""The sections that every cloud's platform has."""
+"""The sections on training namespaces: their ladder, the shapes of their jobs, their quota."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, ClassVar, Final
@@ -34,13 +34,13 @@ from holdfast.scheduling.reachability.shape import (
 _MOST: Final = 100_000
 
 _OF_NONE: Final = (
-    "Leave it out: a quota of it refuses every pod that does not say how much it takes. What the pools may have together "
-    "is for their maxNodes."
+    "Leave it out: such a quota rejects every pod without a request for it. Each pool's maxNodes limits the total "
+    "instead."
 )
 
 
 class QuotaSection(Section):
-    """What the pods of a training namespace may be together; what is left out is derived from its ladder's pools."""
+    """The most that the pods of a training namespace may use; defaults follow from the pools of its ladder."""
 
     fixes: ClassVar[Mapping[str, str]] = {
         "cpu": _OF_NONE,
@@ -48,12 +48,12 @@ class QuotaSection(Section):
         "nvidia.com/gpu": "Write gpus.",
         "none": "Write enforced: false.",
         "enabled": "Write enforced.",
-        "nodes": "Write gpus or pods, or maxNodes on the pools: a quota counts pods, not nodes.",
+        "nodes": "Write gpus or pods, or maxNodes on the pools: a quota does not count nodes.",
     }
 
     enforced: bool = Field(
         default=True,
-        description="false to leave the namespace without quota, true to have one",
+        description="false for a namespace without a quota, true for one with a quota",
         examples=["false"],
     )
     gpus: int | None = Field(
@@ -64,13 +64,13 @@ class QuotaSection(Section):
     )
 
     def as_asked(self) -> AskedQuota:
-        """The quota as the rules know it."""
+        """The quota for the rules in `scheduling`."""
         return AskedQuota(enforced=self.enforced, gpus=self.gpus, pods=self.pods)
 
 
 def _amount(value: object, parse: Callable[[str], int]) -> int:
     try:
-        # An unquoted 48 arrives as a number.
+        # YAML parses an unquoted 48 as a number.
         return parse(value if isinstance(value, str) else str(value))
     except AmountError as error:
         raise error_with_fix(error.fix) from None
@@ -89,14 +89,14 @@ Memory = Annotated[
 
 
 class ShapeSection(Section):
-    """One kind of job that a training namespace is for: a gang of pods that run together, each with these requests."""
+    """One shape of job: a gang of pods that run together, each with these requests."""
 
     fixes: ClassVar[Mapping[str, str]] = {
-        "requests": "Write cpu, memory and gpus, those of one pod.",
+        "requests": "Write cpu, memory and gpus of one pod.",
         "nvidia.com/gpu": "Write gpus.",
         "parallelism": "Write pods.",
         "replicas": "Write pods.",
-        "nodes": "Write pods: how many of them fit on a node, its machine says.",
+        "nodes": "Write pods: the machine decides how many of them fit on a node.",
     }
 
     name: DnsLabel = Field(description=NAME_ALLOWED, examples=["finetune"])
@@ -120,12 +120,12 @@ class ShapeSection(Section):
         default=None,
         min_length=1,
         max_length=LONGEST_ACCELERATOR,
-        description="a kind of GPU, as the cloud's machine table spells it",
+        description="a GPU model as in the cloud's machine table, such as a100",
         examples=["a100"],
     )
 
     def as_shape(self) -> Shape:
-        """The shape as the rules know it."""
+        """The shape for the rules in `scheduling`."""
         return Shape(
             name=self.name,
             pods=self.pods,
@@ -138,7 +138,7 @@ class TierSection(Section):
     """One tier of a ladder."""
 
     fixes: ClassVar[Mapping[str, str]] = {
-        "maxRestarts": "Write maxFailures; a job's own restart limit stays in the job.",
+        "maxRestarts": "Write maxFailures; a job keeps its own restart limit.",
         "timeout": "Write procurementTimeout.",
     }
 
@@ -147,24 +147,24 @@ class TierSection(Section):
         default=None,
         ge=UNLIMITED,
         le=MOST_FAILURES,
-        description=f"a whole number of failures: 0 to {MOST_FAILURES}, or -1 to stay for ever",
+        description=f"a whole number of failures: 0 to {MOST_FAILURES}, or -1 for no limit",
         examples=["5"],
     )
     procurement_timeout: Duration | None = Field(default=None, description=DURATION_ALLOWED, examples=["15m"])
 
     def as_tier(self) -> Tier:
-        """The tier as the rules know it."""
+        """The tier for the rules in `scheduling`."""
         return Tier(
             pool=self.pool, max_failures=self.max_failures, procurement_timeout=self.procurement_timeout
         )
 
 
 class NamespaceSection(Section):
-    """A training namespace, the ladder its jobs follow, their shapes, and how much they may take."""
+    """A training namespace: the ladder of its jobs, their shapes, and their quota."""
 
     fixes: ClassVar[Mapping[str, str]] = {
         "shape": "Write shapes, a list.",
-        "jobs": "Write shapes: jobs come later, by kubectl.",
+        "jobs": "Write shapes: users submit jobs later, with kubectl.",
         "quotas": "Write quota.",
         "resourceQuota": "Write quota.",
     }
@@ -176,7 +176,7 @@ class NamespaceSection(Section):
 
     fallback: FallbackSection = Field(
         default_factory=FallbackSection,
-        description="a mapping of how jobs walk the ladder: failures, outageWindow, returnAfter and what else there is",
+        description="a mapping of failures, outageWindow, returnAfter and the other fields of fallback",
         examples=["{returnAfter: 4h}"],
     )
     shapes: tuple[ShapeSection, ...] = Field(
@@ -192,7 +192,7 @@ class NamespaceSection(Section):
     )
 
     def as_ladder(self) -> Ladder:
-        """The ladder as the rules know it."""
+        """The ladder for the rules in `scheduling`."""
         conduct = self.fallback
         return Ladder(
             tiers=tuple(tier.as_tier() for tier in self.ladder),
@@ -207,17 +207,17 @@ class NamespaceSection(Section):
         )
 
     def as_shapes(self) -> tuple[Shape, ...]:
-        """The shapes as the rules know them."""
+        """The shapes for the rules in `scheduling`."""
         return tuple(shape.as_shape() for shape in self.shapes)
 
     def as_quota(self, pools: Mapping[str, PoolSummary]) -> Quota | None:
-        """The quota on a stack of these pools, None where the namespace is to have none."""
+        """The quota for a stack with these pools; None for no quota."""
         used = [pools[tier.pool] for tier in self.ladder if tier.pool in pools]
         return quota_of(self.quota.as_asked(), used, self.as_shapes())
 
 
 class MirrorSection(Section):
-    """Where charts are taken from."""
+    """Where charts come from."""
 
     charts: ChartSource = Field(
         default=".tools/charts",

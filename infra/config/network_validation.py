@@ -1,4 +1,4 @@
-"""The rules of ranges of addresses that a network divides among nodes, pods and Services, on every cloud."""
+"""Validates address ranges on every cloud: those of nodes, pods and Services, and those with access to an API server."""
 
 from __future__ import annotations
 
@@ -20,55 +20,55 @@ ADDRESS_BITS: Final = 32
 
 @dataclass(frozen=True, kw_only=True)
 class Range:
-    """A block of addresses and the field that holds it."""
+    """A block of addresses, and the field that has it."""
 
     field: str
     block: IPv4Network
 
 
 def fewest_bits(number: int) -> int:
-    """How many bits it takes to count so many."""
+    """The number of address bits for so many addresses."""
     return max(number - 1, 0).bit_length()
 
 
 def public_range_problems(ranges: Sequence[Range]) -> Iterator[Problem]:
-    """Ranges that somebody on the internet may have."""
+    """Ranges of public addresses."""
     for one in ranges:
         if not any(one.block.subnet_of(private) for private in PRIVATE):
             yield Problem(
                 field=one.field,
                 value=format_value(str(one.block)),
                 allowed="a block within " + ", ".join(str(private) for private in PRIVATE),
-                fix="Leave it out, or write one of your own within these.",
+                fix="Leave it out, or write a block within these.",
             )
 
 
 def overlapping_range_problems(ranges: Sequence[Range]) -> Iterator[Problem]:
-    """Ranges of which two hold the same address."""
+    """Ranges that overlap."""
     for first, second in combinations(ranges, 2):
         if first.block.overlaps(second.block):
             yield Problem(
                 field=second.field,
                 value=f"{format_value(str(second.block))}, which overlaps {first.field} ({first.block})",
-                allowed="a block apart from the network's others",
-                fix="Write another, or leave them all out.",
+                allowed="a block that overlaps no other range of the network",
+                fix="Write another block, or leave out all of them.",
             )
 
 
 def range_size_problems(place: Range, bits: int, most_nodes: int) -> Iterator[Problem]:
-    """A range that does not hold what the nodes take of it, for which it needs so many `bits`."""
+    """A range too small for the nodes, which need `bits` bits of addresses in it."""
     if ADDRESS_BITS - place.block.prefixlen < bits:
         yield Problem(
             field=place.field,
             value=f"{format_value(str(place.block))}, for up to {most_nodes} nodes",
-            allowed=f"a block of /{ADDRESS_BITS - bits} or wider, as many as the pools' maxNodes and the system nodes "
-            "take; it cannot be changed once there are nodes",
-            fix="Write a wider one, or smaller maxNodes.",
+            allowed=f"a block of /{ADDRESS_BITS - bits} or larger, for the pools' maxNodes and the system nodes; it "
+            "cannot be changed once there are nodes",
+            fix="Write a larger block, or smaller maxNodes.",
         )
 
 
 def service_range_problems(services: Range, *, widest: int, narrowest: int) -> Iterator[Problem]:
-    """A range of Services that is larger or smaller than the cloud takes."""
+    """A range of Services that is larger or smaller than the cloud allows."""
     if not widest <= services.block.prefixlen <= narrowest:
         yield Problem(
             field=services.field,
@@ -80,7 +80,7 @@ def service_range_problems(services: Range, *, widest: int, narrowest: int) -> I
 
 _EVERYWHERE: Final = IPv4Network("0.0.0.0/0")
 
-#: Addresses that no request from the internet comes from; clouds take none of them for a public endpoint.
+#: Addresses that no request from the internet has; clouds reject them for a public endpoint.
 _NOT_ON_THE_INTERNET: Final = tuple(
     IPv4Network(cidr)
     for cidr in (
@@ -95,17 +95,17 @@ _NOT_ON_THE_INTERNET: Final = tuple(
 
 
 def covers_internet(blocks: Sequence[str]) -> bool:
-    """Whether these blocks are the whole internet, as 0.0.0.0/1 and 128.0.0.0/1 together are too."""
+    """Whether these blocks together are the whole internet, such as 0.0.0.0/1 with 128.0.0.0/1."""
     return _EVERYWHERE in collapse_addresses(IPv4Network(block) for block in blocks)
 
 
 def private_block_problems(blocks: Sequence[str], at: str, *, fix: str) -> Iterator[Problem]:
-    """Blocks of private addresses, where those stand that the internet sees."""
+    """Blocks of private addresses in a list of public ones."""
     for index, block in enumerate(blocks):
         if any(IPv4Network(block).subnet_of(private) for private in _NOT_ON_THE_INTERNET):
             yield Problem(
                 field=f"{at}[{index}]",
-                value=f"{format_value(block)}, which nobody on the internet has",
-                allowed="public addresses: those that the internet sees you come from",
+                value=f"{format_value(block)}, a private block",
+                allowed="the public addresses of your network, as the internet sees them",
                 fix=fix,
             )

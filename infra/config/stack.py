@@ -1,4 +1,4 @@
-"""The fields that the document of every cloud's stack has."""
+"""The sections that the stacks of every cloud share: the document, mirrors, pools."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -50,7 +50,7 @@ class KarpenterPoolSection(PoolSection):
 
 
 class CloudMirror(Section):
-    """Where charts and images are taken from, where not from their upstreams."""
+    """Where charts and images come from; by default from their upstream registries."""
 
     charts: ChartSource | None = Field(
         default=None,
@@ -59,17 +59,17 @@ class CloudMirror(Section):
     )
     images: ImageSource | None = Field(
         default=None,
-        description="a registry's host and, behind a slash, the path of its images",
+        description="a registry's host and, after a slash, the path of its images",
         examples=["registry.example.com/mirror"],
     )
 
 
 class CloudDocument(Section):
-    """What stands under holdfast:platform on any cloud."""
+    """The document under holdfast:platform of a stack on any cloud."""
 
     protected: bool = Field(
         default=True,
-        description="true to keep the cluster and the checkpoints from being destroyed, false to let them go",
+        description="true to protect the cluster and the checkpoints from destruction, false otherwise",
         examples=["false"],
     )
     mirror: CloudMirror = Field(
@@ -79,7 +79,7 @@ class CloudDocument(Section):
     )
     fallback: ControllerSection = Field(
         default_factory=ControllerSection,
-        description="a mapping of image, for the controller that moves jobs down and up their ladders",
+        description="a mapping of image, for the controller that moves jobs along their ladders",
         examples=["{image: registry.example.com/fallback-controller:0.1.0}"],
     )
     namespaces: tuple[NamespaceSection, ...] = Field(

@@ -1,4 +1,4 @@
-"""The rules of pools and of the namespaces whose ladders name them, for every cloud."""
+"""Validates pools, training namespaces and ladders, for every cloud: rules that involve more than one field."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def pool_and_ladder_problems(
     as_pool: Callable[[S], Pool],
     a_default_pool: str = A_DEFAULT_POOL,
 ) -> Iterator[Problem]:
-    """Everything that is wrong with a document's pools, one by one and together, and with its ladders.
+    """The problems of a document's pools, of each and of all together, and of its ladders.
 
-    `problems_of` yields what is wrong with a single pool at a path; `as_pool` turns one with which nothing is wrong
-    into what the rules know of it. `a_default_pool` is how one that may be the default is written.
+    `problems_of` yields the problems of one pool at a path; `as_pool` converts a valid one for the rules in
+    `scheduling`. `a_default_pool` is an example of a pool that may be the default.
     """
     namespaces = read_parts(NamespaceSection, document.get("namespaces"))
     yield from duplicate_name_problems(pools.names, "pool", POOLS)
@@ -55,7 +55,7 @@ def pool_and_ladder_problems(
     for index, pool in pools.items.items():
         wrong = list(problems_of(pool, f"{POOLS}[{index}]"))
         yield from wrong
-        # What a pool is depends on its machines: while these are wrong, nothing else is said about it.
+        # Other rules depend on the pool's machines: while these are invalid, they do not run for it.
         unclear |= {index} if wrong else set()
     clear = pools.without(unclear)
     known = {index: as_pool(pool) for index, pool in clear.items.items()}
@@ -71,7 +71,7 @@ def pool_and_ladder_problems(
 
 
 def _namespace_problems(namespace: NamespaceSection, pools: Mapping[str, Pool], at: str) -> Iterator[Problem]:
-    """What is wrong with a namespace beside its ladder."""
+    """The problems of a namespace, except those of its ladder."""
     shapes = namespace.as_shapes()
     on_gpus = any(pools[tier.pool].has_gpus for tier in namespace.ladder if tier.pool in pools)
     yield from timing_problems(namespace.as_ladder(), f"{at}.fallback")
@@ -83,62 +83,62 @@ def _namespace_problems(namespace: NamespaceSection, pools: Mapping[str, Pool], 
 
 
 def duplicate_name_problems(names: Mapping[int, str], what: str, at: str) -> Iterator[Problem]:
-    """Two of one name: neither a job's selector nor a ladder could tell them apart."""
+    """Duplicate names: neither a job's node selector nor a ladder could distinguish them."""
     first: dict[str, int] = {}
     for index, name in names.items():
         if first.setdefault(name, index) != index:
             yield Problem(
                 field=f"{at}[{index}].name",
-                value=f"{format_value(name)}, which is the name of {at}[{first[name]}]",
-                allowed=f"a name that no other {what} has",
+                value=f"{format_value(name)}, also the name of {at}[{first[name]}]",
+                allowed=f"a name that no other {what} uses",
                 fix=f"Rename one of the two, such as {format_value(f'{name}-2')}, or remove it.",
             )
 
 
 def duplicate_problems(names: Sequence[str], at: str, what: str) -> Iterator[Problem]:
-    """What stands in a list twice."""
+    """Duplicates in a list."""
     for index, name in enumerate(names):
         if name in names[:index]:
             yield Problem(
                 field=f"{at}[{index}]",
-                value=f"{format_value(name)} a second time",
+                value=f"{format_value(name)}, a duplicate",
                 allowed=f"each {what} once",
                 fix="Remove one of the two.",
             )
 
 
 def reserved_name_problems(names: Mapping[int, str], at: str) -> Iterator[Problem]:
-    """Training namespaces that would be made in a place of Kubernetes' or an operator's."""
+    """Names of namespaces that Kubernetes or an operator uses."""
     for index, name in names.items():
         if name in RESERVED_NAMESPACES or name.startswith("kube-"):
             yield Problem(
                 field=f"{at}[{index}].name",
                 value=format_value(name),
                 allowed=f"any name but {', '.join(sorted(RESERVED_NAMESPACES))} and those that start with kube-",
-                fix=f'Write another, such as "training-{name}".',
+                fix=f'Write another name, such as "training-{name}".',
             )
 
 
 def cloud_prefix_problems(
     names: Mapping[int, str], prefixes: tuple[str, ...], cloud: str, at: str
 ) -> Iterator[Problem]:
-    """Training namespaces that are called as a cloud calls its own."""
+    """Names with a prefix that a cloud uses for its own namespaces."""
     for index, name in names.items():
         if name.startswith(prefixes):
             yield Problem(
                 field=f"{at}[{index}].name",
                 value=format_value(name),
-                allowed=f"any name that does not start with {' or '.join(prefixes)}: {cloud}'s own do",
-                fix=f'Write another, such as "training-{name}".',
+                allowed=f"a name that does not start with {' or '.join(prefixes)}, which {cloud} uses for its own",
+                fix=f'Write another name, such as "training-{name}".',
             )
 
 
 def default_pool_problems(
     pools: Mapping[int, Pool], *, all_were_read: bool, example: str, at: str
 ) -> Iterator[Problem]:
-    """Exactly one pool takes the pods that ask for nothing, and it must be one on which they may run.
+    """Exactly one pool is the default for pods without tolerations, and it must have no taint.
 
-    `example` is such a pool, as it is written.
+    `example` is such a pool in YAML.
     """
     defaults = {index: pool for index, pool in pools.items() if pool.is_default}
     fitting = {index: pool for index, pool in defaults.items() if _may_be_default(pool)}
@@ -147,14 +147,14 @@ def default_pool_problems(
         yield Problem(
             field=at,
             value="no pool with default: true",
-            allowed="exactly one, on-demand and without GPUs, for pods that ask for nothing",
+            allowed="exactly one, on-demand and without GPUs, for pods that name no pool",
             fix=f"Add default: true to {candidates[0]}." if candidates else f"Add {example}.",
         )
     for index, pool in list(fitting.items())[1:]:
         yield Problem(
             field=f"{at}[{index}].default",
             value=f"true on a second pool, {pool.name}",
-            allowed=f"true on exactly one pool, and {next(iter(fitting.values())).name} has it",
+            allowed=f"true on exactly one pool; {next(iter(fitting.values())).name} has it",
             fix="Remove default from one of the two.",
         )
     for index in defaults.keys() - fitting.keys():
@@ -162,8 +162,8 @@ def default_pool_problems(
         yield Problem(
             field=f"{at}[{index}].default",
             value=f"true on a pool that is {kind}",
-            allowed="true on an on-demand pool without GPUs, because pods that ask for nothing tolerate no taint",
-            fix=f"Leave it to {candidates[0]}." if candidates else f"Add {example}.",
+            allowed="true on an on-demand pool without GPUs, because pods that name no pool tolerate no taint",
+            fix=f"Write it on {candidates[0]} instead." if candidates else f"Add {example}.",
         )
 
 
@@ -174,7 +174,7 @@ def _may_be_default(pool: Pool) -> bool:
 def ladder_problems(
     namespaces: JsonValue, pools: Mapping[str, Pool], may_exist: Callable[[str], bool], at: str
 ) -> Iterator[Problem]:
-    """Ladders that cannot be walked to their end."""
+    """The problems of ladders, such as a tier that no job can leave."""
     for index, entry in enumerate(namespaces if isinstance(namespaces, list | tuple) else ()):
         ladder = entry.get("ladder") if isinstance(entry, Mapping) else None
         if isinstance(ladder, list | tuple):
@@ -189,7 +189,7 @@ def ladder_problems(
 
 
 def kubernetes_version_problems(cluster: JsonValue, supported: str, at: str) -> Iterator[Problem]:
-    """A version whose admission cannot add tolerations, or another than the one this cloud can give."""
+    """A version without the admission policies that add tolerations, or one that the local cluster cannot run."""
     version = cluster.get("version") if isinstance(cluster, Mapping) else None
     if not isinstance(version, str) or version == supported:
         return
@@ -197,18 +197,18 @@ def kubernetes_version_problems(cluster: JsonValue, supported: str, at: str) -> 
     yield problem or Problem(
         field=f"{at}.version",
         value=format_value(version),
-        allowed=f'"{supported}", the version of the tools that `make tools` builds',
+        allowed=f'"{supported}", the version that `make tools` builds',
         fix=f'Write "{supported}".',
     )
 
 
 def minor_version_problems(version: str, field: str) -> Iterator[Problem]:
-    """A version with a patch, where patches come by a channel: it would have to be one that the channel still has."""
+    """A version with a patch number, on a cloud where the release channel chooses the patch."""
     minor = ".".join(version.split(".")[:2])
     if version != minor:
         yield Problem(
             field=field,
             value=format_value(version),
-            allowed="a minor version: which patch of it there is, is the cloud's to say",
+            allowed="a minor version: the cloud chooses the patch",
             fix=f'Write "{minor}".',
         )

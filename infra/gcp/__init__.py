@@ -1,1 +1,1 @@
-"""What makes a stack on Google Cloud: its configuration, its composition root, and what is checked before an update."""
+"""Stacks on Google Cloud: configuration, preflight checks, and the composition root in `stack.py`."""

@@ -1,4 +1,4 @@
-"""The cluster of a GCP stack."""
+"""Builds the GKE cluster of a GCP stack from its configuration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def cluster_of(platform: GcpPlatform, project: Project, network: VpcNativeNetwork, name: str) -> GkeCluster:
-    """The stack's cluster, under its physical name."""
+    """The stack's cluster; `name` is its physical name."""
     asked = platform.cluster
     system = asked.system_nodes
     return GkeCluster(

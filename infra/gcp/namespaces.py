@@ -1,4 +1,4 @@
-"""The training namespaces of a GCP stack, each with its way to its own checkpoints."""
+"""Creates the training namespaces of a GCP stack, each with access to its own checkpoints."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def make_namespaces(
     checkpoints: CheckpointBucket,
     after: pulumi.ResourceOptions,
 ) -> None:
-    """Make every training namespace, each after what `after` names and after its identity.
+    """Create every training namespace; each depends on the resources in `after` and on its identity.
 
-    `environment` is in the name of its service account, since Google Cloud tells pods of two clusters of one project
-    apart by nothing else.
+    `environment` is part of the name of its service account: nothing else distinguishes the pods of two clusters of
+    one project to Google Cloud.
     """
     account = service_account_of(environment)
     pools = pool_summaries(platform)

@@ -1,4 +1,4 @@
-"""The network of a GCP stack: made for it, or brought."""
+"""Builds the network of a GCP stack: a new one or an existing one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def network_of(platform: GcpPlatform, label: str) -> VpcNativeNetwork:
-    """The stack's network; names in the project begin with `label`."""
+    """The stack's network; its names in the project start with `label`."""
     asked = platform.network
     if isinstance(asked, GcpExistingNetwork):
         return ExistingGcpNetwork(

@@ -1,4 +1,4 @@
-"""The pools of a GCP stack."""
+"""Creates the pools of a GCP stack: GKE node pools, and the ComputeClasses that name them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def make_pools(platform: GcpPlatform, project: Project, cluster: GkeCluster) -> Sequence[GkePool]:
-    """Make every pool, after the system pool: GKE taints GPU nodes only where there is one without."""
+    """Create every pool, after the system pool: GKE taints GPU nodes only if the cluster has a pool without GPUs."""
     after = pulumi.ResourceOptions(depends_on=[cluster])
     return [_pool(pool, platform, project, cluster, after) for pool in platform.pools]
 
@@ -31,7 +31,7 @@ def make_pools(platform: GcpPlatform, project: Project, cluster: GkeCluster) -> 
 def make_classes(
     platform: GcpPlatform, pools: Sequence[GkePool], after: pulumi.ResourceOptions
 ) -> Sequence[GkeComputeClass]:
-    """Make the ComputeClasses that pools name, after those pools."""
+    """Create the ComputeClasses that pools name, after those pools."""
     opts = pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(depends_on=[*pools]))
     return [
         GkeComputeClass(naming.compute_class(name), GkeComputeClassArgs(name=name, pools=members), opts=opts)
@@ -40,7 +40,7 @@ def make_classes(
 
 
 def pool_summaries(platform: GcpPlatform) -> Mapping[str, PoolSummary]:
-    """What the fallback controller is told of each pool, by name, with the taint that GKE adds to GPU nodes."""
+    """The summary of each pool for the fallback controller, by name, with the taint that GKE adds to GPU nodes."""
     found: dict[str, PoolSummary] = {}
     for asked in platform.pools:
         pool, machine, of_class = asked.as_pool(), asked.machine(), asked.compute_class
@@ -61,7 +61,7 @@ def _pool(
 ) -> GkePool:
     machine = asked.machine()
     if machine is None:
-        raise ValueError(f"machine type {asked.machine_type} is not known, and the parser let it pass")
+        raise ValueError(f"machine type {asked.machine_type} is unknown; validation must reject it")
     return GkePool(
         naming.pool(asked.name),
         GkePoolArgs(

@@ -1,1 +1,1 @@
-"""What makes a stack on this machine: its configuration and its composition root."""
+"""Stacks on this machine: configuration, and the composition root in `stack.py`."""

@@ -1,4 +1,4 @@
-"""An EKS cluster's configuration: its version, who reaches it, the nodes its operators run on."""
+"""The configuration of an EKS cluster: version, access to the API server, system nodes."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -12,7 +12,7 @@ from holdfast.infra.config.fields import CIDR_ALLOWED, Cidr
 
 
 class AwsSystemNodes(Section):
-    """The on-demand machines of the operators, beside all pools."""
+    """The on-demand nodes of the operators, which belong to no pool."""
 
     instance_types: tuple[str, ...] = Field(
         default=("m7i.large", "m6i.large", "m7a.large"),
@@ -20,7 +20,7 @@ class AwsSystemNodes(Section):
         description="a list of one instance type or more, without GPUs",
         examples=["[m7i.large, m6i.large]"],
     )
-    # Two controllers of Karpenter insist on two nodes in two zones.
+    # The two replicas of Karpenter need two nodes in two zones.
     count: int = Field(default=2, ge=2, le=10, description="a whole number of nodes, 2 to 10", examples=["2"])
 
 
@@ -28,8 +28,8 @@ class AwsCluster(Section):
     """The control plane."""
 
     fixes: ClassVar[Mapping[str, str]] = {
-        "kubeconfig": "Leave it out: the program asks EKS for a token whenever it needs one.",
-        "endpointPublicAccess": "Write publicAccessCidrs; without any the endpoint is private.",
+        "kubeconfig": "Leave it out: the program gets a token from EKS whenever it needs one.",
+        "endpointPublicAccess": "Write publicAccessCidrs; without it the endpoint is private.",
     }
 
     version: str = Field(
@@ -48,12 +48,12 @@ class AwsCluster(Section):
     )
     private_access_cidrs: tuple[Cidr, ...] = Field(
         default=(),
-        description="a list of blocks of addresses in the network, or in networks connected to it",
+        description="a list of address blocks in the network, or in networks connected to it",
         examples=["[10.0.0.0/8]"],
     )
     service_cidr: Cidr = Field(
         default="172.20.0.0/16",
-        description="a private block of /12 to /24 for the addresses of Services, apart from the network's",
+        description="a private block of /12 to /24 for the addresses of Services, outside the network's",
         examples=["172.20.0.0/16"],
     )
     admins: tuple[PrincipalArn, ...] = Field(

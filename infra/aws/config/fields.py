@@ -1,4 +1,4 @@
-"""Types of single AWS values: an account, a principal, zones, ids."""
+"""Types of single AWS values (accounts, principals, zones, ids), and the rules of regions and their zones."""
 
 import re
 from typing import TYPE_CHECKING, Annotated, Final, cast
@@ -29,13 +29,11 @@ _ZONE: Final = re.compile(r"[a-z]{2,3}(-[a-z]+)+-[0-9]+[a-z]", re.ASCII)
 
 
 def _account(value: object) -> object:
-    # YAML reads an unquoted account as a number, and one that starts with 0 as another number than is written.
+    # YAML parses an unquoted account as a number, and one with a leading 0 as a different number.
     if isinstance(value, int) and not isinstance(value, bool) and len(str(value)) == _ACCOUNT_DIGITS:
         raise error_with_fix(f'Put it in quotes: "{value}".')
     if not isinstance(value, str) or not re.fullmatch(r"[0-9]{12}", value, re.ASCII):
-        raise error_with_fix(
-            "Write what `aws sts get-caller-identity --query Account` prints, with the quotes around it."
-        )
+        raise error_with_fix("Write the output of `aws sts get-caller-identity --query Account`, in quotes.")
     return value
 
 
@@ -47,7 +45,7 @@ def _principal(text: str) -> str:
             f"Write the role behind the session: arn:{partition}:iam::{account}:role/{role}."
         )
     if text.endswith(":root"):
-        raise error_with_fix("Write a role or a user: a whole account cannot be given access to a cluster.")
+        raise error_with_fix("Write a role or a user: an account as a whole cannot get access to a cluster.")
     if not _PRINCIPAL.fullmatch(text):
         raise error_with_fix("Write, for example, arn:aws:iam::123456789012:role/platform.")
     return text
@@ -67,12 +65,12 @@ def _zones(value: object) -> int | tuple[str, ...]:
     named = cast("Sequence[object]", value)
     zones = tuple(_zone(zone) if isinstance(zone, str) else _no_text() for zone in named)
     if len(set(zones)) != len(zones) or not FEWEST_ZONES <= len(zones) <= MOST_ZONES:
-        raise error_with_fix(f"Name {FEWEST_ZONES} to {MOST_ZONES} zones, each once: EKS wants two or more.")
+        raise error_with_fix(f"Write {FEWEST_ZONES} to {MOST_ZONES} zones, each once: EKS needs two or more.")
     return zones
 
 
 def _no_text() -> str:
-    raise error_with_fix("Write zones as texts, such as us-east-1a.")
+    raise error_with_fix("Write zones as text, such as us-east-1a.")
 
 
 def _vpc_id(text: str) -> str:
@@ -85,7 +83,7 @@ def _subnet_id(text: str) -> str:
 
 def _id(text: str, prefix: str, command: str) -> str:
     if not re.fullmatch(rf"{prefix}-([0-9a-f]{{8}}|[0-9a-f]{{17}})", text, re.ASCII):
-        raise error_with_fix(f"Write one of those which `{command}` prints.")
+        raise error_with_fix(f"Write one that `{command}` prints.")
     return text
 
 
@@ -97,14 +95,14 @@ VpcId = Annotated[str, AfterValidator(_vpc_id)]
 SubnetId = Annotated[str, AfterValidator(_subnet_id)]
 
 
-#: The key under which a stack names its region: the AWS provider's own, so that no second one can differ from it.
+#: The key of a stack's region: the AWS provider's own, so that there is no second value.
 REGION: Final = "aws:region"
 
 _EXAMPLE: Final = f"Write, for example, `{REGION}: us-east-1` beside holdfast:platform."
 
 
 def region_problem(region: str | None) -> Problem | None:
-    """What is wrong with a stack's region; None for one in which machines are sold."""
+    """The problem of a stack's region; None for a known region."""
     if region is None:
         return Problem(
             field=REGION, value="nothing", allowed="the region of the stack", fix=f"Add it. {_EXAMPLE}"
@@ -121,16 +119,16 @@ def region_problem(region: str | None) -> Problem | None:
 
 
 def partition_of(region: str) -> str:
-    """The partition that a region's ARNs start with."""
+    """The partition in the ARNs of a region."""
     if region.startswith("cn-"):
         return "aws-cn"
     return "aws-us-gov" if region.startswith("us-gov-") else "aws"
 
 
 def is_zone_of(zone: str, region: str) -> bool:
-    """Whether a zone can be one of a region's own; a Local Zone or a Wavelength Zone is none.
+    """Whether a zone may be an availability zone of a region; Local Zones and Wavelength Zones are not.
 
-    Accounts see different zones of a region: all letters up to the last that is known can be one.
+    Accounts see different zones of a region: every letter up to the last known one is valid.
     """
     letter = zone.removeprefix(region)
     last = max((known[-1] for known in zones_of(region)), default="z")

@@ -1,4 +1,4 @@
-"""Where an AWS stack's nodes are: in a network made for it, or in one that is brought."""
+"""The configuration of an AWS stack's network: a new VPC or an existing one."""
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -10,32 +10,30 @@ from holdfast.infra.aws.config.fields import ZONES_ALLOWED, SubnetId, VpcId, Zon
 from holdfast.infra.config.base import Section, discriminated_by
 from holdfast.infra.config.fields import CIDR_ALLOWED
 
-_NOT_OF_A_BROUGHT_NETWORK = (
-    "Leave it out: a network that is brought has its own; without vpcId and privateSubnetIds one is made."
-)
+_NOT_OF_A_BROUGHT_NETWORK = "Leave it out: an existing network has its own; without vpcId and privateSubnetIds the stack creates a network."
 
 
 class Nat(StrEnum):
-    """How many NAT gateways lead to the internet."""
+    """The number of NAT gateways."""
 
     SINGLE = "single"
     PER_ZONE = "per-zone"
 
 
 class AwsNetworkSection(Section):
-    """What both kinds of network are asked."""
+    """The fields of both kinds of network."""
 
     isolated: bool = Field(
         default=False,
-        description="true for a network without a way to the internet, false for one with",
+        description="true for a network without internet access, false for one with it",
         examples=["true"],
     )
 
 
 class AwsNewNetwork(AwsNetworkSection):
-    """A VPC of the stack's own."""
+    """A new VPC for the stack."""
 
-    # What a VPC can have for its range is known where it is divided: components/network/cidrs.py.
+    # components/network/cidrs.py checks the range when it divides it.
     cidr: str = Field(default="10.40.0.0/16", description=CIDR_ALLOWED, examples=["10.40.0.0/16"])
     zones: Zones = Field(default=3, description=ZONES_ALLOWED, examples=["3"])
     nat: Nat | None = Field(
@@ -43,12 +41,12 @@ class AwsNewNetwork(AwsNetworkSection):
     )
 
     def zone_names(self, available: Sequence[str]) -> tuple[str, ...]:
-        """The zones to use of those that the account has, in their order; fewer than asked for where it has fewer."""
+        """The first zones of those that the account has; fewer than configured if the account has fewer."""
         return tuple(available[: self.zones]) if isinstance(self.zones, int) else self.zones
 
 
 class AwsExistingNetwork(AwsNetworkSection):
-    """A VPC that is there already. Nothing in it is changed or tagged."""
+    """An existing VPC. The stack changes and tags nothing in it."""
 
     fixes: ClassVar[Mapping[str, str]] = dict.fromkeys(("cidr", "zones", "nat"), _NOT_OF_A_BROUGHT_NETWORK)
 
@@ -61,7 +59,7 @@ class AwsExistingNetwork(AwsNetworkSection):
 
 
 def network_variant(value: object) -> type[AwsNewNetwork] | type[AwsExistingNetwork]:
-    """The model that a value is meant for: whoever names a VPC or subnets brings them."""
+    """The section for a value: an existing network if it has a VPC or subnets."""
     brought = isinstance(value, Mapping) and ("vpcId" in value or "privateSubnetIds" in value)
     return AwsExistingNetwork if brought else AwsNewNetwork
 

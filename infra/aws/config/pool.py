@@ -1,4 +1,4 @@
-"""A pool on AWS: a NodePool and its EC2NodeClass."""
+"""The configuration of a pool on AWS."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -13,14 +13,14 @@ from holdfast.scheduling.pools import Pool
 
 
 class AwsPool(KarpenterPoolSection):
-    """Machines of one capacity type, named one by one or by family and size."""
+    """Nodes of one capacity type, with instance types by name or by family and size."""
 
     fixes: ClassVar[Mapping[str, str]] = {
         **KarpenterPoolSection.fixes,
         "subnetIds": "Write zones; the subnets are the network's.",
         "rootVolumeSize": "Write volumeGiB.",
-        "imageId": "Leave it out: the image is pinned for the whole stack.",
-        "minNodes": "Leave it out: a pool has the machines that its pods need, down to none.",
+        "imageId": "Leave it out: all pools use the pinned image.",
+        "minNodes": "Leave it out: a pool scales down to zero nodes.",
     }
 
     instance_types: tuple[str, ...] | None = Field(
@@ -32,13 +32,13 @@ class AwsPool(KarpenterPoolSection):
     families: tuple[str, ...] | None = Field(
         default=None,
         min_length=1,
-        description="a list of one family or more, with sizes beside it",
+        description="a list of one family or more, together with sizes",
         examples=["[m7i, m7a, m6i]"],
     )
     sizes: tuple[str, ...] | None = Field(
         default=None,
         min_length=1,
-        description="a list of one size or more, with families beside it",
+        description="a list of one size or more, together with families",
         examples=["[xlarge, 2xlarge]"],
     )
     zones: tuple[Zone, ...] | None = Field(
@@ -49,12 +49,12 @@ class AwsPool(KarpenterPoolSection):
     )
     efa: bool = Field(
         default=False,
-        description="true for machines that all have an Elastic Fabric Adapter, false for any",
+        description="true if all machines have an Elastic Fabric Adapter, false otherwise",
         examples=["true"],
     )
     placement_group: bool = Field(
         default=False,
-        description="true to keep the pool's machines close together in one zone, false elsewhere",
+        description="true to place the pool's machines close together in one zone, false otherwise",
         examples=["true"],
     )
     volume_gib: int = Field(
@@ -67,14 +67,14 @@ class AwsPool(KarpenterPoolSection):
     )
     roll_out: bool = Field(
         default=False,
-        description="true while machines may be replaced by such as the configuration now says, else false",
+        description="true to let Karpenter replace drifted nodes, false otherwise",
         examples=["true"],
     )
 
     def machines(self, region: str) -> tuple[Machine, ...]:
-        """The pool's machine types, as far as they are known.
+        """The pool's known machine types.
 
-        Of those that are named by family, the ones that the region sells, and on a spot pool sells on spot.
+        For a pool by family, those that the region offers, and on a spot pool those that it offers on spot.
         """
         catalogue = machine_catalogue("aws")
         if self.instance_types is not None:
@@ -85,7 +85,7 @@ class AwsPool(KarpenterPoolSection):
         )
 
     def as_pool(self, region: str) -> Pool:
-        """The pool as the rules know it."""
+        """The pool for the rules in `scheduling`."""
         return Pool(
             name=self.name,
             capacity=self.capacity,

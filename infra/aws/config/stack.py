@@ -1,4 +1,4 @@
-"""The whole configuration of an AWS stack."""
+"""The configuration of an AWS stack: its document, and the region beside it."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Literal
@@ -16,33 +16,33 @@ from holdfast.scheduling.pools import Pool
 
 
 class AwsCheckpoints(Section):
-    """Where training keeps its checkpoints: an S3 bucket."""
+    """The S3 bucket for checkpoints."""
 
     fixes: ClassVar[Mapping[str, str]] = {
-        "bucket": "Leave it out: the bucket is made with the stack, under a name of its own.",
-        "directory": "Leave it out: on AWS checkpoints are objects in a bucket.",
+        "bucket": "Leave it out: the stack creates the bucket, and names it.",
+        "directory": "Leave it out: on AWS, checkpoints are objects in a bucket.",
     }
 
     retain_days: int = Field(
         default=30,
         ge=1,
         le=3650,
-        description="a whole number of days, 1 to 3650, for which what was overwritten or deleted is kept",
+        description="a whole number of days, 1 to 3650, for which overwritten and deleted checkpoints are kept",
         examples=["30"],
     )
     kms: bool = Field(
         default=True,
-        description="true to encrypt with a key of the stack's own, false with S3's",
+        description="true to encrypt with the stack's own key, false with S3's key",
         examples=["true"],
     )
 
 
 class AwsDocument(CloudDocument):
-    """What stands under holdfast:platform."""
+    """The document under holdfast:platform."""
 
     fixes: ClassVar[Mapping[str, str]] = {
-        "region": "Write it as aws:region, beside holdfast:platform: the AWS provider reads it there.",
-        "zones": "Write it under network.",
+        "region": "Write aws:region beside holdfast:platform, where the AWS provider reads it.",
+        "zones": "Move it to network.",
         "resourcePools": "Write pools; `holdfast determined FILE` turns Determined's list into it.",
     }
 
@@ -50,7 +50,7 @@ class AwsDocument(CloudDocument):
     account: AccountId | None = Field(default=None, description=ACCOUNT_ALLOWED, examples=['"123456789012"'])
     cluster: AwsCluster = Field(
         default_factory=AwsCluster,
-        description="a mapping of version, publicAccessCidrs, admins, systemNodes and what else there is",
+        description="a mapping of version, publicAccessCidrs, admins, systemNodes and other fields",
         examples=["{publicAccessCidrs: [203.0.113.0/24]}"],
     )
     network: AwsNetworkConfig = Field(
@@ -72,7 +72,7 @@ class AwsDocument(CloudDocument):
 
 
 class AwsPlatform(AwsDocument):
-    """An AWS stack: its document, and the region that stands beside it."""
+    """An AWS stack: its document and its region."""
 
     region: str
 
@@ -83,11 +83,11 @@ class AwsPlatform(AwsDocument):
 
     @property
     def has_efa(self) -> bool:
-        """Whether any pool's machines speak through Elastic Fabric Adapters."""
+        """Whether any pool uses Elastic Fabric Adapters."""
         return any(pool.efa for pool in self.pools)
 
     def scheduling_pools(self) -> tuple[Pool, ...]:
-        """The pools as the rules know them, in their order."""
+        """The pools for the rules in `scheduling`, in their order."""
         return tuple(pool.as_pool(self.region) for pool in self.pools)
 
     @property

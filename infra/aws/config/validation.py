@@ -1,4 +1,4 @@
-"""The rules across fields of an AWS stack."""
+"""Validates an AWS stack's configuration: rules that involve more than one field, or the region."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 _CLUSTER: Final = f"{PLATFORM}.cluster"
 
-#: Where families are looked up while the stack's region is not known: it has nearly all of them.
+#: The region for looking up families while the stack's region is unknown: it has nearly all of them.
 _LARGEST_REGION: Final = "us-east-1"
 
 
 def read_aws_platform(document: Json, region: str | None) -> AwsPlatform:
-    """Read an AWS stack's platform; `region` is what the stack says under `aws:region`.
+    """Parse and validate an AWS stack's configuration; `region` is the stack's value of `aws:region`.
 
     Raises ConfigError with every problem.
     """
@@ -52,10 +52,10 @@ def read_aws_platform(document: Json, region: str | None) -> AwsPlatform:
 
 
 def aws_problems(document: Json, region: str | None) -> Iterator[Problem]:
-    """Everything that is wrong across the fields of an AWS stack's document, and with its region."""
+    """The problems of an AWS stack's document and region that involve more than one field."""
     wrong_region = region_problem(region)
     yield from (wrong_region,) if wrong_region else ()
-    # Zones and machines are a region's: nothing is said of these before there is one.
+    # Zones and machines depend on the region: their rules do not run without a valid one.
     here = None if wrong_region else region
     yield from _cluster_and_network(document, here)
     yield from pool_and_ladder_problems(
@@ -88,7 +88,7 @@ def _cluster_and_network(document: Json, region: str | None) -> Iterator[Problem
             network,
             region=region,
             service_cidr=cluster.service_cidr if cluster else None,
-            # A mirror that cannot be read is one all the same.
+            # An invalid mirror is still a mirror.
             has_image_mirror=mirror is None or mirror.images is not None,
             at=f"{PLATFORM}.network",
         )
@@ -101,7 +101,7 @@ _FOR_SERVICES: Final = tuple(IPv4Network(cidr) for cidr in ("10.0.0.0/8", "172.1
 
 
 def cluster_problems(cluster: AwsCluster, region: str | None, at: str) -> Iterator[Problem]:
-    """Everything that is wrong with a cluster; `region` is None where it is not known."""
+    """The problems of a cluster; `region` is None if it is unknown."""
     yield from _version(cluster.version, f"{at}.version")
     yield from _public_access(cluster, at)
     yield from _services(cluster.service_cidr, f"{at}.serviceCidr")
@@ -119,7 +119,7 @@ def _version(version: str, field: str) -> Iterator[Problem]:
     yield version_problem(field, version, (SPOT, GPU)) or Problem(
         field=field,
         value=format_value(version),
-        allowed=f"the versions whose five add-ons are pinned: {', '.join(KUBERNETES_VERSIONS)}",
+        allowed=f"one of the versions with pinned add-ons: {', '.join(KUBERNETES_VERSIONS)}",
         fix=f'Write "{KUBERNETES_VERSIONS[-1]}".',
     )
 
@@ -132,28 +132,29 @@ def _public_access(cluster: AwsCluster, at: str) -> Iterator[Problem]:
         yield Problem(
             field=f"{at}.publicAccessCidrs",
             value="the whole internet",
-            allowed="the blocks from which you work, or none for a private endpoint",
-            fix="Write your own addresses, such as 203.0.113.0/24; or say allowPublicAccessFromAnywhere: true.",
+            allowed="the public blocks of your network, or none for a private endpoint",
+            fix="Write your own addresses, such as 203.0.113.0/24; or add `allowPublicAccessFromAnywhere: true`.",
         )
     if allowed and not everywhere:
         yield Problem(
             field=f"{at}.allowPublicAccessFromAnywhere",
-            value="true, while publicAccessCidrs are not the whole internet",
-            allowed="true only beside publicAccessCidrs: [0.0.0.0/0]",
+            value="true, but publicAccessCidrs is not the whole internet",
+            allowed="true only with publicAccessCidrs: [0.0.0.0/0]",
             fix="Leave it out.",
         )
     if not blocks and not cluster.private_access_cidrs:
         yield Problem(
             field=f"{at}.publicAccessCidrs",
-            value="nothing, nor are there privateAccessCidrs",
-            allowed="one of the two: but for nodes, the API server lets in only whom they name, and `pulumi up` not else",
-            fix="Add the public address from which you work, such as `publicAccessCidrs: [203.0.113.7/32]`; or, for a "
-            "private endpoint, privateAccessCidrs with the network in which `pulumi up` runs.",
+            value="nothing, and privateAccessCidrs is empty too",
+            allowed="one of the two, with the addresses of every client of the API server except nodes",
+            fix="Set one of them; otherwise only nodes, not `pulumi up`, can reach the API server. Write your public "
+            "address, such as `publicAccessCidrs: [203.0.113.7/32]`; or, for a private endpoint, write "
+            "privateAccessCidrs with the network in which `pulumi up` runs.",
         )
     yield from private_block_problems(
         blocks,
         f"{at}.publicAccessCidrs",
-        fix="Leave it out: from inside the network the private endpoint answers, whatever stands here.",
+        fix="Leave it out: clients inside the network use the private endpoint.",
     )
 
 
@@ -176,14 +177,14 @@ def _admin(admin: str, before: tuple[str, ...], partition: str | None, field: st
         yield Problem(
             field=field,
             value=format_value(admin),
-            allowed=f"principals of the partition of this region, whose ARNs start with arn:{partition}:",
-            fix=f"Write {format_value(admin.replace(f'arn:{own}:', f'arn:{partition}:', 1))}, if that is the one.",
+            allowed=f"principals of this region's partition, whose ARNs start with arn:{partition}:",
+            fix=f"Write {format_value(admin.replace(f'arn:{own}:', f'arn:{partition}:', 1))}, if that is the principal.",
         )
     if admin in before:
         yield Problem(
             field=field,
-            value=f"{format_value(admin)} a second time",
-            allowed="each principal once: EKS keeps one access entry for it",
+            value=f"{format_value(admin)}, a duplicate",
+            allowed="each principal once: EKS has one access entry for it",
             fix="Remove one of the two.",
         )
 
@@ -196,16 +197,16 @@ def network_problems(
     has_image_mirror: bool,
     at: str,
 ) -> Iterator[Problem]:
-    """Everything that is wrong with a network.
+    """The problems of a network.
 
-    `region` and `service_cidr`, the block of the cluster's Services, are None where they are not known.
+    `region` and `service_cidr`, the block of the cluster's Services, are None if they are unknown.
     """
     if network.isolated and not has_image_mirror:
         yield Problem(
             field=f"{at}.isolated",
-            value="true, while there is no mirror.images",
-            allowed="true with a mirror, because no image can be had from the internet there",
-            fix="Add mirror: {images: …} with a registry of ECR in this region, or leave isolated out.",
+            value="true, without mirror.images",
+            allowed="true with a mirror, because nodes cannot pull images from the internet",
+            fix="Add `mirror: {images: …}` with an ECR registry in this region, or leave out isolated.",
         )
     if isinstance(network, AwsNewNetwork):
         yield from _made(network, region, service_cidr, at)
@@ -224,30 +225,30 @@ def _made(network: AwsNewNetwork, region: str | None, service_cidr: str | None, 
         yield Problem(
             field=f"{at}.nat",
             value=f"{network.nat.value} in an isolated network",
-            allowed="nothing here, since NAT is a way to the internet",
-            fix="Leave out nat, or isolated.",
+            allowed="nothing, because NAT gives access to the internet",
+            fix="Leave out nat or isolated.",
         )
 
 
 def zone_problems(zones: Sequence[str], region: str, at: str) -> Iterator[Problem]:
-    """Zones of other regions, and such as hold no EKS cluster."""
+    """Zones of other regions, and zones that cannot have an EKS cluster."""
     for index, zone in enumerate(zones):
         if not is_zone_of(zone, region):
             yield Problem(
                 field=f"{at}[{index}]",
                 value=format_value(zone),
-                allowed=f"zones of {region}, the stack's region: {region}a, {region}b and so on",
+                allowed=f"a zone of {region}, the stack's region: {region}a, {region}b and so on",
                 fix=f'Write "{region}{zone[-1]}", or change aws:region.',
             )
 
 
-#: What the operators, Karpenter (1 GiB) and EKS's own agents ask for on one of two nodes, and some room.
+#: The requests of the operators, Karpenter (1 GiB) and EKS's agents on one of two nodes, with a reserve.
 _FEWEST_VCPUS: Final = 2
 _LEAST_MIB: Final = 4096
 
 
 def system_machine_problems(types: Sequence[str], region: str | None, at: str) -> Iterator[Problem]:
-    """Everything that is wrong with the instance types of the system nodes; `region` is None where it is not known."""
+    """The problems of the system nodes' instance types; `region` is None if it is unknown."""
     if region is not None:
         yield from named_machines(types, region, at)
     catalogue = machine_catalogue("aws")
@@ -259,8 +260,8 @@ def system_machine_problems(types: Sequence[str], region: str | None, at: str) -
         yield Problem(
             field=at,
             value=f"machines of {' and '.join(sorted(architectures))}",
-            allowed="machines of one architecture, because a node group starts all of them from one image",
-            fix="Leave out those of the one or the other.",
+            allowed="machines of one architecture, because a node group has one image",
+            fix="Remove those of one architecture.",
         )
 
 
@@ -269,22 +270,22 @@ def _unfit(machine: Machine, field: str) -> Iterator[Problem]:
         yield Problem(
             field=field,
             value=f"{format_value(machine.name)}, which has {machine.gpus} GPUs",
-            allowed="machines without GPUs, since only operators run here",
+            allowed="machines without GPUs, because only operators run here",
             fix="Write, for example, m7i.large.",
         )
     if machine.vcpus < _FEWEST_VCPUS or machine.memory_mib < _LEAST_MIB:
         yield Problem(
             field=field,
             value=f"{format_value(machine.name)}, which has {machine.vcpus} vCPUs and {machine.memory_mib} MiB",
-            allowed=f"machines of {_FEWEST_VCPUS} vCPUs and {_LEAST_MIB} MiB or more: two of them hold all operators",
+            allowed=f"machines of {_FEWEST_VCPUS} vCPUs and {_LEAST_MIB} MiB or more; two of them run all operators",
             fix="Write, for example, m7i.large.",
         )
 
 
 def pool_problems(pool: AwsPool, *, region: str, network_zones: Sequence[str], at: str) -> Iterator[Problem]:
-    """Everything that is wrong with a pool of a region.
+    """The problems of a pool in a region.
 
-    `network_zones` are the zones of the network, none where they are not named in the configuration.
+    `network_zones` are the zones of the network, empty if the configuration does not name them.
     """
     wrong = list(machine_problems(pool, region, at))
     yield from wrong
@@ -298,17 +299,17 @@ def _hardware(pool: AwsPool, machines: Sequence[Machine], at: str) -> Iterator[P
     if pool.efa and without:
         yield Problem(
             field=f"{at}.efa",
-            value=f"true, while these have no Elastic Fabric Adapter: {', '.join(without)}",
-            allowed="true on a pool whose machines all have one",
-            fix="Leave them out, or efa.",
+            value=f"true, but these have no Elastic Fabric Adapter: {', '.join(without)}",
+            allowed="true only if all machines of the pool have one",
+            fix="Remove these machines, or efa.",
         )
     architectures = sorted({machine.arch for machine in machines})
     if len(architectures) > 1:
         yield Problem(
             field=at,
             value=f"machines of {' and '.join(architectures)}",
-            allowed="machines of one architecture, because a job's image is built for one",
-            fix="Make two pools of it.",
+            allowed="machines of one architecture, because a job's image supports one",
+            fix="Write two pools instead.",
         )
 
 
@@ -330,8 +331,8 @@ def _zones(pool: AwsPool, region: str, network_zones: Sequence[str], at: str) ->
         yield Problem(
             field=f"{at}.placementGroup",
             value=f"true on a pool in {len(zones) or 'all'} zones",
-            allowed="true on a pool in one zone, because machines that are close together are in one",
-            fix=f"Write `zones: [{example}]` beside it, or leave it out.",
+            allowed="true on a pool in one zone, because placement is within a zone",
+            fix=f"Add `zones: [{example}]`, or leave it out.",
         )
 
 
@@ -344,7 +345,7 @@ _EC2: Final = machine_validation.Market(
 
 
 def machine_problems(pool: AwsPool, region: str, at: str) -> Iterator[Problem]:
-    """Everything that is wrong with how a pool names its machines."""
+    """The problems of a pool's selection of machine types."""
     fields = {"instanceTypes": pool.instance_types, "families": pool.families, "sizes": pool.sizes}
     wrong = list(
         machine_selection_problems(
@@ -365,12 +366,12 @@ def machine_problems(pool: AwsPool, region: str, at: str) -> Iterator[Problem]:
 
 
 def named_machines(types: Sequence[str], region: str, at: str) -> Iterator[Problem]:
-    """Instance types that do not exist or that a region does not have, and mixtures that one pool cannot be."""
+    """Instance types that do not exist or that the region does not offer, and invalid combinations."""
     return machine_validation.regional_machine_problems(types, region, _EC2, at)
 
 
 def known_machines(types: Sequence[str], at: str) -> Iterator[Problem]:
-    """Instance types that no region has, and mixtures that one pool cannot be."""
+    """Instance types that no region offers, and invalid combinations."""
     return machine_validation.known_machine_problems(types, _EC2, at)
 
 
@@ -382,7 +383,7 @@ def _not_on_spot(pool: AwsPool, at: str) -> Iterator[Problem]:
             yield Problem(
                 field=f"{at}[{index}]",
                 value=f"{format_value(name)} on a spot pool",
-                allowed="machines that EC2 sells on spot, and this one it never does",
+                allowed="a machine type that EC2 offers on spot; it never offers this one",
                 fix="Leave it out, or write capacity: on-demand.",
             )
 
@@ -398,9 +399,9 @@ def _families_and_sizes(pool: AwsPool, region: str, at: str) -> Iterator[Problem
                 close = [found for found in get_close_matches(name, known, n=2) if found != name]
                 yield Problem(
                     field=f"{at}.{field}[{index}]",
-                    value=f"{format_value(name)}, with which {region} has no machine of this pool",
-                    allowed=f"{field} that together with the pool's {'sizes' if place == 0 else 'families'} "
-                    "name a machine",
+                    value=f"{format_value(name)}, which matches no machine of this pool in {region}",
+                    allowed=f"{field} that match a machine together with the pool's "
+                    f"{'sizes' if place == 0 else 'families'}",
                     fix=f'Write "{close[0]}", or remove it.' if close else "Remove it.",
                 )
     yield from machine_validation.mixed_gpu_problems(chosen, f"{at}.families")

@@ -31,7 +31,7 @@ class Account:
     `caller` is the ARN of the principal that asks. `zones` are those in which EKS makes clusters, in order. `offered`
     are the zones that have each instance type, `bought` the instance types that can be bought in each way, `quotas`
     the vCPUs of each quota by its code. `spot_role` is the ARN of the role that EC2 Spot needs, None where there is
-    none yet. What the account did not answer is None, or missing in a mapping, and `unanswered` says why.
+    none yet. What the account did not answer is None, or missing in a mapping, and `failed_queries` says why.
     """
 
     id: str
@@ -43,7 +43,7 @@ class Account:
     )
     quotas: Mapping[str, float] = field(default_factory=dict[str, float])
     spot_role: str | None = None
-    unanswered: tuple[str, ...] = ()
+    failed_queries: tuple[str, ...] = ()
 
 
 def preflight_problems(platform: AwsPlatform, account: Account) -> Iterator[Problem]:
@@ -84,8 +84,8 @@ def preflight_warnings(platform: AwsPlatform, account: Account) -> Iterator[str]
                 f"{admin} makes the cluster and is its administrator by that: EKS refuses a second access entry for "
                 f"it. Leave it out of {PLATFORM}.cluster.admins, unless another principal made the cluster."
             )
-    if account.unanswered:
-        yield f"the account did not say, so it was not checked: {'; '.join(account.unanswered)}."
+    if account.failed_queries:
+        yield f"the account did not say, so it was not checked: {'; '.join(account.failed_queries)}."
 
 
 def zones_of_network(

@@ -30,12 +30,12 @@ _LONGEST_FILTER: Final = 200
 class AccountQueries:
     """Questions to the account that a stack's credentials lead to.
 
-    What is not answered, because the caller may not ask, stays out of the account and is kept in `unanswered`.
+    What is not answered, because the caller may not ask, stays out of the account and is kept in `failed_queries`.
     """
 
     def __init__(self, platform: AwsPlatform) -> None:
         self._platform = platform
-        self._questions = CloudQueries(
+        self._queries = CloudQueries(
             credentials="AWS credentials",
             fix="Log in, or name a profile: `pulumi config set aws:profile …`; "
             "`aws sts get-caller-identity` shows who you are.",
@@ -46,14 +46,14 @@ class AccountQueries:
 
         Raises ConfigError where nobody answers at all, or the one thing stays open that the stack must know.
         """
-        identity = self._questions.needed("sts:GetCallerIdentity", get_caller_identity)
+        identity = self._queries.required("sts:GetCallerIdentity", get_caller_identity)
         by_capacity = self._machines()
         every_type = sorted({name for names in by_capacity.values() for name in names})
         return Account(
             id=identity.account_id,
             caller=identity.arn,
-            zones=self._questions.tried("ec2:DescribeAvailabilityZones", self._zones),
-            offered=self._questions.tried(
+            zones=self._queries.optional("ec2:DescribeAvailabilityZones", self._zones),
+            offered=self._queries.optional(
                 "ec2:DescribeInstanceTypeOfferings", lambda: self._offered(every_type)
             ),
             bought={
@@ -63,7 +63,7 @@ class AccountQueries:
             },
             quotas=self._quotas(),
             spot_role=self._spot_role(),
-            unanswered=self._questions.unanswered,
+            failed_queries=self._queries.failed,
         )
 
     def _machines(self) -> Mapping[CapacityType, set[str]]:
@@ -106,7 +106,7 @@ class AccountQueries:
                 ).instance_types
             )
 
-        return self._questions.tried(f"ec2:DescribeInstanceTypes ({capacity.value})", ask)
+        return self._queries.optional(f"ec2:DescribeInstanceTypes ({capacity.value})", ask)
 
     def _quotas(self) -> Mapping[str, float]:
         values: dict[str, float] = {}
@@ -118,14 +118,14 @@ class AccountQueries:
                 silent[code] = error
         if silent:
             # One reason for all of them: whoever may not ask for one may not ask for another.
-            self._questions.leave_open(
+            self._queries.record_failure(
                 f"servicequotas:GetServiceQuota ({', '.join(silent)})", next(iter(silent.values()))
             )
         return values
 
     def _spot_role(self) -> str | None:
         # A role that is there and not seen would be made a second time, which AWS refuses.
-        roles = self._questions.needed("iam:ListRoles", lambda: get_roles(path_prefix=PATH))
+        roles = self._queries.required("iam:ListRoles", lambda: get_roles(path_prefix=PATH))
         return next(iter(roles.arns), None)
 
 

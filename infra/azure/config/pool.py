@@ -24,7 +24,7 @@ _ONE_SIZE: Final = (
     "list."
 )
 _TAINTS_ARE_KNOWN: Final = "Leave it out: a pool's taints follow from its capacity and its GPUs."
-_FROM_NONE: Final = "Leave it out: a pool has the machines that its pods need, down to none."
+_FROM_NONE: Final = "Leave it out: a pool scales down to zero nodes."
 
 
 class AzurePoolSection(PoolSection):
@@ -103,7 +103,7 @@ class NapPool(AzurePoolSection):
     )
     roll_out: bool = Field(
         default=False,
-        description="true while machines may be replaced by such as the configuration now says, else false",
+        description="true to let Karpenter replace drifted nodes, false otherwise",
         examples=["true"],
     )
 
@@ -122,7 +122,7 @@ class NapPool(AzurePoolSection):
         )
 
     def as_pool(self, location: str) -> Pool:
-        """The pool as the rules know it."""
+        """The pool for the rules in `scheduling`."""
         return self._as_pool(has_gpus=any(machine.gpus for machine in self.machines(location)))
 
 
@@ -160,6 +160,6 @@ class FixedPool(AzurePoolSection):
         return machine_catalogue("azure").get(self.vm_size)
 
     def as_pool(self) -> Pool:
-        """The pool as the rules know it."""
+        """The pool for the rules in `scheduling`."""
         machine = self.machine()
         return self._as_pool(has_gpus=machine is not None and machine.gpus > 0)

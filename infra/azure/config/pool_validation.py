@@ -42,8 +42,8 @@ def nap_pool_problems(pool: NapPool, location: str | None, at: str) -> Iterator[
             yield Problem(
                 field=at,
                 value=f"machines of {' and '.join(architectures)}",
-                allowed="machines of one architecture, because a job's image is built for one",
-                fix="Make two pools of it.",
+                allowed="machines of one architecture, because a job's image supports one",
+                fix="Write two pools instead.",
             )
     yield from zone_problems(pool.zones, location, f"{at}.zones")
 

@@ -32,7 +32,7 @@ class AzureCheckpoints(Section):
         default=30,
         ge=1,
         le=365,
-        description="a whole number of days, 1 to 365, for which what was overwritten or deleted is kept",
+        description="a whole number of days, 1 to 365, for which overwritten and deleted checkpoints are kept",
         examples=["30"],
     )
     redundancy: Literal["Standard_LRS", "Standard_ZRS"] = Field(
@@ -114,7 +114,7 @@ class NapPlatform(NapDocument, AzureStack):
     """An Azure stack on node auto-provisioning."""
 
     def scheduling_pools(self) -> tuple[Pool, ...]:
-        """The pools as the rules know them, in their order."""
+        """The pools for the rules in `scheduling`, in their order."""
         return tuple(pool.as_pool(self.location) for pool in self.pools)
 
 
@@ -122,7 +122,7 @@ class FixedPlatform(FixedDocument, AzureStack):
     """An Azure stack whose pools are scale sets."""
 
     def scheduling_pools(self) -> tuple[Pool, ...]:
-        """The pools as the rules know them, in their order."""
+        """The pools for the rules in `scheduling`, in their order."""
         return tuple(pool.as_pool() for pool in self.pools)
 
 

@@ -72,7 +72,7 @@ _A_DEFAULT_FIXED_POOL: Final = (
 #: Namespaces that AKS makes, for commands that it runs and for policies.
 _OF_AKS: Final = ("aks-", "gatekeeper-")
 
-#: Where families are looked up while the stack's location is not known: it has nearly all of them.
+#: The location for looking up families while the stack's location is unknown: it has nearly all of them.
 _LARGEST_LOCATION: Final = "eastus"
 
 
@@ -208,7 +208,7 @@ def access_problems(access: AzureAccess, at: str) -> Iterator[Problem]:
             field=at,
             value="both",
             allowed=f"{_ONE_WAY_IN}: AKS takes no public addresses for a private cluster",
-            fix="Leave out the one or the other.",
+            fix="Remove one of the two.",
         )
     if access.public_name and not access.private:
         yield Problem(
@@ -297,7 +297,7 @@ _NETWORK_OF_AKS: Final = tuple(IPv4Network(cidr) for cidr in ("172.30.0.0/16", "
 def network_problems(
     network: AzureNewNetwork | AzureExistingNetwork, *, access: AzureAccess | None, most_nodes: int, at: str
 ) -> Iterator[Problem]:
-    """Everything that is wrong with a network.
+    """The problems of a network.
 
     `most_nodes` is how many nodes there may be at once, as far as that is known; `access` is how the API server is
     reached, None where it is not known.

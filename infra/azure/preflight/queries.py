@@ -26,11 +26,11 @@ def query_subscription(platform: AzurePlatform) -> Subscription:
     Raises ConfigError where nobody answers. Azure is asked for no more: what a location offers (versions of Kubernetes, VM
     sizes, vCPUs of a quota) no function of the provider tells.
     """
-    questions = CloudQueries(
+    queries = CloudQueries(
         credentials="Azure credentials",
         fix="Log in with `az login`, or set ARM_CLIENT_ID and what belongs to it; `az account show` shows who you are.",
     )
-    client = questions.needed("authorization:getClientConfig", get_client_config)
+    client = queries.required("authorization:getClientConfig", get_client_config)
     return Subscription(
         subscription_id=platform.subscription_id or client.subscription_id,
         tenant_id=platform.tenant_id or client.tenant_id,

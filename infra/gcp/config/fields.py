@@ -80,7 +80,7 @@ def _linked(text: str, shape: re.Pattern[str], command: str) -> str:
     if path != text and shape.fullmatch(path):
         raise error_with_fix(f'Write "{path}".')
     if not shape.fullmatch(text):
-        raise error_with_fix(f"Write one of those which `{command}` prints.")
+        raise error_with_fix(f"Write one that `{command}` prints.")
     return text
 
 

@@ -55,7 +55,7 @@ class GcpPool(PoolSection):
         "maxPrice": _NO_PRICE_CAP,
         "taint": _TAINTS_ARE_KNOWN,
         "taints": _TAINTS_ARE_KNOWN,
-        "minNodes": "Leave it out: a pool has the machines that its pods need, down to none.",
+        "minNodes": "Leave it out: a pool scales down to zero nodes.",
         "initialNodeCount": "Leave it out: a pool has the machines that its pods need, from none.",
         "placementGroup": "Write compactPlacement.",
         "diskSizeGb": "Write diskGiB.",
@@ -77,7 +77,7 @@ class GcpPool(PoolSection):
     )
     compact_placement: bool = Field(
         default=False,
-        description="true to keep the pool's machines close together in one zone, false elsewhere",
+        description="true to place the pool's machines close together in one zone, false otherwise",
         examples=["true"],
     )
     upgrades: Upgrades = Field(
@@ -116,7 +116,7 @@ class GcpPool(PoolSection):
         return with_attached(machine, self.accelerator.type, self.accelerator.count)
 
     def as_pool(self) -> Pool:
-        """The pool as the rules know it."""
+        """The pool for the rules in `scheduling`."""
         machine = self.machine()
         return Pool(
             name=self.name,

@@ -58,7 +58,7 @@ def _compact(pool: GcpPool, region: str | None, at: str) -> Iterator[Problem]:
         yield Problem(
             field=f"{at}.compactPlacement",
             value=f"true on a pool in {len(zones) or 'all'} zones",
-            allowed="true on a pool in one zone, because machines that are close together are in one",
+            allowed="true on a pool in one zone, because placement is within a zone",
             fix=f"Write `zones: [{example}]` beside it, or leave it out. Another zone later is another node pool: the "
             "first one is replaced, and what runs there starts again.",
         )
@@ -83,7 +83,7 @@ def _compute_class(pool: GcpPool, at: str) -> Iterator[Problem]:
             field=f"{at}.computeClass",
             value=format_value(name),
             allowed=f"any name that does not start with {' or '.join(_CLASSES_OF_GKE)}: GKE's own do",
-            fix=f'Write another, such as "training-{name}".',
+            fix=f'Write another name, such as "training-{name}".',
         )
     if pool.default:
         yield Problem(

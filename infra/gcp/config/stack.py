@@ -27,7 +27,7 @@ class GcpCheckpoints(Section):
     """Where training keeps its checkpoints: a bucket of Cloud Storage, in the stack's region."""
 
     fixes: ClassVar[Mapping[str, str]] = {
-        "bucket": "Leave it out: the bucket is made with the stack, under a name of its own.",
+        "bucket": "Leave it out: the stack creates the bucket, and names it.",
         "directory": "Leave it out: on GCP checkpoints are objects in a bucket.",
         "location": "Leave it out: the bucket is in the stack's region, where reading it costs nothing.",
         "kms": "Write kmsKey, the name of a key; without it Google's encrypt.",
@@ -39,7 +39,7 @@ class GcpCheckpoints(Section):
         default=30,
         ge=1,
         le=3650,
-        description="a whole number of days, 1 to 3650, for which what was overwritten or deleted is kept",
+        description="a whole number of days, 1 to 3650, for which overwritten and deleted checkpoints are kept",
         examples=["30"],
     )
     recovery: Recovery = Field(
@@ -60,7 +60,7 @@ class GcpCheckpoints(Section):
 
 
 class GcpDocument(CloudDocument):
-    """What stands under holdfast:platform."""
+    """The document under holdfast:platform."""
 
     fixes: ClassVar[Mapping[str, str]] = {
         "project": "Write it as gcp:project, beside holdfast:platform: the GCP provider reads it there.",
@@ -118,5 +118,5 @@ class GcpPlatform(GcpDocument):
         }
 
     def scheduling_pools(self) -> tuple[Pool, ...]:
-        """The pools as the rules know them, in their order."""
+        """The pools for the rules in `scheduling`, in their order."""
         return tuple(pool.as_pool() for pool in self.pools)

@@ -119,7 +119,7 @@ _ONE_WAY_IN: Final = "one of dnsEndpoint and authorizedNetworks"
 
 
 def cluster_problems(cluster: GcpCluster, region: str | None, at: str) -> Iterator[Problem]:
-    """Everything that is wrong with a cluster; `region` is None where it is not known."""
+    """The problems of a cluster; `region` is None if it is unknown."""
     wrong_version = version_problem(f"{at}.version", cluster.version, (GKE_SPOT_TAINT, GPU))
     yield from (
         (wrong_version,)
@@ -150,7 +150,7 @@ def access_problems(access: GcpAccess, at: str) -> Iterator[Problem]:
             "a private endpoint, the block of the network in which `pulumi up` runs.",
         )
     if named is not None and blocks is not None:
-        yield Problem(field=at, value="both", allowed=_ONE_WAY_IN, fix="Leave out the one or the other.")
+        yield Problem(field=at, value="both", allowed=_ONE_WAY_IN, fix="Remove one of the two.")
     if named is not None:
         yield from _dns_endpoint(named, f"{at}.dnsEndpoint")
     if covers_internet(blocks or ()):
@@ -233,7 +233,7 @@ def _window(window: MaintenanceWindow, at: str) -> Iterator[Problem]:
         if day in days[:index]:
             yield Problem(
                 field=f"{at}.days[{index}]",
-                value=f"{format_value(day.value)} a second time",
+                value=f"{format_value(day.value)}, a duplicate",
                 allowed="each day once",
                 fix="Remove one of the two.",
             )
@@ -271,7 +271,7 @@ _NARROWEST_SERVICES: Final = 27
 def network_problems(
     network: GcpNewNetwork | GcpExistingNetwork, *, region: str | None, most_nodes: int, at: str
 ) -> Iterator[Problem]:
-    """Everything that is wrong with a network.
+    """The problems of a network.
 
     `most_nodes` is how many nodes there may be at once, as far as that is known; `region` is None where it is not.
     """

@@ -27,7 +27,7 @@ class Project:
     keys as, which is there if the stack brings a key. `cluster_zones` are those of the cluster's system nodes, and of
     pools that name none. `zones` are those of the stack's region, in order; `sold` the machine types of the stack that
     each of them has; `newest` the newest version of each release channel. What the project did not answer is None, or
-    missing in a mapping, and `unanswered` says why.
+    missing in a mapping, and `failed_queries` says why.
     """
 
     number: str
@@ -36,7 +36,7 @@ class Project:
     zones: tuple[str, ...] | None = None
     sold: Mapping[str, frozenset[str]] = field(default_factory=dict[str, "frozenset[str]"])
     newest: Mapping[Channel, str] = field(default_factory=dict["Channel", str])
-    unanswered: tuple[str, ...] = ()
+    failed_queries: tuple[str, ...] = ()
 
 
 def preflight_problems(platform: GcpPlatform, project: Project) -> Iterator[Problem]:
@@ -67,8 +67,8 @@ def preflight_problems(platform: GcpPlatform, project: Project) -> Iterator[Prob
 
 def preflight_warnings(project: Project) -> Iterator[str]:
     """What was not checked: a line."""
-    if project.unanswered:
-        yield f"the project did not say, so it was not checked: {'; '.join(project.unanswered)}."
+    if project.failed_queries:
+        yield f"the project did not say, so it was not checked: {'; '.join(project.failed_queries)}."
 
 
 def _version(platform: GcpPlatform, project: Project) -> Iterator[Problem]:

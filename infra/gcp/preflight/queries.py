@@ -24,12 +24,12 @@ class ProjectQueries:
     """Questions to the project of a stack.
 
     What is not answered, because the caller may not ask or the API is off, stays out of the facts and is kept in
-    `unanswered`.
+    `failed_queries`.
     """
 
     def __init__(self, platform: GcpPlatform) -> None:
         self._platform = platform
-        self._questions = CloudQueries(
+        self._queries = CloudQueries(
             credentials="Google Cloud credentials",
             fix="Log in with `gcloud auth application-default login`, and enable the API that is named, if one is: "
             f"`gcloud services enable API --project {platform.project}`.",
@@ -40,20 +40,20 @@ class ProjectQueries:
 
         Raises ConfigError where nobody answers at all, or the one thing stays open that the stack must know.
         """
-        platform, ask = self._platform, self._questions
+        platform, queries = self._platform, self._queries
         # In every principal's name, and there is nothing that it could be guessed from.
-        number = ask.needed(
+        number = queries.required(
             "resourcemanager.projects.get", lambda: get_project(project_id=platform.project).number
         )
-        zones = ask.tried("compute.zones.list", self._zones)
+        zones = queries.optional("compute.zones.list", self._zones)
         return Project(
             number=number,
             storage_agent=self._storage_agent(number),
             cluster_zones=zones_of_cluster(platform, zones),
             zones=zones,
             sold=self._sold(zones or zones_of(platform.region)),
-            newest=ask.tried("container.projects.locations.getServerConfig", self._newest) or {},
-            unanswered=ask.unanswered,
+            newest=queries.optional("container.projects.locations.getServerConfig", self._newest) or {},
+            failed_queries=queries.failed,
         )
 
     def _zones(self) -> tuple[str, ...]:
@@ -78,7 +78,7 @@ class ProjectQueries:
             except Exception as error:  # noqa: BLE001 - the SDK raises nothing narrower
                 if not silent:
                     # One reason for all of them: whoever may not ask in one zone may not ask in another.
-                    self._questions.leave_open("compute.machineTypes.list", error)
+                    self._queries.record_failure("compute.machineTypes.list", error)
                 silent.append(zone)
         return sold
 
@@ -91,7 +91,7 @@ class ProjectQueries:
         if self._platform.checkpoints.kms_key is None:
             return f"service-{number}@gs-project-accounts.iam.gserviceaccount.com"
         # Asking makes it, where nobody has asked before: a grant to it is refused until then.
-        return self._questions.needed(
+        return self._queries.required(
             "storage.projects.serviceAccount.get",
             lambda: get_project_service_account(project=self._platform.project).email_address,
         )

@@ -51,7 +51,7 @@ class LocalPool(KarpenterPoolSection):
         return tuple(catalogue[name] for name in self.instance_types if name in catalogue)
 
     def as_pool(self) -> Pool:
-        """The pool as the rules know it."""
+        """The pool for the rules in `scheduling`."""
         return Pool(
             name=self.name,
             capacity=self.capacity,
@@ -101,7 +101,7 @@ class LocalPlatform(Section):
     )
     fallback: ControllerSection = Field(
         default_factory=ControllerSection,
-        description="a mapping of image, for the controller that moves jobs down and up their ladders",
+        description="a mapping of image, for the controller that moves jobs along their ladders",
         examples=["{image: ghcr.io/holdfast-dev/fallback-controller:0.1.0}"],
     )
     namespaces: tuple[NamespaceSection, ...] = Field(

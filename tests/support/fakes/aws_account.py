@@ -35,7 +35,7 @@ def account(
     offered: Mapping[str, frozenset[str]] | None = None,
     bought: Mapping[CapacityType, frozenset[str]] | None = None,
     quotas: Mapping[str, float] | None = None,
-    unanswered: tuple[str, ...] = (),
+    failed_queries: tuple[str, ...] = (),
 ) -> Account:
     """An account that has everything in every zone, and quotas for whatever is asked of it."""
     everything = frozenset(machine_catalogue("aws"))
@@ -46,7 +46,7 @@ def account(
         offered=dict.fromkeys(everything, frozenset(ZONES)) if offered is None else offered,
         bought=dict.fromkeys(CapacityType, everything) if bought is None else bought,
         quotas={} if quotas is None else quotas,
-        unanswered=unanswered,
+        failed_queries=failed_queries,
     )
 
 

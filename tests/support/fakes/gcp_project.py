@@ -40,7 +40,7 @@ def project(
     cluster_zones: tuple[str, ...] = ZONES[:3],
     sold: Mapping[str, frozenset[str]] | None = None,
     newest: Mapping[Channel, str] = NEWEST,
-    unanswered: tuple[str, ...] = (),
+    failed_queries: tuple[str, ...] = (),
 ) -> Project:
     """A project that has everything in every zone."""
     everything = frozenset(machine_catalogue("gcp"))
@@ -51,7 +51,7 @@ def project(
         zones=zones,
         sold=dict.fromkeys(ZONES, everything) if sold is None else sold,
         newest=newest,
-        unanswered=unanswered,
+        failed_queries=failed_queries,
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.policies.shapes import declared_shapes
+from holdfast.policies.inputs.ladders import declared_shapes
 from holdfast.scheduling.labels import RESERVATION_NAMESPACE
 from tests.support.builders.configurations import entry, platform_document, read
 from tests.support.clusters.admitted_examples import STACKS as CLOUDS
@@ -15,7 +15,7 @@ from tests.support.json_objects import obj, objects
 from tests.support.policy_programs import STACKS, every, program
 
 if TYPE_CHECKING:
-    from holdfast.policies.findings import StackResource
+    from holdfast.policies.resources import StackResource
     from holdfast.scheduling.json import Json
     from holdfast.scheduling.reachability.shape import Shape
 

@@ -208,7 +208,7 @@ def test_a_deployer_who_is_none_of_the_administrators_hears_nothing(caller: str)
 
 
 def test_what_the_account_did_not_answer_is_said_in_one_line() -> None:
-    found = account(unanswered=("servicequotas:GetServiceQuota (L-1): denied", "iam:X: denied"))
+    found = account(failed_queries=("servicequotas:GetServiceQuota (L-1): denied", "iam:X: denied"))
     (warning,) = preflight_warnings(aws_platform(), found)
     assert "L-1" in warning, "what was asked"
     assert "\n" not in warning, "on one line"
@@ -306,7 +306,7 @@ def test_the_answers_are_kept_as_what_they_mean() -> None:
     assert found.offered["p4d.24xlarge"] == frozenset(ZONES), "by zone"
     assert found.bought[CapacityType.SPOT] >= {"p4d.24xlarge", "c7i.xlarge"}, "what is sold on spot"
     assert found.quotas[P4_SPOT] == 10_000, "and how much of it"
-    assert not found.unanswered, "nothing stays open"
+    assert not found.failed_queries, "nothing stays open"
 
 
 def test_only_quotas_that_the_stack_counts_against_are_asked() -> None:

@@ -135,7 +135,9 @@ def test_system_nodes_that_a_zone_lacks_are_refused() -> None:
 
 
 def test_what_the_project_did_not_answer_refuses_nothing_and_is_said_in_one_line() -> None:
-    found = project(zones=None, sold={}, newest={}, unanswered=("compute.zones.list: denied", "x: denied"))
+    found = project(
+        zones=None, sold={}, newest={}, failed_queries=("compute.zones.list: denied", "x: denied")
+    )
     assert not refused(gcp_platform(), found), "the caller may not ask, and may still deploy"
     (warning,) = preflight_warnings(found)
     assert "compute.zones.list: denied; x: denied" in warning, "what was asked"
@@ -257,7 +259,7 @@ def _no_configuration_is_left_behind() -> Generator[None]:
     pulumi.runtime.set_all_config({})
 
 
-def attempt(*, needs_way_in: bool) -> str:
+def attempt(*, check_access: bool) -> str:
     """Run the program of a GCP stack in a project that answers nothing. Returns its refusal."""
     pulumi.runtime.set_all_config(
         {
@@ -270,7 +272,7 @@ def attempt(*, needs_way_in: bool) -> str:
 
     def run_it() -> None:
         try:
-            run(needs_way_in=needs_way_in)
+            run(check_access=check_access)
         except pulumi.RunError as refusal:
             refusals_seen.append(str(refusal))
 
@@ -283,18 +285,18 @@ def test_pulumi_up_is_refused_without_the_plugin_before_anything_is_asked(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert attempt(needs_way_in=True).startswith("gke-gcloud-auth-plugin: got no such command"), (
+    assert attempt(check_access=True).startswith("gke-gcloud-auth-plugin: got no such command"), (
         "whoever runs it learns so in the first second"
     )
     plugin = tmp_path / "gke-gcloud-auth-plugin"
     plugin.touch(mode=0o755)
-    assert attempt(needs_way_in=True).startswith("Google Cloud credentials"), "with it the program goes on"
+    assert attempt(check_access=True).startswith("Google Cloud credentials"), "with it the program goes on"
 
 
 @pytest.mark.usefixtures("_no_configuration_is_left_behind")
 def test_a_rehearsal_needs_no_plugin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert attempt(needs_way_in=False).startswith("Google Cloud credentials"), (
+    assert attempt(check_access=False).startswith("Google Cloud credentials"), (
         "its API server is on this machine and asks nobody for a token"
     )
 
@@ -302,8 +304,8 @@ def test_a_rehearsal_needs_no_plugin(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 def test_pulumi_runs_the_program_with_its_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[bool] = []
 
-    def listen(*, needs_way_in: bool) -> None:
-        runs.append(needs_way_in)
+    def listen(*, check_access: bool) -> None:
+        runs.append(check_access)
 
     monkeypatch.setattr("holdfast.infra.program.run", listen)
     runpy.run_module("holdfast.infra.__main__")
@@ -335,7 +337,7 @@ def test_the_answers_are_kept_as_what_they_mean() -> None:
     assert found.cluster_zones == ZONES[:3], "those that are written"
     assert found.sold["us-central1-f"] == WITH_A100, "what each zone has of the stack's machines"
     assert found.newest == NEWEST, "what each channel has"
-    assert not found.unanswered, "nothing stays open"
+    assert not found.failed_queries, "nothing stays open"
 
 
 def test_everything_is_asked_of_the_stacks_own_project_and_place() -> None:
