@@ -19,7 +19,7 @@ from holdfast.simulator.cluster_autoscaler.scale_sets import AZURE, ScaleSets
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation
-from holdfast.simulator.operator_runner.instance_types import Ec2Market
+from holdfast.simulator.operator_runner.instance_types import Ec2InstanceTypes
 from holdfast.simulator.operator_runner.kubelet import Kubelet
 from holdfast.simulator.operator_runner.managed_karpenter import ManagedKarpenter
 from holdfast.simulator.operator_runner.operator_runner import RunnerLayout
@@ -36,9 +36,9 @@ def main() -> int:
     workspace = Workspace(project_root=Path(root))
     try:
         clouds = EngineFolder.of(stack, workspace).stand_ins
-        ec2 = Ec2Market(CloudState(clouds / "aws.json"))
+        ec2 = Ec2InstanceTypes(CloudState(clouds / "aws.json"))
         layout = RunnerLayout.of(stack, workspace)
-        kubelet = Kubelet(layout, lambda tool: find_tool(tool, workspace), ec2.sold_to)
+        kubelet = Kubelet(layout, lambda tool: find_tool(tool, workspace), ec2.for_node)
         karpenter = ManagedKarpenter(
             cloud=CloudState(clouds / f"{AZURE}.json"),
             layout=layout,

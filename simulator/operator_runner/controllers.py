@@ -1,8 +1,7 @@
-"""What differs when a controller runs as a process here and not in a container. Pure.
+"""Turns the pod of a controller into a local process: resolves its container and adapts it to this machine.
 
-Each controller has one function: from its container, with paths, variables and ports already known, to the
-process to run. They hold what a container's own network and file system would have given: free ports, and
-files where the controller looks for them.
+Each controller has one function that maps its container to the process. It replaces what the network and the file
+system of a container provide: own ports, and files at the paths that the controller reads.
 """
 
 from collections.abc import Callable, Mapping
@@ -47,12 +46,12 @@ ADAPTED = "adapted"
 
 @dataclass(frozen=True, kw_only=True)
 class Container:
-    """A container, ready to be adapted.
+    """A resolved container.
 
-    `ports` maps each container port to a free port of this machine; `mounts` each mounted path to where it is
-    here; `files` holds the text of each mounted file by its path here; `folder` is the pod's own. `market` says what
-    the cloud sells, in the form that Karpenter's simulated provider reads, empty where the pod knows it itself;
-    `kubelets` is the kubeconfig with which machines join the cluster.
+    `ports` maps container ports to free local ports, `mounts` maps mount paths to local paths, and `files` maps local
+    paths of mounted files to their text; `folder` is the folder of the pod. `market` has the instance types of the
+    cloud in the format of Karpenter's kwok provider, empty if the pod brings its own; `kubelets` is the kubeconfig of
+    new machines.
     """
 
     namespace: str
@@ -68,7 +67,7 @@ class Container:
 
 @dataclass(frozen=True, kw_only=True)
 class Invocation:
-    """A process to run, and files to write before."""
+    """A process to run, and the files to write first."""
 
     args: tuple[str, ...]
     variables: Mapping[str, str]
@@ -77,12 +76,11 @@ class Invocation:
 
 @dataclass(frozen=True, kw_only=True)
 class Controller:
-    """How pods of one application become processes of this machine.
+    """How the pods of one application run as local processes.
 
-    `namespace` is where the application's own pods are: any other pod may bear its name. `tool` is the program, or,
-    with a `module`, only what a log is named after: that module of this checkout is run by this interpreter.
-    `extra_ports` are those it listens on without its container declaring them; `buys_from` is the variable that
-    names the file with what is sold, None for a controller that buys nothing.
+    Only pods in `namespace` belong to the application. `tool` is the program; with a `module`, this interpreter runs
+    that module of the checkout, and `tool` only names the log. `extra_ports` are ports that the container does not
+    declare. `buys_from` is the variable with the path of the instance types, None for a controller without them.
     """
 
     namespace: str
@@ -94,15 +92,15 @@ class Controller:
 
 
 def _jobset(container: Container) -> Invocation:
-    """JobSet takes its webhook's port and certificates from its configuration file alone."""
+    """JobSet reads the port and the certificates of its webhook only from its configuration file."""
     prefix = "--config="
     configured = next((arg for arg in container.args if arg.startswith(prefix)), prefix)
     text = container.files.get(Path(configured.removeprefix(prefix)), "")
     target = container.folder / ADAPTED / "controller_manager_config.yaml"
-    kept = tuple(arg for arg in container.args if not arg.startswith(prefix))
+    others = tuple(arg for arg in container.args if not arg.startswith(prefix))
     return Invocation(
         args=(
-            *kept,
+            *others,
             f"{prefix}{target}",
             f"--metrics-bind-address={LOOPBACK}:{container.ports[8443]}",
             f"--health-probe-bind-address={LOOPBACK}:{container.ports[8081]}",
@@ -112,7 +110,7 @@ def _jobset(container: Container) -> Invocation:
     )
 
 
-# The certificate rotator waits until this file exists, at a path that no setting changes; it never reads it.
+# The certificate rotator waits for a file in this folder, which no setting changes; it never reads the file.
 JOBSET_CERTIFICATES = "/tmp/k8s-webhook-server/serving-certs"  # noqa: S108
 
 
@@ -124,7 +122,7 @@ def _jobset_configuration(text: str, container: Container) -> str:
         "port": container.ports[9443],
         "certDir": str(container.mounts.get(JOBSET_CERTIFICATES, JOBSET_CERTIFICATES)),
     }
-    # Outside a pod no file says which namespace the lease belongs in.
+    # Outside a pod, no file contains the namespace of the lease.
     election: Json = {
         **mapping(mapping(parsed).get("leaderElection")),
         "resourceNamespace": container.namespace,
@@ -144,7 +142,7 @@ def _kuberay(container: Container) -> Invocation:
             *container.args,
             f"--metrics-addr={LOOPBACK}:{container.ports[8080]}",
             f"--health-probe-bind-address={LOOPBACK}:{container.ports[8082]}",
-            # Outside a pod no file says which namespace the lease belongs in.
+            # Outside a pod, no file contains the namespace of the lease.
             f"--leader-election-namespace={container.namespace}",
         ),
         variables=container.variables,
@@ -155,9 +153,9 @@ INSTANCE_TYPES = "INSTANCE_TYPES_FILE_PATH"
 
 
 def _karpenter(container: Container) -> Invocation:
-    """Karpenter has a setting for its ports' numbers and none for their address.
+    """Karpenter has settings for its ports, but not for their address.
 
-    Of a cloud it learns what is sold by asking; the simulated provider reads it in a file.
+    The provider of a cloud requests the instance types; the kwok provider reads them from a file.
     """
     listeners = {"METRICS_PORT": 8080, "HEALTH_PROBE_PORT": 8081}
     ports = {name: str(container.ports[_port(container, name, usual)]) for name, usual in listeners.items()}
@@ -181,7 +179,7 @@ _CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 def _fallback(container: Container) -> Invocation:
-    """Holdfast's own controller is built into its image from this checkout, and run from it here."""
+    """The fallback controller runs from this checkout, like its image."""
     served = (f"--address={LOOPBACK}", f"--port={container.ports[8080]}")
     return Invocation(
         args=("-m", FALLBACK, *container.args, *served),
@@ -203,28 +201,25 @@ CONTROLLERS: Mapping[str, Controller] = MappingProxyType(
         ),
     }
 )
-"""The controllers that are run, by the `app.kubernetes.io/name` that their charts give to their pods.
+"""The controllers by the `app.kubernetes.io/name` of their pods.
 
-The simulated cluster leaves exactly these pods alone: its stages name them too.
+The kwok stages of the control plane exclude exactly these pods.
 """
 
 
 def controller_of(pod: Json) -> Controller | None:
-    """The controller whose pod this is, None for a pod that is only simulated.
-
-    By what a chart writes anyway: a pod is the same on a cloud and in its rehearsal.
-    """
+    """The controller of a pod, None for a simulated pod. Uses labels that the charts set in every cluster."""
     controller = CONTROLLERS.get(app_of(pod))
     return controller if controller and controller.namespace == identity_of(pod).namespace else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunnerContext:
-    """What all hosted pods share.
+    """What all pods of the operator runner share.
 
-    `cluster_proxy` is the address of the HTTP proxy through which names inside the cluster are reached. The
-    processes run in `folder`, by which they are recognised; each pod's files are in a folder under `pods`. With
-    `kubelets`, a kubeconfig, machines join the cluster; `market` says what is sold to a buyer on a node.
+    `cluster_proxy` is the HTTP proxy for names inside the cluster. The processes run in `folder`, which identifies
+    them; the files of each pod are in a folder below `pods`. `kubelets` is the kubeconfig of new machines; `market`
+    returns the instance types that a Karpenter on a node can buy.
     """
 
     client: KubeClient
@@ -239,7 +234,7 @@ class RunnerContext:
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """A process ready to start, and where on this machine it will serve each of its container's ports."""
+    """A process to start, and the local port of each container port."""
 
     command: Command
     ports: Mapping[int, int]
@@ -253,9 +248,9 @@ def prepare(
     context: RunnerContext,
     lookup: Lookup,
 ) -> Prepared:
-    """Write the pod's files and say what to run. Blocks: it may ask the API server.
+    """Write the files of a pod and return its process. Blocks, because it may call the API server.
 
-    Raises CannotRunError where something the pod names does not exist.
+    Raises CannotRunError if an object that the pod references does not exist.
     """
     container = main_container(pod)
     mounts = mounts_of(pod, files.volumes)
@@ -288,12 +283,12 @@ def prepare(
 
 
 def _market(pod: Json, controller: Controller, variables: Mapping[str, str], context: RunnerContext) -> str:
-    """What the cloud sells where the pod is; empty for a pod that buys nothing or brings its own list."""
+    """The instance types for a pod; empty for a pod that needs none or brings its own."""
     if controller.buys_from is None or controller.buys_from in variables:
         return ""
     node = context.client.get("v1", "Node", node_of(pod))
     if node is None:
-        raise CannotRunError(f"its node {node_of(pod)} has gone")
+        raise CannotRunError(f"its node {node_of(pod)} no longer exists")
     return context.market(node)
 
 
@@ -305,12 +300,12 @@ def _ports_here(container: Json, controller: Controller) -> Mapping[int, int]:
 
 
 def _base(files: PodFiles, context: RunnerContext) -> Mapping[str, str]:
-    """What a container would find: no variable of the user's reaches it, above all none of a proxy's."""
+    """The variables of every process. It gets no variable of the user, in particular no proxy."""
     return {
         "PATH": os.defpath,
         "HOME": str(files.folder),
         "KUBECONFIG": str(files.kubeconfig),
-        # Names like x.y.svc.cluster.local mean nothing outside a cluster; the API server is on the loopback.
+        # Names such as x.y.svc.cluster.local resolve only through this proxy; the API server is on the loopback.
         "HTTP_PROXY": context.cluster_proxy,
         "NO_PROXY": f"{LOOPBACK},localhost",
     }

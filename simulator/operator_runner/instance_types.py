@@ -1,4 +1,4 @@
-"""What a cloud sells, in the form that Karpenter's simulated provider reads. Pure."""
+"""The instance types of AWS and Azure in the format of Karpenter's kwok provider."""
 
 import json
 import re
@@ -14,11 +14,11 @@ from holdfast.simulator.operator_runner.pod_spec import CannotRunError
 
 EFA_RESOURCE: Final = "vpc.amazonaws.com/efa"
 
-# As in the cost model: a spot machine costs a tenth.
+# Like in the cost model, a spot machine costs a tenth.
 _PRICE: Final = {CapacityType.ON_DEMAND: 1.0, CapacityType.SPOT: 0.1}
 
 _LABELS: Final = "karpenter.k8s.aws"
-# m7i-flex.large, u-3tb1.56xlarge: a category, for some how much memory, a generation, and what else it has.
+# m7i-flex.large, u-3tb1.56xlarge: category, optional memory size, generation and options.
 _FAMILY: Final = re.compile(r"^(?P<category>[a-z]+)(-\d+tb)?(?P<generation>\d+).*\.")
 
 
@@ -27,9 +27,9 @@ def instance_types(
     zones: Sequence[str],
     labels: Callable[[Machine], Mapping[str, str]] | None = None,
 ) -> str:
-    """The list of instance types: each machine, in each zone, on demand and, where it ever is, on spot.
+    """The instance types: each machine in each zone, on demand and, if offered, on spot.
 
-    `labels` are those which its provider puts on a machine's node; by default AWS's.
+    `labels` returns the node labels of the cloud provider for a machine; the default is AWS.
     """
     labelled = labels or machine_labels
     by_name = sorted(machines, key=lambda machine: machine.name)
@@ -38,7 +38,7 @@ def instance_types(
 
 
 def machine_labels(machine: Machine) -> Mapping[str, str]:
-    """The labels beside Kubernetes' own that AWS's provider puts on a machine's node, as far as they are known."""
+    """The known node labels that the AWS provider of Karpenter sets for a machine."""
     family, _, size = machine.name.partition(".")
     labels = {
         "instance-family": family,
@@ -91,26 +91,25 @@ def _offering(machine: Machine, capacity: CapacityType, zone: str) -> Json:
 
 
 _AZURE_LABELS: Final = "karpenter.azure.com"
-# Standard_NC24ads_A100_v4: a family, what it adds to that, the vCPUs, what else there is, and a version.
+# Standard_NC24ads_A100_v4: family, subfamily, vCPUs, options and version.
 _SIZE: Final = re.compile(r"^Standard_(?P<family>[A-Z])(?P<more>[A-Z]*)\d+[-\d]*(?P<rest>\w*)$", re.ASCII)
 _VERSION: Final = re.compile(r"_v(?P<version>\d+)$")
 
 
 def azure_instance_types(cluster: CloudObject) -> str:
-    """List what is sold to a cluster, in the form that Karpenter's simulated provider reads.
-
-    Raises CannotRunError where nothing is known of its location.
-    """
+    """The instance types in the location of a cluster. Raises CannotRunError for an unknown location."""
     location = str(cluster.outputs.get("location"))
     machines = [one for one in machine_catalogue("azure").values() if is_sold_in(one.name, location)]
     if not machines:
-        raise CannotRunError(f"nothing is known to be sold in the location of its cluster, {location}")
-    # Where a location has no zones, AKS calls them all by this one.
+        raise CannotRunError(
+            f"the machine catalog has no machine for the location of the cluster, {location}"
+        )
+    # AKS uses this zone in a location without zones.
     return instance_types(machines, zones_of(location) or ("0",), labels=azure_machine_labels)
 
 
 def azure_machine_labels(machine: Machine) -> Mapping[str, str]:
-    """The labels beside Kubernetes' own that Azure's provider puts on a machine's node, as far as they are known."""
+    """The known node labels that the Azure provider of Karpenter sets for a machine."""
     labels = {
         "sku-name": machine.name,
         "sku-cpu": str(machine.vcpus),
@@ -132,20 +131,20 @@ def azure_machine_labels(machine: Machine) -> Mapping[str, str]:
 
 REGION: Final = "topology.kubernetes.io/region"
 _SUBNET: Final = "aws:ec2/subnet:Subnet"
-# Of a region in which the stack has no subnets of its own: as many as the stand-in for EC2 tells of.
+# The zones of a region without subnets of the stack, like in the simulator of EC2.
 _ZONES: Final = ("a", "b", "c")
 
 
-class Ec2Market:
-    """The market of a stand-in cloud: `cloud` is what exists in it."""
+class Ec2InstanceTypes:
+    """The instance types of EC2; `cloud` is the state of the AWS simulator."""
 
     def __init__(self, cloud: CloudState) -> None:
         self._cloud = cloud
 
-    def sold_to(self, node: Json) -> str:
-        """List what is sold to a buyer on this node: all of its region's machines, in the zones with subnets.
+    def for_node(self, node: Json) -> str:
+        """The instance types for a Karpenter on this node: all machines of its region, in zones with subnets.
 
-        Raises CannotRunError where the node's region is none.
+        Raises CannotRunError for an unknown region.
         """
         metadata = mapping(node.get("metadata"))
         region = mapping(metadata.get("labels")).get(REGION)
@@ -154,7 +153,7 @@ class Ec2Market:
         ]
         if not machines:
             raise CannotRunError(
-                f"nothing is known to be sold in the region of node {metadata.get('name')}, {region}"
+                f"the machine catalog has no machine for the region of node {metadata.get('name')}, {region}"
             )
         return instance_types(machines, self._zones(str(region)))
 

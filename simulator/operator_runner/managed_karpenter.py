@@ -1,7 +1,7 @@
-"""AKS's own Karpenter: part of a cluster's control plane, and no pod that anybody could see.
+"""Runs the Karpenter of AKS node auto-provisioning, which is part of the managed control plane and has no pod.
 
-It is there as long as there is a cluster with node auto-provisioning, and so are the kinds that it brings. Here it is the
-program that stands behind Karpenter's pods on other clouds.
+It runs, and its CRDs exist, while the Azure simulator has a cluster with node auto-provisioning. The program is the same
+as for the Karpenter pods of other clouds.
 """
 
 import asyncio
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 TOOL: Final = "karpenter-kwok"
 FIELD_MANAGER: Final = "aks"
-# A cluster is there minutes before anybody makes a NodePool in it; here it is a moment.
+# In the simulator, a program creates a NodePool right after its cluster.
 _PAUSE_SECONDS: Final = 0.3
 _GRACE_SECONDS: Final = 10.0
-# What its chart would say, or a pod of it would find.
+# The values that a chart or a pod would set.
 _VARIABLES: Final[Mapping[str, str]] = {
     "SYSTEM_NAMESPACE": "kube-system",
     "KUBERNETES_MIN_VERSION": "1.19.0-0",
@@ -51,10 +51,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class ManagedKarpenter:
-    """Karpenter for the cluster with node auto-provisioning in a stand-in cloud, if and as long as there is one.
+    """Runs Karpenter while the simulated cloud has a cluster with node auto-provisioning.
 
-    `find_program` names the file of the program; `crds` is the folder with the definitions of its kinds. `layout` says
-    which API server is the cluster's, and where files are.
+    `find_program` returns the file of the program; `crds` is the folder with its CRDs; `layout` has the kubeconfig of
+    the cluster and the paths of files.
     """
 
     cloud: CloudState
@@ -63,7 +63,7 @@ class ManagedKarpenter:
     crds: Path
 
     async def run(self) -> None:
-        """Run it whenever there is such a cluster, until cancelled."""
+        """Run Karpenter whenever the cluster exists, until canceled."""
         failures = 0
         while True:
             begin = asyncio.get_running_loop().time()
@@ -74,35 +74,35 @@ class ManagedKarpenter:
             ran = asyncio.get_running_loop().time() - begin
             failures = failures_after(failures, ran_seconds=ran)
             seconds = delay_seconds(failures)
-            _log.warning("AKS's Karpenter: %s; next attempt in %.0f s", reason, seconds)
+            _log.warning("the Karpenter of AKS: %s; next attempt in %.0f s", reason, seconds)
             await asyncio.sleep(seconds)
 
     async def _run_once(self) -> str:
-        """Run it as long as there is such a cluster; returns why it does not run although there is one."""
+        """Run Karpenter while the cluster exists; returns the reason if it ends although the cluster exists."""
         try:
             cluster = await asyncio.to_thread(self._cluster)
             return "" if cluster is None else await self._run_for(cluster)
         except (CannotRunError, RehearsalError, OSError) as error:
             return str(error)
-        except Exception as error:  # noqa: BLE001 - without it no pod gets a node any more, and nobody sees why
-            _log.exception("AKS's Karpenter could not be run")
+        except Exception as error:  # noqa: BLE001 - without Karpenter no pod gets a node: log the error and retry
+            _log.exception("cannot run the Karpenter of AKS")
             return repr(error)
 
     def _cluster(self) -> CloudObject | None:
         return provisioned_cluster(self.cloud)
 
     async def _run_for(self, cluster: CloudObject) -> str:
-        """Run it as long as a cluster is there; returns why it does not run any more, "" when the cluster is gone."""
+        """Run Karpenter while a cluster exists; returns the reason for its end, "" if the cluster was deleted."""
         await asyncio.to_thread(self._define_kinds)
         process = await SupervisedProcess.start(self._command(cluster))
-        _log.info("AKS's Karpenter runs for %s", cluster.id)
+        _log.info("the Karpenter of AKS runs for %s", cluster.id)
         ended = asyncio.create_task(process.ended())
         try:
             while not ended.done():
                 if _identity(await asyncio.to_thread(self._cluster)) != _identity(cluster):
                     return ""
                 await asyncio.wait([ended], timeout=_PAUSE_SECONDS)
-            return f"it ended with code {ended.result()}"
+            return f"it exited with code {ended.result()}"
         finally:
             ended.cancel()
             await process.end(grace_seconds=_GRACE_SECONDS)
@@ -146,5 +146,5 @@ def _identity(cluster: CloudObject | None) -> tuple[str, str] | None:
 def _definitions(folder: Path) -> Sequence["JsonValue"]:
     files = sorted(folder.glob("*.yaml"))
     if not files:
-        raise CannotRunError(f"{folder} holds no CRDs: run `make tools`")
+        raise CannotRunError(f"{folder} contains no CRDs; run `make tools`")
     return [document for file in files for document in yaml.safe_load_all(file.read_text(encoding="utf-8"))]

@@ -200,7 +200,9 @@ class OperatorRunner:
             if runner.poll() is not None or time.monotonic() > deadline:
                 self._end_all()
                 lines = self._layout.log.read_text(errors="replace").strip().splitlines()[-6:]
-                raise RehearsalError("the operator runner did not start; its log ends with:\n" + "\n".join(lines))
+                raise RehearsalError(
+                    "the operator runner did not start; its log ends with:\n" + "\n".join(lines)
+                )
             time.sleep(0.1)
 
     def _end_all(self) -> None:

@@ -1,4 +1,4 @@
-"""A stack of this project, with everything it needs on this machine."""
+"""A stack of this project with its environment on this machine."""
 
 from holdfast.simulator.stacks.stack import Stack, StackEnvironment
 

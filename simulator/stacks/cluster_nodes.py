@@ -1,4 +1,4 @@
-"""Lets the machines of a stand-in cloud join the stack's control plane as nodes."""
+"""Registers the machines of a simulated cloud as nodes of the control plane, and drains removed ones."""
 
 import fcntl
 from collections.abc import Generator
@@ -13,28 +13,28 @@ from holdfast.simulator.kubernetes_client.errors import KubeError, KubeTimeout
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 FIELD_MANAGER = "holdfast-machines"
-# By this a machine of a cloud is told from a node that was made in another way: which cloud's it is.
+# The cloud of a machine; nodes without this annotation are not managed here.
 CLOUD = "rehearsal.holdfast.dev/cloud"
-# kwok plays the kubelet of the nodes that carry this, and of no others.
+# kwok simulates the kubelet of nodes with this annotation.
 _SIMULATED = {"kwok.x-k8s.io/node": "fake"}
-# Each takes a second; a busy machine takes its time.
+# A node takes about a second, more on a busy machine.
 _READY_SECONDS = 60.0
-# A cloud goes on after some minutes, whatever still holds out on the machine.
+# A cloud terminates the machine after some minutes, even with remaining pods.
 _DRAIN_SECONDS = 30.0
 
 
 class ClusterNodes:
-    """The nodes which one cloud's machines are, on the API server of `kubeconfig`."""
+    """The nodes of the machines of one cloud, on the API server of `kubeconfig`."""
 
     def __init__(self, kubeconfig: Path, cloud: str) -> None:
         self._kubeconfig = kubeconfig
         self._cloud = cloud
 
     def keep(self, roster: Roster) -> None:
-        """Have the machines that `roster` names as nodes and, of this cloud's, no other; return once they are ready.
+        """Make the nodes of this cloud match the listed machines, and return when they are ready.
 
-        A machine that goes is drained first. Who keeps this cloud's nodes at the same time waits, and asks its roster
-        only then. Raises RehearsalError where a machine does not get ready.
+        A removed machine is drained first. A concurrent call waits before it lists its machines. Raises
+        RehearsalError if a machine does not become ready.
         """
         client = KubeClient.from_kubeconfig(self._kubeconfig)
         try:
@@ -52,7 +52,7 @@ class ClusterNodes:
 
     @contextmanager
     def held(self) -> Generator[None]:
-        """Have this cloud's nodes to oneself; another process that wants them waits."""
+        """Lock the nodes of this cloud; other processes wait."""
         with self._kubeconfig.with_name(f"{self._cloud}-nodes.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
@@ -70,7 +70,7 @@ class ClusterNodes:
         return {
             **node,
             "metadata": {**mapping(node["metadata"]), "annotations": annotations},
-            # Without a status of its own kwok would give every machine the same.
+            # Without a status, kwok would set the same capacity for every machine.
             "status": {
                 "capacity": dict(machine.capacity),
                 "allocatable": dict(machine.allocatable or machine.capacity),
@@ -79,7 +79,7 @@ class ClusterNodes:
 
     def _wait_until_ready(self, client: KubeClient, wanted: set[str]) -> None:
         def are_ready(nodes: list[Json]) -> bool:
-            # One that is not there any more was taken away in the meantime.
+            # A missing node was removed meanwhile.
             return all(_is_ready(node) for node in nodes if mapping(node["metadata"])["name"] in wanted)
 
         try:
@@ -88,7 +88,7 @@ class ClusterNodes:
                 "Node",
                 timeout_seconds=_READY_SECONDS,
                 condition=are_ready,
-                what="the machines have joined the cluster",
+                what="the machines join the cluster",
             )
         except KubeTimeout as timeout:
             raise RehearsalError(
@@ -102,7 +102,7 @@ def _is_ready(node: Json) -> bool:
 
 
 def _remove(client: KubeClient, node: str) -> None:
-    """Drain a machine and end it: no pod comes any more, those on it are evicted, the rest go with it."""
+    """Drain and remove a node: cordon it, evict its pods, and delete it with the remaining pods."""
     client.merge_patch("v1", "Node", node, {"spec": {"unschedulable": True}})
     for pod in _pods_on(client, node):
         if not _is_daemons(pod):
@@ -116,7 +116,7 @@ def _remove(client: KubeClient, node: str) -> None:
             what=f"node {node} is drained",
         )
     client.delete("v1", "Node", node, propagation="Background")
-    # The garbage collector does so a minute later.
+    # The garbage collector would delete them a minute later.
     for pod in _pods_on(client, node):
         namespace, name = _place(pod)
         client.delete("v1", "Pod", name, namespace=namespace, propagation="Background", grace_seconds=0)
@@ -140,7 +140,7 @@ def _evict(client: KubeClient, pod: Json) -> None:
     try:
         client.evict(namespace, name)
     except KubeError as error:
-        # 429: a disruption budget forbids it, for as long as a cloud waits; 404: it has gone by itself.
+        # 429: a PodDisruptionBudget blocks the eviction; 404: the pod no longer exists.
         if error.status not in (404, 429):
             raise
 

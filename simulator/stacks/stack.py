@@ -1,4 +1,7 @@
-"""A stack of this project: its program, its stand-ins, and what is around it."""
+"""A stack on this machine: its program, the simulators of its providers, its control plane and its operators.
+
+`Stack` is the entry point of the rehearsal: `environment` starts the processes, `session` runs the Pulumi engine.
+"""
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -35,11 +38,11 @@ _KUBERNETES = "kubernetes"
 
 
 class StackSimulators:
-    """Plays every provider of a stack.
+    """Simulates every provider of a stack.
 
-    Arguments: `project`, the project's name, under which the engine keeps the stack's state; `faults`, what
-    the stand-ins shall suffer; `place`, the folder the stack is kept in, by default that of its name. Kubernetes
-    objects, and the machines of node groups, go to the API server of the stack's own control plane.
+    The engine stores the state under the name of the `project`; `faults` are injected into the simulators; `place` is
+    the folder of the stack, by default its name. Kubernetes objects and the machines of node groups go to the control
+    plane of the stack.
     """
 
     def __init__(
@@ -57,11 +60,11 @@ class StackSimulators:
         )
 
     def provider(self, package: str) -> ResourceProviderServicer:
-        """Return the stand-in of a package. Raises RehearsalError where helm is missing."""
+        """Return the simulator of a package. Raises RehearsalError if helm is missing."""
         return self._kubernetes() if package == _KUBERNETES else self.clouds.provider(package)
 
     def made(self, operation: PendingOperation) -> str | None:
-        """Return the id of the object an interrupted create did make, None where it made nothing."""
+        """Return the id of the object that an interrupted create made, None if it made none."""
         if operation.type.partition(":")[0] == _KUBERNETES:
             return self._kubernetes().made(operation.urn, operation.type, operation.inputs)
         return self.clouds.made(operation)
@@ -81,13 +84,13 @@ _FIELD_MANAGER: Final = "holdfast-cloud"
 
 @dataclass(frozen=True, kw_only=True)
 class ApiServerProfile:
-    """What an API server has beside Kubernetes' own: admission plugins, and objects, in a file beside this module."""
+    """The additional admission plugins and objects of a cloud's API servers; `objects` is a file in this folder."""
 
     admission_plugins: tuple[str, ...] = ()
     objects: str = ""
 
-    def put_into(self, kubeconfig: Path) -> None:
-        """Have the objects in a cluster. Harmless when they are."""
+    def apply_to(self, kubeconfig: Path) -> None:
+        """Apply the objects to a cluster."""
         if not self.objects:
             return
         text = files("holdfast.simulator.stacks").joinpath(self.objects).read_text(encoding="utf-8")
@@ -100,58 +103,56 @@ class ApiServerProfile:
             client.close()
 
 
-# GKE's API servers let pods that ask for GPUs tolerate the taint it puts on machines with GPUs; which other plugins they
-# have on is not told.
+# The API servers of GKE add a toleration for the GPU taint to pods that request GPUs. Other plugins are not documented.
 _CLOUDS: Final[Mapping[str, ApiServerProfile]] = {
     "gcp": ApiServerProfile(admission_plugins=("ExtendedResourceToleration",), objects="gke_objects.yaml")
 }
 
 
 def api_server_profile(cloud: str) -> ApiServerProfile:
-    """Return what the API servers of a cloud have of their own; nothing for one of which nothing is known."""
+    """Return the profile of the API servers of a cloud; an empty profile for an unknown cloud."""
     return _CLOUDS.get(cloud, ApiServerProfile())
 
 
 class StackEnvironment:
-    """The control plane of a stack, and the host of its operators.
+    """The control plane of a stack and its operator runner; `start` starts both.
 
-    `report` is told, a line at a time, what is being done; `cloud` is whose API server it is to be like. Nothing is
-    started before it is asked for.
+    `report` receives one line for each step; `cloud` selects the API server profile.
     """
 
     def __init__(
         self, *, stack: str, workspace: Workspace, report: Callable[[str], None], cloud: str = ""
     ) -> None:
         self._stack = stack
-        self._likeness = api_server_profile(cloud)
+        self._profile = api_server_profile(cloud)
         self._control_plane = ControlPlane(
-            stack, workspace, report=report, admission_plugins=self._likeness.admission_plugins
+            stack, workspace, report=report, admission_plugins=self._profile.admission_plugins
         )
-        self._host = OperatorRunner(workspace, stack, report=report)
+        self._operators = OperatorRunner(workspace, stack, report=report)
         self._report = report
 
     def start(self) -> None:
-        """Bring both up; what is up is left as it is."""
+        """Start both; does nothing for a healthy process."""
         if not self._control_plane.healthy():
             self._report(f"Starting the control plane of {self._stack}.")
         self._start_control_plane()
-        self._host.start()
+        self._operators.start()
 
     def _start_control_plane(self) -> None:
-        self._likeness.put_into(self._control_plane.start())
+        self._profile.apply_to(self._control_plane.start())
 
     def remove(self) -> None:
-        """End every process and drop what the API server held. Harmless when nothing is there."""
-        self._host.stop()
+        """End every process and remove the data of the API server. Does nothing if there is none."""
+        self._operators.stop()
         self._control_plane.delete()
 
     def answers(self) -> bool:
-        """Whether the control plane runs and its API server answers."""
+        """Whether the control plane runs and its API server is ready."""
         return self._control_plane.healthy()
 
     @contextmanager
     def lent(self) -> Generator[None]:
-        """Have a control plane for the length of the block; one that was not there is removed again."""
+        """Provide a control plane during the block; remove it afterwards if it did not exist before."""
         was_there = self.answers()
         try:
             if not was_there:
@@ -165,7 +166,7 @@ class StackEnvironment:
 
 @dataclass(frozen=True, kw_only=True)
 class Stack:
-    """A stack under its name, its files in the folder `place`; `audience` watches the engine."""
+    """A stack by its name, with its files in the folder `place`; `audience` receives the events of the engine."""
 
     name: str
     place: str
@@ -184,14 +185,14 @@ class Stack:
         run_as: str | None = None,
         audience: Audience | None = None,
     ) -> "Stack":
-        """Return the stack of this name; `run_as`, where given, keeps it apart from the one that is in use.
+        """Return the stack with this name; `run_as` isolates it from the stack that is in use.
 
-        Kept apart it has another folder and another control plane, and everything in it the same names.
-        Raises ConfigError or RehearsalError before anything is started.
+        An isolated stack has its own folder and control plane; its resources have the same names. Raises ConfigError or
+        RehearsalError before anything starts.
         """
         subject = Subject.holdfast(name, workspace)
         if run_as is not None:
-            # The user's own plugin would heed the stack's kubeconfig, and with it the platform that is in use.
+            # The real plugin would use the kubeconfig of the stack, and change the platform that is in use.
             subject = replace(subject, own_plugins=frozenset())
         environment = StackEnvironment(
             stack=run_as or name,
@@ -212,7 +213,7 @@ class Stack:
     def session(
         self, faults: Faults | None = None, process: EngineProcess | None = None
     ) -> Generator[Rehearsal]:
-        """Open the stack on its stand-ins, which suffer `faults`; `process` is told of the engine's process."""
+        """Open the stack on its simulators with injected `faults`; `process` observes the process of the engine."""
         with Rehearsal.open(
             self.name,
             self.workspace,
@@ -225,7 +226,7 @@ class Stack:
             yield rehearsal
 
     def simulators(self, faults: Faults) -> StackSimulators:
-        """Return what plays the stack's providers."""
+        """Return the simulators of the stack's providers."""
         return StackSimulators(
             stack=self.name,
             project=self.subject.name,
@@ -236,19 +237,19 @@ class Stack:
 
     @property
     def folder(self) -> EngineFolder:
-        """What the engine keeps of the stack."""
+        """The folder of the engine's state."""
         return EngineFolder.of(self.place, self.workspace)
 
     @property
     def kubeconfig(self) -> Path:
-        """The kubeconfig of the stack's control plane."""
+        """The kubeconfig of the control plane."""
         return self.workspace.kubeconfig(self.place)
 
     def checkpoint(self) -> Checkpoint:
-        """Return the engine's state."""
+        """Return the state of the engine."""
         return read_checkpoint(self.folder.checkpoint(self.subject.name, self.name))
 
     def holds_resources(self) -> bool:
-        """Whether the engine has made anything for this stack, or was about to."""
+        """Whether the engine has created resources of this stack, or has pending operations."""
         checkpoint = self.checkpoint()
         return bool(checkpoint.resources or checkpoint.pending)

@@ -16,7 +16,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Generator[Workspace]:
     likeness = api_server_profile("gcp")
     folder = tmp_path_factory.mktemp("gke")
     with running_control_plane(folder, GKE_STACK, admission_plugins=likeness.admission_plugins) as workspace:
-        likeness.put_into(workspace.kubeconfig(GKE_STACK))
+        likeness.apply_to(workspace.kubeconfig(GKE_STACK))
         yield workspace
 
 

@@ -1,25 +1,35 @@
-"""The API server's calls to a Service reach the process behind it, or are told why not."""
+"""Calls of the API server to a Service reach its process, or fail with a reason."""
+
+import asyncio
+from pathlib import Path
 
 import pytest
 
-from holdfast.simulator.operator_runner.connect_proxy import Backend, Head, parse_head, route
+from holdfast.simulator.operator_runner.connect_proxy import (
+    Backend,
+    ConnectProxy,
+    Head,
+    Route,
+    parse_head,
+    route,
+)
 from tests.support.hosted_pods import backend, pod, service
 
 
 @pytest.mark.parametrize("target", ["http", 8080], ids=["by name", "by number"])
-def test_a_services_port_leads_to_the_process(target: int | str) -> None:
+def test_port_of_a_service_is_routed_to_the_process(target: int | str) -> None:
     found = route("10.0.0.7", 443, [service(target=target)], [backend(local_port=40_000)])
-    assert found.port == 40_000, "443 → the container's port → this machine's"
+    assert found.port == 40_000, "443 → container port → local port"
 
 
-def test_a_port_without_a_target_leads_to_the_same_number() -> None:
+def test_port_without_a_target_is_routed_to_the_same_port() -> None:
     found = route("10.0.0.7", 8080, [service(port=8080, target=None)], [backend(local_port=40_000)])
     assert found.port == 40_000, "the default target"
 
 
-def test_a_pod_that_is_not_ready_is_passed_over() -> None:
+def test_unready_pod_is_skipped() -> None:
     backends = [backend(ready=False, local_port=1), backend(ready=True, local_port=2)]
-    assert route("10.0.0.7", 443, [service()], backends).port == 2, "as a kube-proxy does"
+    assert route("10.0.0.7", 443, [service()], backends).port == 2, "like kube-proxy"
 
 
 @pytest.mark.parametrize(
@@ -31,32 +41,79 @@ def test_a_pod_that_is_not_ready_is_passed_over() -> None:
             "10.0.0.7",
             443,
             backend(ready=False),
-            "of 1 hosted pods behind Service jobset-system/webhook none is ready",
+            "none of 1 pods of Service jobset-system/webhook is ready",
         ),
-        ("10.0.0.7", 443, backend(of=pod(namespace="other")), "of 0 hosted pods"),
-        ("10.0.0.7", 443, backend(of=pod(labels={"app.kubernetes.io/name": "x"})), "of 0 hosted pods"),
+        ("10.0.0.7", 443, backend(of=pod(namespace="other")), "none of 0 pods"),
+        ("10.0.0.7", 443, backend(of=pod(labels={"app.kubernetes.io/name": "x"})), "none of 0 pods"),
     ],
 )
-def test_a_destination_nobody_serves_is_refused_with_the_reason(
-    host: str, port: int, behind: Backend, reason: str
-) -> None:
+def test_unserved_destination_has_a_reason(host: str, port: int, behind: Backend, reason: str) -> None:
     found = route(host, port, [service()], [behind])
-    assert found.port is None, "there is nowhere to connect to"
-    assert reason in found.reason, "the host's log says it"
+    assert found.port is None, "there is no process"
+    assert reason in found.reason, "the log shows the reason"
 
 
-def test_a_service_without_a_selector_has_no_pods_of_its_own() -> None:
+def test_service_without_a_selector_has_no_pods() -> None:
     found = route("10.0.0.7", 443, [service(selector={})], [backend()])
-    assert found.port is None, "an empty selector selects nothing here"
+    assert found.port is None, "an empty selector selects nothing"
 
 
-def test_the_head_of_a_request_is_taken_apart() -> None:
+def test_request_head_is_parsed() -> None:
     assert parse_head("CONNECT 10.0.0.7:443 HTTP/1.1\r\nHost: x\r\nContent-Length:  3\r\n\r\n") == Head(
         method="CONNECT", target="10.0.0.7:443", headers={"host": "x", "content-length": "3"}
-    ), "header names are lower-case, values trimmed"
+    ), "names in lower case, values trimmed"
 
 
 @pytest.mark.parametrize("text", ["", "GET /", "one two three four"])
-def test_what_is_no_request_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="not the first line of a request"):
+def test_invalid_request_line_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="invalid request line"):
         parse_head(text)
+
+
+async def through_proxy(socket: Path, answer: Route, request: bytes) -> bytes:
+    """Send `request` through a proxy that routes everything to `answer`; returns the response."""
+
+    async def route(_host: str, _port: int) -> Route:
+        return answer
+
+    server = await ConnectProxy(route).serve(socket)
+    reader, writer = await asyncio.open_unix_connection(str(socket))
+    writer.write(request)
+    writer.write_eof()
+    response = await reader.read()
+    writer.close()
+    server.close()
+    return response
+
+
+def test_connection_is_forwarded_in_both_directions(tmp_path: Path) -> None:
+    async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write((await reader.read()).upper())
+        writer.close()
+
+    async def run() -> bytes:
+        upstream = await asyncio.start_server(echo, "127.0.0.1", 0)
+        port = int(upstream.sockets[0].getsockname()[1])
+        response = await through_proxy(
+            tmp_path / "s", Route(port=port), b"CONNECT 10.0.0.7:443 HTTP/1.1\r\n\r\nhello"
+        )
+        upstream.close()
+        return response
+
+    assert asyncio.run(run()) == b"HTTP/1.1 200 Connection established\r\n\r\nHELLO", (
+        "unchanged bytes in both directions"
+    )
+
+
+def test_destination_without_a_process_gets_502_with_the_reason(tmp_path: Path) -> None:
+    response = asyncio.run(
+        through_proxy(tmp_path / "s", Route(reason="no process"), b"CONNECT 10.0.0.8:1 HTTP/1.1\r\n\r\n")
+    )
+    assert response == b"HTTP/1.1 502 no process\r\n\r\n", "the error of the API server shows it"
+
+
+def test_exited_process_gets_502(tmp_path: Path) -> None:
+    response = asyncio.run(
+        through_proxy(tmp_path / "s", Route(port=1), b"CONNECT 10.0.0.7:443 HTTP/1.1\r\n\r\n")
+    )
+    assert response.startswith(b"HTTP/1.1 502 "), "no process listens on port 1"

@@ -1,4 +1,4 @@
-"""Each controller finds the ports and files it would have in its container."""
+"""Each controller gets ports and files that replace those of its container."""
 
 from pathlib import Path
 
@@ -19,9 +19,9 @@ from tests.support.hosted_pods import pod, to_adapt
         ("fallback-controller", "holdfast-system"),
     ],
 )
-def test_an_operators_pod_is_known_by_its_charts_label_and_its_namespace(app: str, namespace: str) -> None:
+def test_controller_is_found_by_label_and_namespace(app: str, namespace: str) -> None:
     found = controller_of(pod(labels={"app.kubernetes.io/name": app}, namespace=namespace))
-    assert found is CONTROLLERS[app], "nothing had to be added to what a cloud is given"
+    assert found is CONTROLLERS[app], "the charts set both in every cluster"
 
 
 @pytest.mark.parametrize(
@@ -31,13 +31,13 @@ def test_an_operators_pod_is_known_by_its_charts_label_and_its_namespace(app: st
         pod(labels={"app.kubernetes.io/name": "trainer"}),
         pod(metadata={"labels": {}}),
     ],
-    ids=["in another namespace", "of another application", "of none"],
+    ids=["other namespace", "other application", "no application"],
 )
-def test_any_other_pod_is_only_simulated(other: Json) -> None:
-    assert controller_of(other) is None, "a user's pod must never become a process of this machine"
+def test_other_pod_has_no_controller(other: Json) -> None:
+    assert controller_of(other) is None, "the pod of a user must never run as a local process"
 
 
-def test_jobset_serves_its_webhook_where_its_configuration_now_says() -> None:
+def test_jobset_serves_its_webhook_on_a_local_port() -> None:
     given = Path("/pods/one/volumes/config/app.yaml")
     invocation = CONTROLLERS["jobset"].adapt(
         to_adapt(
@@ -47,8 +47,8 @@ def test_jobset_serves_its_webhook_where_its_configuration_now_says() -> None:
         )
     )
     written = Path("/pods/one/adapted/controller_manager_config.yaml")
-    assert f"--config={written}" in invocation.args, "it reads the adapted file"
-    assert f"--config={given}" not in invocation.args, "and not the one whose ports are a container's"
+    assert f"--config={written}" in invocation.args, "JobSet reads the adapted file"
+    assert f"--config={given}" not in invocation.args, "the original file has the ports of a container"
     assert yaml.safe_load(invocation.files[written]) == {
         "leaderElection": {"leaderElect": False, "resourceNamespace": "operators"},
         "webhook": {
@@ -57,12 +57,10 @@ def test_jobset_serves_its_webhook_where_its_configuration_now_says() -> None:
             "port": 19443,
             "certDir": "/pods/one/volumes/cert",
         },
-    }, (
-        "all that the chart configured stays; address, certificates and lease are those of a process outside a pod"
-    )
+    }, "other settings stay; address, certificates and lease are those of a local process"
 
 
-def test_jobsets_certificate_rotator_finds_the_file_it_waits_for() -> None:
+def test_certificate_rotator_of_jobset_finds_its_file() -> None:
     invocation = CONTROLLERS["jobset"].adapt(to_adapt(mounts={JOBSET_CERTIFICATES: Path("/c")}))
     assert invocation.files[Path(JOBSET_CERTIFICATES) / "tls.crt"] == "", "its path cannot be configured"
 
@@ -70,20 +68,20 @@ def test_jobsets_certificate_rotator_finds_the_file_it_waits_for() -> None:
 def test_jobset_starts_without_a_configuration_file() -> None:
     invocation = CONTROLLERS["jobset"].adapt(to_adapt())
     (text,) = invocation.files.values()
-    assert yaml.safe_load(text)["webhook"]["port"] == 19443, "the defaults hold for all else"
+    assert yaml.safe_load(text)["webhook"]["port"] == 19443, "the port is set"
 
 
-def test_kuberay_listens_on_loopback_ports_and_knows_its_namespace() -> None:
+def test_kuberay_listens_on_loopback_ports() -> None:
     invocation = CONTROLLERS["kuberay-operator"].adapt(to_adapt(args=("--qps=100",)))
     assert invocation.args == (
         "--qps=100",
         "--metrics-addr=127.0.0.1:18080",
         "--health-probe-bind-address=127.0.0.1:18082",
         "--leader-election-namespace=operators",
-    ), "the chart's own arguments come first, so that these win"
+    ), "later arguments take precedence"
 
 
-def test_karpenter_gets_the_ports_its_container_declares() -> None:
+def test_karpenter_listens_on_local_ports() -> None:
     given = {"METRICS_PORT": "9000", "HEALTH_PROBE_PORT": "9001", "LOG_LEVEL": "info"}
     invocation = CONTROLLERS["karpenter"].adapt(to_adapt(variables=given, ports={9000: 50_000, 9001: 50_001}))
     assert invocation.variables == {
@@ -92,30 +90,34 @@ def test_karpenter_gets_the_ports_its_container_declares() -> None:
         "METRICS_PORT": "50000",
         "HEALTH_PROBE_PORT": "50001",
         "LOG_LEVEL": "info",
-    }, "whatever ports the chart was told, and all else as it was"
+    }, "only the ports change"
 
 
-def test_karpenters_own_namespace_for_its_lease_is_kept() -> None:
+def test_lease_namespace_of_karpenter_is_kept() -> None:
     given = {"LEADER_ELECTION_NAMESPACE": "elsewhere"}
     invocation = CONTROLLERS["karpenter"].adapt(to_adapt(variables=given))
-    assert invocation.variables["LEADER_ELECTION_NAMESPACE"] == "elsewhere", "the chart's word counts"
+    assert invocation.variables["LEADER_ELECTION_NAMESPACE"] == "elsewhere", (
+        "the value of the chart takes precedence"
+    )
 
 
-def test_karpenter_on_a_cloud_is_told_what_the_cloud_sells() -> None:
+def test_karpenter_gets_a_file_with_instance_types() -> None:
     invocation = CONTROLLERS["karpenter"].adapt(to_adapt(market="[]"))
     ((path, text),) = invocation.files.items()
-    assert text == "[]", "as its host says"
-    assert invocation.variables["INSTANCE_TYPES_FILE_PATH"] == str(path), "where it looks"
+    assert text == "[]", "the instance types of the cloud"
+    assert invocation.variables["INSTANCE_TYPES_FILE_PATH"] == str(path), "Karpenter reads this file"
 
 
-def test_karpenter_that_brings_its_own_market_keeps_it() -> None:
+def test_karpenter_keeps_its_own_instance_types() -> None:
     given = {"INSTANCE_TYPES_FILE_PATH": "/etc/karpenter/instance-types.json"}
     invocation = CONTROLLERS["karpenter"].adapt(to_adapt(variables=given))
-    assert invocation.files == {}, "there is nothing to write"
-    assert invocation.variables["INSTANCE_TYPES_FILE_PATH"] == given["INSTANCE_TYPES_FILE_PATH"], "as given"
+    assert invocation.files == {}, "no file is needed"
+    assert invocation.variables["INSTANCE_TYPES_FILE_PATH"] == given["INSTANCE_TYPES_FILE_PATH"], (
+        "the variable does not change"
+    )
 
 
-def test_the_fallback_controller_is_run_from_this_checkout_on_a_loopback_port() -> None:
+def test_fallback_controller_runs_from_this_checkout() -> None:
     controller = CONTROLLERS["fallback-controller"]
     assert controller.module == "holdfast.fallback", "there is no program to build"
     invocation = controller.adapt(to_adapt(args=("--lease=l", "--port=8080")))
@@ -126,13 +128,13 @@ def test_the_fallback_controller_is_run_from_this_checkout_on_a_loopback_port() 
         "--port=8080",
         "--address=127.0.0.1",
         "--port=18080",
-    ), "its container's own arguments come first, so that these win"
+    ), "later arguments take precedence"
     assert (Path(invocation.variables["PYTHONPATH"]) / "holdfast" / "fallback" / "__main__.py").is_file(), (
-        "wherever it is run"
+        "the path does not depend on the current directory"
     )
 
 
 @pytest.mark.parametrize("app", sorted(CONTROLLERS))
-def test_an_adaptation_keeps_every_variable(app: str) -> None:
+def test_variables_of_the_chart_are_kept(app: str) -> None:
     invocation = CONTROLLERS[app].adapt(to_adapt(variables={"SOME": "thing"}))
-    assert invocation.variables["SOME"] == "thing", "a chart's values must reach the controller"
+    assert invocation.variables["SOME"] == "thing", "values of a chart must reach the controller"

@@ -1,4 +1,4 @@
-"""Karpenter is sold what EC2 sells where it runs."""
+"""Karpenter can buy the instance types that AWS and Azure offer in its region."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ from holdfast.scheduling.machines import Machine, is_sold_in, machine_catalogue
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.operator_runner.instance_types import (
-    Ec2Market,
+    Ec2InstanceTypes,
     azure_instance_types,
     azure_machine_labels,
     instance_types,
@@ -31,7 +31,7 @@ def entries(text: str) -> list[Json]:
 
 
 def offerings(entry: Json) -> set[tuple[str, ...]]:
-    """Capacity type and zone of everything an entry offers."""
+    """The capacity types and zones of the offerings."""
     return {
         tuple(
             str(value)
@@ -43,31 +43,31 @@ def offerings(entry: Json) -> set[tuple[str, ...]]:
 
 
 @given(machines)
-def test_a_machine_is_offered_in_every_zone_and_on_spot_only_where_it_ever_is(machine: Machine) -> None:
+def test_machine_is_offered_in_every_zone_and_on_spot_if_available(machine: Machine) -> None:
     (entry,) = entries(instance_types([machine], ZONES))
     capacities = ("on-demand", "spot") if machine.on_spot else ("on-demand",)
     assert offerings(entry) == {(capacity, zone) for capacity in capacities for zone in ZONES}, (
-        "Karpenter buys nothing that nobody sells"
+        "Karpenter must not buy missing offerings"
     )
 
 
 @given(machines)
-def test_a_machine_has_the_gpus_and_adapters_of_its_type_and_no_resource_of_none(machine: Machine) -> None:
+def test_machine_has_the_gpus_and_efa_interfaces_of_its_type(machine: Machine) -> None:
     (entry,) = entries(instance_types([machine], ZONES))
     resources = mapping(entry["resources"])
-    assert resources.get("nvidia.com/gpu", "0") == str(machine.gpus), "GPU pods fit where there are GPUs"
-    assert resources.get("vpc.amazonaws.com/efa", "0") == str(machine.efa_interfaces), "and EFA pods likewise"
-    assert "0" not in resources.values(), "a resource of none would be one that a pod can ask for"
+    assert resources.get("nvidia.com/gpu", "0") == str(machine.gpus), "GPU pods need them"
+    assert resources.get("vpc.amazonaws.com/efa", "0") == str(machine.efa_interfaces), "EFA pods need them"
+    assert "0" not in resources.values(), "a missing resource must not be listed"
 
 
-def test_spot_costs_a_tenth() -> None:
+def test_spot_price_is_a_tenth() -> None:
     (entry,) = entries(instance_types([machine_catalogue("aws")["m7i.large"]], ZONES[:1]))
     prices = sorted(
         price
         for offering in sequence(entry["offerings"])
         if isinstance(price := mapping(offering)["Price"], float)
     )
-    assert prices[0] == pytest.approx(prices[1] / 10, abs=1e-6), "as in the cost model"
+    assert prices[0] == pytest.approx(prices[1] / 10, abs=1e-6), "like in the cost model"
 
 
 @pytest.mark.parametrize(
@@ -81,13 +81,13 @@ def test_spot_costs_a_tenth() -> None:
         ("u-3tb1.56xlarge", {"family": "u-3tb1", "category": "u", "generation": "1"}),
     ],
 )
-def test_a_node_has_the_labels_that_awss_provider_puts_on_it(name: str, labels: dict[str, str]) -> None:
+def test_node_has_the_labels_of_the_aws_provider(name: str, labels: dict[str, str]) -> None:
     found = machine_labels(machine_catalogue("aws")[name])
     wanted = {f"karpenter.k8s.aws/instance-{label}": value for label, value in labels.items()}
-    assert wanted.items() <= found.items(), "manifests that select by them schedule as they do on EKS"
+    assert wanted.items() <= found.items(), "node selectors must match like on EKS"
 
 
-def test_a_machine_without_gpus_has_no_label_of_any() -> None:
+def test_machine_without_gpus_has_no_gpu_label() -> None:
     assert not any("gpu" in label for label in machine_labels(machine_catalogue("aws")["m7i.large"])), (
         "a pod that selects GPUs by label must not match it"
     )
@@ -109,35 +109,29 @@ def add_subnet(cloud: CloudState, name: str, zone: str) -> None:
         inventory.put(subnet)
 
 
-def test_a_region_sells_its_own_machines_and_no_other(cloud: CloudState) -> None:
-    sold = {str(entry["name"]) for entry in entries(Ec2Market(cloud).sold_to(node("eu-west-1")))}
-    assert sold == {name for name in machine_catalogue("aws") if is_sold_in(name, "eu-west-1")}, (
-        "a type of another region would never be found on AWS"
+def test_region_has_only_its_own_machines(cloud: CloudState) -> None:
+    names = {str(entry["name"]) for entry in entries(Ec2InstanceTypes(cloud).for_node(node("eu-west-1")))}
+    assert names == {name for name in machine_catalogue("aws") if is_sold_in(name, "eu-west-1")}, (
+        "AWS offers no other type there"
     )
 
 
-def test_machines_are_sold_in_the_zones_that_have_a_subnet(cloud: CloudState) -> None:
+def test_machines_are_offered_in_zones_with_a_subnet(cloud: CloudState) -> None:
     for zone in ("us-east-1d", "us-east-1b", "us-east-1b", "eu-west-1a"):
         add_subnet(cloud, f"subnet-{len(cloud.read().all())}", zone)
-    (first, *_) = entries(Ec2Market(cloud).sold_to(node("us-east-1")))
-    assert {zone for _, zone in offerings(first)} == {"us-east-1b", "us-east-1d"}, (
-        "elsewhere there is no network for a machine to join"
-    )
+    (first, *_) = entries(Ec2InstanceTypes(cloud).for_node(node("us-east-1")))
+    assert {zone for _, zone in offerings(first)} == {"us-east-1b", "us-east-1d"}, "machines need a network"
 
 
-def test_in_a_network_that_was_brought_they_are_sold_in_three_zones(cloud: CloudState) -> None:
-    (first, *_) = entries(Ec2Market(cloud).sold_to(node("us-east-1")))
-    assert len({zone for _, zone in offerings(first)}) == 3, (
-        "its subnets are the user's and not in this cloud"
-    )
+def test_machines_are_offered_in_three_zones_without_own_subnets(cloud: CloudState) -> None:
+    (first, *_) = entries(Ec2InstanceTypes(cloud).for_node(node("us-east-1")))
+    assert len({zone for _, zone in offerings(first)}) == 3, "the user owns the subnets"
 
 
 @pytest.mark.parametrize("region", [None, "mars-north-1"])
-def test_in_no_known_region_karpenter_is_told_why_it_cannot_run(
-    cloud: CloudState, region: str | None
-) -> None:
-    with pytest.raises(CannotRunError, match=r"nothing is known to be sold in the region of node system-0"):
-        Ec2Market(cloud).sold_to(node(region))
+def test_unknown_region_has_an_error(cloud: CloudState, region: str | None) -> None:
+    with pytest.raises(CannotRunError, match=r"no machine for the region of node system-0"):
+        Ec2InstanceTypes(cloud).for_node(node(region))
 
 
 azure_machines = st.sampled_from(
@@ -146,7 +140,7 @@ azure_machines = st.sampled_from(
 
 
 def zones_of(entry: Json) -> set[str]:
-    """Where an entry is offered."""
+    """The zones of the offerings."""
     requirements = [
         mapping(each)
         for offering in sequence(entry["offerings"])
@@ -160,21 +154,21 @@ def zones_of(entry: Json) -> set[str]:
     }
 
 
-def test_all_that_its_location_sells_is_offered_in_the_zones_there() -> None:
+def test_machines_of_a_location_are_offered_in_its_zones() -> None:
     entries: list[Json] = json.loads(azure_instance_types(aks_cluster(location="eastus2")))
     assert {str(entry["name"]) for entry in entries} == {
         name for name in machine_catalogue("azure") if is_sold_in(name, "eastus2")
-    }, "no more and no less"
-    assert zones_of(entries[0]) == {"eastus2-1", "eastus2-2", "eastus2-3"}, "as its nodes will be labelled"
+    }, "exactly the machines of the location"
+    assert zones_of(entries[0]) == {"eastus2-1", "eastus2-2", "eastus2-3"}, "the zone labels of its nodes"
 
 
-def test_a_location_without_zones_has_one_that_is_called_nought() -> None:
+def test_location_without_zones_has_zone_zero() -> None:
     entries: list[Json] = json.loads(azure_instance_types(aks_cluster(location="westus")))
-    assert zones_of(entries[0]) == {"0"}, "as AKS labels nodes there"
+    assert zones_of(entries[0]) == {"0"}, "the zone label of AKS"
 
 
-def test_of_a_location_that_nobody_knows_nothing_is_made_up() -> None:
-    with pytest.raises(CannotRunError, match="in the location of its cluster, atlantis"):
+def test_unknown_location_has_an_error() -> None:
+    with pytest.raises(CannotRunError, match="for the location of the cluster, atlantis"):
         azure_instance_types(aks_cluster(location="atlantis"))
 
 
@@ -185,18 +179,16 @@ def test_of_a_location_that_nobody_knows_nothing_is_made_up() -> None:
         ("Standard_NC24ads_A100_v4", "N", "NCads_A100_v4", "4"),
     ],
 )
-def test_a_sizes_labels_are_those_of_azures_provider(
-    name: str, family: str, series: str, version: str
-) -> None:
+def test_node_has_the_labels_of_the_azure_provider(name: str, family: str, series: str, version: str) -> None:
     labels = azure_machine_labels(machine_catalogue("azure")[name])
     parts = [labels[f"karpenter.azure.com/sku-{part}"] for part in ("name", "family", "series", "version")]
-    assert parts == [name, family, series, version], "NodePools may be made of them"
+    assert parts == [name, family, series, version], "NodePools may select them"
 
 
 @given(azure_machines)
-def test_a_machine_says_how_much_it_has_and_of_gpus_what_kind(machine: Machine) -> None:
+def test_azure_machine_has_labels_for_its_resources(machine: Machine) -> None:
     labels = azure_machine_labels(machine)
     assert labels["karpenter.azure.com/sku-cpu"] == str(machine.vcpus), "in vCPUs"
     assert labels["karpenter.azure.com/sku-memory"] == str(machine.memory_mib), "in MiB"
-    assert labels["karpenter.azure.com/sku-gpu-count"] == str(machine.gpus), "none is a number too"
-    assert ("karpenter.azure.com/sku-gpu-name" in labels) is bool(machine.gpus), "and has no name"
+    assert labels["karpenter.azure.com/sku-gpu-count"] == str(machine.gpus), "also for zero GPUs"
+    assert ("karpenter.azure.com/sku-gpu-name" in labels) is bool(machine.gpus), "only with GPUs"

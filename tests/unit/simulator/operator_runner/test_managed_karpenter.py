@@ -1,4 +1,4 @@
-"""AKS's own Karpenter is there only where a cluster has node auto-provisioning."""
+"""The managed Karpenter of AKS runs only for a cluster with node auto-provisioning."""
 
 import asyncio
 import contextlib
@@ -24,10 +24,10 @@ def cloud_with(folder: Path, *objects: CloudObject) -> CloudState:
 
 
 def karpenter(folder: Path, cloud: CloudState) -> ManagedKarpenter:
-    """One whose program and definitions are not there."""
+    """A managed Karpenter without program and CRDs."""
 
     def find_nothing(tool: str) -> Path:
-        raise AssertionError(f"{tool} is looked for")
+        raise AssertionError(f"{tool} must not be searched")
 
     layout = RunnerLayout.of("test", Workspace(project_root=folder))
     return ManagedKarpenter(cloud=cloud, layout=layout, find_program=find_nothing, crds=folder / "none")
@@ -41,28 +41,26 @@ def run_briefly(managed: ManagedKarpenter) -> None:
     asyncio.run(briefly())
 
 
-def test_a_cluster_with_it_is_found_and_one_with_scale_sets_is_none(tmp_path: Path) -> None:
-    assert provisioned_cluster(CloudState(tmp_path / "azure-native.json")) is None, "there is no cloud"
-    assert list(tmp_path.iterdir()) == [], "and looking makes none"
+def test_only_a_cluster_with_node_auto_provisioning_is_found(tmp_path: Path) -> None:
+    assert provisioned_cluster(CloudState(tmp_path / "azure-native.json")) is None, "there is no cloud state"
+    assert list(tmp_path.iterdir()) == [], "the check creates no file"
     fixed = cloud_with(tmp_path, aks_cluster())
     assert provisioned_cluster(fixed) is None, "its pools are scale sets"
     provisioned = aks_cluster(provisions_nodes=True)
     assert provisioned_cluster(cloud_with(tmp_path, provisioned)) == provisioned, "its mode is Auto"
 
 
-def test_without_such_a_cluster_nothing_is_run(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_nothing_runs_without_such_a_cluster(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         run_briefly(karpenter(tmp_path, cloud_with(tmp_path, aks_cluster())))
-    assert caplog.messages == [], "nor is anything said"
+    assert caplog.messages == [], "nothing is logged"
 
 
-def test_what_keeps_it_from_running_is_said_and_it_is_tried_again(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_failure_is_logged_and_retried(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     cloud = cloud_with(tmp_path, aks_cluster(provisions_nodes=True))
     with caplog.at_level(logging.INFO):
         run_briefly(karpenter(tmp_path, cloud))
-    assert caplog.messages, "nobody would know why no pod gets a node"
-    assert f"{tmp_path / 'none'} holds no CRDs: run `make tools`; next attempt in" in caplog.messages[0], (
+    assert caplog.messages, "the log must show why no pod gets a node"
+    assert f"{tmp_path / 'none'} contains no CRDs; run `make tools`; next attempt in" in caplog.messages[0], (
         caplog.text
     )

@@ -1,7 +1,8 @@
-"""A container's environment is what a kubelet would make of its pod."""
+"""The fields, variables and volumes of a pod are resolved like a kubelet resolves them."""
 
 from collections.abc import Mapping
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,10 +11,20 @@ from hypothesis import strategies as st
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.operator_runner.pod_spec import (
     CannotRunError,
+    Probe,
+    Volume,
+    container_ports,
     expand,
+    grace_seconds_of,
     in_units_of,
-    parse_quantity,
+    mounts_of,
+    on_this_machine,
+    readiness_probe,
     resolve_environment,
+    restarts_of,
+    service_account_of,
+    should_run,
+    volumes_of,
 )
 from tests.support.hosted_pods import container, pod
 
@@ -32,17 +43,17 @@ def value_from(**source: JsonValue) -> Json:
     return {"name": "X", "valueFrom": source}
 
 
-def test_a_later_variable_sees_an_earlier_one() -> None:
+def test_variable_can_reference_an_earlier_variable() -> None:
     variables = resolved({"name": "A", "value": "1"}, {"name": "B", "value": "$(A)-$(A)"})
-    assert variables == {"A": "1", "B": "1-1"}, "kubelets expand in order"
+    assert variables == {"A": "1", "B": "1-1"}, "a kubelet expands in order"
 
 
-def test_a_reference_to_nothing_stays_as_it_is_and_two_dollars_are_one() -> None:
-    assert expand("$(NONE) $$(A)", {"A": "1"}) == "$(NONE) $(A)", "so does a kubelet"
+def test_unknown_reference_is_kept_and_two_dollars_become_one() -> None:
+    assert expand("$(NONE) $$(A)", {"A": "1"}) == "$(NONE) $(A)", "like a kubelet"
 
 
 @given(st.text(alphabet=st.characters(exclude_characters="$")))
-def test_a_text_without_dollars_is_not_changed(text: str) -> None:
+def test_text_without_dollars_does_not_change(text: str) -> None:
     assert expand(text, {"A": "1"}) == text, "there is nothing to expand"
 
 
@@ -59,11 +70,11 @@ def test_a_text_without_dollars_is_not_changed(text: str) -> None:
         ({"secretKeyRef": {"name": "keys", "key": "token"}}, "s3cret"),
     ],
 )
-def test_a_variable_comes_from_where_it_says(source: dict[str, JsonValue], expected: str) -> None:
-    assert resolved(value_from(**source)) == {"X": expected}, f"{source} has this value"
+def test_variable_has_the_value_of_its_source(source: dict[str, JsonValue], expected: str) -> None:
+    assert resolved(value_from(**source)) == {"X": expected}, f"the value of {source}"
 
 
-def test_an_optional_key_that_is_missing_makes_no_variable() -> None:
+def test_missing_optional_key_sets_no_variable() -> None:
     source = value_from(configMapKeyRef={"name": "settings", "key": "none", "optional": True})
     assert resolved(source) == {}, "the container starts without it"
 
@@ -77,13 +88,13 @@ def test_an_optional_key_that_is_missing_makes_no_variable() -> None:
         ({"fileKeyRef": {"path": "x"}}, "comes from fileKeyRef"),
     ],
 )
-def test_a_source_that_is_missing_is_named(source: dict[str, JsonValue], complaint: str) -> None:
+def test_missing_source_is_reported(source: dict[str, JsonValue], complaint: str) -> None:
     with pytest.raises(CannotRunError) as caught:
         resolved(value_from(**source))
-    assert complaint in str(caught.value), "the pod's status shows this to whoever looks"
+    assert complaint in str(caught.value), "the status of the pod shows this message"
 
 
-def test_whole_objects_become_variables_and_single_ones_win() -> None:
+def test_env_takes_precedence_over_env_from() -> None:
     variables = resolved(
         {"name": "CFG_level", "value": "info"},
         env_from=[{"prefix": "CFG_", "configMapRef": {"name": "settings"}}, {"secretRef": {"name": "keys"}}],
@@ -91,29 +102,127 @@ def test_whole_objects_become_variables_and_single_ones_win() -> None:
     assert variables == {"CFG_level": "info", "token": "s3cret"}, "env overrides envFrom"
 
 
-def test_a_whole_object_that_is_missing_is_named_unless_it_is_optional() -> None:
+def test_missing_env_from_object_is_reported_unless_optional() -> None:
     assert resolved(env_from=[{"configMapRef": {"name": "none", "optional": True}}]) == {}, (
-        "it may be missing"
+        "an optional object may be missing"
     )
     with pytest.raises(CannotRunError, match="ConfigMap none does not exist"):
         resolved(env_from=[{"configMapRef": {"name": "none"}}])
 
 
-@given(
-    st.integers(min_value=0, max_value=10**9),
-    st.sampled_from([("", 1), ("Ki", 1024), ("Gi", 2**30), ("k", 1000)]),
-)
-def test_a_quantity_is_its_number_times_its_suffix(number: int, suffix: tuple[str, int]) -> None:
-    assert parse_quantity(f"{number}{suffix[0]}") == number * suffix[1], "exactly, without floating point"
-
-
 @given(st.integers(min_value=1, max_value=10**6), st.integers(min_value=1, max_value=10**6))
-def test_a_part_of_a_unit_counts_as_a_whole_one(amount: int, divisor: int) -> None:
+def test_quantity_is_rounded_up_to_the_divisor(amount: int, divisor: int) -> None:
     units = in_units_of(str(amount), str(divisor))
-    assert units - 1 < Fraction(amount, divisor) <= units, "rounded up, as the downward API does"
+    assert units - 1 < Fraction(amount, divisor) <= units, "like the downward API"
 
 
-@pytest.mark.parametrize("text", ["", "Gi", "1.2.3", "12 Mi", "1KiB", "x"])
-def test_a_text_that_is_no_quantity_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is not a quantity"):
-        parse_quantity(text)
+def test_scheduled_pod_runs() -> None:
+    assert should_run(pod()), "the pod has a node"
+    assert should_run(pod(status={"phase": "Running"})), "also after a restart of the runner"
+
+
+@pytest.mark.parametrize(
+    "unwanted",
+    [
+        pod(spec={"nodeName": ""}),
+        pod(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}),
+        pod(status={"phase": "Failed"}),
+        pod(status={"phase": "Succeeded"}),
+    ],
+    ids=["no node", "being deleted", "failed", "succeeded"],
+)
+def test_unscheduled_deleted_or_finished_pod_does_not_run(unwanted: Json) -> None:
+    assert not should_run(unwanted), "the pod needs no process"
+
+
+def test_ports_are_keyed_by_name_or_number() -> None:
+    ports = container_ports(container(ports=[{"name": "http", "containerPort": 1}, {"containerPort": 2}]))
+    assert ports == {"http": 1, "2": 2}, "Services use both"
+
+
+def test_named_port_of_a_probe_is_resolved() -> None:
+    assert readiness_probe(container()) == Probe(port=8080, path="/readyz"), "the port http is 8080"
+    assert readiness_probe(container(readinessProbe={"httpGet": {"port": 9}})) == Probe(port=9, path="/"), (
+        "the default path is the root"
+    )
+
+
+@pytest.mark.parametrize("probe", [{}, {"exec": {"command": ["true"]}}, {"httpGet": {"port": "nameless"}}])
+def test_container_without_an_http_probe_has_no_probe(probe: Json) -> None:
+    assert readiness_probe(container(readinessProbe=probe)) is None, "the container is ready when it runs"
+
+
+def test_unset_fields_have_the_defaults_of_kubernetes() -> None:
+    assert service_account_of(pod()) == "default", "the default service account"
+    assert grace_seconds_of(pod()) == 30, "the default grace period"
+    assert restarts_of(pod()) == 0, "there was no restart"
+
+
+CONFIG: Json = {"name": "config", "configMap": {"name": "settings"}}
+
+
+def mounting(*mounts: Json, volumes: list[Json]) -> Json:
+    return pod(of=container(volumeMounts=mounts), spec={"volumes": volumes})
+
+
+def test_mounted_volumes_are_found() -> None:
+    mounted = mounting(
+        {"name": "config", "mountPath": "/etc/config"},
+        {"name": "cert", "mountPath": "/certs"},
+        {"name": "tmp", "mountPath": "/tmp"},
+        volumes=[
+            CONFIG,
+            {
+                "name": "cert",
+                "secret": {"secretName": "tls", "optional": True, "items": [{"key": "a", "path": "b"}]},
+            },
+            {"name": "tmp", "emptyDir": {}},
+            {"name": "unused", "hostPath": {"path": "/"}},
+        ],
+    )
+    assert volumes_of(mounted) == [
+        Volume(name="config", kind="ConfigMap", source="settings"),
+        Volume(name="cert", kind="Secret", source="tls", optional=True, items={"a": "b"}),
+        Volume(name="tmp", kind="Empty"),
+    ], "each with its source, without unmounted volumes"
+
+
+def test_token_volume_is_skipped() -> None:
+    mounted = mounting(
+        {"name": "kube-api-access", "mountPath": "/var/run"},
+        volumes=[{"name": "kube-api-access", "projected": {}}],
+    )
+    assert volumes_of(mounted) == [], "the kubeconfig replaces it"
+    assert mounts_of(mounted, Path("/pods")) == {}, "its path is not translated"
+
+
+def test_unsupported_volume_is_reported() -> None:
+    mounted = mounting(
+        {"name": "data", "mountPath": "/data"}, volumes=[{"name": "data", "hostPath": {"path": "/"}}]
+    )
+    with pytest.raises(CannotRunError, match="volume data has type hostPath"):
+        volumes_of(mounted)
+
+
+def test_sub_path_is_one_file_of_the_volume() -> None:
+    mounted = mounting({"name": "config", "mountPath": "/app.yaml", "subPath": "app.yaml"}, volumes=[CONFIG])
+    assert mounts_of(mounted, Path("/pods")) == {"/app.yaml": Path("/pods/config/app.yaml")}, (
+        "the file, not its folder"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("/etc/config", "/here/config"),
+        ("--config=/etc/config/app.yaml", "--config=/here/config/app.yaml"),
+        ("/etc/config/a,/etc/config/b", "/here/config/a,/here/config/b"),
+        ("/etc/config/certs/tls.crt", "/here/certs/tls.crt"),
+        ("/etc/configuration", "/etc/configuration"),
+        ("/data/etc/config", "/data/etc/config"),
+        ("plain", "plain"),
+    ],
+)
+def test_only_paths_below_a_mount_are_translated(text: str, expected: str) -> None:
+    mounts = {"/etc/config": Path("/here/config"), "/etc/config/certs": Path("/here/certs")}
+    assert on_this_machine(text, mounts) == expected, "the longest matching mount applies"

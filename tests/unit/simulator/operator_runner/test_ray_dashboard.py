@@ -1,6 +1,8 @@
-"""KubeRay is told how the job of a simulated head is."""
+"""The dashboard of a simulated Ray head reports the status of its job."""
 
 from collections.abc import Sequence
+
+import pytest
 
 from holdfast.scheduling.json import Json
 from holdfast.simulator.kubernetes_client.objects import mapping
@@ -10,10 +12,10 @@ from tests.support.hosted_pods import pod
 URL = "http://rj-head-svc.tabular.svc.cluster.local:8265"
 
 
-def heads(*pods: Json, asked: list[tuple[str, str]] | None = None):
+def heads(*pods: Json, requested: list[tuple[str, str]] | None = None):
     def find(service: str, namespace: str) -> Sequence[Json]:
-        if asked is not None:
-            asked.append((service, namespace))
+        if requested is not None:
+            requested.append((service, namespace))
         return pods
 
     return find
@@ -22,52 +24,48 @@ def heads(*pods: Json, asked: list[tuple[str, str]] | None = None):
 RUNNING = pod(status={"phase": "Running"})
 
 
-def test_a_job_runs_while_its_head_does() -> None:
-    asked: list[tuple[str, str]] = []
-    said = answer("GET", f"{URL}/api/jobs/rj-1", {}, heads(RUNNING, asked=asked))
-    assert mapping(said.body)["status"] == "RUNNING", "the head runs"
-    assert mapping(said.body)["submission_id"] == "rj-1", "it is this job"
-    assert asked == [("rj-head-svc", "tabular")], "the head is found by its Service"
+def test_job_runs_while_its_head_runs() -> None:
+    requested: list[tuple[str, str]] = []
+    response = answer("GET", f"{URL}/api/jobs/rj-1", {}, heads(RUNNING, requested=requested))
+    assert mapping(response.body)["status"] == "RUNNING", "the head runs"
+    assert mapping(response.body)["submission_id"] == "rj-1", "the requested job"
+    assert requested == [("rj-head-svc", "tabular")], "the head is found by its Service"
 
 
-def test_a_job_succeeds_when_its_head_is_annotated() -> None:
-    annotated: Json = {"annotations": {"holdfast.dev/complete": "true"}}
-    done = pod(metadata=annotated, status={"phase": "Running"})
-    said = answer("GET", f"{URL}/api/jobs/rj-1", {}, heads(done))
-    assert mapping(said.body)["status"] == "SUCCEEDED", "its author said so"
+@pytest.mark.parametrize(("annotation", "status"), [("complete", "SUCCEEDED"), ("fail", "FAILED")])
+def test_annotation_of_the_head_finishes_its_job(annotation: str, status: str) -> None:
+    head = pod(metadata={"annotations": {f"holdfast.dev/{annotation}": "true"}}, status={"phase": "Running"})
+    response = answer("GET", f"{URL}/api/jobs/rj-1", {}, heads(head))
+    assert mapping(response.body)["status"] == status, "the annotation decides"
 
 
-def test_a_job_fails_when_its_head_is_annotated() -> None:
-    annotated: Json = {"annotations": {"holdfast.dev/fail": "true"}}
-    failed = pod(metadata=annotated, status={"phase": "Running"})
-    said = answer("GET", f"{URL}/api/jobs/rj-1", {}, heads(failed))
-    assert mapping(said.body)["status"] == "FAILED", "its author said so"
+def test_silent_head_does_not_answer() -> None:
+    head = pod(metadata={"annotations": {"holdfast.dev/silent": "true"}}, status={"phase": "Running"})
+    response = answer("GET", f"{URL}/api/jobs/rj-1", {}, heads(head))
+    assert response.status.startswith("502"), "the head runs, but does not answer"
 
 
-def test_a_head_may_be_told_to_be_silent() -> None:
-    annotated: Json = {"annotations": {"holdfast.dev/silent": "true"}}
-    silent = pod(metadata=annotated, status={"phase": "Running"})
-    said = answer("GET", f"{URL}/api/jobs/rj-1", {}, heads(silent))
-    assert said.status.startswith("502"), "it runs, and yet nothing comes back"
+def test_submission_is_accepted_with_its_id() -> None:
+    response = answer("POST", f"{URL}/api/jobs/", {"submission_id": "rj-1"}, heads(RUNNING))
+    assert response.body == {"job_id": "rj-1", "submission_id": "rj-1"}, "KubeRay requests this id"
 
 
-def test_a_submission_is_accepted_under_its_own_name() -> None:
-    said = answer("POST", f"{URL}/api/jobs/", {"submission_id": "rj-1"}, heads(RUNNING))
-    assert said.body == {"job_id": "rj-1", "submission_id": "rj-1"}, "KubeRay looks for it by this name"
-
-
-def test_a_head_that_does_not_run_does_not_answer() -> None:
+def test_missing_or_pending_head_does_not_answer() -> None:
     for found in ([], [pod(status={"phase": "Pending"})]):
-        said = answer("GET", f"{URL}/api/jobs/rj-1", {}, heads(*found))
-        assert said.status.startswith("502"), "nothing listens in a pod that is not there"
+        response = answer("GET", f"{URL}/api/jobs/rj-1", {}, heads(*found))
+        assert response.status.startswith("502"), "no process listens"
 
 
-def test_no_other_address_is_a_dashboard() -> None:
+def test_other_address_is_refused() -> None:
     for url in ("http://example.org/", "http://rj-head-svc.tabular.svc:80/api/jobs/x", "http://a.b:8265/"):
-        said = answer("GET", url, {}, heads(RUNNING))
-        assert said.status.startswith("502"), f"{url} is not one, and nothing is let out of the machine"
+        response = answer("GET", url, {}, heads(RUNNING))
+        assert response.status.startswith("502"), (
+            f"{url} is no dashboard; requests must not leave this machine"
+        )
 
 
-def test_other_calls_are_answered_with_nothing() -> None:
-    assert answer("GET", f"{URL}/api/jobs/", {}, heads(RUNNING)).body == [], "no list of jobs is kept"
-    assert answer("POST", f"{URL}/api/jobs/rj-1/stop", {}, heads(RUNNING)).body == {}, "stopping is accepted"
+def test_other_request_has_an_empty_response() -> None:
+    assert answer("GET", f"{URL}/api/jobs/", {}, heads(RUNNING)).body == [], "there is no list of jobs"
+    assert answer("POST", f"{URL}/api/jobs/rj-1/stop", {}, heads(RUNNING)).body == {}, (
+        "a stop request is accepted"
+    )

@@ -1,4 +1,4 @@
-"""Two who keep the same nodes never undo each other's work."""
+"""The nodes of a cloud are locked against concurrent changes."""
 
 import threading
 from pathlib import Path
@@ -6,18 +6,18 @@ from pathlib import Path
 from holdfast.simulator.stacks.cluster_nodes import ClusterNodes
 
 
-def test_who_wants_the_nodes_of_a_cloud_waits_for_whoever_has_them(tmp_path: Path) -> None:
+def test_second_process_waits_for_the_nodes_of_a_cloud(tmp_path: Path) -> None:
     kubeconfig = tmp_path / "kubeconfig"
-    got = threading.Event()
+    locked = threading.Event()
 
-    def take() -> None:
+    def lock() -> None:
         with ClusterNodes(kubeconfig, "gcp").held():
-            got.set()
+            locked.set()
 
     with ClusterNodes(kubeconfig, "gcp").held():
-        waiting = threading.Thread(target=take)
+        waiting = threading.Thread(target=lock)
         waiting.start()
         with ClusterNodes(kubeconfig, "aws").held():
-            assert not got.wait(0.2), "both have them at once"
+            assert not locked.wait(0.2), "the lock of another cloud does not matter"
     waiting.join(timeout=10)
-    assert got.is_set(), "the second never gets them"
+    assert locked.is_set(), "the second process gets the lock"
