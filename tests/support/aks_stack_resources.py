@@ -8,8 +8,7 @@ from holdfast.scheduling.labels import POOL
 from tests.support.stack_resources import NODE_POOL_TYPE, ladder, namespace, resource
 
 if TYPE_CHECKING:
-    from holdfast.policies.findings import StackResource
-    from holdfast.policies.known_values import Value
+    from holdfast.policies.resources import StackResource, Value
 
 AGENT_POOL_TYPE = "azure-native:containerservice:AgentPool"
 CLUSTER_TYPE = "azure-native:containerservice:ManagedCluster"

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.policies.gke_pools import NODE_POOL
+from holdfast.policies.inputs.gke import NODE_POOL
 from holdfast.scheduling.labels import POOL
 from tests.support.stack_resources import ladder, namespace, resource
 
 if TYPE_CHECKING:
-    from holdfast.policies.findings import StackResource
-    from holdfast.policies.known_values import Value
+    from holdfast.policies.resources import StackResource, Value
 
 COMPUTE_CLASS_TYPE = "kubernetes:cloud.google.com/v1:ComputeClass"
 

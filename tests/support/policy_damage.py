@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from holdfast.policies.known_values import UNKNOWN
+from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import CAPACITY_TYPE, POOL, TRAINING
 from tests.support.policy_programs import STACKS, recorded
 
 if TYPE_CHECKING:
-    from holdfast.policies.findings import StackResource
-    from holdfast.policies.known_values import Value
+    from holdfast.policies.resources import StackResource, Value
 
 WORDS: tuple[str, ...] = (
     "true",

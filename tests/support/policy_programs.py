@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final, cast
 
 from holdfast.infra.local.stack import compose
 from holdfast.infra.program import load_platform
-from holdfast.policies.findings import StackResource
-from holdfast.policies.tables import RULES
+from holdfast.policies.pack import RULES
+from holdfast.policies.resources import StackResource
 from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks
 from tests.support.doc_pages import ROOT
 from tests.support.fakes.pulumi_engine import record
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.infra.local.config.stack import LocalPlatform
-    from holdfast.policies.known_values import Value
+    from holdfast.policies.resources import Value
     from tests.support.fakes.pulumi_engine import Recording
 
 

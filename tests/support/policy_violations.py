@@ -9,8 +9,7 @@ from holdfast.scheduling.labels import POOL, TRAINING
 from tests.support.stack_resources import resource
 
 if TYPE_CHECKING:
-    from holdfast.policies.findings import StackResource
-    from holdfast.policies.known_values import Value
+    from holdfast.policies.resources import StackResource, Value
 
 
 def _node_pool(name: str, kind: str, machine: str) -> StackResource:

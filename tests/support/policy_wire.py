@@ -10,16 +10,16 @@ from pulumi.runtime.proto import analyzer_pb2
 from pulumi_policy import EnforcementLevel
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
-from holdfast.policies.known_values import UNKNOWN
 from holdfast.policies.pack import policies
-from holdfast.policies.serving import PackServicer
+from holdfast.policies.server import PackServicer
+from holdfast.scheduling.json import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import grpc
 
-    from holdfast.policies.findings import StackResource
+    from holdfast.policies.resources import StackResource
     from holdfast.scheduling.json import Json
 
 #: No call of the pack's looks at it.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.policies.findings import StackResource
+from holdfast.policies.resources import StackResource
 from holdfast.scheduling.labels import CAPACITY_TYPE, POOL, TRAINING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from holdfast.policies.known_values import Value
+    from holdfast.policies.resources import Value
 
     Props = Mapping[str, Value]
 

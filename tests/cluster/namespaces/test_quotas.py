@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from holdfast.components.training_namespace import QUOTA, hard
-from holdfast.policies.shapes import declared_shapes
+from holdfast.policies.inputs.ladders import declared_shapes
 from holdfast.scheduling.labels import TRAINING, TRAINING_VALUE
 from holdfast.scheduling.quotas import Quota
 from holdfast.simulator.kubernetes_client.errors import KubeError

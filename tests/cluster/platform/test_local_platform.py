@@ -76,7 +76,7 @@ def test_the_operators_are_ready_because_their_programs_are(stack: Stack, client
     )
     assert len(pods) == 4, "JobSet, KubeRay, Karpenter and the fallback controller are there"
     hosted = " ".join(processes_of(stack.workspace))
-    for program in ("jobset-controller", "kuberay-operator", "karpenter-kwok", "-m fallback"):
+    for program in ("jobset-controller", "kuberay-operator", "karpenter-kwok", "-m holdfast.fallback"):
         assert program in hosted, f"{program} runs on this machine"
 
 

@@ -1,4 +1,4 @@
-"""One small cluster for all tests of the controller's loop."""
+"""One small cluster for all tests of the reconciler."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="package")
 def small_cluster(tmp_path_factory: pytest.TempPathFactory) -> Generator[LoopCluster]:
     """A cluster with JobSet and three pools."""
-    with loop_cluster(tmp_path_factory.mktemp("loop")) as found:
+    with loop_cluster(tmp_path_factory.mktemp("reconciler")) as found:
         yield found
 
 
 @pytest.fixture
 def cluster(small_cluster: LoopCluster) -> Generator[LoopCluster]:
-    """The cluster with a ladder and no job."""
+    """The cluster with a ladder and without jobs."""
     small_cluster.apply(policy())
     yield small_cluster
     small_cluster.clear()

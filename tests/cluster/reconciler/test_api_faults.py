@@ -1,4 +1,4 @@
-"""The controller is killed, and its API server throttles, fails, goes silent and comes back elsewhere."""
+"""The controller is killed; its API server throttles it, fails, stops answering and restarts on another port."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
-# A move is four writes: what was counted, the suspension, the deletion of the child Job, the resumption.
+# A move is four writes: the counted failure, the suspension, the deletion of the child Job, the resumption.
 WRITES = range(1, 5)
 
 
-@pytest.mark.parametrize("fate", [Fault.LOSE, Fault.LOSE_ANSWER])
-def test_a_kill_at_any_write_leaves_a_move_that_the_next_process_ends(
-    cluster: LoopCluster, tmp_path: Path, fate: Fault
+@pytest.mark.parametrize("fault", [pytest.param(Fault.LOSE, marks=pytest.mark.soak), Fault.LOSE_ANSWER])
+def test_a_move_interrupted_by_a_kill_at_any_write_is_completed_by_the_next_process(
+    cluster: LoopCluster, tmp_path: Path, fault: Fault
 ) -> None:
     with (
         running_proxy(cluster.kubeconfig, tmp_path) as api,
@@ -36,7 +36,7 @@ def test_a_kill_at_any_write_leaves_a_move_that_the_next_process_ends(
             cluster.apply(jobset(name))
             with replica(api.kubeconfig, tmp_path) as doomed:
                 cluster.wait_on(name, "spot-a")
-                api.fate = _kill_at(write, doomed, fate)
+                api.fate = _kill_at(write, doomed, fault)
                 cluster.evict_one(name)
                 wait_until(lambda doomed=doomed: doomed.process.poll() is not None, "it is killed")
             api.fate = lambda _: Fault.PASS
@@ -44,13 +44,13 @@ def test_a_kill_at_any_write_leaves_a_move_that_the_next_process_ends(
             with replica(api.kubeconfig, tmp_path):
                 cluster.wait_on(name, "spot-b")
             state = cluster.state(name)
-            assert (state["moves"], state["rank"]) == (1, 1), f"one move was made, killed at write {write}"
+            assert (state["moves"], state["rank"]) == (1, 1), f"one move, killed at write {write}"
             cluster.clear()
             cluster.forget_leader()
-    assert not gangs.overlaps, "never two gangs at once"
+    assert not gangs.overlaps, "two gangs of one job ran at the same time"
 
 
-def test_a_throttled_controller_waits_as_long_as_it_is_told(cluster: LoopCluster, tmp_path: Path) -> None:
+def test_a_throttled_controller_waits_for_retry_after(cluster: LoopCluster, tmp_path: Path) -> None:
     with running_proxy(cluster.kubeconfig, tmp_path) as api, replica(api.kubeconfig, tmp_path) as controller:
         cluster.apply(jobset("throttled"))
         cluster.wait_on("throttled", "spot-a")
@@ -65,14 +65,14 @@ def test_a_throttled_controller_waits_as_long_as_it_is_told(cluster: LoopCluster
         api.fate = refuse_three
         cluster.evict_one("throttled")
         cluster.wait_on("throttled", "spot-b")
-        assert refused["writes"] == 3, "it was refused three times"
+        assert refused["writes"] == 3, "three writes were throttled"
         assert controller.number('holdfast_fallback_failed_writes_total{reason="429"}') == 3, (
-            "and counts them"
+            "the metric counts them"
         )
-        assert controller.leads(), "its lease is renewed all the while"
+        assert controller.leads(), "the Lease is renewed meanwhile"
 
 
-def test_failing_answers_are_asked_for_again(cluster: LoopCluster, tmp_path: Path) -> None:
+def test_failed_requests_are_retried(cluster: LoopCluster, tmp_path: Path) -> None:
     with running_proxy(cluster.kubeconfig, tmp_path) as api, replica(api.kubeconfig, tmp_path):
         cluster.apply(jobset("failing"))
         cluster.wait_on("failing", "spot-a")
@@ -87,10 +87,12 @@ def test_failing_answers_are_asked_for_again(cluster: LoopCluster, tmp_path: Pat
         api.fate = fail_every_other
         cluster.evict_one("failing")
         cluster.wait_on("failing", "spot-b")
-        assert cluster.state("failing")["moves"] == 1, "an update whose answer was lost is not made twice"
+        assert cluster.state("failing")["moves"] == 1, (
+            "an update whose response was lost is not applied twice"
+        )
 
 
-def test_watches_that_break_lose_nothing(cluster: LoopCluster, tmp_path: Path) -> None:
+def test_broken_watches_lose_no_event(cluster: LoopCluster, tmp_path: Path) -> None:
     with running_proxy(cluster.kubeconfig, tmp_path) as api, replica(api.kubeconfig, tmp_path) as controller:
         cluster.apply(jobset("unwatched"))
         cluster.wait_on("unwatched", "spot-a")
@@ -102,11 +104,11 @@ def test_watches_that_break_lose_nothing(cluster: LoopCluster, tmp_path: Path) -
         api.fate = lambda _: Fault.PASS
         cluster.wait_on("unwatched", "spot-b")
         assert controller.number('holdfast_fallback_informer_lists{kind="pods"}') <= lists + 4, (
-            "a watch is taken up where it broke; everything is listed anew at most once for each"
+            "a watch resumes at its last resource version; each kind is listed again at most once"
         )
 
 
-def test_a_controller_finds_an_api_server_that_was_killed_and_came_back_elsewhere(
+def test_the_controller_reconnects_to_an_api_server_that_restarts_on_another_port(
     cluster: LoopCluster, tmp_path: Path
 ) -> None:
     with replica(cluster.kubeconfig, tmp_path) as controller:
@@ -115,15 +117,15 @@ def test_a_controller_finds_an_api_server_that_was_killed_and_came_back_elsewher
         cluster.kill_api_server()
         controller.wait(lambda each: each.says("does not answer"), "it notices")
         cluster.start_again()
-        controller.wait(Replica.leads, "it leads again")
+        controller.wait(Replica.leads, "the controller leads again")
         cluster.wait_on("survives", "spot-a")
         cluster.evict_one("survives")
         cluster.wait_on("survives", "spot-b")
-        assert controller.process.poll() is None, "it is the same process"
-        assert obj(cluster.job("survives")["spec"])["suspend"] is False, "and the job is not left suspended"
+        assert controller.process.poll() is None, "the process did not restart"
+        assert obj(cluster.job("survives")["spec"])["suspend"] is False, "the job is not left suspended"
 
 
-def _kill_at(write: int, doomed: Replica, fate: Fault) -> Callable[[ApiRequest], Fault]:
+def _kill_at(write: int, doomed: Replica, fault: Fault) -> Callable[[ApiRequest], Fault]:
     seen = Counter[str]()
 
     def decide(asked: ApiRequest) -> Fault:
@@ -133,6 +135,6 @@ def _kill_at(write: int, doomed: Replica, fate: Fault) -> Callable[[ApiRequest],
         if seen["writes"] != write:
             return Fault.PASS
         doomed.process.kill()
-        return fate
+        return fault
 
     return decide

@@ -1,4 +1,4 @@
-"""What is kept of real objects is all that is read of them."""
+"""The trimmed objects in the caches hold every field that the adapters read."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def kept(seen: Snapshot) -> Snapshot:
     )
 
 
-def test_a_real_job_looks_the_same_by_what_is_kept(cluster: LoopCluster) -> None:
+def test_a_trimmed_job_is_observed_like_the_whole_job(cluster: LoopCluster) -> None:
     cluster.apply(jobset("kept"))
     wait_until(lambda: cluster.runs_on("kept", "spot-a"), "it runs")
     running = whole(cluster, "kept")

@@ -1,4 +1,4 @@
-"""Two replicas: one leads, and one that was deposed writes nothing more."""
+"""Two replicas: one leads, and a deposed leader writes nothing."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
 
 def holder(cluster: LoopCluster) -> str:
-    """Who leads by the Lease."""
+    """The holder of the Lease."""
     lease = cluster.client.get("coordination.k8s.io/v1", "Lease", LEASE, CONTROLLER_NAMESPACE)
     return str(obj((lease or {}).get("spec")).get("holderIdentity") or "")
 
 
 def lose_leases(asked: ApiRequest) -> Fault:
-    """A fate that no request about a Lease survives."""
+    """Drop every request about a Lease."""
     return Fault.LOSE if "/leases" in asked.path else Fault.PASS
 
 
-def test_one_leads_and_the_other_takes_over_at_once_when_it_ends_well(
+def test_a_standby_takes_over_at_once_when_the_leader_exits_cleanly(
     cluster: LoopCluster, tmp_path: Path
 ) -> None:
     with replica(cluster.kubeconfig, tmp_path) as first:
         first.wait(Replica.leads, "the first leads")
         with replica(cluster.kubeconfig, tmp_path) as second:
             second.wait_ready()
-            assert not second.leads(), "one leads"
+            assert not second.leads(), "the first leads already"
             cluster.apply(jobset("handed-on"))
             cluster.wait_on("handed-on", "spot-a")
-            assert first.terminate() == 0, "it ends well"
-            second.wait(Replica.leads, "the second need not wait for the lease to run out", seconds=10)
+            assert first.terminate() == 0, "the leader exits with code 0"
+            second.wait(Replica.leads, "the second leads before the Lease expires", seconds=10)
             cluster.evict_one("handed-on")
             cluster.wait_on("handed-on", "spot-b")
-            assert holder(cluster), "the lease says who"
+            assert holder(cluster), "the Lease names the leader"
 
 
-def test_a_killed_leader_is_replaced_in_the_middle_of_a_move(cluster: LoopCluster, tmp_path: Path) -> None:
+def test_a_standby_completes_the_move_of_a_killed_leader(cluster: LoopCluster, tmp_path: Path) -> None:
     with replica(cluster.kubeconfig, tmp_path) as first:
         first.wait(Replica.leads, "the first leads")
         with replica(cluster.kubeconfig, tmp_path) as second:
@@ -58,13 +58,11 @@ def test_a_killed_leader_is_replaced_in_the_middle_of_a_move(cluster: LoopCluste
             wait_until(lambda: cluster.state("orphaned").get("phase") == "Suspending", "the move begins")
             first.kill()
             cluster.wait_on("orphaned", "spot-b")
-            assert second.leads(), "the second ended it"
-            assert cluster.state("orphaned")["moves"] == 1, "as one move"
+            assert second.leads(), "the second completed the move"
+            assert cluster.state("orphaned")["moves"] == 1, "it counts as one move"
 
 
-def test_a_leader_that_was_frozen_until_it_was_deposed_writes_nothing(
-    cluster: LoopCluster, tmp_path: Path
-) -> None:
+def test_a_leader_frozen_until_deposed_writes_nothing(cluster: LoopCluster, tmp_path: Path) -> None:
     with running_proxy(cluster.kubeconfig, tmp_path) as api, replica(api.kubeconfig, tmp_path) as first:
         first.wait(Replica.leads, "the first leads")
         cluster.apply(jobset("contested"))
@@ -82,12 +80,12 @@ def test_a_leader_that_was_frozen_until_it_was_deposed_writes_nothing(
             )
             cluster.evict_one("contested")
             cluster.wait_on("contested", "on-demand")
-            assert api.writes == written, "whoever was deposed has asked for no change since"
+            assert api.writes == written, "the deposed leader has written nothing since"
             second.terminate()
-            first.wait(Replica.leads, "it may lead again")
+            first.wait(Replica.leads, "the first can lead again")
 
 
-def test_a_leader_that_cannot_renew_stands_back_before_another_may_lead(
+def test_a_leader_that_cannot_renew_its_lease_stops_before_another_can_lead(
     cluster: LoopCluster, tmp_path: Path
 ) -> None:
     with running_proxy(cluster.kubeconfig, tmp_path) as api, replica(api.kubeconfig, tmp_path) as controller:
@@ -95,11 +93,11 @@ def test_a_leader_that_cannot_renew_stands_back_before_another_may_lead(
         cluster.apply(jobset("unrenewed"))
         cluster.wait_on("unrenewed", "spot-a")
         api.fate = lose_leases
-        controller.wait(lambda each: not each.leads(), "it stands back")
+        controller.wait(lambda each: not each.leads(), "it stops leading")
         written = api.writes
         cluster.evict_one("unrenewed")
         wait_until(lambda: cluster.runs_on("unrenewed", "spot-a"), "JobSet restarts the job by itself")
-        assert api.writes == written, "nothing was written although all but the Lease could be"
-        assert controller.answers("/readyz") == "ok", "it still watches"
+        assert api.writes == written, "nothing was written although only the Lease is unreachable"
+        assert controller.answers("/readyz") == "ok", "its caches are still synced"
         api.fate = lambda _: Fault.PASS
         cluster.wait_on("unrenewed", "spot-b")

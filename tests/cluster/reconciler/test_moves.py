@@ -1,4 +1,4 @@
-"""The controller as a process walks JobSets down their ladder on a real API server."""
+"""The controller process moves JobSets down their ladder on a real API server."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.clusters.reconciler import (
     NAMESPACE,
     jobset,
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.cluster
 
 
-def test_a_job_walks_its_ladder_and_everything_says_so(cluster: LoopCluster, tmp_path: Path) -> None:
+def test_a_job_moves_down_its_ladder_with_events_status_and_metrics(
+    cluster: LoopCluster, tmp_path: Path
+) -> None:
     with (
         replica(cluster.kubeconfig, tmp_path) as controller,
         watched_gangs(cluster.client, NAMESPACE) as gangs,
@@ -38,20 +41,20 @@ def test_a_job_walks_its_ladder_and_everything_says_so(cluster: LoopCluster, tmp
             cluster.evict_one("walks")
         cluster.wait_on("walks", "on-demand")
         wait_until(lambda: cluster.said("walks").count("Placed") == 3, "each arrival is an Event")
-        wait_until(lambda: _status(cluster).get("summary") == "1 running", "the policy sums it up")
-        tiers = objects(_status(cluster).get("tiers"))
-        assert [tier["jobs"] for tier in tiers] == [0, 0, 1], "the job is on the last tier"
+        # The status is debounced: it shows the job on an earlier tier first.
+        wait_until(lambda: _jobs_by_tier(cluster) == [0, 0, 1], "the status shows the job on the last tier")
+        assert _status(cluster).get("summary") == "1 running"
         moves = 'holdfast_fallback_moves_total{namespace="vision",pool="on-demand",purpose="Failover"}'
-        assert controller.number(moves) == 1, "each move is counted by where it led"
+        assert controller.number(moves) == 1, "moves are counted by target pool"
         outages = 'holdfast_fallback_outages_total{cause="eviction",namespace="vision",pool="spot-b"}'
-        assert controller.number(outages) == 1, "and why"
-        assert controller.terminate() == 0, "a controller that is told to end does"
-    assert not gangs.overlaps, "the gangs of two tiers would write one checkpoint"
+        assert controller.number(outages) == 1, "outages are counted by cause"
+        assert controller.terminate() == 0, "the controller exits with code 0"
+    assert not gangs.overlaps, "gangs on two tiers would write the same checkpoint"
     reasons = cluster.said("walks")
     assert reasons.count("Moved") == 2, "two tiers were entered"
 
 
-def test_pods_that_end_slowly_are_waited_for(cluster: LoopCluster, tmp_path: Path) -> None:
+def test_a_move_waits_for_slowly_terminating_pods(cluster: LoopCluster, tmp_path: Path) -> None:
     with (
         replica(cluster.kubeconfig, tmp_path) as controller,
         watched_gangs(cluster.client, NAMESPACE) as gangs,
@@ -61,15 +64,17 @@ def test_pods_that_end_slowly_are_waited_for(cluster: LoopCluster, tmp_path: Pat
         cluster.wait_on("slow", "spot-a")
         cluster.evict_one("slow")
         wait_until(lambda: cluster.state("slow").get("phase") == "Suspending", "the move begins")
-        wait_until(lambda: _is_stopping(cluster, "slow"), "every pod is told to end")
+        wait_until(lambda: _is_stopping(cluster, "slow"), "every pod is terminating")
         job = cluster.job("slow")
-        assert _is_stopping(cluster, "slow"), "its pods are there all the while"
-        assert obj(job["spec"])["suspend"] is True, "so it was suspended still"
+        assert _is_stopping(cluster, "slow"), "its pods still exist"
+        assert obj(job["spec"])["suspend"] is True, "the job is still suspended"
         cluster.wait_on("slow", "spot-b")
-    assert not gangs.overlaps, "no pod of the next tier was made before the last one of the old was gone"
+    assert not gangs.overlaps, (
+        "a pod on the next tier was created before the last one on the old tier was gone"
+    )
 
 
-def test_a_pod_that_its_jobs_restart_ended_is_no_failure_however_late_its_kubelet_drops_it(
+def test_pods_ended_by_a_restart_are_no_failures_however_late_they_are_removed(
     cluster: LoopCluster, tmp_path: Path
 ) -> None:
     cluster.apply(policy({"pool": "spot-a", "maxFailures": 9}, {"pool": "on-demand"}, outageWindow="1s"))
@@ -79,13 +84,14 @@ def test_a_pod_that_its_jobs_restart_ended_is_no_failure_however_late_its_kubele
         for outages in (1, 2):
             before = _pods_there(cluster)
             cluster.evict_one("dropped")
-            wait_until(lambda before=before: not before & _pods_there(cluster), "both have been dropped")
+            wait_until(lambda before=before: not before & _pods_there(cluster), "both pods are removed")
             cluster.wait_on("dropped", "spot-a")
             wait_until(
-                lambda outages=outages: cluster.state("dropped").get("evictions") == outages, "it counts"
+                lambda outages=outages: cluster.state("dropped").get("evictions") == outages,
+                "the eviction is counted",
             )
         assert cluster.state("dropped").get("application_failures", 0) == 0, (
-            "the peers were told to end, long before they were dropped"
+            "the restart ended the peers long before they were removed"
         )
 
 
@@ -95,34 +101,32 @@ def test_a_namespace_may_become_a_training_namespace_later(cluster: LoopCluster,
         cluster.apply(namespace("speech"), policy(within="speech"))
         cluster.apply(jobset("early", within="speech"))
         wait_until(lambda: cluster.runs_on("early", "spot-a", within="speech"), "it runs")
-        assert not obj(cluster.job("early", "speech")["metadata"]).get("annotations"), "and nobody minds it"
+        assert not obj(cluster.job("early", "speech")["metadata"]).get("annotations"), (
+            "the controller ignores it"
+        )
         cluster.apply(namespace("speech", training=True))
         wait_until(
-            lambda: bool(obj(cluster.job("early", "speech")["metadata"]).get("annotations")), "it is taken up"
+            lambda: bool(obj(cluster.job("early", "speech")["metadata"]).get("annotations")),
+            "the controller adopts it",
         )
         cluster.evict_one("early", "speech")
-        wait_until(lambda: cluster.runs_on("early", "spot-b", within="speech"), "it follows its ladder")
+        wait_until(lambda: cluster.runs_on("early", "spot-b", within="speech"), "it moves down its ladder")
 
 
-def test_a_kind_that_nobody_served_is_taken_up_when_it_comes(cluster: LoopCluster, tmp_path: Path) -> None:
+def test_a_kind_defined_later_is_watched(cluster: LoopCluster, tmp_path: Path) -> None:
     with replica(cluster.kubeconfig, tmp_path) as controller:
         controller.wait_ready()
         pools = 'holdfast_fallback_cached_objects{kind="nodepools"}'
         assert controller.number(pools) == 0, "there are no NodePools in a cluster without Karpenter"
         cluster.apply(_node_pools())
-        cluster.client.wait_for(
-            "apiextensions.k8s.io/v1",
-            "CustomResourceDefinition",
-            "nodepools.karpenter.sh",
-            timeout_seconds=30,
-            condition=lambda found: "Established" in str(found),
-            what="NodePools are served",
-        )
-        cluster.client.forget_kinds("karpenter.sh/v1")
+        # Discovery lists a kind some time after its definition is established.
+        wait_until(lambda: _serves_node_pools(cluster), "NodePools are served", seconds=30)
         cluster.apply({"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "spot-a"}})
         controller.wait(lambda each: each.number(pools) == 1, "the NodePool is seen")
         cluster.client.delete("apiextensions.k8s.io/v1", "CustomResourceDefinition", "nodepools.karpenter.sh")
-        controller.wait(lambda each: each.number(pools) == 0, "they are gone with their definition")
+        controller.wait(
+            lambda each: each.number(pools) == 0, "the cache is empty after the definition is deleted"
+        )
 
 
 def _status(cluster: LoopCluster) -> Json:
@@ -130,10 +134,22 @@ def _status(cluster: LoopCluster) -> Json:
     return obj((found or {}).get("status"))
 
 
+def _jobs_by_tier(cluster: LoopCluster) -> list[object]:
+    return [tier["jobs"] for tier in objects(_status(cluster).get("tiers"))]
+
+
 def _is_stopping(cluster: LoopCluster, name: str) -> bool:
-    """Whether pods of a job are left, all of which were told to end."""
+    """Whether pods of a job are left and all of them are terminating."""
     pods = cluster.pods(name)
     return bool(pods) and all(obj(pod["metadata"]).get("deletionTimestamp") for pod in pods)
+
+
+def _serves_node_pools(cluster: LoopCluster) -> bool:
+    cluster.client.forget_kinds("karpenter.sh/v1")
+    try:
+        return cluster.client.list("karpenter.sh/v1", "NodePool") == []
+    except KubeError:
+        return False
 
 
 def _node_pools() -> Json:
@@ -154,7 +170,7 @@ def _node_pools() -> Json:
 
 
 def _pods_there(cluster: LoopCluster) -> set[str]:
-    """The pods that there are, ended ones included."""
+    """The names of all pods, including terminated ones."""
     return {
         str(obj(pod["metadata"])["name"]) for pod in cluster.client.list("v1", "Pod", namespace=NAMESPACE)
     }

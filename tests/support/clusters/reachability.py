@@ -10,7 +10,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from holdfast.components.pools.karpenter import KWOK
-from holdfast.policies.declared.amounts import cpu_millis, memory_mib, whole
+from holdfast.policies.resources import count, cpu_millis, memory_mib
 from holdfast.scheduling.labels import GPU_RESOURCE, INSTANCE_TYPE, POOL, CapacityType
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.scheduling.reachability.shape import Resources
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tests.support.strategies.reachability_jobs import TriedJob
 
 
-_NAME: Final = "whole-machines"
+_NAME: Final = "count-machines"
 _POOL: Final = "karpenter.sh/nodepool"
 
 
@@ -42,7 +42,7 @@ def sell_whole_machines(client: KubeClient) -> None:
 def allocatable(node: Json) -> Resources:
     """What pods get of a node, as it says itself."""
     there = obj(obj(node["status"])["allocatable"])
-    cpu, memory, gpus = cpu_millis(there["cpu"]), memory_mib(there["memory"]), whole(there.get(GPU_RESOURCE))
+    cpu, memory, gpus = cpu_millis(there["cpu"]), memory_mib(there["memory"]), count(there.get(GPU_RESOURCE))
     assert isinstance(cpu, int), f"a node says how many CPUs it has: {there}"
     assert isinstance(memory, int), f"and how much memory: {there}"
     return Resources(cpu_millis=cpu, memory_mib=memory, gpus=gpus if isinstance(gpus, int) else 0)
@@ -109,7 +109,7 @@ class Trial:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the whole gang was there at once."""
+        """Whether the count gang was there at once."""
         return self.bound == self.job.shape.pods
 
 
@@ -207,7 +207,7 @@ def _wait_until_placed(client: KubeClient, job: TriedJob, tier: TriedTier) -> No
 
 
 def _refusals(client: KubeClient, asked: Iterable[tuple[TriedJob, TriedTier]]) -> dict[str, str]:
-    """What Karpenter says of one more pod of each gang that is not whole, by tier.
+    """What Karpenter says of one more pod of each gang that is not count, by tier.
 
     It says it once of a pod, and of those that wait it may have done so before it knew the pool.
     """
@@ -224,7 +224,7 @@ def _refusals(client: KubeClient, asked: Iterable[tuple[TriedJob, TriedTier]]) -
         "Event",
         timeout_seconds=_SECONDS,
         condition=all_told,
-        what="Karpenter refuses one more pod of each gang that is not whole",
+        what="Karpenter refuses one more pod of each gang that is not count",
     )
     return {tier.name: told[name] for name, (_, tier) in asking.items()}
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from holdfast.components.admission.pod_admission import policy_annotations, policy_name
 from holdfast.components.admission.rules import karpenter_rules
 from holdfast.components.pools.karpenter import KWOK, node_pool_spec
-from holdfast.policies.declared.reading import declared_pools
+from holdfast.policies.inputs import declared_pools
 from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, POOL, ZONE, CapacityType
 from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.machines import LOCAL_ZONES, machine_catalogue
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from holdfast.components.admission.rules import TolerationRule
-    from holdfast.policies.findings import StackResource
-    from holdfast.policies.known_values import Value
+    from holdfast.policies.resources import StackResource, Value
     from holdfast.scheduling.json import Json
     from holdfast.scheduling.reachability.affinity import Term
     from holdfast.scheduling.reachability.checks import CheckResult

@@ -1,0 +1,404 @@
+"""Jobs that cannot fall back are refused when they are created, with the reason."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.components.admission.job_expressions import QUEUE_NAME
+from holdfast.components.admission.job_validation import LONGEST_MESSAGE
+from holdfast.components.admission.jobset import EVICTIONS
+from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, INSTANCE_TYPE, POOL, RECREATE, SPOT
+from holdfast.simulator.kubernetes_client.errors import KubeError
+from tests.support.builders.training_jobs import (
+    expression,
+    jobset,
+    pod_template,
+    rayjob,
+    replicated_job,
+    required_affinity,
+    worker_group,
+)
+from tests.support.clusters.admission import OTHER_NAMESPACE
+from tests.support.clusters.job_admission import (
+    ALLOWED_CLAIM,
+    BARE,
+    STACKS_CLAIM,
+    admitted_job,
+    gang,
+    training,
+)
+from tests.support.json_objects import obj
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from holdfast.scheduling.json import Json
+    from tests.support.clusters.job_admission import Judging
+
+pytestmark = pytest.mark.cluster
+
+
+LABEL = {FOLLOWS: "true"}
+ON_SPOT = {CAPACITY_TYPE: SPOT}
+
+
+def on_gpus(*jobs: Json, labels: Mapping[str, str] | None = None, spec: Json | None = None) -> Json:
+    return jobset(*jobs, namespace="gpus", labels=labels, spec=spec)
+
+
+def requiring(*terms: list[Json]) -> Json:
+    return {"affinity": required_affinity(*terms)}
+
+
+def mounting(claim: str) -> Json:
+    return {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]}
+
+
+def rule(action: str, **fields: list[str]) -> Json:
+    return {"name": EVICTIONS, "action": action, **fields}
+
+
+def ended_by(*rules: Json, restarts: int = 5) -> Json:
+    return {"failurePolicy": {"maxRestarts": restarts, "rules": list(rules)}}
+
+
+@pytest.mark.parametrize(
+    ("job", "why"),
+    [
+        (
+            gang(training(cpu="97")),
+            "none of its machine types fits a pod of 8 GPUs, 97 CPU, 512 GiB: p4d has",
+        ),
+        (gang(training(memory="1153Gi")), "none of its machine types fits"),
+        (gang(training(gpus="16")), "none of its machine types fits a pod of 16 GPUs"),
+        (gang(training(), pods=5), "it has room for at most 4 of the 5 pods that have to run together"),
+        (
+            gang(training({**ON_SPOT, "disk": "nvme"})),
+            "tier 2 → pool a100: the pods select disk=nvme, but its nodes have disk=slow",
+        ),
+        (
+            gang(training({**ON_SPOT, "rack": "7"})),
+            "the pods select rack=7, but its nodes do not have this label. Remove rack from the job",
+        ),
+        (
+            gang(training(spec=requiring([expression("disk", "In", "fast", "nvme")]))),
+            "the pods require disk by node affinity, and no term of it matches its nodes",
+        ),
+        (
+            gang(training(spec=requiring([expression("generation", "Gt", "4")]))),
+            "the pods require generation by node affinity",
+        ),
+        (
+            gang(training(spec=requiring([expression(CAPACITY_TYPE, "NotIn", "on-demand")]))),
+            "worker requires karpenter.sh/capacity-type by node affinity",
+        ),
+        (
+            gang(training(spec=mounting("scratch"))),
+            "worker mounts the volume claim scratch, which may be bound to a zone",
+        ),
+    ],
+    ids=lambda value: value[:40] if isinstance(value, str) else "",
+)
+def test_a_job_that_cannot_come_to_its_ladders_end_is_refused(judging: Judging, job: Json, why: str) -> None:
+    found = judging.refusal(on_gpus(job))
+    assert why in found, "its author reads which link is broken"
+    assert found.rstrip().endswith("."), "and what would fix it, to the end"
+
+
+@pytest.mark.parametrize(
+    ("jobs", "why"),
+    [
+        (
+            (gang(training(), 3, "actors"), gang(training(), 3, "learners")),
+            "the job cannot fall back: tier 2 → pool a100: all its nodes together have 32 GPUs",
+        ),
+        (
+            (gang(training({POOL: "a100-spot"}), 1, "one"), gang(training({POOL: "a100"}), 1, "other")),
+            "other selects holdfast.dev/pool=a100 beside workers on spot",
+        ),
+        (
+            (gang(training(), 1), gang(training({CAPACITY_TYPE: "on-demand"}), 1, "learner")),
+            "learner selects karpenter.sh/capacity-type=on-demand beside workers on spot",
+        ),
+    ],
+    ids=["more than all nodes have", "on demand by name", "on demand by capacity type"],
+)
+def test_what_runs_together_has_to_be_able_to_move_together(
+    judging: Judging, jobs: tuple[Json, ...], why: str
+) -> None:
+    assert why in judging.refusal(on_gpus(*jobs)), "a gang is lost with any of its pods"
+
+
+def test_templates_that_begin_on_different_tiers_are_refused(judging: Judging) -> None:
+    jobs = (gang(training({POOL: "a100-spot"}), 1, "one"), gang(training({POOL: "a100"}), 1, "other"))
+    assert "its templates start on different tiers: a100-spot, a100" in judging.refusal(
+        on_gpus(
+            gang(training({POOL: "a100-spot"}), 1, "one"),
+            {**jobs[1], "template": marked_template(jobs[1])},
+            labels=LABEL,
+        )
+    ), "the controller would find it on no tier, and leave it"
+
+
+def marked_template(job: Json) -> Json:
+    """A template that is marked by its author, as one that came out of admission."""
+    return {
+        "spec": {
+            "template": {
+                "metadata": {"labels": LABEL},
+                "spec": training({POOL: "a100"})["spec"],
+            }
+        }
+    }
+
+
+def test_a_second_job_that_waits_for_the_first_needs_no_room_beside_it(judging: Judging) -> None:
+    after: Json = {"dependsOn": [{"name": "first", "status": "Complete"}]}
+    jobs = (gang(training(), 3, "first"), {**gang(training(), 3, "second"), **after})
+    assert admitted_job(judging.client, on_gpus(*jobs)), "four machines are enough for each"
+
+
+def test_a_job_that_would_be_stuck_above_on_demand_capacity_is_refused(judging: Judging) -> None:
+    large = gang(training({CAPACITY_TYPE: SPOT}, cpu="20", memory="8Gi", gpus="0"), 1)
+    found = judging.refusal(jobset(large, namespace="cpus"))
+    assert "tier 1 → pool cpu-spot: none of its machine types fits a pod of 20 CPU, 8 GiB" in found, "there"
+    assert "No pod runs there, so no failure leads past it" in found, (
+        "failures end no tier on which nothing runs"
+    )
+
+
+def test_a_tier_that_has_no_room_is_passed_where_its_timeout_leads_on(judging: Judging) -> None:
+    pinned = gang(training({**ON_SPOT, "disk": "slow"}))
+    assert admitted_job(judging.client, on_gpus(pinned)), "it waits 15 minutes in vain and runs on-demand"
+
+
+def test_a_ladder_that_stays_on_spot_for_ever_lets_its_jobs_stay(judging: Judging) -> None:
+    assert admitted_job(judging.client, jobset(gang(training()), namespace="spot")), "it says -1 aloud"
+
+
+def test_a_job_that_begins_on_the_last_tier_is_judged_by_that_alone(judging: Judging) -> None:
+    job = gang(training({POOL: "a100", "disk": "slow"}))
+    assert admitted_job(judging.client, on_gpus(job, labels=LABEL)), "it never comes by the first"
+
+
+def test_what_is_labelled_and_cannot_follow_is_told_so(judging: Judging) -> None:
+    elsewhere = gang(training({POOL: "elsewhere"}))
+    found = judging.refusal(on_gpus(elsewhere, labels=LABEL))
+    assert (
+        "none of its templates can follow the ladder of its namespace, which has a100-spot, a100" in found
+    ), "a label that does nothing is a surprise on the day of the eviction"
+
+
+EPHEMERAL: Json = {"volumes": [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}]}
+CODE: Json = {"volumes": [{"name": "code", "configMap": {"name": "train"}}]}
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [mounting(ALLOWED_CLAIM), mounting(STACKS_CLAIM), EPHEMERAL, CODE],
+    ids=["listed by the namespace", "the stack's own", "one that comes and goes with its pod", "no claim"],
+)
+def test_volumes_that_are_tied_to_no_zone_may_be_mounted(judging: Judging, spec: Json) -> None:
+    assert admitted_job(judging.client, on_gpus(gang(training(spec=spec)))), "they go where the job goes"
+
+
+def test_claims_that_a_jobset_makes_for_itself_are_tied_to_a_zone_too(judging: Judging) -> None:
+    template: Json = {
+        "metadata": {"name": "scratch"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }
+    spec: Json = {"volumeClaimPolicies": [{"templates": [template]}]}
+    assert "the job mounts the volume claim scratch" in judging.refusal(
+        on_gpus(gang(training()), spec=spec)
+    ), "it is made where its first pod happens to run"
+
+
+@pytest.mark.parametrize(
+    ("policy", "ends"),
+    [
+        (ended_by(rule("FailJobSet")), True),
+        (ended_by(rule("FailJobSet", onJobFailureReasons=["PodFailurePolicy"])), True),
+        (ended_by(rule("FailJobSet", onJobFailureReasons=["DeadlineExceeded"])), False),
+        (ended_by(rule("RestartJobSet")), False),
+        (ended_by(rule("RestartJobSetAndIgnoreMaxRestarts")), False),
+    ],
+    ids=["fails", "fails when evicted", "fails by its deadline", "restarts", "restarts for ever"],
+)
+def test_a_job_that_ends_with_its_first_eviction_is_refused(
+    judging: Judging, policy: Json, ends: bool
+) -> None:
+    job = on_gpus(gang(training()), spec=policy)
+    if ends:
+        assert "its failure policy fails it at the first pod that is lost" in judging.refusal(job), (
+            "a rule of the name that ours has keeps ours out"
+        )
+    else:
+        assert admitted_job(judging.client, job), "what it does not say of evictions ends nothing"
+
+
+def test_where_evictions_alone_are_counted_a_rule_that_counts_restarts_needs_some(judging: Judging) -> None:
+    policy = ended_by(rule("RestartJobSet"), restarts=0)
+    job = jobset(gang(training()), namespace="evictions", spec=policy)
+    assert "its failure policy fails it" in judging.refusal(job), "the first eviction is one too many"
+    assert admitted_job(judging.client, jobset(gang(training()), namespace="evictions")), (
+        "without a rule of its own evictions do not count"
+    )
+
+
+HOPELESS = gang(training(cpu="9000", spec=mounting("scratch")))
+
+
+@pytest.mark.parametrize(
+    ("job", "why"),
+    [
+        (on_gpus(HOPELESS, labels={FOLLOWS: "false"}), "its author keeps it off the ladder"),
+        (on_gpus(gang(training({}, cpu="9000"))), "it asks for nothing of a ladder"),
+        (on_gpus(HOPELESS, labels={QUEUE_NAME: "team"}), "Kueue decides where it runs"),
+        (on_gpus(HOPELESS, spec={"managedBy": "kueue.x-k8s.io/multikueue"}), "another cluster runs it"),
+        (jobset(HOPELESS, namespace=OTHER_NAMESPACE), "nobody trains there"),
+        (jobset(gang(training(cpu="9000")), namespace="vision"), "what its ladder's pools are is not known"),
+        (
+            on_gpus(gang(training({**ON_SPOT, INSTANCE_TYPE: "p4d.24xlarge"}))),
+            "the cloud gives nodes labels that no ladder knows",
+        ),
+        (
+            on_gpus(
+                gang(
+                    training(
+                        spec=requiring([expression("disk", "In", "slow")], [expression("disk", "Exists")])
+                    )
+                )
+            ),
+            "one alternative is enough",
+        ),
+        (
+            on_gpus(gang(training()), replicated_job(pod_template(spec=mounting("scratch")), "driver")),
+            "a driver stays on the default pool",
+        ),
+        (
+            on_gpus(gang(training()), replicated_job(pod_template({POOL: "cpu"}), "driver")),
+            "nor does one that names a pool of no tier move",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_is_not_to_be_judged_or_cannot_be_is_let_in(judging: Judging, job: Json, why: str) -> None:
+    assert admitted_job(judging.client, job), why
+
+
+def test_a_job_before_its_ladder_is_refused_by_what_would_have_mended_it(judging: Judging) -> None:
+    with pytest.raises(KubeError) as caught:
+        admitted_job(judging.client, jobset(gang(training()), namespace=BARE))
+    assert "no params found" in str(caught.value), "there is no ladder to follow yet"
+    assert "training-jobsets'" in str(caught.value), "admission says so, and validation has nothing to add"
+
+
+def test_a_message_stays_readable_however_much_is_wrong(judging: Judging) -> None:
+    jobs = [gang(training(cpu="9000", spec=mounting(f"claim-{n}")), name=f"worker-{n}") for n in range(12)]
+    found = judging.refusal(on_gpus(*jobs))
+    assert "worker-0 mounts" in found, "the first faults are named"
+    assert len(found) <= LONGEST_MESSAGE + 1, "and not all twelve times two"
+
+
+SELECTOR: Json = {"clusterSelector": {"ray.io/cluster": "shared"}}
+DELETION: Json = {"policy": "DeleteCluster", "condition": {"jobStatus": "SUCCEEDED"}}
+RULES: Json = {"deletionStrategy": {"deletionRules": [DELETION]}}
+
+
+def workers(template: Json | None = None, count: int = 2, **fields: int) -> Json:
+    sizes = {"replicas": count, "minReplicas": count, "maxReplicas": count, **fields}
+    return {**worker_group(template or training()), **sizes}
+
+
+def ray(
+    *groups: Json,
+    namespace: str = "gpus",
+    head: Json | None = None,
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    spec: Json | None = None,
+) -> Json:
+    job = rayjob(*groups, head=head, labels=labels, annotations=annotations, spec=spec)
+    return {**job, "metadata": {**obj(job["metadata"]), "namespace": namespace}}
+
+
+def claiming(claim: str) -> Json:
+    return {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]}
+
+
+PINNED: Json = {"affinity": required_affinity([expression(CAPACITY_TYPE, "NotIn", "on-demand")])}
+
+
+@pytest.mark.parametrize(
+    ("group", "why"),
+    [
+        (workers(training(cpu="97")), "shape worker (2 pods of 8 GPUs, 97 CPU, 512 GiB) cannot fall back"),
+        (workers(count=5), "it has room for at most 4 of the 5 pods that have to run together"),
+        (workers(count=1, numOfHosts=5), "it has room for at most 4 of the 5 pods"),
+        (workers(training({CAPACITY_TYPE: SPOT, "disk": "nvme"})), "its nodes have disk=slow"),
+        (workers(training(spec=PINNED)), "worker requires karpenter.sh/capacity-type by node affinity"),
+        (workers(training(spec=claiming("scratch"))), "worker mounts the volume claim scratch"),
+    ],
+    ids=lambda value: value[:40] if isinstance(value, str) else "",
+)
+def test_workers_that_cannot_come_to_their_ladders_end_are_refused(
+    judging: Judging, group: Json, why: str
+) -> None:
+    assert why in judging.refusal(ray(group)), "its author reads which link is broken"
+
+
+def test_workers_of_two_groups_need_room_together(judging: Judging) -> None:
+    other = {**workers(count=3), "groupName": "other"}
+    found = judging.refusal(ray(workers(count=3), other))
+    assert "the job cannot fall back: tier 2 → pool a100: all its nodes together have 32 GPUs" in found, (
+        "48 are too many"
+    )
+
+
+def test_where_ray_scales_a_group_its_minimum_is_what_has_to_fit(judging: Judging) -> None:
+    group = workers(count=9, minReplicas=2, maxReplicas=9)
+    scaled = ray(group)
+    cluster = {**obj(obj(scaled["spec"])["rayClusterSpec"]), "enableInTreeAutoscaling": True}
+    found = {**scaled, "spec": {**obj(scaled["spec"]), "rayClusterSpec": cluster}}
+    assert admitted_job(judging.client, found), "more is a wish"
+    assert "4 of the 9 pods" in judging.refusal(scaled), "without Ray's scaling all nine are meant"
+
+
+@pytest.mark.parametrize(("field", "spec"), [("clusterSelector", SELECTOR), ("deletionRules", RULES)])
+def test_a_rayjob_that_cannot_be_suspended_cannot_follow(judging: Judging, field: str, spec: Json) -> None:
+    job = ray(workers(), labels={FOLLOWS: "true"}, spec=spec)
+    assert f"{field}` keeps its cluster. Remove" in judging.refusal(job), (
+        "KubeRay would fail it on the first move"
+    )
+
+
+def test_a_rayjob_that_ends_with_its_first_failed_attempt_is_refused(judging: Judging) -> None:
+    job = ray(workers(), namespace="evictions")
+    assert "without a `backoffLimit` it fails at the first attempt that fails" in judging.refusal(job), (
+        "one that has ended can never be resumed"
+    )
+
+
+@pytest.mark.parametrize(
+    ("job", "why"),
+    [
+        (ray(workers()), "where any failure moves a job on, admission raises its limit"),
+        (ray(workers(), namespace="evictions", spec={"backoffLimit": 3}), "it has retries of its own"),
+        (
+            ray(workers(), namespace="evictions", annotations={RECREATE: "true"}),
+            "it is made anew when an eviction has ended it",
+        ),
+        (
+            ray(workers(), namespace="evictions", spec={"submissionMode": "InteractiveMode"}),
+            "KubeRay gives one that is driven by hand no retries",
+        ),
+        (ray(workers(training(cpu="97")), labels={QUEUE_NAME: "team"}), "Kueue decides where it runs"),
+        (ray(workers(training(cpu="97")), labels={FOLLOWS: "false"}), "its author keeps it off the ladder"),
+        (ray(workers(), head=pod_template(spec=claiming("scratch"))), "a head stays on the default pool"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_rayjob_that_can_follow_or_is_not_to_is_let_in(judging: Judging, job: Json, why: str) -> None:
+    assert admitted_job(judging.client, job), why

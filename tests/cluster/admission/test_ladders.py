@@ -1,0 +1,347 @@
+"""FallbackPolicies that the API server accepts: the same as the configuration accepts."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from holdfast.components.fallback_policy.definition import API_VERSION, DEFINITION, KIND
+from holdfast.components.fallback_policy.ladder import ladder_spec, shape_object
+from holdfast.components.fallback_policy.schema import MOST_TIERS
+from holdfast.scheduling.labels import CapacityType
+from holdfast.scheduling.ladder import UNLIMITED, Failures, Ladder, Tier, ladder_problems, timing_problems
+from holdfast.scheduling.pools import Pool
+from holdfast.scheduling.quantities import MOST_CPU_MILLIS, MOST_MEMORY_MIB
+from holdfast.scheduling.reachability.shape import (
+    MOST_GPUS,
+    MOST_SHAPES,
+    WIDEST_GANG,
+    Resources,
+    Shape,
+    shape_problems,
+)
+from holdfast.simulator.kubernetes_client.errors import KubeError
+from tests.support.clusters.admission import TRAINING_NAMESPACE
+from tests.support.json_objects import obj, objects
+from tests.support.ladders import CONDUCT, FACTS, SHAPES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.scheduling.json import Json
+    from holdfast.simulator.kubernetes_client.client import KubeClient
+
+pytestmark = pytest.mark.cluster
+
+
+A100_SPOT: Json = {"pool": "a100-spot", "maxFailures": 5, "procurementTimeout": "15m"}
+A100: Json = {"pool": "a100"}
+
+
+def fallback_policy(tiers: Sequence[Json], name: str = "ladder", conduct: Json | None = None) -> Json:
+    return {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": {"name": name, "namespace": TRAINING_NAMESPACE},
+        "spec": {"tiers": list(tiers), **(conduct or {})},
+    }
+
+
+def accepted(cluster: KubeClient, manifest: Json) -> Json:
+    return cluster.apply(manifest, field_manager="tests", dry_run=True)
+
+
+@pytest.mark.parametrize(
+    ("ladder", "tiers"),
+    [
+        ("spot, then on-demand", [A100_SPOT, A100]),
+        ("one on-demand tier", [A100]),
+        ("one spot tier for ever", [{"pool": "a100-spot", "maxFailures": -1}]),
+        ("a tier left by failures alone", [{"pool": "a100-spot", "maxFailures": 0}, A100]),
+        ("a tier left by waiting alone", [{"pool": "a100-spot", "procurementTimeout": "1h30m"}, A100]),
+        (
+            "a tier that no failure ends",
+            [{"pool": "s", "maxFailures": -1, "procurementTimeout": "720h"}, A100],
+        ),
+        (
+            "as many tiers as may be",
+            [{"pool": f"s{i}", "maxFailures": 1} for i in range(MOST_TIERS - 1)] + [A100],
+        ),
+    ],
+)
+def test_a_ladder_that_can_be_walked_is_accepted(
+    cluster: KubeClient, ladder: str, tiers: Sequence[Json]
+) -> None:
+    stored = accepted(cluster, fallback_policy(tiers))
+    assert obj(stored["spec"])["tiers"] == tiers, f"{ladder}: must be stored as it is written"
+
+
+@pytest.mark.parametrize(
+    ("reason", "tiers"),
+    [
+        ("spec.tiers: Invalid value", []),
+        ("Too many", [{"pool": f"s{i}", "maxFailures": 1} for i in range(MOST_TIERS)] + [A100]),
+        ("each pool may be in a ladder once", [A100_SPOT, A100_SPOT, A100]),
+        ("needs a limit", [{"pool": "a100-spot"}, A100]),
+        ("needs a limit", [{"pool": "a100-spot", "maxFailures": -1}, A100]),
+        ("no tier follows the last one", [A100_SPOT]),
+        ("no tier follows the last one", [A100_SPOT, {**A100, "procurementTimeout": "15m"}]),
+        ("greater than or equal to -1", [{"pool": "a100-spot", "maxFailures": -2}, A100]),
+        ("expected numeric", [{"pool": "a100-spot", "maxFailures": "5"}, A100]),
+        ("should match", [{"pool": "a100-spot", "procurementTimeout": "15"}, A100]),
+        ("must be a duration with units", [{"pool": "a100-spot", "procurementTimeout": ""}, A100]),
+        ("must be a duration with units", [{"pool": "a100-spot", "procurementTimeout": "0m"}, A100]),
+        ("must be a duration with units", [{"pool": "a100-spot", "procurementTimeout": "721h"}, A100]),
+        ("must be a duration with units", [{"pool": "a100-spot", "procurementTimeout": "999999h"}, A100]),
+        ("spec.tiers\\[0\\].pool: Required", [{"maxFailures": 5}, A100]),
+        ("should match", [{"pool": "A100"}]),
+        ("field not declared in schema", [{**A100_SPOT, "maxRestarts": 5}, A100]),
+    ],
+)
+def test_a_ladder_that_cannot_be_walked_is_refused_with_the_reason(
+    cluster: KubeClient, reason: str, tiers: Sequence[Json]
+) -> None:
+    with pytest.raises(KubeError, match=reason):
+        accepted(cluster, fallback_policy(tiers))
+
+
+@pytest.mark.parametrize(
+    "conduct",
+    [
+        {},
+        {"failures": "any"},
+        {"failures": "evictions", "outageWindow": "5m", "applicationFailures": 0},
+        {"returnAfter": "4h"},
+        {"returnAfter": "4h", "holdTimeout": "10m"},
+        {"giveUpAfter": "24h", "startTimeout": "30m", "deadline": "48h", "applicationFailures": -1},
+    ],
+)
+def test_how_jobs_walk_the_ladder_is_stored_as_it_is_written(cluster: KubeClient, conduct: Json) -> None:
+    stored = accepted(cluster, fallback_policy([A100_SPOT, A100], conduct=conduct))
+    assert stored["spec"] == {"tiers": [A100_SPOT, A100], **conduct}, (
+        "what is left out is the controller's to choose"
+    )
+
+
+@pytest.mark.parametrize(
+    ("reason", "tiers", "conduct"),
+    [
+        ("Unsupported value", [A100_SPOT, A100], {"failures": "all"}),
+        ("should match", [A100_SPOT, A100], {"outageWindow": "300"}),
+        ("must be a duration with units", [A100_SPOT, A100], {"giveUpAfter": "0s"}),
+        ("greater than or equal to -1", [A100_SPOT, A100], {"applicationFailures": -2}),
+        ("less than or equal to 10000", [A100_SPOT, A100], {"applicationFailures": 99999}),
+        ("returnAfter needs a ladder of two or more tiers", [A100], {"returnAfter": "4h"}),
+        ("holdTimeout applies to failback", [A100_SPOT, A100], {"holdTimeout": "10m"}),
+    ],
+)
+def test_a_setting_that_means_nothing_is_refused_with_the_reason(
+    cluster: KubeClient, reason: str, tiers: Sequence[Json], conduct: Json
+) -> None:
+    with pytest.raises(KubeError, match=reason):
+        accepted(cluster, fallback_policy(tiers, conduct=conduct))
+
+
+def test_the_facts_of_a_pool_are_stored_as_they_are_written(cluster: KubeClient) -> None:
+    tiers = objects(ladder_spec(CONDUCT, {"a100-spot": FACTS})["tiers"])
+    stored = accepted(cluster, fallback_policy(tiers))
+    assert obj(stored["spec"])["tiers"] == tiers, "labels, taints and sizes alike"
+
+
+@pytest.mark.parametrize(
+    ("reason", "facts"),
+    [
+        ("facts.capacity: Required", {}),
+        ("Unsupported value", {"capacity": "reserved"}),
+        ("Unsupported value", {"capacity": "spot", "taints": [{"key": "a", "effect": "Never"}]}),
+        ("Too many", {"capacity": "spot", "labels": {f"k{i}": "v" for i in range(17)}}),
+        ("should match", {"capacity": "spot", "machine": {"cpu": "many", "memory": "1Gi"}}),
+        ("greater than or equal to 1", {"capacity": "spot", "maxNodes": 0}),
+    ],
+)
+def test_facts_that_no_pool_can_have_are_refused(cluster: KubeClient, reason: str, facts: Json) -> None:
+    with pytest.raises(KubeError, match=reason):
+        accepted(cluster, fallback_policy([{**A100_SPOT, "facts": facts}, A100]))
+
+
+def test_a_tier_of_another_cluster_is_refused(cluster: KubeClient) -> None:
+    with pytest.raises(KubeError, match="remove cluster"):
+        accepted(cluster, fallback_policy([{**A100_SPOT, "cluster": "us-east"}, A100]))
+
+
+def test_a_summary_can_be_reported(cluster: KubeClient) -> None:
+    status: Json = {
+        "observedGeneration": 1,
+        "summary": "1 running, 1 waiting",
+        "jobs": 2,
+        "moving": 0,
+        "tiers": [{"pool": "a100-spot", "jobs": 1, "waiting": 1}, {"pool": "a100", "jobs": 1, "waiting": 0}],
+        "problems": ["spec.tiers[0].pool: there is no pool a100-spot"],
+    }
+    stored = cluster.merge_patch(
+        API_VERSION, KIND, "ladder", {"status": status}, namespace=TRAINING_NAMESPACE, subresource="status"
+    )
+    assert stored["status"] == status, "what is not in the definition would be dropped without a word"
+
+
+def test_a_ladder_of_another_name_is_refused_since_no_job_would_follow_it(cluster: KubeClient) -> None:
+    with pytest.raises(KubeError, match="is named ladder"):
+        accepted(cluster, fallback_policy([A100], name="fast"))
+
+
+def test_the_definition_has_a_status_of_its_own_and_a_short_name(cluster: KubeClient) -> None:
+    definition = cluster.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", DEFINITION)
+    assert definition is not None, "the definition must be there under its group's name"
+    spec = obj(definition["spec"])
+    assert obj(spec["names"])["shortNames"] == ["fbp"], "`kubectl get fbp` is what people type"
+    (version,) = objects(spec["versions"])
+    assert "status" in obj(version["subresources"]), (
+        "whoever walks the ladder must be able to report without a right to change it"
+    )
+
+
+#: On-demand and alike, so that the configuration has nothing to say that the API server cannot know.
+NAMES = ("a", "b", "c")
+POOLS = [
+    Pool(name=name, capacity=CapacityType.ON_DEMAND, has_gpus=False, max_nodes=1, is_default=name == "a")
+    for name in NAMES
+]
+
+tiers = st.builds(
+    Tier,
+    pool=st.sampled_from(NAMES),
+    max_failures=st.sampled_from((None, None, -1, 0, 5)),
+    procurement_timeout=st.sampled_from((None, None, timedelta(seconds=1), timedelta(hours=1, minutes=30))),
+)
+sometimes = st.sampled_from((None, None, timedelta(hours=4)))
+ladders = st.builds(
+    Ladder,
+    tiers=st.lists(tiers, min_size=1, max_size=4).map(tuple),
+    failures=st.sampled_from((None, *Failures)),
+    outage_window=sometimes,
+    application_failures=st.sampled_from((None, UNLIMITED, 0)),
+    return_after=sometimes,
+    hold_timeout=sometimes,
+)
+
+
+@settings(
+    max_examples=80,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(ladder=ladders)
+def test_a_ladder_is_accepted_exactly_when_the_configuration_accepts_it(
+    cluster: KubeClient, ladder: Ladder
+) -> None:
+    problems = [*ladder_problems(ladder, POOLS, "ladder"), *timing_problems(ladder, "fallback")]
+    manifest = {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": {"name": "ladder", "namespace": TRAINING_NAMESPACE},
+        "spec": ladder_spec(ladder),
+    }
+    if problems:
+        with pytest.raises(KubeError, match="is invalid"):
+            cluster.apply(manifest, field_manager="tests", dry_run=True)
+    else:
+        stored = cluster.apply(manifest, field_manager="tests", dry_run=True)
+        assert stored["spec"] == ladder_spec(ladder), "a ladder that a stack file may hold is stored as it is"
+
+
+FINETUNE: Json = {"name": "finetune", "pods": 4, "cpu": "48", "memory": "512Gi", "gpus": 8}
+
+
+def accepted_shapes(cluster: KubeClient, shapes: Sequence[Json]) -> Json:
+    manifest: Json = {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": {"name": "ladder", "namespace": TRAINING_NAMESPACE},
+        "spec": {**ladder_spec(CONDUCT), "shapes": list(shapes)},
+    }
+    return obj(cluster.apply(manifest, field_manager="tests", dry_run=True)["spec"])
+
+
+@pytest.mark.parametrize(
+    ("what", "shapes"),
+    [
+        ("what a stack writes", [shape_object(shape) for shape in SHAPES]),
+        ("a name alone", [{"name": "fit"}]),
+        ("a part of a CPU", [{**FINETUNE, "cpu": "1.5"}]),
+        ("memory in powers of ten", [{**FINETUNE, "memory": "500M"}]),
+        ("as many as may be", [{"name": f"s{i}"} for i in range(MOST_SHAPES)]),
+        ("none", []),
+    ],
+)
+def test_shapes_are_stored_as_they_are_written(
+    cluster: KubeClient, what: str, shapes: Sequence[Json]
+) -> None:
+    assert accepted_shapes(cluster, shapes)["shapes"] == shapes, f"{what}: nothing is added to it"
+
+
+@pytest.mark.parametrize(
+    ("reason", "shapes"),
+    [
+        ("each shape needs a unique name", [FINETUNE, {"name": "fit"}, FINETUNE]),
+        ("name: Required", [{"gpus": 8}]),
+        ("should match", [{**FINETUNE, "name": "Fine_Tune"}]),
+        ("accelerator needs gpus", [{**FINETUNE, "gpus": 0, "accelerator": "a100"}]),
+        ("accelerator needs gpus", [{"name": "fit", "accelerator": "a100"}]),
+        ("should match", [{**FINETUNE, "memory": "512"}]),
+        ("should match", [{**FINETUNE, "memory": "512GB"}]),
+        ("should match", [{**FINETUNE, "cpu": "48Gi"}]),
+        ("greater than or equal to 1", [{**FINETUNE, "pods": 0}]),
+        ("less than or equal to 64", [{**FINETUNE, "gpus": 65}]),
+        ("Too many", [{"name": f"s{i}"} for i in range(MOST_SHAPES + 1)]),
+        ("field not declared in schema", [{**FINETUNE, "parallelism": 4}]),
+    ],
+)
+def test_shapes_that_mean_nothing_are_refused_with_the_reason(
+    cluster: KubeClient, reason: str, shapes: Sequence[Json]
+) -> None:
+    with pytest.raises(KubeError, match=reason):
+        accepted_shapes(cluster, shapes)
+
+
+any_shape = st.builds(
+    Shape,
+    name=st.sampled_from(("a", "b", "c-1")),
+    pods=st.integers(1, WIDEST_GANG),
+    requests=st.builds(
+        Resources,
+        cpu_millis=st.integers(1, MOST_CPU_MILLIS),
+        memory_mib=st.integers(1, MOST_MEMORY_MIB),
+        gpus=st.sampled_from((0, 1, MOST_GPUS)),
+    ),
+    accelerator=st.sampled_from((None, "a100")),
+)
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(shapes=st.lists(any_shape, max_size=3))
+def test_shapes_are_accepted_exactly_when_the_configuration_accepts_them(
+    cluster: KubeClient, shapes: list[Shape]
+) -> None:
+    written = [shape_object(shape) for shape in shapes]
+    is_taken = len({shape.name for shape in shapes}) == len(shapes) and not list(
+        shape_problems(shapes, "shapes")
+    )
+    if is_taken:
+        assert accepted_shapes(cluster, written)["shapes"] == written, (
+            "what a stack file may hold is stored as it is"
+        )
+    else:
+        with pytest.raises(KubeError, match="is invalid"):
+            accepted_shapes(cluster, written)

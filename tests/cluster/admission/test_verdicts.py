@@ -1,0 +1,171 @@
+"""The API server and the checks in Python decide the same about a job, within the cost limit of CEL. HOLDFAST_SEED draws the same jobs again."""
+
+from __future__ import annotations
+
+import os
+from itertools import count
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from holdfast.components.fallback_policy.schema import MOST_TIERS
+from holdfast.components.fallback_policy.tier_schema import MOST_LABELS, MOST_TAINTS
+from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, SPOT, TRAINING, TRAINING_VALUE
+from holdfast.scheduling.ladder import Ladder, Tier
+from holdfast.scheduling.reachability.machine_capacity import MOST_CAPACITIES
+from holdfast.simulator.kubernetes_client.errors import KubeError
+from tests.soak.seeds import SEED_VARIABLE, seed_of
+from tests.support.builders.training_jobs import POOLS, expression, jobset, ladder, required_affinity
+from tests.support.clusters.admission import make_namespace, wait_until_in_force
+from tests.support.clusters.job_admission import SMALL, admitted_job, gang, is_judged, told, training
+from tests.support.strategies.admitted_jobs import (
+    facts_of,
+    known_ladders,
+    ladder_with,
+    refusal_of,
+    tiers_of,
+    walking_jobs,
+)
+
+if TYPE_CHECKING:
+    from holdfast.scheduling.json import Json
+    from holdfast.simulator.kubernetes_client.client import KubeClient
+    from tests.support.clusters.job_admission import Judging
+    from tests.support.strategies.admitted_jobs import KnownLadder
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+
+
+SEED: Final = seed_of(None, os.environ.get(SEED_VARIABLE))
+LADDERS: Final = 24
+JOBS_OF_EACH: Final = 6
+NAMESPACE: Final = "agreeing"
+SIGN: Final = "agreed"
+
+_numbers = count()
+
+
+@pytest.fixture(scope="module")
+def agreeing(judging: Judging) -> Judging:
+    """The cluster with two more namespaces: for the ladders, and for the sign that one has been taken up."""
+    print(f"{SEED_VARIABLE}={SEED}")
+    for name in (NAMESPACE, SIGN):
+        make_namespace(judging.client, name, {TRAINING: TRAINING_VALUE})
+    return judging
+
+
+def taken_up(client: KubeClient, known: KnownLadder) -> None:
+    """Put a ladder up and wait until the API server judges by it.
+
+    It hears of ladders in their order: so it is judged by this one once it is by another that was put up after it.
+    """
+    client.apply(ladder_with(known.pools, known.ladder, NAMESPACE), field_manager="tests", force=True)
+    name = f"sign-{next(_numbers)}"
+    sign = {name: facts_of(POOLS[0], SMALL)}
+    client.apply(ladder_with(sign, Ladder(tiers=(Tier(pool=name),)), SIGN), field_manager="tests", force=True)
+    hopeless = jobset(
+        gang(training(cpu="9000", gpus="0")), namespace=SIGN, labels={"holdfast.dev/fallback": "true"}
+    )
+    wait_until_in_force(client, lambda found: f"pool {name}: no machine" in (verdict(found, hopeless) or ""))
+
+
+def verdict(client: KubeClient, job: Json) -> str | None:
+    """In which words a job is refused, None where it is let in."""
+    try:
+        admitted_job(client, job)
+    except KubeError as error:
+        return told(str(error)) if "can-fall-back" in str(error) else str(error)
+    return None
+
+
+@seed(SEED)
+@settings(
+    max_examples=LADDERS,
+    deadline=None,
+    database=None,
+    phases=(Phase.generate,),
+    suppress_health_check=[
+        HealthCheck.function_scoped_fixture,
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+    ],
+)
+@given(
+    known=known_ladders(),
+    jobs=st.lists(walking_jobs(NAMESPACE), min_size=JOBS_OF_EACH, max_size=JOBS_OF_EACH),
+)
+def test_the_same_jobs_are_refused_in_the_same_words(
+    agreeing: Judging, known: KnownLadder, jobs: list[Json]
+) -> None:
+    taken_up(agreeing.client, known)
+    for job in jobs:
+        expected = refusal_of(job, tiers_of(known.ladder, known.pools))
+        found = verdict(agreeing.client, job)
+        assert found == expected, f"{SEED_VARIABLE}={SEED}\n{job}\n{known}"
+
+
+LARGEST = "largest"
+TEMPLATES = 16
+
+
+def tier(number: int, *, is_last: bool) -> Json:
+    """A tier with as much about its pool as the schema takes."""
+    rooms = [
+        {"name": f"m-{size}", "cpu": f"{100 - size}", "memory": f"{100 + size}Gi", "gpus": 0, "pods": 110}
+        for size in range(MOST_CAPACITIES)
+    ]
+    facts: Json = {
+        "capacity": "on-demand" if is_last else "spot",
+        "labels": {f"example.com/label-{place}": "there" for place in range(MOST_LABELS)},
+        "taints": [
+            {"key": f"example.com/taint-{place}", "value": "there", "effect": "NoSchedule"}
+            for place in range(MOST_TAINTS)
+        ],
+        "machines": rooms,
+        "maxNodes": 1000,
+    }
+    leaving = {} if is_last else {"maxFailures": 5, "procurementTimeout": "5m"}
+    return {"pool": f"pool-{number}", "facts": facts, **leaving}
+
+
+@pytest.fixture(scope="module")
+def largest(judging: Judging) -> Judging:
+    """The cluster with a ladder that could not be longer."""
+    make_namespace(judging.client, LARGEST, {TRAINING: TRAINING_VALUE})
+    tiers = [tier(number, is_last=number == MOST_TIERS - 1) for number in range(MOST_TIERS)]
+    judging.client.apply(ladder(*tiers, namespace=LARGEST), field_manager="tests")
+    wait_until_in_force(judging.client, lambda client: is_judged(client, LARGEST))
+    return judging
+
+
+def large_job(cpu: str) -> Json:
+    """A job that looks at everything the ladder says, and has all its templates judged against it."""
+    terms = [
+        [
+            expression(f"example.com/label-{place}", "In", "elsewhere", "there")
+            for place in range(each, each + 3)
+        ]
+        for each in range(3)
+    ]
+    spec: Json = {
+        "affinity": required_affinity(*terms),
+        "tolerations": [
+            {"key": f"example.com/taint-{place}", "operator": "Exists"} for place in range(MOST_TAINTS)
+        ],
+    }
+    selector = {CAPACITY_TYPE: SPOT, **{f"example.com/label-{place}": "there" for place in range(4)}}
+    jobs = [
+        gang(training(selector, cpu=cpu, memory="1Gi", gpus="0", spec=spec), 2, f"worker-{number}")
+        for number in range(TEMPLATES)
+    ]
+    return jobset(*jobs, namespace=LARGEST, labels={FOLLOWS: "true"})
+
+
+def test_a_large_job_on_the_longest_ladder_is_judged(largest: Judging) -> None:
+    assert admitted_job(largest.client, large_job("90")), "it has room on every tier"
+    found = largest.refusal(large_job("101"))
+    assert f"tier {MOST_TIERS} → pool pool-{MOST_TIERS - 1}: none of its machine types fits" in found, (
+        "an expression that is broken off for its cost would let it in"
+    )

@@ -1,0 +1,233 @@
+"""Pools of a simulated AKS cluster: scale sets and node auto-provisioning."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.rehearsal.scenarios.aks import NodeAutoProvisioning
+from holdfast.simulator.cluster_autoscaler.autoscaler import EMPTY_SECONDS
+from holdfast.simulator.control_plane.processes import processes_in
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
+from holdfast.simulator.operator_runner.managed_karpenter import TOOL
+from holdfast.simulator.operator_runner.operator_runner import RunnerLayout
+from tests.support.aks_objects import agent_pool, aks_cluster
+from tests.support.aks_provisioning import AksProvisioning, aks_provisioning
+from tests.support.clusters.autoscaled import a_pod, labels_of, phase, taints_of
+from tests.support.clusters.operators import STACK
+from tests.support.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from holdfast.scheduling.json import Json
+    from tests.support.clusters.autoscaled import AksInUse
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+
+
+#: What admission makes of `nodeSelector: karpenter.sh/capacity-type: spot`.
+ON_SPOT: Json = {
+    "nodeSelector": {"karpenter.sh/capacity-type": "spot"},
+    "tolerations": [
+        {"key": "karpenter.sh/capacity-type", "operator": "Equal", "value": "spot", "effect": "NoSchedule"},
+        {
+            "key": "kubernetes.azure.com/scalesetpriority",
+            "operator": "Equal",
+            "value": "spot",
+            "effect": "NoSchedule",
+        },
+    ],
+}
+POOLS = (aks_cluster(), agent_pool("cpu"), agent_pool("cpuspot", spot=True, digest="s1"))
+
+
+def test_each_pod_gets_a_node_of_the_pool_it_asks_for(aks: AksInUse) -> None:
+    aks.put(*POOLS)
+    aks.apply(a_pod("on-spot", spec=ON_SPOT), a_pod("plain"))
+    for name in ("on-spot", "plain"):
+        aks.left_pending(name)
+    aks.autoscaler.step()
+    spot = aks.running_on("on-spot")
+    assert taints_of(spot) == [
+        "kubernetes.azure.com/scalesetpriority=spot:NoSchedule",
+        "karpenter.sh/capacity-type=spot:NoSchedule",
+    ], "AKS's own and the pool's"
+    assert labels_of(aks.running_on("plain"))["holdfast.dev/pool"] == "cpu", (
+        "a pod that asks for nothing is not on spot"
+    )
+    ((reason, message),) = aks.events_about("on-spot")
+    assert reason == "TriggeredScaleUp", "the pod is told what was bought for it"
+    assert message.startswith("pod triggered scale-up: [{aks-cpuspot-"), message
+    assert message.endswith("-vmss 0->1 (max: 4)}]"), message
+    aks.autoscaler.step()
+    assert len(aks.nodes_of("cpuspot")) == 1, "one machine was bought twice"
+
+
+def test_without_akss_own_toleration_no_pod_gets_onto_a_spot_scale_set(aks: AksInUse) -> None:
+    aks.put(*POOLS)
+    aks.apply(a_pod("half", spec={**ON_SPOT, "tolerations": list(sequence(ON_SPOT["tolerations"]))[:1]}))
+    aks.left_pending("half")
+    aks.autoscaler.step()
+    ((reason, message),) = aks.events_about("half")
+    assert reason == "NotTriggerScaleUp", "nothing can be bought for it"
+    assert "untolerated taint {kubernetes.azure.com/scalesetpriority: spot}" in message, message
+
+
+def test_an_empty_node_goes_after_ten_minutes(aks: AksInUse) -> None:
+    aks.put(*POOLS)
+    aks.apply(a_pod("goes"))
+    aks.left_pending("goes")
+    aks.autoscaler.step()
+    aks.running_on("goes")
+    aks.client.delete("v1", "Pod", "goes", namespace="default", grace_seconds=0)
+    aks.client.wait_for(
+        "v1",
+        "Pod",
+        "goes",
+        namespace="default",
+        timeout_seconds=60,
+        condition=lambda found: found is None,
+        what="goes is gone",
+    )
+    aks.autoscaler.step()
+    assert len(aks.nodes_of("cpu")) == 1, "it has only just become empty"
+    aks.clock.now += EMPTY_SECONDS
+    aks.autoscaler.step()
+    assert aks.nodes_of("cpu") == [], "its pool begins with none"
+
+
+def _on_spot(name: str, *, asks: int, cpu: str = "1", finalizer: bool = False) -> Json:
+    pod = a_pod(name, cpu=cpu, spec={**ON_SPOT, "terminationGracePeriodSeconds": asks})
+    held = {"finalizers": ["test.holdfast.dev/seen"]} if finalizer else {}
+    return {**pod, "metadata": {**mapping(pod["metadata"]), **held}}
+
+
+def _disruption(pod: Json) -> object:
+    conditions = [mapping(each) for each in sequence(mapping(pod["status"]).get("conditions"))]
+    return next((each["reason"] for each in conditions if each["type"] == "DisruptionTarget"), None)
+
+
+def test_an_evicted_machines_pods_are_drained_in_a_hurry_and_the_machine_stays_away(aks: AksInUse) -> None:
+    aks.put(*POOLS)
+    # Held, or they would be gone before anybody looks.
+    aks.apply(_on_spot("modest", asks=5, finalizer=True), _on_spot("hopeful", asks=90, finalizer=True))
+    for name in ("modest", "hopeful"):
+        aks.left_pending(name)
+    aks.autoscaler.step()
+    node = str(labels_of(aks.running_on("modest"))["kubernetes.io/hostname"])
+    aks.running_on("hopeful")
+    told: list[str] = []
+    try:
+        aks.machines.interruption(node, told.append).interrupt()
+        for name in ("modest", "hopeful"):
+            pod = aks.wait_for_pod(name, lambda pod: phase(pod) == "Failed", f"{name} has failed")
+            assert _disruption(pod) == "EvictionByEvictionAPI", "AKS drains the node"
+    finally:
+        for name in ("modest", "hopeful"):
+            aks.client.merge_patch("v1", "Pod", name, {"metadata": {"finalizers": None}}, namespace="default")
+    assert f"eviction: node {node} is taken, with 8 s of notice" in told, told
+    assert "hopeful gets 8 s to end, of the 90 s it asks for" in told, told
+    assert not any(line.startswith("modest") for line in told), told
+    assert aks.nodes_of("cpuspot") == [], "the node goes with its machine"
+    aks.apply(_on_spot("again", asks=5))
+    aks.left_pending("again")
+    aks.autoscaler.step()
+    assert labels_of(aks.running_on("again"))["kubernetes.io/hostname"] != node, "another machine is bought"
+
+
+def test_a_pod_that_needs_longer_than_the_notice_goes_with_its_machine(aks: AksInUse) -> None:
+    aks.put(*POOLS)
+    pod = _on_spot("slow", asks=300)
+    slow = {**mapping(pod["metadata"]), "annotations": {"holdfast.dev/terminates-in": "300s"}}
+    aks.apply({**pod, "metadata": slow})
+    aks.left_pending("slow")
+    aks.autoscaler.step()
+    node = str(labels_of(aks.running_on("slow"))["kubernetes.io/hostname"])
+    told: list[str] = []
+    aks.machines.interruption(node, told.append).interrupt()
+    assert f"node {node} is gone with slow still on it" in told, told
+    assert aks.nodes_of("cpuspot") == [], "Azure does not wait"
+
+
+def test_a_machine_that_is_no_spot_one_cannot_be_evicted(aks: AksInUse) -> None:
+    aks.put(*POOLS)
+    with pytest.raises(RehearsalError, match="no spot machine of a node pool"):
+        aks.machines.interruption("aks-cpu-00000000-vmss000000", lambda _: None)
+
+
+ON_SPOT: Json = {"nodeSelector": {"karpenter.sh/capacity-type": "spot"}, "terminationGracePeriodSeconds": 10}
+
+
+@pytest.fixture(scope="module")
+def aks(tmp_path_factory: pytest.TempPathFactory) -> Generator[AksProvisioning]:
+    with aks_provisioning(tmp_path_factory.mktemp("nap")) as found:
+        yield found
+
+
+def running(aks: AksProvisioning) -> list[object]:
+    """The processes of Karpenter."""
+    layout = RunnerLayout.of(STACK, aks.charts.workspace)
+    return list(processes_in(layout.folder, [TOOL]))
+
+
+def test_its_whole_life(aks: AksProvisioning) -> None:
+    cluster = aks_cluster(provisions_nodes=True)
+    aks.put(aks_cluster())
+    assert running(aks) == [], "a cluster with scale sets has none"
+    aks.put(cluster)
+    for kind in ("aksnodeclasses.karpenter.azure.com", "nodepools.karpenter.sh", "nodeclaims.karpenter.sh"):
+        aks.wait_for_definition(kind)
+    aks.pool("cpu-spot", "Standard_D4ds_v5", "Standard_D4ads_v5", capacity="spot")
+    aks.charts.apply(a_pod("trains", cpu="1", spec=ON_SPOT))
+    node = _node_of(aks, "trains")
+    labels = labels_of(node)
+    assert labels["karpenter.sh/capacity-type"] == "spot", "as the source's manifest selects"
+    assert str(labels["topology.kubernetes.io/zone"]).startswith("eastus2-"), "in its cluster's location"
+    assert labels["karpenter.azure.com/sku-family"] == "D", "with the labels of Azure's provider"
+
+    told: list[str] = []
+    name = str(mapping(node["metadata"])["name"])
+    machines = NodeAutoProvisioning(aks.charts.client)
+    interruption = machines.interruption(name, told.append)
+    reasons = _reasons_after(aks, "trains", interruption.interrupt)
+    interruption.wait_until_gone()
+    assert machines.disruption in reasons, "nobody told the pod; it is found to be on no node"
+    assert aks.charts.client.get("v1", "Node", name) is None, "the node is gone"
+    assert told == [f"eviction: node {name} is gone at once, its pods are told nothing"], told
+
+    aks.charts.client.delete("karpenter.sh/v1", "NodePool", "cpu-spot", propagation="Background")
+    aks.remove(cluster)
+    wait_until(lambda: running(aks) == [], "it goes with its cluster")
+
+
+def _node_of(aks: AksProvisioning, pod: str) -> Json:
+    found = aks.charts.client.wait_for(
+        "v1",
+        "Pod",
+        pod,
+        namespace="default",
+        timeout_seconds=120,
+        condition=lambda obj: obj is not None and phase(obj) == "Running",
+        what=f"{pod} runs",
+    )
+    node = aks.charts.client.get("v1", "Node", str(mapping((found or {}).get("spec"))["nodeName"]))
+    assert node is not None, "a pod runs on a node that is there"
+    return node
+
+
+def _reasons_after(aks: AksProvisioning, pod: str, interrupt: Callable[[], None]) -> set[str]:
+    """The disruptions that a pod tells of, from just before the interrupt until it is gone."""
+    found: set[str] = set()
+    struck = False
+    for what, seen in aks.charts.client.watch("v1", "Pod", namespace="default", timeout_seconds=180):
+        if not struck:
+            struck = True
+            interrupt()
+        conditions = [mapping(each) for each in sequence(mapping(seen.get("status")).get("conditions"))]
+        found |= {str(each["reason"]) for each in conditions if each["type"] == "DisruptionTarget"}
+        if what == "DELETED" and mapping(seen["metadata"])["name"] == pod:
+            return found
+    raise AssertionError(f"{pod} is still there")

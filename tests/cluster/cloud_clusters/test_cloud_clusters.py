@@ -1,0 +1,156 @@
+"""Clusters of a simulated cloud: their node groups are nodes, and their kubeconfig reaches the control plane."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.scheduling.json import Json
+from holdfast.scheduling.labels import INSTANCE_TYPE, SYSTEM, ZONE
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
+from holdfast.simulator.pulumi import EngineFailure
+from tests.support.clusters.cloud_program import EKS_CLUSTER, NODE_GROUP, eks
+from tests.support.command_line import nothing
+
+if TYPE_CHECKING:
+    from holdfast.scheduling.json import Json
+    from holdfast.simulator.kubernetes_client.client import KubeClient
+    from tests.support.clusters.cloud_stack import CloudStack
+
+pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(300)]
+
+
+def _labels(node: Json) -> Json:
+    return mapping(mapping(node["metadata"]).get("labels"))
+
+
+def test_a_node_group_brings_its_machines_and_takes_them_with_it(
+    stack: CloudStack, client: KubeClient
+) -> None:
+    stack.preview(eks())
+    assert client.list("v1", "Node") == [], "a preview bought machines"
+    stack.up(eks())
+    nodes = client.list("v1", "Node")
+    assert len(nodes) == 2, "as many machines as the group desires"
+    assert sorted(str(_labels(node)[ZONE]) for node in nodes) == ["eu-west-1a", "eu-west-1b"], (
+        "one in each subnet's zone"
+    )
+    (group,) = stack.objects(NODE_GROUP)
+    for node in nodes:
+        labels = _labels(node)
+        assert labels["eks.amazonaws.com/nodegroup"] == group.outputs["nodeGroupName"], "it is the group's"
+        assert (labels[SYSTEM], labels[INSTANCE_TYPE]) == ("true", "m7i.large"), "as the group labels it"
+        taints = [mapping(each) for each in sequence(mapping(node["spec"]).get("taints"))]
+        assert {"key": "CriticalAddonsOnly", "value": "true", "effect": "NoSchedule"} in taints, (
+            "the group's taint is in EKS's own words"
+        )
+        assert mapping(mapping(node["status"])["capacity"])["cpu"] == "2", "it holds what its type holds"
+    stack.destroy()
+    assert client.list("v1", "Node") == [], "machines outlived their group"
+
+
+def test_a_group_that_is_scaled_down_drains_the_machine_that_goes(
+    stack: CloudStack, client: KubeClient
+) -> None:
+    stack.up(eks(machines=2))
+    nodes = sorted(str(mapping(node["metadata"])["name"]) for node in client.list("v1", "Node"))
+    for node in nodes:
+        client.apply(_pod(f"on-{node[:8]}", node), field_manager="test")
+    stack.up(eks(machines=1, labels={"team": "platform"}))
+    (left,) = client.list("v1", "Node")
+    assert _labels(left)["team"] == "platform", "a label of the group reaches the machines that run"
+    pods = client.list("v1", "Pod", namespace="default")
+    assert [mapping(pod["spec"])["nodeName"] for pod in pods] == [mapping(left["metadata"])["name"]], (
+        "a pod is left on a machine that is gone"
+    )
+    stack.destroy()
+
+
+def _pod(name: str, node: str) -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"nodeName": node, "containers": [{"name": "c", "image": "c"}]},
+    }
+
+
+def test_nodes_that_others_made_are_left_alone(stack: CloudStack, client: KubeClient) -> None:
+    by_hand: Json = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "by-hand"}}
+    client.apply(by_hand, field_manager="test")
+    stack.up(eks())
+    assert len(client.list("v1", "Node")) == 3, "the machines join what is there"
+    stack.destroy()
+    (left,) = client.list("v1", "Node")
+    assert mapping(left["metadata"])["name"] == "by-hand", "a node of somebody else's went with the group"
+    client.delete("v1", "Node", "by-hand")
+
+
+def _remove_cluster(stack: CloudStack) -> None:
+    with stack.cloud().changing() as console:
+        for one in console.of_type(EKS_CLUSTER):
+            console.remove(one.type, one.id)
+
+
+def _lock_out(stack: CloudStack) -> None:
+    """Take from the cluster's creator what the creation gave."""
+    with stack.cloud().changing() as console:
+        (cluster,) = console.of_type(EKS_CLUSTER)
+        access: Json = {"authenticationMode": "API", "bootstrapClusterCreatorAdminPermissions": False}
+        console.put(replace(cluster, inputs={**cluster.inputs, "accessConfig": access}))
+
+
+def test_the_first_preview_asks_no_cluster_and_the_first_up_makes_it_in_time(
+    stack: CloudStack, client: KubeClient
+) -> None:
+    assert stack.preview(eks(name=stack.name)).changes["create"] > 8, (
+        "what is inside is planned before there is a cluster"
+    )
+    assert stack.up(eks(name=stack.name)).changed, "the cluster was not there when what is inside was made"
+    assert client.get("v1", "ConfigMap", f"conf-{stack.name}") is not None, "nothing was made inside"
+    assert stack.up(eks(name=stack.name)).changed == 0, "a second up has something to do"
+    stack.destroy()
+    assert client.get("v1", "ConfigMap", f"conf-{stack.name}") is None, "what was inside outlived the stack"
+
+
+def test_a_cluster_that_is_gone_is_told_in_the_plugins_words(stack: CloudStack) -> None:
+    stack.up(eks(name=stack.name))
+    _remove_cluster(stack)
+    with pytest.raises(EngineFailure) as failure:
+        stack.destroy()
+    told = str(failure.value)
+    assert "configured Kubernetes cluster is unreachable: unable to load schema information" in told, told
+    assert "no such host" in told, "it does not say that nothing is there"
+    assert "PULUMI_K8S_DELETE_UNREACHABLE" in told, "nobody learns how to go on"
+
+
+def test_what_was_inside_a_lost_cluster_is_dropped_when_one_says_so(
+    stack: CloudStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack.up(eks(name=stack.name))
+    _remove_cluster(stack)
+    monkeypatch.setenv("PULUMI_K8S_DELETE_UNREACHABLE", "true")
+    stack.destroy()
+    assert stack.checkpoint().resources == (), "the stack cannot be got rid of"
+
+
+def test_a_deployer_who_lost_access_is_refused_before_anything_is_done(
+    stack: CloudStack, client: KubeClient
+) -> None:
+    stack.up(eks(name=stack.name))
+    _lock_out(stack)
+    with pytest.raises(EngineFailure, match="the server has asked for the client to provide credentials"):
+        stack.destroy(nothing)
+    assert client.get("v1", "ConfigMap", f"conf-{stack.name}") is not None, "it was deleted all the same"
+    assert stack.objects(EKS_CLUSTER), "the cluster went before what is inside it"
+
+
+def test_a_replaced_cluster_replaces_what_is_inside(stack: CloudStack, client: KubeClient) -> None:
+    stack.up(eks(name=f"{stack.name}-one"))
+    outcome = stack.up(eks(name=f"{stack.name}-two"))
+    replaced = {step.told for step in outcome.steps if step.operation == "replace"}
+    assert "replace conf (kubernetes:core/v1:ConfigMap)" in replaced, replaced
+    assert client.get("v1", "ConfigMap", f"conf-{stack.name}-one") is None, "the old one is left"
+    stack.destroy()

@@ -1,0 +1,206 @@
+"""A control plane on this machine, and the pods that it simulates."""
+
+from __future__ import annotations
+
+import socket
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.scheduling.json import Json
+from holdfast.simulator.control_plane.configuration import COMPONENTS
+from holdfast.simulator.errors import RehearsalError
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
+from tests.support.clusters.control_plane import NODE, Watched, apply, phase, run, trainer
+
+if TYPE_CHECKING:
+    from holdfast.scheduling.json import Json
+
+pytestmark = pytest.mark.cluster
+
+
+MARK: Json = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mark", "namespace": "default"}}
+
+
+def test_an_api_server_of_the_wanted_version_serves_mutating_policies(watched: Watched) -> None:
+    assert watched.client.server_version().startswith("v1.36."), "the version that is pinned"
+    assert watched.client.serves("admissionregistration.k8s.io/v1", "MutatingAdmissionPolicy"), (
+        "admission in training namespaces is built on it"
+    )
+
+
+def test_a_control_plane_that_is_up_is_left_as_it_is(watched: Watched) -> None:
+    before = watched.running()
+    watched.control_plane.start()
+    assert watched.running() == before, "the same processes run"
+    assert set(before) == set(COMPONENTS), "all of them"
+
+
+def test_the_kubeconfig_is_for_its_owner_alone(watched: Watched) -> None:
+    kubeconfig = watched.workspace.kubeconfig("local")
+    assert kubeconfig.stat().st_mode & 0o077 == 0, "it holds the administrator's key"
+
+
+def test_data_and_tokens_outlive_a_stop(watched: Watched) -> None:
+    apply(watched.client, MARK)
+    apply(watched.client, NODE)
+    watched.control_plane.stop()
+    assert watched.running() == {}, "no process is left"
+    assert not watched.control_plane.healthy(), "and nothing answers"
+    watched.control_plane.stop()
+    watched.control_plane.start()
+    assert watched.client.get("v1", "ConfigMap", "mark") is not None, "what was stored is there"
+    assert run(watched.client, trainer("after-a-stop")), "and pods run again at once"
+
+
+@pytest.mark.parametrize("component", ["kube-scheduler", "etcd"])
+def test_a_control_plane_of_which_a_part_died_is_started_again_on_its_data(
+    watched: Watched, component: str
+) -> None:
+    apply(watched.client, MARK)
+    watched.kill(component)
+    watched.reports.clear()
+    watched.control_plane.start()
+    assert any(component in line for line in watched.reports), f"{watched.reports} should name {component}"
+    assert watched.control_plane.healthy(), "all of it runs again"
+    assert watched.client.get("v1", "ConfigMap", "mark") is not None, "nothing stored was lost"
+
+
+def test_what_a_killed_run_left_behind_is_no_obstacle(watched: Watched) -> None:
+    for component in COMPONENTS:
+        watched.kill(component)
+    port = watched.client.server.rpartition(":")[2]
+    with socket.socket() as squatter:
+        squatter.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        squatter.bind(("127.0.0.1", int(port)))
+        squatter.listen()
+        watched.control_plane.start()
+        assert watched.client.server.rpartition(":")[2] != port, (
+            "somebody else has its port now: it took another"
+        )
+    assert watched.control_plane.healthy(), "stale pid files and a taken port did not stop it"
+
+
+def test_damaged_data_is_told_with_what_to_do(watched: Watched) -> None:
+    watched.control_plane.stop()
+    wal = next((watched.control_plane.layout.etcd_dir / "member" / "wal").glob("*.wal"))
+    whole = wal.read_bytes()
+    wal.write_bytes(b"\xff" * 4096)
+    with pytest.raises(
+        RehearsalError, match=r"etcd exited .*\n(?s:.*)remove .*control-plane and start again"
+    ):
+        watched.control_plane.start()
+    assert watched.running() == {}, "a start that failed leaves no process"
+    wal.write_bytes(whole)
+    watched.control_plane.start()
+    assert watched.control_plane.healthy(), "and the next one can use what is there"
+
+
+def test_a_deleted_control_plane_leaves_nothing_and_may_be_deleted_again(watched: Watched) -> None:
+    layout = watched.control_plane.layout
+    watched.control_plane.delete()
+    watched.control_plane.delete()
+    assert watched.running() == {}, "no process"
+    assert not layout.home.exists(), "no data"
+    assert not layout.kubeconfig.exists(), "no key"
+
+
+@pytest.fixture(autouse=True)
+def node(watched: Watched) -> None:
+    """The node the pods are on."""
+    apply(watched.client, NODE)
+
+
+def test_a_node_keeps_its_gpus_and_a_pod_on_it_runs(watched: Watched) -> None:
+    node = watched.client.wait_for(
+        "v1",
+        "Node",
+        "node-1",
+        timeout_seconds=60,
+        condition=lambda node: bool(mapping((node or {}).get("status")).get("conditions")),
+        what="the node reports",
+    )
+    assert mapping(mapping((node or {})["status"])["allocatable"])["nvidia.com/gpu"] == "8", (
+        "as its machine has"
+    )
+    statuses = mapping(run(watched.client, trainer("runs"))["status"])
+    sidecar = mapping(sequence(statuses["initContainerStatuses"])[1])
+    assert "running" in mapping(sidecar["state"]), "a sidecar stays up beside the training"
+
+
+def test_a_node_that_changes_all_the_time_is_heard_of_nevertheless(watched: Watched) -> None:
+    long_ago = (datetime.now(UTC) - timedelta(seconds=61)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    ready = {"type": "Ready", "status": "True", "lastHeartbeatTime": long_ago}
+    watched.client.merge_patch(
+        "v1", "Node", "node-1", {"status": {"conditions": [ready]}}, subresource="status"
+    )
+    heard = watched.client.wait_for(
+        "v1",
+        "Node",
+        "node-1",
+        timeout_seconds=30,
+        condition=lambda node: last_heartbeat(node) > long_ago,
+        what="the node's next heartbeat",
+    )
+    assert last_heartbeat(heard) > long_ago, (
+        "60 s after the last heartbeat the next is overdue, and that somebody has just changed the node puts nothing off: "
+        "else a node that is tainted and untainted is called silent by the node controller"
+    )
+
+
+def last_heartbeat(node: Json | None) -> str:
+    """When the Ready condition was last said; empty if it was not."""
+    conditions = map(mapping, sequence(mapping((node or {}).get("status")).get("conditions")))
+    return next(
+        (str(each.get("lastHeartbeatTime")) for each in conditions if each.get("type") == "Ready"), ""
+    )
+
+
+def test_a_deleted_pod_is_seen_to_fail_of_sigterm_before_it_goes(watched: Watched) -> None:
+    run(watched.client, trainer("evicted"))
+    seen: list[tuple[str, Json]] = []
+    for what, pod in watched.client.watch(
+        "v1", "Pod", namespace="default", name="evicted", timeout_seconds=60
+    ):
+        if not seen:
+            watched.client.evict("default", "evicted")
+        seen.append((what, pod))
+        if what == "DELETED":
+            break
+    failed = [pod for what, pod in seen if what == "MODIFIED" and phase(pod) == "Failed"]
+    assert failed, "a pod failure policy looks at Failed pods, never at vanished ones"
+    status = mapping(failed[0]["status"])
+    terminated = mapping(mapping(mapping(sequence(status["containerStatuses"])[0])["state"])["terminated"])
+    assert terminated["exitCode"] == 143, "what SIGTERM leaves behind"
+    conditions = {str(mapping(each)["type"]) for each in sequence(status["conditions"])}
+    assert "DisruptionTarget" in conditions, "and that it was an eviction stays on record"
+    assert seen[-1][0] == "DELETED", "then it is gone"
+
+
+def test_a_pod_succeeds_only_when_it_is_told_to(watched: Watched) -> None:
+    run(watched.client, trainer("trains"))
+    watched.client.merge_patch(
+        "v1", "Pod", "trains", {"metadata": {"annotations": {"holdfast.dev/complete": "true"}}}
+    )
+    done = watched.client.wait_for(
+        "v1",
+        "Pod",
+        "trains",
+        timeout_seconds=60,
+        condition=lambda pod: phase(pod) == "Succeeded",
+        what="the training ends",
+    )
+    assert phase(done) == "Succeeded", "its author said so"
+
+
+def test_a_hosted_pod_waits_for_its_host(watched: Watched) -> None:
+    labels = {"app.kubernetes.io/name": "karpenter"}
+    apply(watched.client, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "karpenter"}})
+    apply(watched.client, trainer("hosted", namespace="karpenter", labels=labels))
+    run(watched.client, trainer("not-hosted", labels=labels))
+    hosted = watched.client.get("v1", "Pod", "hosted", "karpenter")
+    assert phase(hosted) == "Pending", (
+        "a pod that came after it runs already; this one is for its host to run"
+    )
+    watched.client.delete("v1", "Pod", "hosted", namespace="karpenter")

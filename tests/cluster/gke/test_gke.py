@@ -1,0 +1,287 @@
+"""Node pools of a simulated GKE cluster: autoscaling, upgrades and preemption."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.rehearsal.scenarios.node_termination import STOPS_AFTER
+from holdfast.scheduling.json import Json
+from holdfast.simulator.clouds.gcp.instances import restock, sell_out
+from holdfast.simulator.cluster_autoscaler.autoscaler import EMPTY_SECONDS
+from holdfast.simulator.kubernetes_client.objects import mapping, sequence
+from holdfast.simulator.pulumi import EngineFailure
+from tests.support.clusters.autoscaled import GkeInUse, a_pod, labels_of, phase, taints_of
+from tests.support.clusters.cloud_program import GKE_CLUSTER, a_pool
+from tests.support.clusters.cloud_program import gke as program
+
+if TYPE_CHECKING:
+    from holdfast.scheduling.json import Json, JsonValue
+
+pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(300)]
+
+
+def test_a_pool_brings_its_nodes_and_takes_them_with_it(gke: GkeInUse) -> None:
+    gke.stack.preview(program())
+    assert gke.nodes() == [], "a preview bought machines"
+    gke.stack.up(program())
+    nodes = gke.nodes()
+    assert len(nodes) == 2, "the pool has one node in each of two zones"
+    zones = sorted(str(labels_of(node)["topology.kubernetes.io/zone"]) for node in nodes)
+    assert zones == ["europe-west4-a", "europe-west4-b"], "both zones have one"
+    for node in nodes:
+        labels, status = labels_of(node), mapping(node["status"])
+        assert labels["cloud.google.com/gke-nodepool"] == "system", "GKE names the pool on each node"
+        assert labels["cloud.google.com/gke-provisioning"] == "standard", "manifests may select it"
+        assert labels["holdfast.dev/system"] == "true", "the pool's own labels are there"
+        assert taints_of(node) == [], "GKE taints no machine without GPUs"
+        assert mapping(status["capacity"])["cpu"] == "2", "as the machine has"
+        assert mapping(status["allocatable"])["cpu"] == "1930m", "GKE keeps some of it"
+    assert gke.stack.up(program()).changed == 0, "a second up has something to do"
+    gke.stack.destroy()
+    assert gke.nodes() == [], "nodes outlived their pool"
+
+
+def test_an_autoscaled_pool_begins_with_its_minimum(gke: GkeInUse) -> None:
+    pools = [a_pool("cpu", autoscaling={"total_min_node_count": 1}), a_pool("cpu-spot", spot=True)]
+    gke.stack.up(program(pools, system=0))
+    (node,) = gke.nodes()
+    assert labels_of(node)["holdfast.dev/pool"] == "cpu", "the pool with a minimum, and no other, has a node"
+    gke.stack.destroy()
+
+
+def test_inside_a_cluster_is_made_when_there_is_one_and_not_after_it_is_gone(gke: GkeInUse) -> None:
+    name = gke.stack.name
+    gke.stack.up(program(name=name))
+    assert gke.client.get("v1", "ConfigMap", f"conf-{name}") is not None, "nothing was made inside"
+    with gke.stack.cloud().changing() as console:
+        for one in console.of_type(GKE_CLUSTER):
+            console.remove(one.type, one.id)
+    with pytest.raises(EngineFailure) as failure:
+        gke.stack.destroy()
+    told = str(failure.value)
+    assert "configured Kubernetes cluster is unreachable" in told, told
+    assert "i/o timeout" in told, "it does not say that nobody answers at that address"
+    gke.client.delete("v1", "ConfigMap", f"conf-{name}")
+
+
+POOLS = [
+    a_pool("cpu"),
+    a_pool("cpu-spot", spot=True),
+    a_pool(
+        "gpu",
+        machine="n1-standard-4",
+        node_config={"guest_accelerators": [{"type": "nvidia-tesla-t4", "count": 1}]},
+    ),
+]
+#: The first source's own words.
+ON_SPOT: Json = {
+    "nodeSelector": {
+        "cloud.google.com/gke-spot": "true",
+        "cloud.google.com/gke-provisioning": "spot",
+    },
+    "tolerations": [
+        {
+            "key": "cloud.google.com/gke-spot",
+            "operator": "Equal",
+            "value": "true",
+            "effect": "NoSchedule",
+        }
+    ],
+}
+
+
+def _pool_of(gke: GkeInUse, pod: str) -> object:
+    return labels_of(gke.running_on(pod))["cloud.google.com/gke-nodepool"]
+
+
+def test_each_pod_gets_a_node_of_the_pool_it_asks_for(gke: GkeInUse) -> None:
+    gke.stack.up(program(POOLS))
+    gke.apply(a_pod("on-spot", spec=ON_SPOT), a_pod("plain"), a_pod("on-gpu", gpus=1))
+    for name in ("on-spot", "plain", "on-gpu"):
+        gke.left_pending(name)
+    gke.step()
+    spot = gke.running_on("on-spot")
+    assert taints_of(spot) == ["cloud.google.com/gke-spot=true:NoSchedule"], "the pool's own taint is on it"
+    assert labels_of(spot)["cloud.google.com/gke-provisioning"] == "spot", "as the source's manifest selects"
+    assert _pool_of(gke, "plain") == "cpu", (
+        "a pod that asks for nothing is neither on spot nor on a GPU machine"
+    )
+    gpu = gke.running_on("on-gpu")
+    assert taints_of(gpu) == ["nvidia.com/gpu=present:NoSchedule"], "GKE taints it unasked"
+    assert labels_of(gpu)["cloud.google.com/gke-accelerator"] == "nvidia-tesla-t4", "GKE labels it"
+    reason, message = gke.events_about("on-spot")[0]
+    assert reason == "TriggeredScaleUp", "the pod is told what was bought for it"
+    assert "instanceGroups/gke-holdfast-test-cpu-spot-" in message, message
+    assert message.endswith("-grp 0->1 (max: 4)}]"), message
+    gke.step()
+    assert len(gke.nodes("cpu-spot")) == 1, "one machine was bought twice"
+    assert gke.stack.up(program(POOLS)).changed == 0, "what the autoscaler did is a difference"
+    assert gke.stack.refresh(program(POOLS)).changed == 0, "what the autoscaler did has drifted"
+    gke.stack.destroy()
+    assert gke.nodes() == [], "a machine that was bought outlived its pool"
+
+
+def test_a_pod_that_selects_a_class_gets_its_first_pool_that_is_to_be_had(gke: GkeInUse) -> None:
+    taint = {"key": "cloud.google.com/compute-class", "value": "scarce", "effect": "NO_SCHEDULE"}
+    of_class = {"labels": {"cloud.google.com/compute-class": "scarce"}, "taints": [taint]}
+    gke.stack.up(
+        program(
+            [
+                a_pool("dear", machine="n2-standard-8", node_config=of_class),
+                a_pool("cheap", node_config=of_class),
+            ]
+        )
+    )
+    rules: list[JsonValue] = [{"nodepools": ["dear"]}, {"nodepools": ["cheap"]}]
+    gke.apply(
+        {
+            "apiVersion": "cloud.google.com/v1",
+            "kind": "ComputeClass",
+            "metadata": {"name": "scarce"},
+            "spec": {"priorities": rules, "whenUnsatisfiable": "DoNotScaleUp"},
+        }
+    )
+    selects: Json = {"nodeSelector": {"cloud.google.com/compute-class": "scarce"}}
+    gke.apply(a_pod("large", cpu="6", spec=selects), a_pod("small", spec=selects))
+    gke.left_pending("large")
+    gke.left_pending("small")
+    with gke.stack.cloud().changing() as console:
+        sell_out("dear", console)
+    gke.step()
+    gke.step()
+    assert _pool_of(gke, "small") == "cheap", "GKE goes on to the next of the class at once"
+    assert gke.nodes("dear") == [], "there is none of the first"
+    gke.client.delete("cloud.google.com/v1", "ComputeClass", "scarce")
+
+
+def test_a_full_pool_says_so_and_buys_no_more(gke: GkeInUse) -> None:
+    gke.stack.up(program([a_pool("cpu", autoscaling={"total_max_node_count": 1})]))
+    gke.apply(a_pod("first"), a_pod("second"))
+    gke.left_pending("first")
+    gke.left_pending("second")
+    gke.step()
+    assert len(gke.nodes("cpu")) == 1, "there is one machine too many"
+    told = [gke.events_about(name) for name in ("first", "second")]
+    messages = [message for events in told for reason, message in events if reason == "NotTriggerScaleUp"]
+    assert messages == ["pod didn't trigger scale-up: 2 max node group size reached"], told
+
+
+def test_a_pool_that_is_sold_out_leaves_its_pods_waiting_and_buys_again_later(gke: GkeInUse) -> None:
+    gke.stack.up(program([a_pool("cpu-spot", spot=True, node_locations=["europe-west4-a"])]))
+    with gke.stack.cloud().changing() as console:
+        sell_out("cpu-spot", console)
+    gke.apply(a_pod("waits", spec=ON_SPOT))
+    gke.left_pending("waits")
+    gke.step()
+    assert gke.nodes("cpu-spot") == [], "there was none to be had"
+    assert ("FailedScaleUp", _OUT_OF_STOCK) in gke.events_about("waits"), gke.events_about("waits")
+    with gke.stack.cloud().changing() as console:
+        restock("cpu-spot", console)
+    gke.step()
+    assert gke.nodes("cpu-spot") == [], "it does not ask again at once"
+    gke.clock.now += 301
+    gke.step()
+    assert _pool_of(gke, "waits") == "cpu-spot", "after five minutes it does"
+
+
+_OUT_OF_STOCK = (
+    "Node scale up in zones europe-west4-a associated with this pod failed: GCE out of resources. "
+    "Pod is at risk of not being scheduled."
+)
+
+
+def test_an_empty_node_goes_after_ten_minutes_and_a_busy_one_stays(gke: GkeInUse) -> None:
+    gke.stack.up(program([a_pool("cpu", autoscaling={"total_min_node_count": 1})]))
+    gke.apply(a_pod("stays"))
+    busy = gke.running_on("stays")
+    gke.apply(a_pod("goes"))
+    gke.left_pending("goes")
+    gke.step()
+    gke.running_on("goes")
+    gke.delete("goes")
+    gke.step()
+    assert len(gke.nodes("cpu")) == 2, "it has only just become empty"
+    gke.clock.now += EMPTY_SECONDS
+    gke.step()
+    (left,) = gke.nodes("cpu")
+    assert mapping(left["metadata"])["name"] == mapping(busy["metadata"])["name"], "the busy one went"
+    gke.delete("stays")
+    gke.step()
+    gke.clock.now += EMPTY_SECONDS
+    gke.step()
+    assert len(gke.nodes("cpu")) == 1, "the pool has fewer than its minimum"
+
+
+ON_SPOT: Json = {"cloud.google.com/gke-spot": "true"}
+TOLERATION: Json = {"key": "cloud.google.com/gke-spot", "operator": "Exists"}
+
+
+def _on_spot(name: str, *, asks: int = 90, stops_after: str | None = None, cpu: str = "1") -> Json:
+    spec: Json = {
+        "nodeSelector": ON_SPOT,
+        "tolerations": [TOLERATION],
+        "terminationGracePeriodSeconds": asks,
+    }
+    pod = a_pod(name, cpu=cpu, spec=spec)
+    annotations = {STOPS_AFTER: stops_after} if stops_after else {}
+    return {**pod, "metadata": {**mapping(pod["metadata"]), "annotations": annotations}}
+
+
+def _exit_code(pod: Json) -> object:
+    status = mapping(sequence(mapping(pod["status"])["containerStatuses"])[0])
+    return mapping(mapping(status["state"])["terminated"])["exitCode"]
+
+
+def test_pods_fail_with_the_kubelets_word_and_the_machine_is_made_again(gke: GkeInUse) -> None:
+    gke.stack.up(program([a_pool("cpu-spot", spot=True)]))
+    gke.apply(
+        _on_spot("unaware"), _on_spot("aware", stops_after="0.5"), _on_spot("slow", asks=1, stops_after="60")
+    )
+    for name in ("unaware", "aware", "slow"):
+        gke.left_pending(name)
+    gke.step()
+    before = gke.running_on("unaware")
+    for name in ("aware", "slow"):
+        gke.running_on(name)
+    node = str(mapping(before["metadata"])["name"])
+    told: list[str] = []
+    gke.machines.interruption(node, told.append).interrupt()
+    assert gke.nodes("cpu-spot") == [], "the machine is off, and its node is there"
+    pods = {
+        name: gke.wait_for_pod(name, lambda pod: phase(pod) == "Failed", f"{name} has failed")
+        for name in ("unaware", "aware", "slow")
+    }
+    for name, pod in pods.items():
+        conditions = [mapping(each) for each in sequence(mapping(pod["status"])["conditions"])]
+        target = next(each for each in conditions if each["type"] == "DisruptionTarget")
+        assert target["reason"] == "TerminationByKubelet", f"{name} was not evicted, its node shut down"
+        assert mapping(pod["status"])["reason"] == "Terminated", "as GKE's documentation has it"
+    assert [_exit_code(pods[name]) for name in ("unaware", "aware", "slow")] == [143, 143, 137], (
+        "who stops in time ends by SIGTERM, who does not by SIGKILL"
+    )
+    assert "unaware gets 15 s to end, of the 90 s it asks for" in told, told
+    gke.step()
+    (again,) = gke.nodes("cpu-spot")
+    assert mapping(again["metadata"])["name"] == node, "its group makes a machine again under its old name"
+    assert mapping(again["metadata"])["uid"] != mapping(before["metadata"])["uid"], "it is another node"
+
+
+def test_a_machine_that_is_not_to_be_had_again_is_bought_elsewhere(gke: GkeInUse) -> None:
+    gke.stack.up(program([a_pool("cpu-spot", spot=True)]))
+    gke.apply(_on_spot("trains", cpu="3"))
+    gke.left_pending("trains")
+    gke.step()
+    labels = mapping(mapping(gke.running_on("trains")["metadata"])["labels"])
+    with gke.stack.cloud().changing() as console:
+        sell_out("cpu-spot", console, zone=str(labels["topology.kubernetes.io/zone"]))
+    gke.machines.interruption(str(labels["kubernetes.io/hostname"]), lambda _: None).interrupt()
+    gke.client.delete("v1", "Pod", "trains", namespace="default", grace_seconds=0)
+    gke.apply(_on_spot("trains-again", cpu="3"))
+    gke.left_pending("trains-again")
+    gke.step()
+    again = mapping(mapping(gke.running_on("trains-again")["metadata"])["labels"])
+    assert again["topology.kubernetes.io/zone"] != labels["topology.kubernetes.io/zone"], (
+        "the other zone had one"
+    )

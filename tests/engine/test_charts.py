@@ -1,0 +1,228 @@
+"""Charts installed by the real engine: AWS's Karpenter and the operators, with the values that the components set."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+import pytest
+import yaml
+
+from holdfast.components.karpenter.eks.component import (
+    NAMESPACE,
+    SERVICE_ACCOUNT,
+    ControllerValues,
+    karpenter_values,
+)
+from holdfast.components.operators.device_plugins import efa_values, nvidia_values
+from holdfast.components.operators.job_operators import jobset_values, kuberay_values
+from holdfast.components.pools.karpenter import node_labels
+from holdfast.infra import versions
+from holdfast.simulator.paths import Workspace
+from holdfast.simulator.tools.locate import find_tool
+from tests.support.builders.configurations import pool
+from tests.support.inputs import mapping, objects, text, value
+from tests.support.official_karpenter import official
+from tests.support.rendered_charts import rendered
+from tests.support.tool_workspace import PROJECT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from holdfast.scheduling.json import Json
+
+pytestmark = pytest.mark.engine
+
+
+RELEASE = official("release")
+CONTROLLER = ControllerValues(
+    cluster_name="holdfast-dev",
+    repository=str(RELEASE["image"]),
+    version=versions.KARPENTER,
+    digest=str(RELEASE["digest"]),
+    replicas=2,
+    isolated=False,
+)
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> list[Json]:
+    return rendered(
+        "karpenter", NAMESPACE, karpenter_values(CONTROLLER, "notices"), tmp_path_factory.mktemp("helm")
+    )
+
+
+@pytest.fixture(scope="module")
+def deployment(release: list[Json]) -> Json:
+    (found,) = [one for one in release if one["kind"] == "Deployment"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def pod(deployment: Json) -> Json:
+    return mapping(deployment, "spec", "template", "spec")
+
+
+@pytest.fixture(scope="module")
+def environment(pod: Json) -> dict[str, object]:
+    (container,) = objects(pod, "containers")
+    return {text(each, "name"): each.get("value") for each in objects(container, "env")}
+
+
+def test_chart_tag_and_digest_are_of_the_pinned_version(deployment: Json, pod: Json) -> None:
+    labels = mapping(deployment, "metadata", "labels")
+    assert labels["helm.sh/chart"] == f"karpenter-{versions.KARPENTER}", "the chart that is published"
+    (container,) = objects(pod, "containers")
+    wanted = f"public.ecr.aws/karpenter/controller:{versions.KARPENTER}@{RELEASE['digest']}"
+    assert container["image"] == wanted, "the repository's chart carries an older release's tag and digest"
+
+
+def test_two_controllers_go_to_two_zones_or_stay_pending(deployment: Json, pod: Json) -> None:
+    assert value(deployment, "spec", "replicas") == 2, "one takes over from the other"
+    (spread,) = objects(pod, "topologySpreadConstraints")
+    assert (spread["topologyKey"], spread["whenUnsatisfiable"]) == (
+        "topology.kubernetes.io/zone",
+        "DoNotSchedule",
+    )
+    assert spread["maxSkew"] == 1, "never both in one zone while there is another"
+    assert value(spread, "labelSelector", "matchLabels"), "counted among themselves"
+    anti = objects(pod, "affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
+    assert anti[0]["topologyKey"] == "kubernetes.io/hostname", "nor on one node"
+
+
+def test_controllers_run_on_system_nodes_and_on_none_they_made(pod: Json) -> None:
+    assert mapping(pod, "nodeSelector")["holdfast.dev/system"] == "true", "the system nodes"
+    assert {"key": "CriticalAddonsOnly", "operator": "Exists"} in objects(pod, "tolerations"), (
+        "which are tainted"
+    )
+    assert pod["priorityClassName"] == "system-cluster-critical", "no job takes its place"
+
+
+def test_the_controller_is_told_what_it_needs(environment: dict[str, object]) -> None:
+    told = {
+        name: environment.get(name) for name in ("CLUSTER_NAME", "INTERRUPTION_QUEUE", "EKS_CONTROL_PLANE")
+    }
+    assert told == {
+        "CLUSTER_NAME": "holdfast-dev",
+        "INTERRUPTION_QUEUE": "notices",
+        "EKS_CONTROL_PLANE": "true",
+    }, "it ends at its start, or hears of no interruption, without"
+    assert "ISOLATED_VPC" not in environment, "it reaches IAM and the price list"
+
+
+def test_an_isolated_controller_is_told_so(tmp_path: Path) -> None:
+
+    isolated = karpenter_values(replace(CONTROLLER, isolated=True), "notices")
+    (found,) = [
+        one for one in rendered("karpenter", NAMESPACE, isolated, tmp_path) if one["kind"] == "Deployment"
+    ]
+    (container,) = objects(found, "spec", "template", "spec", "containers")
+    assert {"name": "ISOLATED_VPC", "value": "true"} in objects(container, "env"), (
+        "else it waits for IAM for ever"
+    )
+
+
+def test_its_service_account_is_the_one_its_identity_is_bound_to(release: list[Json], pod: Json) -> None:
+    accounts = {text(one, "metadata", "name") for one in release if one["kind"] == "ServiceAccount"}
+    assert accounts == {SERVICE_ACCOUNT}, "the association is by this name"
+    assert pod["serviceAccountName"] == SERVICE_ACCOUNT, "and so are the pods"
+
+
+def test_every_feature_gate_has_a_value(environment: dict[str, object]) -> None:
+    gates = str(environment["FEATURE_GATES"]).split(",")
+    assert all(gate.partition("=")[2] for gate in gates), (
+        f"an empty gate ends the controller at its start: {gates}"
+    )
+
+
+WORKSPACE = Workspace(project_root=PROJECT)
+MIRROR = "registry.example.com/mirror"
+
+VALUES: Mapping[str, Json] = {
+    "aws-efa-k8s-device-plugin": efa_values(MIRROR, "eu-west-1"),
+    "jobset": jobset_values("0.12.0", MIRROR, 2),
+    "kuberay-operator": kuberay_values("1.6.2", MIRROR, 2),
+    "nvidia-device-plugin": nvidia_values(MIRROR),
+}
+
+
+def chart_objects(chart: str, kind: str) -> list[Json]:
+    """A chart's objects of one kind, in a release that has its name."""
+    release = ("template", chart, WORKSPACE.charts_dir / chart, "--namespace", "operators")
+    command = (find_tool("helm", WORKSPACE), *release, "--values", "-")
+    done = subprocess.run(
+        command, input=json.dumps(VALUES[chart]), capture_output=True, text=True, check=True
+    )
+    documents = [cast("Json", found) for found in yaml.load_all(done.stdout, yaml.CSafeLoader) if found]
+    return [found for found in documents if found["kind"] == kind]
+
+
+def pod_of(workload: Json) -> Json:
+    return mapping(workload, "spec", "template")
+
+
+def is_let_in(pod: Json, labels: Mapping[str, str]) -> bool:
+    """Whether a node with these labels satisfies a pod's selector and its required affinity."""
+    selector = cast("Mapping[str, str]", value(pod, "spec", "nodeSelector") or {})
+    terms = cast(
+        "list[Json]",
+        value(
+            pod,
+            *("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"),
+            "nodeSelectorTerms",
+        )
+        or [{"matchExpressions": []}],
+    )
+    return selector.items() <= labels.items() and any(
+        all(_holds(expression, labels) for expression in objects(term, "matchExpressions")) for term in terms
+    )
+
+
+def _holds(expression: Json, labels: Mapping[str, str]) -> bool:
+    listed = labels.get(str(expression["key"])) in cast("list[str]", expression["values"])
+    assert expression["operator"] in {"In", "NotIn"}, f"{expression} asks for what this test does not know"
+    return listed is (expression["operator"] == "In")
+
+
+@pytest.mark.parametrize("chart", VALUES)
+def test_every_image_of_a_chart_comes_from_the_mirror(chart: str) -> None:
+    workloads = [*chart_objects(chart, "Deployment"), *chart_objects(chart, "DaemonSet")]
+    assert workloads, f"{chart} runs something"
+    for workload in workloads:
+        for container in objects(pod_of(workload), "spec", "containers"):
+            assert text(container, "image").startswith(f"{MIRROR}/"), (
+                f"{container['image']} is out of reach without internet"
+            )
+
+
+@pytest.mark.parametrize("chart", ["jobset", "kuberay-operator"])
+def test_two_replicas_keep_away_from_each_other(chart: str) -> None:
+    (deployment,) = chart_objects(chart, "Deployment")
+    assert value(deployment, "spec", "replicas") == 2, "as many as asked for"
+    pod = pod_of(deployment)
+    (preferred,) = objects(
+        pod, "spec", "affinity", "podAntiAffinity", "preferredDuringSchedulingIgnoredDuringExecution"
+    )
+    avoided = mapping(preferred, "podAffinityTerm", "labelSelector", "matchLabels")
+    assert avoided.items() <= mapping(pod, "metadata", "labels").items(), (
+        "they must know each other by labels which the chart gives them"
+    )
+
+
+@pytest.mark.parametrize(
+    ("chart", "efa"), [("nvidia-device-plugin", False), ("aws-efa-k8s-device-plugin", True)]
+)
+def test_a_device_plugin_runs_on_nodes_that_have_its_devices_and_on_no_others(chart: str, efa: bool) -> None:
+    plugin = pod_of(next(found for found in chart_objects(chart, "DaemonSet") if _name(found) == chart))
+    assert is_let_in(plugin, node_labels(pool(has_gpus=True), efa=efa)), (
+        "the nodes of such a pool wait for it"
+    )
+    assert not is_let_in(plugin, node_labels(pool(), efa=False)), "elsewhere it finds nothing"
+    assert {"operator": "Exists"} in objects(plugin, "spec", "tolerations"), "whatever taints such a node has"
+
+
+def _name(workload: Json) -> str:
+    return text(workload, "metadata", "name")

@@ -1,0 +1,276 @@
+"""The policy pack on the real engine, as plugin and through the launcher."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import grpc
+import pulumi
+import pytest
+from google.protobuf import empty_pb2
+from pulumi.runtime.proto import analyzer_pb2
+from pulumi.runtime.proto.analyzer_pb2_grpc import AnalyzerStub
+from pulumi_kubernetes.apiextensions import CustomResource
+from pulumi_kubernetes.core.v1 import Namespace
+
+from holdfast.policies.pack import RULES
+from holdfast.policies.remediation import remediations
+from holdfast.policies.rule import Level
+from holdfast.simulator.pulumi import EngineFailure, Outcome, Rehearsal, Subject
+from tests.soak.bench.policy_preview import EchoStandIns
+from tests.support.clusters.control_plane import scratch_workspace
+from tests.support.doc_pages import ROOT, DocPage
+from tests.support.policy_violations import violations
+from tests.support.policy_wire import stack_request
+from tests.support.stack_resources import A100_SPOT, capacity_requirement, with_ladder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from holdfast.scheduling.json import Json
+
+    Program = Callable[[], None]
+    from collections.abc import Generator
+
+pytestmark = pytest.mark.engine
+
+
+PACK = ROOT / "policies"
+EXAMPLE = ROOT / "examples/policies"
+MANDATORY = "training-ladder-ends-on-demand"
+ADVISORY = "training-ladder-end-unknown"
+STOPPING = {rule.name for rule in RULES if rule.level is Level.MANDATORY}
+
+A100_SPOT_TIER = {"pool": "a100-spot", "maxFailures": 5, "procurementTimeout": "15m"}
+A100 = {"pool": "a100"}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where all stacks of these tests are kept; the engine's command that makes one is run once."""
+    return tmp_path_factory.mktemp("policies")
+
+
+@pytest.fixture
+def stand_ins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> EchoStandIns:
+    # The user's own engine may have the real provider, which would look for a cluster.
+    monkeypatch.setenv("PULUMI_HOME", str(tmp_path / "home-of-nobody"))
+    return EchoStandIns()
+
+
+def training_namespace(name: str, *tiers: object) -> Namespace:
+    """A training namespace with its ladder, made without this project's components."""
+    namespace = Namespace(name, metadata={"name": name, "labels": {"holdfast.dev/training": "true"}})
+    CustomResource(
+        f"{name}-ladder",
+        api_version="holdfast.dev/v1alpha1",
+        kind="FallbackPolicy",
+        metadata={"name": "ladder", "namespace": name},
+        spec={"tiers": list(tiers)},
+    )
+    return namespace
+
+
+def node_pool(name: str, capacity_type: str, labels: Mapping[str, str] | None = None) -> None:
+    """A NodePool whose nodes carry its name, unless other labels are given."""
+    template = {
+        "metadata": {"labels": {"holdfast.dev/pool": name} if labels is None else labels},
+        "spec": {"requirements": [capacity_requirement(capacity_type)], "expireAfter": "Never"},
+    }
+    disruption = {"consolidationPolicy": "WhenEmpty", "budgets": [{"nodes": "0", "reasons": ["Drifted"]}]}
+    CustomResource(
+        name,
+        api_version="karpenter.sh/v1",
+        kind="NodePool",
+        metadata={"name": name},
+        spec={"template": template, "disruption": disruption},
+    )
+
+
+def of_violations() -> None:
+    """Register the program that breaks every rule."""
+    for each in violations():
+        pulumi.CustomResource(each.type, each.logical_name, dict(each.props))
+
+
+def example() -> None:
+    """The example's own program."""
+    runpy.run_path(str(EXAMPLE / "__main__.py"))["program"]()
+
+
+def run(
+    place: Path,
+    stand_ins: EchoStandIns,
+    program: Program,
+    command: Callable[[Rehearsal], Outcome] = Rehearsal.preview,
+    settings: Json | Path | None = None,
+) -> Outcome:
+    """Run one command on the stack, with the pack and its settings."""
+    if settings is not None and not isinstance(settings, Path):
+        file = place / "settings.json"
+        file.write_text(json.dumps(settings), encoding="utf-8")
+        settings = file
+    subject = Subject(
+        program=program,
+        project={"name": "holdfast", "runtime": "python"},
+        settings={},
+        packages=("kubernetes", "aws", "azure-native"),
+        policy_packs=(PACK,),
+        policy_settings=() if settings is None else (settings,),
+    )
+    with Rehearsal.open("dev", scratch_workspace(place), subject=subject, stand_ins=stand_ins) as rehearsal:
+        return command(rehearsal)
+
+
+def stopped(
+    place: Path, stand_ins: EchoStandIns, program: Program, settings: Json | Path | None = None
+) -> Outcome:
+    """What a preview came to that the pack stops."""
+    with pytest.raises(EngineFailure) as failure:
+        run(place, stand_ins, program, settings=settings)
+    return failure.value.outcome
+
+
+def test_every_mandatory_rule_stops_an_update_before_anything_is_made(
+    place: Path, stand_ins: EchoStandIns
+) -> None:
+    with pytest.raises(EngineFailure) as failure:
+        run(place, stand_ins, of_violations, Rehearsal.up)
+    verdicts = {verdict.policy: verdict for verdict in failure.value.outcome.verdicts}
+    assert {name for name, verdict in verdicts.items() if verdict.stops} == STOPPING, "each by its own name"
+    for rule in RULES:
+        if rule.name in STOPPING:
+            message = verdicts[rule.name].message
+            assert message.startswith(rule.description), f"{rule.name} says what holds where it is kept"
+            assert message.endswith("."), f"{rule.name} says what is wrong: {message}"
+    assert stand_ins.created == {}, "a stack that may not be made must not be half made"
+
+
+def test_an_unknown_is_advice_and_the_violation_beside_it_still_stops(
+    place: Path, stand_ins: EchoStandIns
+) -> None:
+    def program() -> None:
+        node_pool("a100-spot", "spot")
+        node_pool("a100", "on-demand")
+        training_namespace("tabular", A100_SPOT_TIER)
+        other = Namespace("other", metadata={"name": "other"})
+        # Nobody knows an id before the update.
+        training_namespace("vision", A100_SPOT_TIER, {"pool": other.id.apply(lambda found: found.lower())})
+
+    verdicts = {verdict.policy: verdict for verdict in stopped(place, stand_ins, program).verdicts}
+    assert "namespace 'tabular'" in verdicts[MANDATORY].message, "what is known stops the run"
+    assert verdicts[MANDATORY].urn.endswith("::tabular-ladder"), "the verdict points at the ladder"
+    assert verdicts[ADVISORY].level == "advisory", "what is not known yet stops nothing"
+    assert "namespace 'vision'" in verdicts[ADVISORY].message, "and says what it waits for"
+
+
+def test_the_example_is_stopped_by_what_its_page_shows(place: Path, stand_ins: EchoStandIns) -> None:
+    outcome = stopped(place, stand_ins, example, EXAMPLE / "policies.json")
+    found = {verdict.policy: verdict for verdict in outcome.verdicts}
+    assert {name for name, verdict in found.items() if verdict.stops} == {
+        "training-reaches-on-demand",
+        "spot-pools-tainted",
+    }, f"one gang that does not fit, and one pool that anybody can land on: {found}"
+    assert "room for 8 of the 16 pods" in found["training-reaches-on-demand"].message, (
+        "the broken link is named"
+    )
+    shown = " ".join(DocPage.read("docs/policies.md").text.split())
+    for verdict in found.values():
+        said = verdict.message.partition("\n")[2]
+        assert " ".join(said.split()) in shown, f"docs/policies.md shows another report than this: {said}"
+
+
+def test_levels_and_settings_are_a_teams_own(place: Path, stand_ins: EchoStandIns) -> None:
+    settings = {
+        "all": "disabled",
+        "training-reaches-on-demand": "advisory",
+        "spot-pools-diversified": {"enforcementLevel": "advisory", "markets": 100},
+    }
+    outcome = run(place, stand_ins, example, settings=cast("Json", settings))
+    assert outcome.packs == {"holdfast": "0.1.0"}, "the pack judged the run"
+    levels = {verdict.policy: verdict.level for verdict in outcome.verdicts}
+    assert levels == {"training-reaches-on-demand": "advisory", "spot-pools-diversified": "advisory"}, (
+        "what is turned off says nothing, what is advice stops nothing, and a threshold is a setting"
+    )
+
+
+def test_what_a_team_wants_mended_is_made_mended(
+    place: Path, stand_ins: EchoStandIns, tmp_path: Path
+) -> None:
+    def program() -> None:
+        node_pool("cpu-spot", "spot", labels={})
+
+    wanted = {
+        "all": "disabled",
+        "add-missing-spot-taint": "remediate",
+        "add-missing-pool-label": "remediate",
+    }
+    run(tmp_path, stand_ins, program, lambda rehearsal: rehearsal.up(judged=True), cast("Json", wanted))
+    (pool,) = (props for urn, props in stand_ins.created.items() if "NodePool" in urn)
+    mended = cast("Json", cast("Json", pool["spec"])["template"])
+    assert cast("Json", mended["metadata"])["labels"] == {"holdfast.dev/pool": "cpu-spot"}, (
+        "jobs can select it"
+    )
+    assert cast("Json", mended["spec"])["taints"] == [
+        {"key": "karpenter.sh/capacity-type", "value": "spot", "effect": "NoSchedule"}
+    ], "who does not ask for spot stays away"
+
+
+PACK_FOLDER = str(Path(__file__).parents[2] / "policies")
+NO_ENGINE = "127.0.0.1:1"
+
+LAUNCHERS = {
+    "the rehearsal's": [sys.executable, PACK_FOLDER, NO_ENGINE],
+    "Pulumi's own": [sys.executable, "-u", "-m", "pulumi.policy", NO_ENGINE, PACK_FOLDER],
+}
+
+
+@contextmanager
+def launched(command: list[str], folder: Path) -> Generator[str]:
+    """The address at which the pack is served."""
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None, "the pack says its port there"
+            port = process.stdout.readline().strip().decode()
+            if not port:
+                assert process.stderr is not None, "the pack says there what is wrong"
+                pytest.fail(f"the pack did not come up: {process.stderr.read().decode()}")
+            yield f"127.0.0.1:{port}"
+        finally:
+            process.kill()
+
+
+def asked(address: str) -> analyzer_pb2.AnalyzerInfo:
+    """What the pack at an address says of itself."""
+    with grpc.insecure_channel(address) as channel:
+        # The stubs name the answer's type in a way that the type checker does not follow.
+        ask = AnalyzerStub(channel).GetAnalyzerInfo  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - untyped in the SDK
+        return cast("analyzer_pb2.AnalyzerInfo", ask(empty_pb2.Empty(), timeout=30))
+
+
+@pytest.mark.parametrize("command", LAUNCHERS.values(), ids=LAUNCHERS.keys())
+def test_the_pack_tells_what_it_holds(command: list[str], tmp_path: Path) -> None:
+    with launched(command, tmp_path) as address:
+        info = asked(address)
+    assert info.name == "holdfast", "the pack's name stands before every verdict"
+    levels = {policy.name: policy.enforcementLevel for policy in info.policies}
+    rules = {rule.name: getattr(analyzer_pb2, rule.level.name) for rule in RULES}
+    fixes = dict.fromkeys((each.name for each in remediations()), analyzer_pb2.DISABLED)
+    assert levels == {**rules, **fixes}, "every rule has its own level, and what fixes is off"
+
+
+def test_the_engine_is_answered_by_the_packs_own_servicer(tmp_path: Path) -> None:
+    (_, command), *_ = LAUNCHERS.items()
+    with launched(command, tmp_path) as address, grpc.insecure_channel(address) as channel:
+        request = stack_request(with_ladder(A100_SPOT))
+        # The stubs name the answer's type in a way that the type checker does not follow.
+        ask = AnalyzerStub(channel).AnalyzeStack  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - untyped in the SDK
+        answer = cast("analyzer_pb2.AnalyzeResponse", ask(request, timeout=60))
+    told = [each.policyName for each in answer.diagnostics]
+    assert "training-ladder-ends-on-demand" in told, "the SDK's own servicer would not know how to run a rule"

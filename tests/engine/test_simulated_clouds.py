@@ -1,0 +1,210 @@
+"""The real engine creates, updates, replaces and destroys resources on a simulated cloud, and reports its errors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pulumi
+import pytest
+
+from holdfast.simulator.clouds.state import CloudObject
+from holdfast.simulator.pulumi import EngineFailure
+from holdfast.simulator.pulumi.faults import Faults
+from tests.support.clusters.cloud_program import CloudProgram, bucket, network
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.engine
+
+
+_VPC = "aws:ec2/vpc:Vpc"
+_SUBNET = "aws:ec2/subnet:Subnet"
+_BUCKET = "aws:s3/bucket:Bucket"
+
+
+@pytest.fixture
+def stack(tmp_path: Path) -> CloudProgram:
+    return CloudProgram(root=tmp_path)
+
+
+def test_a_preview_makes_nothing_and_leaves_computed_outputs_unknown(stack: CloudProgram) -> None:
+    seen: list[str] = []
+
+    def program() -> None:
+        from pulumi_aws import s3
+
+        s3.Bucket("checkpoints", bucket="ckpt").arn.apply(seen.append)
+
+    outcome = stack.preview(program)
+    assert outcome.changes["create"] == 2, "the stack and the bucket are to be created"
+    assert seen == [], "an ARN was given before there was a bucket"
+    assert stack.objects(_BUCKET) == [], "a preview made a bucket"
+    stack.up(program)
+    assert seen == ["arn:aws:s3:::ckpt"], "after the create the ARN is known"
+
+
+def test_a_stack_is_made_left_alone_updated_replaced_and_destroyed(stack: CloudProgram) -> None:
+    made = stack.up(network)
+    assert made.changes["create"] == 3, "the stack, a VPC and a subnet are created"
+    assert str(made.outputs["subnet"]).startswith("arn:aws:ec2:us-east-1:"), "the ARN is not well shaped"
+    assert stack.up(network).changed == 0, "a second run has nothing to do"
+
+    tagged = stack.up(lambda: network(tags={"team": "vision"}))
+    assert tagged.changes["update"] == 1, "tags change in place"
+    assert stack.objects(_VPC)[0].inputs["tags"] == {"team": "vision"}, "the cloud did not learn of the tags"
+
+    moved = stack.up(lambda: network(cidr="10.1.0.0/16"))
+    assert moved.changes["replace"] == 2, "a VPC cannot change its range, nor a subnet its VPC"
+    assert [one.id for one in stack.objects(_VPC)] == [moved.outputs["vpc"]], "the old VPC is still there"
+    assert moved.outputs["vpc"] != made.outputs["vpc"], "a replacement is another object"
+
+    stack.destroy()
+    assert stack.cloud().read().all() == [], "something outlived the stack"
+
+
+def test_a_replaced_bucket_with_a_made_up_name_gets_another(stack: CloudProgram) -> None:
+    def program(generation: int) -> None:
+        from pulumi_aws import s3
+
+        s3.Bucket("ckpt", opts=pulumi.ResourceOptions(replacement_trigger=generation))
+
+    stack.up(lambda: program(1))
+    (first,) = stack.objects(_BUCKET)
+    stack.up(lambda: program(2))
+    (second,) = stack.objects(_BUCKET)
+    assert first.id != second.id, (
+        "the successor is made before its predecessor goes, so it needs a name of its own"
+    )
+
+
+def test_a_refresh_drops_what_was_deleted_behind_the_engine_and_up_makes_it_again(
+    stack: CloudProgram,
+) -> None:
+    stack.up(network)
+    with stack.cloud().changing() as console:
+        (subnet,) = console.of_type(_SUBNET)
+        console.remove(_SUBNET, subnet.id)
+    assert stack.refresh(network).changes.get("delete") == 1, "the missing subnet was not noticed"
+    assert stack.up(network).changes["create"] == 1, "the subnet was not made again"
+    assert len(stack.objects(_SUBNET)) == 1, "there is one subnet in the program"
+
+
+def test_an_existing_bucket_is_imported_and_a_missing_one_refused(stack: CloudProgram) -> None:
+    with pytest.raises(EngineFailure, match="resource 'ckpt' does not exist"):
+        stack.up(lambda: bucket("ckpt", import_id="ckpt"))
+    with stack.cloud().changing() as console:
+        console.put(CloudObject(type=_BUCKET, id="ckpt", urn="", inputs={"bucket": "ckpt"}))
+    assert stack.up(lambda: bucket("ckpt", import_id="ckpt")).changes["import"] == 1, (
+        "the bucket was not imported"
+    )
+    assert stack.up(lambda: bucket("ckpt")).changed == 0, "the imported bucket differs from the program's"
+
+
+def test_invokes_and_instances_answer_for_their_own_regions(tmp_path: Path) -> None:
+    stack = CloudProgram(root=tmp_path, config={"aws:region": "eu-west-1"})
+
+    def program() -> None:
+        import pulumi_aws as aws
+
+        elsewhere = aws.Provider("elsewhere", region="us-west-2")
+        pulumi.export("here", aws.sqs.Queue("here").arn)
+        pulumi.export("there", aws.sqs.Queue("there", opts=pulumi.ResourceOptions(provider=elsewhere)).arn)
+        pulumi.export("zones", aws.get_availability_zones_output().names)
+
+    outputs = stack.up(program).outputs
+    assert str(outputs["here"]).startswith("arn:aws:sqs:eu-west-1:"), (
+        "the default provider's region was not used"
+    )
+    assert str(outputs["there"]).startswith("arn:aws:sqs:us-west-2:"), (
+        "instances share a server, not a region"
+    )
+    assert outputs["zones"] == ["eu-west-1a", "eu-west-1b", "eu-west-1c"], (
+        "the invoke answered for another region"
+    )
+
+
+def test_google_and_azure_are_stood_in_for_likewise(tmp_path: Path) -> None:
+    config = {"gcp:project": "acme", "azure-native:location": "westeurope"}
+    stack = CloudProgram(root=tmp_path, packages=("gcp", "azure-native"), config=config)
+
+    def program() -> None:
+        from pulumi_azure_native import resources, storage
+        from pulumi_gcp import container
+
+        # Protected unless it is said that it is not, as by the real provider.
+        cluster = container.Cluster(
+            "train", location="us-central1", initial_node_count=1, deletion_protection=False
+        )
+        container.NodePool("spot", cluster=cluster.name, location="us-central1", node_config={"spot": True})
+        group = resources.ResourceGroup("ml")
+        for account in ("one", "two"):
+            made = storage.StorageAccount(
+                account, resource_group_name=group.name, kind="StorageV2", sku={"name": "Standard_LRS"}
+            )
+            storage.BlobContainer(
+                f"{account}-checkpoints",
+                container_name="checkpoints",
+                resource_group_name=group.name,
+                account_name=made.name,
+            )
+        pulumi.export("project", cluster.project)
+
+    made = stack.up(program)
+    assert made.changes["create"] == 8, "the stack and seven resources are created"
+    assert made.outputs["project"] == "acme", "the provider's project was not used"
+    assert stack.up(program).changed == 0, "a second run has nothing to do"
+    assert stack.refresh(program).changed == 0, "a refresh finds nothing changed"
+    stack.destroy(program)
+    assert [*stack.cloud("gcp").read().all(), *stack.cloud("azure-native").read().all()] == [], (
+        "something is left"
+    )
+
+
+
+
+def _register(token: str, inputs: dict[str, str]) -> None:
+    pulumi.CustomResource(token, "one", dict(inputs))
+
+
+def test_a_name_that_is_taken_stops_the_run_in_the_clouds_words(stack: CloudProgram) -> None:
+    with stack.cloud().changing() as console:
+        console.put(CloudObject(type=_BUCKET, id="ckpt", urn="", inputs={"bucket": "ckpt"}))
+    with pytest.raises(
+        EngineFailure, match="BucketAlreadyExists: The requested bucket name is not available: ckpt"
+    ):
+        stack.up(lambda: bucket("ckpt"))
+
+
+@pytest.mark.parametrize(
+    ("token", "inputs", "reason"),
+    [
+        ("aws:s3/bukket:Bukket", {}, "has no type 'aws:s3/bukket:Bukket'; did you mean aws:s3/bucket:Bucket"),
+        (_SUBNET, {"vpcId": "vpc-1", "cidr": "10.0.0.0/24"}, "no property 'cidr' on aws:ec2/subnet:Subnet"),
+        (_SUBNET, {"cidrBlock": "10.0.0.0/24"}, "missing required property 'vpcId' (aws:ec2/subnet:Subnet"),
+    ],
+)
+def test_what_the_sdk_does_not_know_stops_the_preview(
+    stack: CloudProgram, token: str, inputs: dict[str, str], reason: str
+) -> None:
+    with pytest.raises(EngineFailure) as caught:
+        stack.preview(lambda: _register(token, inputs))
+    assert reason in str(caught.value), str(caught.value)
+    assert "Traceback" not in caught.value.outcome.stdout, "a traceback reached the user"
+
+
+def test_a_run_that_failed_at_a_create_converges_with_the_next(stack: CloudProgram) -> None:
+    faults = Faults()
+    faults.fail_create(2, "SubnetLimitExceeded")
+    with pytest.raises(EngineFailure, match="creating zone-a: SubnetLimitExceeded"):
+        stack.up(network, faults=faults)
+    outcome = stack.up(network)
+    assert (outcome.changes["create"], outcome.changes["same"]) == (1, 2), "only what had failed is made"
+    assert stack.up(network).changed == 0, "the stack has not converged"
+
+
+def test_a_throttled_call_delays_a_run_and_does_not_fail_it(stack: CloudProgram) -> None:
+    faults = Faults()
+    faults.throttle(1, times=3)
+    assert stack.up(network, faults=faults).changes["create"] == 3, "a throttled call failed the run"
+    assert faults.retries == 3, "the call was not throttled"
