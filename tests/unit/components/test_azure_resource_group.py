@@ -10,7 +10,7 @@ from tests.support.inputs import text, value
 
 
 class Inside(CustomResource):
-    """Anything in the group."""
+    """A resource in the group."""
 
     def __init__(self, group: object) -> None:
         super().__init__("test:index:Inside", "inside", {"group": group})
@@ -27,23 +27,23 @@ def recorded(*, protected: bool = False, preview: bool = False) -> Recording:
     return record(build, preview=preview)
 
 
-def test_the_groups_name_is_known_before_the_group_is_there() -> None:
+def test_the_group_name_is_known_on_preview() -> None:
     recording = recorded(preview=True)
     assert value(recording.one(":Inside"), "group") == "holdfast-dev", (
-        "each name in the group follows from it: unknown, a preview would show nothing"
+        "the names of all resources depend on it"
     )
 
 
-def test_whatever_is_in_the_group_is_made_after_it_and_gone_before_it() -> None:
+def test_resources_in_the_group_depend_on_it() -> None:
     recording = recorded()
     assert "group-group" in recording.everything_before(recording.one(":Inside")), (
-        "Azure deletes whatever is left in a group, in an order of its own"
+        "Azure deletes the group's contents in its own order"
     )
     assert text(recording.one(":ResourceGroup"), "resourceGroupName") == "holdfast-dev", (
-        "`az group list` shows it"
+        "visible in `az group list`"
     )
 
 
 def test_a_protected_group_is_not_deleted() -> None:
-    assert recorded(protected=True).one(":ResourceGroup").protect, "with it everything in it would go"
-    assert not recorded().one(":ResourceGroup").protect, "nothing is in the way of a destroy"
+    assert recorded(protected=True).one(":ResourceGroup").protect, "everything in it would be deleted"
+    assert not recorded().one(":ResourceGroup").protect, "nothing blocks destroy"

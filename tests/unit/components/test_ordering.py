@@ -1,4 +1,4 @@
-"""Ties a value to resources beside the one it comes from."""
+"""Makes the users of an output depend on further resources."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ def recorded(*, preview: bool) -> Recording:
 
 
 def test_the_user_of_a_tied_value_depends_on_the_resource() -> None:
-    assert "route" in recorded(preview=False).one(":Node").depends_on, "it would be deleted after its route"
+    assert "route" in recorded(preview=False).one(":Node").depends_on, (
+        "it would otherwise be deleted after its route"
+    )
 
 
-def test_a_new_resource_makes_the_value_no_less_known_in_a_preview() -> None:
+def test_a_new_resource_keeps_the_value_known_on_preview() -> None:
     assert text(recorded(preview=True).one(":Node"), "subnet") == "subnet-1", (
-        "a node group whose subnet is unknown is shown as replaced"
+        "an unknown subnet would show a replacement of the node group"
     )

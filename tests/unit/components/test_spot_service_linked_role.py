@@ -1,4 +1,4 @@
-"""The account's role for EC2 Spot: ensured, never deleted."""
+"""The account's service-linked role for EC2 Spot: created or imported, never deleted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ARN = "arn:aws:iam::123456789012:role/aws-service-role/spot.amazonaws.com/AWSSer
 
 
 class SpotPool(ComponentResource):
-    """Anything that needs spot machines."""
+    """A resource that needs spot instances."""
 
     def __init__(self, opts: ResourceOptions) -> None:
         super().__init__("test:index:SpotPool", "spot-pool", None, opts)
@@ -35,44 +35,40 @@ def the_role(existing_arn: str | None = None) -> Recorded:
     return recorded(existing_arn).one(":ServiceLinkedRole")
 
 
-def test_the_role_is_the_one_of_ec2_spot() -> None:
-    assert text(the_role(), "awsServiceName") == "spot.amazonaws.com", "EC2 Spot's, not the fleet's"
-    assert ARN.partition(":role")[2].startswith(PATH), "where a program looks for it is where it is"
+def test_the_role_is_that_of_ec2_spot() -> None:
+    assert text(the_role(), "awsServiceName") == "spot.amazonaws.com", "EC2 Spot's, not Spot Fleet's"
+    assert ARN.partition(":role")[2].startswith(PATH), "the path under which it is looked up"
 
 
 @pytest.mark.parametrize("preview", [False, True])
-def test_an_account_without_the_role_gets_it(preview: bool) -> None:
-    assert recorded(preview=preview).one(":ServiceLinkedRole").import_id == "", (
-        "there is nothing to import, so the role is made"
-    )
+def test_the_role_is_created_if_the_account_has_none(preview: bool) -> None:
+    assert recorded(preview=preview).one(":ServiceLinkedRole").import_id == "", "there is nothing to import"
 
 
-def test_a_role_that_is_there_is_imported() -> None:
-    assert the_role(ARN).import_id == ARN, "an account can have one only: a second would be refused"
+def test_an_existing_role_is_imported() -> None:
+    assert the_role(ARN).import_id == ARN, "an account can have only one"
 
 
 @pytest.mark.parametrize("existing_arn", [None, ARN])
 def test_the_role_is_never_deleted(existing_arn: str | None) -> None:
-    assert the_role(existing_arn).retain_on_delete, "other stacks and people of the account use the role"
+    assert the_role(existing_arn).retain_on_delete, "other stacks and users of the account use the role"
 
 
 @pytest.mark.parametrize("existing_arn", [None, ARN])
-def test_nothing_of_the_role_is_changed(existing_arn: str | None) -> None:
+def test_no_property_of_the_role_is_changed(existing_arn: str | None) -> None:
     assert the_role(existing_arn).ignore_changes == {"description", "tags", "tagsAll", "customSuffix"}, (
-        "an import is followed by an update wherever these differ, which one who only reads cannot make"
+        "an import is followed by an update if these differ, which needs write permissions"
     )
 
 
 @pytest.mark.parametrize("existing_arn", [None, ARN])
-def test_nothing_is_asked_for_that_could_differ(existing_arn: str | None) -> None:
+def test_a_created_and_an_imported_role_have_the_same_inputs(existing_arn: str | None) -> None:
     assert set(the_role(existing_arn).inputs) == {"awsServiceName"}, (
-        "a made role and an adopted one are asked for in the same words: the second `up` changes nothing"
+        "otherwise the second `up` would show a change"
     )
 
 
-def test_what_needs_spot_machines_waits_for_the_role() -> None:
+def test_users_of_spot_depend_on_the_role() -> None:
     recording = recorded()
     before = recording.everything_before(recording.one(":SpotPool"))
-    assert "spot-role-role" in before, (
-        "a pool that came first would meet ServiceLinkedRoleCreationNotPermitted"
-    )
+    assert "spot-role-role" in before, "an earlier pool would fail with ServiceLinkedRoleCreationNotPermitted"

@@ -1,4 +1,4 @@
-"""What `JobAdmission` registers, and by what it recognises spot."""
+"""What `JobAdmission` registers, and how it recognizes spot."""
 
 from __future__ import annotations
 
@@ -32,26 +32,26 @@ def recorded() -> Recording:
     return record(lambda: JobAdmission("job-admission", JobAdmissionArgs(capacity=CAPACITY)))
 
 
-def test_spot_is_recognised_as_it_is_in_pods() -> None:
+def test_spot_labels_are_those_of_the_pod_rules() -> None:
     assert capacity_selections(karpenter_rules(POOLS)) == (
         NodeSelection(key=CAPACITY_TYPE, values=("spot",)),
-    ), "pools by name come with each namespace's ladder"
+    ), "pools are taken from the ladder of each namespace"
     assert capacity_selections(gke_rules(POOLS)) == (
         NodeSelection(key=GKE_SPOT, values=("true",)),
         NodeSelection(key=GKE_PROVISIONING, values=("spot",)),
     ), "GKE has two labels"
 
 
-def test_both_kinds_are_looked_at_when_they_come_and_when_they_come_again() -> None:
+def test_both_kinds_have_policies_for_creation_and_for_reapplication() -> None:
     admission = recorded()
     for kind in (POLICY, BINDING):
         names = {str(obj(each.inputs["metadata"])["name"]) for each in admission.of(kind)}
         assert names == NAMES, f"one {kind} for each"
     for binding in admission.of(BINDING):
-        assert binding.depends_on, "a binding to no policy would let every job pass unseen"
+        assert binding.depends_on, "a policy without a binding has no effect"
 
 
-def test_a_policy_arrives_at_the_engine_as_it_was_rendered() -> None:
+def test_policies_are_registered_as_rendered() -> None:
     admission = recorded()
     for each in job_manifests(CAPACITY):
         assert admission.one(POLICY, f"job-admission-{each.name}").inputs["spec"] == each.policy, each.name
@@ -60,20 +60,20 @@ def test_a_policy_arrives_at_the_engine_as_it_was_rendered() -> None:
         )
 
 
-def test_a_job_that_is_there_can_go_whatever_happens_to_its_ladder() -> None:
+def test_reapplication_never_rejects_an_update() -> None:
     for each in job_manifests(CAPACITY):
         if each.name.endswith("-reapplied"):
-            assert each.policy["failurePolicy"] == "Ignore", "KubeRay's finalizer is taken off by an update"
-            assert "paramKind" not in each.policy, "and the ladder of a namespace that goes may go first"
+            assert each.policy["failurePolicy"] == "Ignore", "KubeRay's finalizer is removed by an update"
+            assert "paramKind" not in each.policy, "a namespace's ladder may be deleted before its jobs"
 
 
-def test_a_job_that_comes_before_its_ladder_is_refused() -> None:
+def test_a_job_created_before_its_ladder_is_rejected() -> None:
     for each in job_manifests(CAPACITY):
         if not each.name.endswith("-reapplied"):
             assert each.binding["paramRef"] == {"name": "ladder", "parameterNotFoundAction": "Deny"}, (
-                "let in as it is, it could never follow one"
+                "an unadjusted job could never follow a ladder"
             )
 
 
-def test_no_ladder_counts_as_far_as_the_operators_own_limit() -> None:
-    assert MOST_TIERS * MOST_FAILURES < MOST_RESTARTS, "the controller gives a job up, and nobody before it"
+def test_the_operators_limits_exceed_what_any_ladder_counts() -> None:
+    assert MOST_TIERS * MOST_FAILURES < MOST_RESTARTS, "only the controller gives a job up"

@@ -1,4 +1,4 @@
-"""What `JobValidation` registers, and what its policies say of themselves."""
+"""What `JobValidation` registers, and the expressions of its policies."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RULES = karpenter_rules(POOLS)
 CAPACITY = capacity_selections(RULES)
 KINDS = {"jobsets", "rayjobs"}
 
-#: Said of shapes alone: a job names no kind of accelerator, and admission sees no zones.
+#: Used for declared shapes only: a job names no accelerator, and admission knows no zones.
 OF_SHAPES = {"ACCELERATOR", "ZONES"}
 WORDS = {name: value for name, value in vars(messages).items() if isinstance(value, MessageTemplate)}
 
@@ -45,16 +45,16 @@ def recorded() -> Recording:
     return record(lambda: JobValidation("job-validation", args))
 
 
-def test_jobs_of_both_kinds_are_judged() -> None:
+def test_both_kinds_have_a_validating_policy() -> None:
     found = recorded()
     for kind in (POLICY, BINDING):
         names = {str(obj(each.inputs["metadata"])["name"]) for each in found.of(kind)}
         assert names == {f"training-{each}-can-fall-back" for each in KINDS}, f"one {kind} for each"
     for binding in found.of(BINDING):
-        assert binding.depends_on, "a binding to no policy would let every job pass"
+        assert binding.depends_on, "a policy without a binding has no effect"
 
 
-def test_a_policy_arrives_at_the_engine_as_it_was_rendered() -> None:
+def test_policies_are_registered_as_rendered() -> None:
     found = recorded()
     for each in job_validations(RULES, CAPACITY, ("checkpoints",)):
         assert found.one(POLICY, f"job-validation-{each.name}").inputs["spec"] == each.policy, each.name
@@ -62,25 +62,25 @@ def test_a_policy_arrives_at_the_engine_as_it_was_rendered() -> None:
         assert binding.inputs["spec"] == each.binding, each.name
 
 
-def test_what_cannot_be_judged_is_in_nobodys_way() -> None:
+def test_a_job_that_cannot_be_checked_is_allowed() -> None:
     for each in job_validations(RULES, CAPACITY):
-        assert each.policy["failurePolicy"] == "Ignore", "finalizers are taken off by updates"
+        assert each.policy["failurePolicy"] == "Ignore", "finalizers are removed by updates"
         assert each.binding["paramRef"] == {"name": "ladder", "parameterNotFoundAction": "Allow"}, (
-            "and the ladder of a namespace that goes may go first"
+            "a namespace's ladder may be deleted before its jobs"
         )
         assert each.binding["validationActions"] == ["Deny"], (
-            "what is judged is refused, and not merely warned of"
+            "an invalid job is rejected, not only warned about"
         )
 
 
-def test_who_moves_jobs_is_not_judged() -> None:
+def test_the_controller_and_deletions_are_not_checked() -> None:
     for each in job_validations(RULES, CAPACITY):
         conditions = {
             str(one["name"]): str(one["expression"]) for one in objects(each.policy["matchConditions"])
         }
         account = f"system:serviceaccount:{CONTROLLER_NAMESPACE}:{CONTROLLER}"
-        assert account in conditions["not-by-the-ladder"], "its suspension would be stopped half-way"
-        assert "deletionTimestamp" in conditions["stays"], "nor is what goes"
+        assert account in conditions["not-by-the-ladder"], "its suspension would be interrupted"
+        assert "deletionTimestamp" in conditions["stays"], "nor is a deletion"
 
 
 def expressions(rules: tuple[AdmissionRule, ...] = RULES) -> str:
@@ -92,13 +92,13 @@ def expressions(rules: tuple[AdmissionRule, ...] = RULES) -> str:
 
 
 @pytest.mark.parametrize("name", sorted(WORDS.keys() - OF_SHAPES))
-def test_the_api_server_has_every_word_of_every_reason_and_mend(name: str) -> None:
+def test_every_reason_and_fix_of_the_python_checks_is_in_the_policies(name: str) -> None:
     found = expressions()
     for literal, *_ in Formatter().parse(WORDS[name].sentence):
-        assert json.dumps(literal) in found, f"{literal!r} is said in Python and not in CEL"
+        assert json.dumps(literal) in found, f"{literal!r} is in the Python checks and not in CEL"
 
 
-def test_every_variable_is_there_before_it_is_used() -> None:
+def test_every_variable_is_defined_before_its_use() -> None:
     for each in job_validations(RULES, CAPACITY):
         known: set[str] = set()
         for variable in objects(each.policy["variables"]):
@@ -112,23 +112,25 @@ def test_every_variable_is_there_before_it_is_used() -> None:
 @pytest.mark.parametrize(
     "rules", [RULES, gke_rules(POOLS), aks_rules(POOLS)], ids=["Karpenter", "GKE", "AKS"]
 )
-def test_what_admission_lets_pods_tolerate_is_held_against_nobody(rules: tuple[AdmissionRule, ...]) -> None:
+def test_tolerations_that_admission_adds_are_not_reported_as_missing(
+    rules: tuple[AdmissionRule, ...],
+) -> None:
     given = links.tolerated_taints(rules)
     for pool in POOLS:
         if pool.taints:
-            assert f'"{pool.name}": [' in given, "pods that select a pool by its name are let in there"
+            assert f'"{pool.name}": [' in given, (
+                "admission adds the toleration to pods that select the pool by name"
+            )
 
 
-def test_without_rules_nothing_is_tolerated_and_the_expressions_have_types() -> None:
+def test_without_rules_the_expressions_still_have_types() -> None:
     assert (links.tolerated_taints(()), links.tolerated_taints_with_gpus(())) == ('{"": [""]}', '[""]'), (
         "an empty list has no type"
     )
 
 
-def test_a_template_becomes_an_expression_of_the_same_text() -> None:
-    assert fill_template("a {b} c", b="x") == '("a " + (x) + " c")', (
-        "texts and what is filled in, one after the other"
-    )
+def test_a_template_becomes_an_expression_with_the_same_text() -> None:
+    assert fill_template("a {b} c", b="x") == '("a " + (x) + " c")', "literals and values in their order"
     assert fill_template("{a}", a="x") == "((x))", "nothing is added"
     assert (
         fill_sentence(MessageTemplate(reason="no {a}", fix="Say {a}."), a="x")
@@ -136,14 +138,14 @@ def test_a_template_becomes_an_expression_of_the_same_text() -> None:
     )
 
 
-def test_a_name_without_an_expression_is_a_mistake() -> None:
+def test_a_placeholder_without_an_expression_raises_key_error() -> None:
     with pytest.raises(KeyError):
         fill_template("{missing}", other="x")
 
 
-def test_a_jobset_that_ends_is_judged_when_it_comes_and_not_when_it_changes() -> None:
+def test_a_jobset_without_restarts_is_checked_on_creation_only() -> None:
     for each in job_validations(RULES, CAPACITY):
         terminal = next(one for one in objects(each.policy["variables"]) if one["name"] == "terminal")
         assert str(terminal["expression"]).startswith('request.operation == "CREATE" &&'), (
-            f"{JOBSET.resource}: what can no longer be changed is no reason to refuse a change"
+            f"{JOBSET.resource}: an immutable field is no reason to reject an update"
         )

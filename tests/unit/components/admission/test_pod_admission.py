@@ -1,4 +1,4 @@
-"""What `TrainingAdmission` registers."""
+"""What `TrainingAdmission` registers, and its CEL expressions."""
 
 from __future__ import annotations
 
@@ -28,29 +28,27 @@ def recorded(version: str = "1.36") -> Recording:
     return record(lambda: TrainingAdmission("admission", args))
 
 
-def test_each_rule_is_a_policy_and_its_binding() -> None:
+def test_each_rule_has_a_policy_and_a_binding() -> None:
     admission = recorded()
     for kind in (POLICY, BINDING):
         names = {str(obj(resource.inputs["metadata"])["name"]) for resource in admission.of(kind)}
         assert names == {"training-spot-pods", "training-gpu-pods"}, f"one {kind} for each rule"
 
 
-def test_a_policy_arrives_at_the_engine_as_it_was_rendered() -> None:
+def test_policies_are_registered_as_rendered() -> None:
     policy = recorded().one(POLICY, "admission-spot")
-    assert policy.inputs["spec"] == policy_spec(SPOT_RULE), (
-        "the SDK must pass the API's own field names through"
-    )
+    assert policy.inputs["spec"] == policy_spec(SPOT_RULE), "the SDK must keep the API's field names"
 
 
-def test_a_binding_comes_after_its_policy_and_goes_before_it() -> None:
+def test_a_binding_depends_on_its_policy() -> None:
     binding = recorded().one(BINDING, "admission-spot-binding")
-    assert "admission-spot" in binding.depends_on, "a binding to no policy would let every pod pass unseen"
+    assert "admission-spot" in binding.depends_on, "a binding without its policy would let every pod pass"
     assert binding.inputs["spec"] == {"policyName": "training-spot-pods"}, (
         "it must bind the policy of its rule"
     )
 
 
-def test_only_pods_being_created_in_training_namespaces_are_looked_at() -> None:
+def test_policies_match_only_pod_creation_in_training_namespaces() -> None:
     for rule in RULES:
         constraints = policy_spec(rule)["matchConstraints"]
         assert constraints == {
@@ -58,51 +56,49 @@ def test_only_pods_being_created_in_training_namespaces_are_looked_at() -> None:
             "resourceRules": [
                 {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
             ],
-        }, "job objects, running pods and other namespaces are none of its business"
+        }, "job objects, running pods and other namespaces must not match"
 
 
 def test_a_policy_has_no_match_conditions() -> None:
     for rule in RULES:
         assert "matchConditions" not in policy_spec(rule), (
-            "the API server reinvokes no policy whose conditions did not hold the first time"
+            "the API server reinvokes only policies whose conditions held the first time"
         )
 
 
-def test_an_older_cluster_is_refused_before_anything_is_registered() -> None:
+def test_an_older_cluster_is_rejected_before_anything_is_registered() -> None:
     with pytest.raises(ConfigError, match=r"1\.36 or later"):
         recorded("1.35")
 
 
-def test_quotes_in_a_value_cannot_end_its_literal() -> None:
-    assert text('a" || true || "') == r'"a\" || true || \""', (
-        "a value is data and never becomes an expression"
-    )
+def test_quotes_in_a_value_do_not_end_its_literal() -> None:
+    assert text('a" || true || "') == r'"a\" || true || \""', "a value must not become an expression"
 
 
-def test_a_selection_allows_exactly_its_values() -> None:
+def test_a_selection_matches_exactly_its_values() -> None:
     expression = selects_by_label(NodeSelection(key="example.com/market", values=("spot", "preemptible")))
     assert expression == (
         'object.spec.?nodeSelector[?"example.com/market"].orValue("") in ["spot", "preemptible"]'
-    ), "a pod without selector or key must read as one that selects nothing"
+    ), "a pod without selector or key selects nothing"
 
 
-def test_a_resource_is_looked_for_in_all_containers() -> None:
+def test_a_resource_is_searched_in_all_containers() -> None:
     assert "object.spec.?initContainers" in has_limit("nvidia.com/gpu"), (
-        "an init container needs the machine as much as a container does"
+        "an init container needs the machine too"
     )
 
 
-def test_what_is_added_is_the_taints_own_toleration() -> None:
+def test_the_added_toleration_matches_the_taint() -> None:
     patch = toleration_patch(Taint(key="cloud.google.com/gke-spot", value="true"))
     assert (
         'Object.spec.tolerations{key: "cloud.google.com/gke-spot", operator: "Equal", '
         'value: "true", effect: "NoSchedule"}'
-    ) in patch, "another cloud's taint is only another argument"
+    ) in patch, "the taint of any cloud is supported"
 
 
-def test_a_label_is_for_the_pods_of_one_service_account() -> None:
+def test_a_label_is_added_to_pods_of_one_service_account_only() -> None:
     patch = label_patch("azure.workload.identity/use", "true", service_account="trainer")
     assert patch.startswith('object.spec.?serviceAccountName.orValue("") != "trainer" || '), (
-        "a pod that reads no checkpoints is given no identity"
+        "a pod that reads no checkpoints gets no identity"
     )
-    assert 'jsonpatch.escapeKey("azure.workload.identity/use")' in patch, "a slash in a key would be a path"
+    assert 'jsonpatch.escapeKey("azure.workload.identity/use")' in patch, "an unescaped slash would be a path"

@@ -1,4 +1,4 @@
-"""Checkpoints in Blob Storage."""
+"""Checkpoints in Blob Storage, and access to them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def account(args: CheckpointBucketArgs = ARGS) -> Recorded:
 
 
 def addresses(*, preview: bool = False) -> list[str]:
-    """Where each namespace is told to write."""
+    """The checkpoint URI of each namespace."""
     found: list[str] = []
 
     def use(bucket: CheckpointBucket) -> None:
@@ -62,21 +62,23 @@ def addresses(*, preview: bool = False) -> list[str]:
     return sorted(found)
 
 
-def test_each_namespace_has_a_container_of_its_own() -> None:
+def test_each_namespace_has_its_own_container() -> None:
     containers = recorded().of(":BlobContainer")
-    assert {text(one, "containerName") for one in containers} == {"vision", "tabular"}, "of its name"
+    assert {text(one, "containerName") for one in containers} == {"vision", "tabular"}, (
+        "named like the namespace"
+    )
     assert addresses() == [
         "abfss://tabular@checkpoints0a1b2c3d.dfs.core.windows.net",
         "abfss://vision@checkpoints0a1b2c3d.dfs.core.windows.net",
-    ], "which is where its jobs write to"
+    ], "the URI is that of the container"
 
 
-def test_a_preview_makes_up_no_address() -> None:
-    assert addresses(preview=True) == [], "the account's name is Azure's to tell"
+def test_a_preview_shows_no_made_up_address() -> None:
+    assert addresses(preview=True) == [], "the account's generated name is unknown on preview"
 
 
 @pytest.mark.parametrize("use", [CheckpointBucket.uri, CheckpointBucket.container_id])
-def test_a_namespace_that_the_store_was_not_told_of_is_refused(
+def test_an_unknown_namespace_is_rejected(
     use: Callable[[CheckpointBucket, str], object],
 ) -> None:
     with pytest.raises(
@@ -85,114 +87,113 @@ def test_a_namespace_that_the_store_was_not_told_of_is_refused(
         recorded(use=lambda bucket: use(bucket, "audio"))
 
 
-def test_neither_the_public_nor_anybody_with_a_key_gets_in() -> None:
+def test_public_access_and_shared_keys_are_disabled() -> None:
     inputs = account().inputs
-    assert inputs["allowBlobPublicAccess"] is False, "whatever a container says"
-    assert inputs["allowSharedKeyAccess"] is False, (
-        "a key opens every namespace's container, and nobody knows whose"
-    )
-    assert inputs["isLocalUserEnabled"] is False, "a local user has a password of its own"
-    assert inputs["allowCrossTenantReplication"] is False, "a copy in another tenant is out of sight"
+    assert inputs["allowBlobPublicAccess"] is False, "whatever a container allows"
+    assert inputs["allowSharedKeyAccess"] is False, "a key opens all containers and identifies no user"
+    assert inputs["isLocalUserEnabled"] is False, "a local user has a separate password"
+    assert inputs["allowCrossTenantReplication"] is False, "a copy in another tenant is out of control"
     assert {text(one, "publicAccess") for one in recorded().of(":BlobContainer")} == {"None"}, (
         "nor any container"
     )
 
 
-def test_plain_text_and_old_tls_are_refused() -> None:
+def test_plain_http_and_old_tls_are_rejected() -> None:
     inputs = account().inputs
-    assert inputs["enableHttpsTrafficOnly"] is True, "a checkpoint is not sent in plain text"
-    assert inputs["minimumTlsVersion"] == "TLS1_2", "nor under a protocol that is broken"
+    assert inputs["enableHttpsTrafficOnly"] is True, "checkpoints are not sent unencrypted"
+    assert inputs["minimumTlsVersion"] == "TLS1_2", "older versions are broken"
 
 
 @pytest.mark.parametrize("retain_days", [1, 30, 365])
-def test_what_was_overwritten_or_deleted_can_be_had_back_for_the_days_that_were_asked_for(
+def test_overwritten_and_deleted_checkpoints_are_kept_for_retain_days(
     retain_days: int,
 ) -> None:
     recording = recorded(replace(ARGS, retain_days=retain_days))
     service = recording.one(":BlobServiceProperties").inputs
-    assert service["isVersioningEnabled"] is True, "what was overwritten is a version"
+    assert service["isVersioningEnabled"] is True, "an overwritten blob becomes a version"
     wanted = {"enabled": True, "days": retain_days}
-    assert service["deleteRetentionPolicy"] == wanted, "counted from when a version is deleted"
-    assert service["containerDeleteRetentionPolicy"] == wanted, "and a namespace that was dropped by mistake"
+    assert service["deleteRetentionPolicy"] == wanted, "counted from the deletion of a version"
+    assert service["containerDeleteRetentionPolicy"] == wanted, "also a container that was removed by mistake"
 
 
-def test_old_versions_end_and_current_blobs_never_do() -> None:
+def test_the_lifecycle_deletes_old_versions_and_no_current_blobs() -> None:
     (rule,) = objects(recorded().one(":ManagementPolicy"), "policy", "rules")
     actions = mapping(rule, "definition", "actions")
     assert actions == {"version": {"delete": {"daysAfterCreationGreaterThan": 1}}}, (
-        "Azure counts from when a version was written: after the days asked for, a checkpoint that was current for that "
-        "long would go on the day it is overwritten; softly deleted it is kept for all of them"
+        "Azure counts from when a version was written: with retain_days, a checkpoint that "
+        "was current for that long would be deleted when it is overwritten; with one day it "
+        "is soft-deleted and kept for all of them"
     )
     assert value(rule, "definition", "filters") == {"blobTypes": ["blockBlob", "appendBlob"]}, (
-        "wherever they are"
+        "in all containers"
     )
-    assert str(rule["name"]).isalnum(), "Azure takes letters and digits"
+    assert str(rule["name"]).isalnum(), "Azure allows letters and digits only"
 
 
-def test_nothing_is_written_before_it_can_be_had_back() -> None:
+def test_containers_depend_on_versioning_and_soft_delete() -> None:
     recording = recorded()
     for one in (*recording.of(":BlobContainer"), recording.one(":ManagementPolicy")):
         assert "checkpoints-service" in one.depends_on, f"{one.name} needs versions and soft delete"
 
 
 @pytest.mark.parametrize("redundancy", ["Standard_LRS", "Standard_ZRS"])
-def test_copies_are_in_one_place_or_in_three_zones(redundancy: str) -> None:
+def test_redundancy_is_local_or_zonal(redundancy: str) -> None:
     made = account(replace(ARGS, redundancy=redundancy))
-    assert (made.inputs["kind"], made.inputs["sku"]) == ("StorageV2", {"name": redundancy}), "as asked"
+    assert (made.inputs["kind"], made.inputs["sku"]) == ("StorageV2", {"name": redundancy}), "as configured"
 
 
-def test_a_new_stack_never_meets_the_account_that_an_old_one_left() -> None:
+def test_names_are_generated_so_that_a_new_stack_meets_no_old_account() -> None:
     recording = recorded()
-    assert "accountName" not in recording.one(":StorageAccount").inputs, "names are of all of Azure"
-    assert "resourceGroupName" not in recording.one(":ResourceGroup").inputs, "the old group is still there"
+    assert "accountName" not in recording.one(":StorageAccount").inputs, "account names are global in Azure"
+    assert "resourceGroupName" not in recording.one(":ResourceGroup").inputs, "the old group still exists"
 
 
-def test_the_accounts_made_up_name_is_one_that_azure_takes() -> None:
+def test_the_generated_account_name_is_valid() -> None:
     name = account().name
     assert name.isalnum(), "no hyphens"
-    assert len(name) + 8 <= 24, "8 characters are made up"
+    assert len(name) + 8 <= 24, "8 characters are generated"
 
 
-def test_the_store_is_in_a_group_of_its_own() -> None:
+def test_the_store_has_its_own_resource_group() -> None:
     recording = recorded()
     group = recording.one(":ResourceGroup")
     for kind in KEPT[1:]:
         for one in recording.of(kind):
             assert one.inputs["resourceGroupName"] == "checkpoints-group0a1b2c3d", (
-                "with the stack's group everything in it goes, whatever Pulumi retains"
+                "deleting the stack's group would delete everything in it, whatever Pulumi retains"
             )
-    assert group.inputs["location"] == "westeurope", "where the cluster is"
+    assert group.inputs["location"] == "westeurope", "the cluster's location"
 
 
 @pytest.mark.parametrize("protected", [True, False])
-def test_a_protected_store_outlives_its_stack_with_what_guards_it(protected: bool) -> None:
+def test_a_protected_store_is_retained_with_its_settings(protected: bool) -> None:
     recording = recorded(replace(ARGS, protected=protected))
     for kind in KEPT:
         for one in recording.of(kind):
-            assert one.protect is protected, f"{one.name}: a mere `destroy` would delete it"
+            assert one.protect is protected, f"{one.name}: a plain `destroy` would delete it"
             assert one.retain_on_delete is protected, (
-                f"{one.name}: lifting the protection is not yet to delete it"
+                f"{one.name}: removing the protection must not delete it"
             )
 
 
 @pytest.mark.parametrize("retain_days", [0, -1, 366])
-def test_a_time_that_blob_storage_cannot_keep_is_refused_before_anything_is_made(retain_days: int) -> None:
+def test_a_retention_outside_the_limits_is_rejected(retain_days: int) -> None:
     with pytest.raises(ValueError, match=f"retain_days is {retain_days}: Blob Storage allows 1 to 365"):
         replace(ARGS, retain_days=retain_days)
 
 
 @pytest.mark.parametrize("namespace", ["ai", "ml--vision", "a" * 64])
-def test_a_namespace_whose_name_no_container_can_have_is_refused(namespace: str) -> None:
+def test_a_namespace_without_a_valid_container_name_is_rejected(namespace: str) -> None:
     with pytest.raises(ValueError, match="is no valid container name"):
         replace(ARGS, namespaces=[namespace])
 
 
 @given(st.from_regex(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", fullmatch=True))
-def test_of_a_namespaces_names_all_but_the_short_and_the_doubly_hyphenated_can_be_containers(
+def test_other_namespace_names_are_valid_container_names(
     namespace: str,
 ) -> None:
     assert is_container_name(namespace) is (len(namespace) >= 3 and "--" not in namespace), (
-        "Kubernetes has the stricter rules for all else"
+        "Kubernetes is stricter in all other respects"
     )
 
 
@@ -220,7 +221,7 @@ def assignment(args: CheckpointAccessArgs = ACCESS) -> Recorded:
 
 
 @pytest.mark.parametrize("preview", [False, True])
-def test_the_identity_is_the_trainers_of_the_namespace_in_this_cluster_and_nobody_elses(
+def test_the_credential_is_for_one_service_account_of_this_cluster(
     preview: bool,
 ) -> None:
     (credential,) = recorded_access(preview=preview).of(":FederatedIdentityCredential")
@@ -228,45 +229,45 @@ def test_the_identity_is_the_trainers_of_the_namespace_in_this_cluster_and_nobod
         "the pods of one service account"
     )
     assert credential.inputs["issuer"] == ACCESS.oidc_issuer, "of one cluster"
-    assert credential.inputs["audiences"] == ["api://AzureADTokenExchange"], "the one that Entra ID takes"
+    assert credential.inputs["audiences"] == ["api://AzureADTokenExchange"], (
+        "the audience that Entra ID accepts"
+    )
 
 
-def test_an_identity_has_one_credential_of_the_twenty_there_is_room_for() -> None:
+def test_an_identity_has_a_single_credential() -> None:
     recording = recorded_access()
     (credential,) = recording.of(":FederatedIdentityCredential")
     identity = recording.one(":UserAssignedIdentity")
     assert credential.inputs["resourceName"] == f"{identity.name}0a1b2c3d", (
-        "its own: two that are written at once for one identity are refused"
+        "concurrent writes of credentials of one identity fail"
     )
 
 
-def test_it_is_given_the_container_and_nothing_beside_it() -> None:
+def test_the_role_is_assigned_on_the_container_only() -> None:
     (given_role,) = recorded_access().of(":RoleAssignment")
-    assert given_role.inputs["scope"] == CONTAINER, "not the account, where the other namespaces' are"
+    assert given_role.inputs["scope"] == CONTAINER, "not on the account, which has the other containers"
     assert given_role.inputs["principalId"] == PRINCIPAL, "to the identity"
     role = text(given_role, "roleDefinitionId").rpartition("/")[2]
-    assert role == STORAGE_BLOB_DATA_CONTRIBUTOR, (
-        "it reads, writes and deletes; older versions are the data owner's to delete"
-    )
+    assert role == STORAGE_BLOB_DATA_CONTRIBUTOR, "it reads, writes and deletes blobs, not their old versions"
     assert text(given_role, "roleDefinitionId").startswith(f"/subscriptions/{SUBSCRIPTION}/"), (
-        "as Azure shows it: else each refresh would see a change"
+        "as Azure returns it: otherwise each refresh shows a change"
     )
 
 
-def test_azure_does_not_look_for_a_principal_that_it_has_only_just_made() -> None:
+def test_the_principal_type_is_set_explicitly() -> None:
     assert assignment().inputs["principalType"] == "ServicePrincipal", (
-        "it answers PrincipalNotFound until the directory is the same everywhere"
+        "otherwise Azure returns PrincipalNotFound until its directory is consistent"
     )
 
 
-def test_the_assignments_name_is_made_of_what_it_says() -> None:
+def test_the_assignment_name_depends_on_identity_and_container() -> None:
     wanted = assignment_name(scope=CONTAINER, principal_id=PRINCIPAL, role=STORAGE_BLOB_DATA_CONTRIBUTOR)
-    assert assignment().inputs["roleAssignmentName"] == wanted, "an identity that is made anew gets a new one"
+    assert assignment().inputs["roleAssignmentName"] == wanted, "a new identity gets a new assignment"
     other = replace(ACCESS, container_id=Output.from_input(CONTAINER.replace("vision", "tabular")))
     assert assignment(other).inputs["roleAssignmentName"] != wanted, "and so does every container"
 
 
-def test_pods_learn_whose_identity_they_have_once_it_is_of_use() -> None:
+def test_the_client_id_depends_on_credential_and_assignment() -> None:
     learned: list[str] = []
     everything: list[set[str]] = []
 
@@ -280,31 +281,27 @@ def test_pods_learn_whose_identity_they_have_once_it_is_of_use() -> None:
         Output.from_input(note()).apply(lambda _: None)
 
     record(build)
-    assert learned == [CLIENT], "by its client id"
+    assert learned == [CLIENT], "the identity's client ID"
     assert len(everything[0]) == 3, (
-        "identity, credential and assignment: who takes the id comes after them all"
+        "pods must not use the identity before its credential and assignment exist"
     )
 
 
 @given(st.text(), st.uuids().map(str), st.uuids().map(str))
-def test_assignments_have_names_that_are_the_same_each_time_and_of_the_right_form(
-    scope: str, principal: str, role: str
-) -> None:
+def test_assignment_names_are_deterministic_guids(scope: str, principal: str, role: str) -> None:
     name = assignment_name(scope=scope, principal_id=principal, role=role)
-    assert str(UUID(name)) == name, "a GUID, as Azure wants it"
+    assert str(UUID(name)) == name, "Azure requires a GUID"
     assert name == assignment_name(scope=scope, principal_id=principal, role=role), (
-        "a second run asks for the same"
+        "a second run gets the same name"
     )
     assert name != assignment_name(scope=scope, principal_id=role, role=role) or principal == role, (
-        "another principal cannot take the place of one that is there"
+        "the principal of an assignment is immutable"
     )
 
 
-def test_scopes_that_azure_takes_for_one_have_one_name() -> None:
+def test_scopes_that_differ_in_case_have_the_same_name() -> None:
     names = {
         assignment_name(scope=scope, principal_id=PRINCIPAL, role=STORAGE_BLOB_DATA_CONTRIBUTOR)
         for scope in (CONTAINER, CONTAINER.replace("resourceGroups", "resourcegroups"))
     }
-    assert len(names) == 1, (
-        "Azure does not tell small letters from capitals, and not always writes them alike"
-    )
+    assert len(names) == 1, "Azure ignores case and returns different ones"

@@ -1,4 +1,4 @@
-"""Checkpoints in a directory of this machine."""
+"""Checkpoints in a local directory."""
 
 from __future__ import annotations
 
@@ -30,15 +30,17 @@ def recorded(*, preview: bool = False) -> Recording:
 
 
 @pytest.mark.parametrize("preview", [False, True])
-def test_each_namespace_has_a_volume_of_its_own(preview: bool) -> None:
+def test_each_namespace_has_its_own_volume(preview: bool) -> None:
     paths = {
         text(volume, "spec", "hostPath", "path")
         for volume in recorded(preview=preview).of(":PersistentVolume")
     }
-    assert paths == {"/data/check points/vision", "/data/check points/tabular"}, "no namespace sees another's"
+    assert paths == {"/data/check points/vision", "/data/check points/tabular"}, (
+        "namespaces must not see each other's checkpoints"
+    )
 
 
-def test_the_address_is_that_of_the_volume() -> None:
+def test_the_address_is_the_volumes_folder() -> None:
     addresses: list[str] = []
 
     def build() -> None:
@@ -54,10 +56,10 @@ def test_the_address_is_that_of_the_volume() -> None:
 def test_checkpoints_outlive_claim_namespace_and_stack() -> None:
     for volume in recorded().of(":PersistentVolume"):
         policy = text(volume, "spec", "persistentVolumeReclaimPolicy")
-        assert policy == "Retain", "destroying a stack must not destroy what was trained on it"
+        assert policy == "Retain", "destroying a stack must not delete checkpoints"
 
 
-def test_claim_and_volume_are_made_for_each_other() -> None:
+def test_claim_and_volume_are_bound_to_each_other() -> None:
     recording = recorded()
     claim = recording.one(":PersistentVolumeClaim")
     volume = recording.one(":PersistentVolume", "checkpoints-vision")
@@ -68,15 +70,19 @@ def test_claim_and_volume_are_made_for_each_other() -> None:
     )
 
 
-def test_nothing_provisions_another_volume() -> None:
+def test_no_other_volume_is_provisioned() -> None:
     recording = recorded()
     for bound in (
         recording.one(":PersistentVolumeClaim"),
         recording.one(":PersistentVolume", "checkpoints-vision"),
     ):
-        assert value(bound, "spec", "storageClassName") == "", "absent would mean the cluster's default class"
+        assert value(bound, "spec", "storageClassName") == "", (
+            "an absent class means the cluster's default class"
+        )
 
 
-def test_all_of_a_jobs_pods_write_to_it() -> None:
+def test_all_pods_of_a_job_can_write_to_the_volume() -> None:
     claim = recorded().one(":PersistentVolumeClaim")
-    assert value(claim, "spec", "accessModes") == ["ReadWriteMany"], "a job's workers checkpoint together"
+    assert value(claim, "spec", "accessModes") == ["ReadWriteMany"], (
+        "the workers of a job write checkpoints together"
+    )

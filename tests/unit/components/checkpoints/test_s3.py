@@ -1,4 +1,4 @@
-"""Checkpoints in an S3 bucket."""
+"""Checkpoints in an S3 bucket, and access to them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def everything_of(recording: Recording) -> list[Recorded]:
 
 
 @pytest.mark.parametrize("preview", [False, True])
-def test_each_namespace_has_a_prefix_of_its_own(preview: bool) -> None:
+def test_each_namespace_has_its_own_prefix(preview: bool) -> None:
     addresses: list[str] = []
 
     def use(bucket: CheckpointBucket) -> None:
@@ -73,120 +73,116 @@ def test_each_namespace_has_a_prefix_of_its_own(preview: bool) -> None:
     assert sorted(addresses) == [
         "s3://checkpoints-bucket-0a1b2c3/tabular",
         "s3://checkpoints-bucket-0a1b2c3/vision",
-    ], "a preview knows the addresses too: the bucket's name is made up before it"
+    ], "the bucket's generated name is known on preview"
 
 
-def test_a_namespace_that_the_bucket_was_not_told_of_is_refused() -> None:
+def test_an_unknown_namespace_is_rejected() -> None:
     with pytest.raises(ValueError, match=r"'audio' is not one of the bucket's namespaces"):
         recorded(use=lambda bucket: bucket.uri("audio"))
 
 
-def test_the_public_is_kept_out_by_all_four_means() -> None:
+def test_all_four_settings_block_public_access() -> None:
     block = recorded().one(":BucketPublicAccessBlock").inputs
     closed = {name for name, setting in block.items() if setting is True}
     assert closed == {"blockPublicAcls", "blockPublicPolicy", "ignorePublicAcls", "restrictPublicBuckets"}, (
-        "each closes a way that the others leave open"
+        "each of them blocks a different way"
     )
 
 
-def test_plain_text_is_refused_for_the_bucket_and_all_in_it() -> None:
+def test_requests_without_tls_are_denied() -> None:
     policy = obj(json.loads(text(recorded().one(":BucketPolicy"), "policy")))
     (statement,) = objects(policy, "Statement")
     arn = "arn:aws:s3:us-east-1:123456789012:checkpoints-bucket"
     assert (statement["Effect"], statement["Principal"], statement["Action"]) == ("Deny", "*", ["s3:*"]), (
-        "whoever it is and whatever it is that they ask"
+        "for all principals and actions"
     )
-    assert statement["Resource"] == [arn, f"{arn}/*"], "the bucket is one thing, its objects are another"
-    assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}, "TLS passes"
+    assert statement["Resource"] == [arn, f"{arn}/*"], "for the bucket and its objects"
+    assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}, "TLS is allowed"
 
 
-def test_a_key_of_its_own_is_used_through_bucket_keys_and_turned_over() -> None:
+def test_a_kms_key_is_used_through_bucket_keys_and_rotated() -> None:
     rule = encryption(args(kms=True))
     default = mapping(rule, "applyServerSideEncryptionByDefault")
-    assert default["sseAlgorithm"] == "aws:kms", "with a key of the stack's own"
-    assert default["kmsMasterKeyId"] == "arn:aws:kms:us-east-1:123456789012:checkpoints-key", (
-        "namely this one"
-    )
-    assert rule["bucketKeyEnabled"] is True, "else each shard of a checkpoint is a call to KMS"
-    assert recorded().one(":Key").inputs["enableKeyRotation"] is True, (
-        "a key that never changes leaks for ever"
-    )
+    assert default["sseAlgorithm"] == "aws:kms", "with the stack's key"
+    assert default["kmsMasterKeyId"] == "arn:aws:kms:us-east-1:123456789012:checkpoints-key", "this one"
+    assert rule["bucketKeyEnabled"] is True, "otherwise each shard of a checkpoint is a KMS call"
+    assert recorded().one(":Key").inputs["enableKeyRotation"] is True, "KMS does not rotate it by default"
 
 
-def test_without_a_key_of_its_own_it_is_encrypted_all_the_same() -> None:
+def test_without_a_kms_key_the_bucket_is_encrypted_too() -> None:
     recording = recorded(args(kms=False))
-    assert recording.of(":Key") == [], "no key is paid for"
+    assert recording.of(":Key") == [], "no key is billed"
     assert mapping(encryption(args(kms=False)), "applyServerSideEncryptionByDefault") == {
         "sseAlgorithm": "AES256"
     }, "S3's own key"
 
 
 @pytest.mark.parametrize("kms", [True, False])
-def test_nobody_leaves_a_checkpoint_that_only_their_own_key_opens(kms: bool) -> None:
+def test_customer_provided_keys_are_disabled(kms: bool) -> None:
     assert encryption(args(kms=kms))["blockedEncryptionTypes"] == ["SSE-C"], (
-        "nobody else could resume from it"
+        "other users could not read the checkpoint"
     )
 
 
-def test_an_overwritten_checkpoint_can_be_had_back() -> None:
+def test_an_overwritten_checkpoint_can_be_restored() -> None:
     status = text(recorded().one(":BucketVersioning"), "versioningConfiguration", "status")
     assert status == "Enabled", "a job that is killed while it writes may leave a broken one"
 
 
 @pytest.mark.parametrize("retain_days", [1, 30, 3650])
-def test_old_versions_and_unfinished_uploads_end_and_current_objects_never_do(retain_days: int) -> None:
+def test_the_lifecycle_deletes_old_versions_and_uploads_and_no_current_objects(retain_days: int) -> None:
     rule = lifecycle(retain_days)
-    assert rule["noncurrentVersionExpiration"] == {"noncurrentDays": retain_days}, "as long as was asked for"
+    assert rule["noncurrentVersionExpiration"] == {"noncurrentDays": retain_days}, "after retain_days"
     assert value(rule, "abortIncompleteMultipartUpload", "daysAfterInitiation") == 7, (
-        "parts of an upload that was cut off are paid for and seen by nobody"
+        "parts of an interrupted upload are billed and invisible"
     )
     assert rule["expiration"] == {"expiredObjectDeleteMarker": True}, (
         "neither days nor a date: a current checkpoint never expires"
     )
     assert not {"transitions", "noncurrentVersionTransitions"} & rule.keys(), (
-        "a checkpoint in an archive is hours away when a job wants to resume"
+        "restoring a checkpoint from an archive takes hours"
     )
-    assert (rule["status"], rule["filter"]) == ("Enabled", {}), "the rule is on, and for all of the bucket"
+    assert (rule["status"], rule["filter"]) == ("Enabled", {}), "the rule is enabled for the whole bucket"
 
 
-def test_versions_expire_only_once_there_are_versions() -> None:
+def test_the_lifecycle_depends_on_versioning() -> None:
     assert "checkpoints-versions" in recorded().one(":BucketLifecycleConfiguration").depends_on, (
-        "S3 settles a bucket's versioning before its lifecycle"
+        "S3 needs the versioning before the lifecycle"
     )
 
 
-def test_the_buckets_settings_do_not_come_at_once_where_s3_refuses_that() -> None:
+def test_the_bucket_policy_depends_on_the_public_access_block() -> None:
     assert "checkpoints-private" in recorded().one(":BucketPolicy").depends_on, (
-        "S3 refuses a policy while the public is being shut out: a conflicting operation is in progress"
+        "S3 rejects concurrent changes of both"
     )
 
 
-def test_a_protected_bucket_outlives_its_stack_with_all_that_guards_it() -> None:
+def test_a_protected_bucket_is_retained_with_its_settings() -> None:
     found = everything_of(recorded(args(protected=True)))
     assert len(found) == 7, "bucket, key, and five settings"
     for resource in found:
-        assert resource.protect, f"{resource.name} is deleted by a mere `destroy`"
+        assert resource.protect, f"{resource.name}: a plain `destroy` would delete it"
         assert resource.retain_on_delete, (
-            f"{resource.name} goes with the stack: the bucket left behind would be open, or its objects unreadable"
+            f"{resource.name}: without it the retained bucket would be open or unreadable"
         )
     assert recorded(args(protected=True)).one(":Bucket").inputs["forceDestroy"] is False, (
-        "checkpoints are not deleted with the bucket"
+        "its objects are not deleted with it"
     )
 
 
-def test_a_bucket_for_development_goes_with_its_stack_checkpoints_and_all() -> None:
+def test_an_unprotected_bucket_is_deleted_with_its_checkpoints() -> None:
     recording = recorded(args(protected=False))
     for resource in everything_of(recording):
         kept = resource.protect or resource.retain_on_delete
-        assert not kept, f"{resource.name} is left behind"
+        assert not kept, f"{resource.name} would be left behind"
     assert recording.one(":Bucket").inputs["forceDestroy"] is True, "a bucket with objects cannot be deleted"
-    assert recording.one(":Key").inputs["deletionWindowInDays"] == 7, "the shortest that AWS allows"
+    assert recording.one(":Key").inputs["deletionWindowInDays"] == 7, "the shortest period that AWS allows"
 
 
 @pytest.mark.parametrize("protected", [True, False])
-def test_a_new_stack_never_meets_the_bucket_that_an_old_one_left(protected: bool) -> None:
+def test_the_bucket_name_is_generated(protected: bool) -> None:
     asked = recorded(args(protected=protected)).one(":Bucket").inputs
-    assert not {"bucket", "bucketPrefix"} & asked.keys(), "a fixed name would be taken"
+    assert not {"bucket", "bucketPrefix"} & asked.keys(), "a fixed name could already be taken"
 
 
 BUCKET = "arn:aws:s3:::checkpoints-bucket-0a1b2c3"
@@ -212,29 +208,29 @@ def recorded_access(
 
 
 @pytest.mark.parametrize("preview", [False, True])
-def test_the_role_is_given_to_the_trainers_of_the_namespace(preview: bool) -> None:
+def test_the_role_is_associated_with_the_trainers_of_the_namespace(preview: bool) -> None:
     association = recorded_access(preview=preview).one(":PodIdentityAssociation").inputs
     assert association["clusterName"] == "holdfast-dev", "in the stack's cluster"
     assert (association["namespace"], association["serviceAccount"]) == ("vision", "trainer"), (
-        "the service account that training pods name"
+        "the service account of training pods"
     )
 
 
-def test_the_association_gives_the_namespaces_own_role() -> None:
+def test_the_association_has_the_namespaces_own_role() -> None:
     recording = recorded_access()
     assert text(recording.one(":PodIdentityAssociation"), "roleArn").endswith(":access-role"), "no other role"
 
 
-def test_no_pod_gets_the_role_before_it_may_do_anything() -> None:
+def test_the_association_depends_on_the_policy() -> None:
     assert "access-policy" in recorded_access().one(":PodIdentityAssociation").depends_on, (
-        "a pod that came between would be refused, and its job would count that as a failure"
+        "a pod with the role but without its policy would be denied, and its job would count a failure"
     )
 
 
-def test_the_role_is_for_the_pods_of_one_service_account_in_one_cluster() -> None:
+def test_only_pods_of_one_service_account_and_cluster_assume_the_role() -> None:
     trust = obj(json.loads(text(recorded_access().one(":Role"), "assumeRolePolicy")))
     (statement,) = objects(trust, "Statement")
-    assert statement["Principal"] == {"Service": ["pods.eks.amazonaws.com"]}, "by Pod Identity alone"
+    assert statement["Principal"] == {"Service": ["pods.eks.amazonaws.com"]}, "by Pod Identity only"
     assert statement["Action"] == ["sts:AssumeRole", "sts:TagSession"], "the agent tags each session"
     assert statement["Condition"] == {
         "StringEquals": {
@@ -242,26 +238,26 @@ def test_the_role_is_for_the_pods_of_one_service_account_in_one_cluster() -> Non
             "aws:RequestTag/kubernetes-namespace": "vision",
             "aws:RequestTag/kubernetes-service-account": "trainer",
         }
-    }, "an association that hands the role to other pods is of no use to them"
+    }, "another association with this role gives no access"
 
 
 @pytest.mark.parametrize(
     ("cluster_name", "namespace"),
     [("holdfast-dev", "vision"), ("holdfast-" + "c" * 60, "n" * 63), ("holdfast-dev", "n" * 63)],
 )
-def test_the_roles_name_fits_however_long_the_namespaces_is(cluster_name: str, namespace: str) -> None:
+def test_the_role_name_fits_for_any_namespace_name(cluster_name: str, namespace: str) -> None:
     prefix = text(recorded_access(cluster_name=cluster_name, namespace=namespace).one(":Role"), "namePrefix")
     assert len(prefix) <= 38, "the provider appends 26 characters, and a role's name has 64"
-    assert prefix.startswith("holdfast-"), "a reader of IAM's list sees whose it is"
+    assert prefix.startswith("holdfast-"), "the name shows its cluster and namespace"
 
 
-def test_the_role_reaches_the_namespaces_prefix() -> None:
+def test_the_role_allows_access_to_the_namespaces_prefix() -> None:
     policy = text(recorded_access().one(":RolePolicy"), "policy")
     expected = prefix_access(bucket_arn=BUCKET, prefix="vision", key_arn=KEY)
-    assert policy == expected, "what that allows and denies is shown of the document itself"
+    assert policy == expected, "the document itself is tested below"
 
 
-def test_the_roles_description_says_whose_it_is_where_its_name_cannot() -> None:
+def test_the_role_description_contains_the_full_names() -> None:
     description = text(recorded_access(namespace="n" * 63).one(":Role"), "description")
     assert description == f"Checkpoints of {'n' * 63}/trainer in holdfast-dev", "in full"
 
@@ -278,7 +274,7 @@ TRAINING = [
     "s3:AbortMultipartUpload",
     "s3:ListMultipartUploadParts",
 ]
-#: What would end an old version, the bucket, or what guards it, or let others in.
+#: Actions that would delete an old version or the bucket, change its settings or give others access.
 DESTRUCTIVE = [
     "s3:DeleteObjectVersion",
     "s3:DeleteBucket",
@@ -297,13 +293,13 @@ keys = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size
 
 
 def access(prefix: str = "vision", key_arn: str | None = KEY) -> str:
-    """What a namespace's pods are given, with the variables filled in as AWS does when they ask."""
+    """The permissions of a namespace's pods, with AWS's policy variables filled in."""
     document = prefix_access(bucket_arn=BUCKET, prefix=prefix, key_arn=key_arn)
     return document.replace("${aws:PrincipalAccount}", ACCOUNT)
 
 
 def trainer_may(action: str, resource: str, *, prefix: str = "vision", **context: str) -> bool:
-    """Whether the pods of a namespace may."""
+    """Whether the pods of a namespace may perform an action."""
     conditions = {
         "aws:ResourceAccount": ACCOUNT,
         **{key.replace("_", ":"): one for key, one in context.items()},
@@ -318,71 +314,73 @@ def may_use_key(action: str, key: str, context: dict[str, str]) -> bool:
 
 
 @given(prefix=names, key=keys)
-def test_a_namespace_reads_and_writes_all_that_is_under_its_prefix(prefix: str, key: str) -> None:
+def test_a_namespace_reads_and_writes_below_its_prefix(prefix: str, key: str) -> None:
     for action in TRAINING:
-        assert trainer_may(action, f"{BUCKET}/{prefix}/{key}", prefix=prefix), f"{action} is part of training"
+        assert trainer_may(action, f"{BUCKET}/{prefix}/{key}", prefix=prefix), f"training needs {action}"
 
 
 @given(prefix=names, other=names, key=keys)
-def test_a_namespace_reaches_no_other_prefix(prefix: str, other: str, key: str) -> None:
+def test_a_namespace_cannot_access_another_prefix(prefix: str, other: str, key: str) -> None:
     if prefix == other:
         return
     for action in [*TRAINING, *DESTRUCTIVE]:
         assert not trainer_may(action, f"{BUCKET}/{other}/{key}", prefix=prefix), f"{action} reaches {other}"
     assert not trainer_may("s3:ListBucket", BUCKET, prefix=prefix, s3_prefix=f"{other}/{key}"), (
-        "the names of other namespaces' checkpoints are theirs too"
+        "the names of other checkpoints are not visible either"
     )
 
 
 @pytest.mark.parametrize("listed", ["vision/", "vision/run-7", "vision/run-7/step-100"])
-def test_a_namespace_lists_what_is_under_its_prefix(listed: str) -> None:
+def test_a_namespace_lists_its_prefix(listed: str) -> None:
     assert trainer_may("s3:ListBucket", BUCKET, s3_prefix=listed), "a job looks for its latest checkpoint"
 
 
 @pytest.mark.parametrize("listed", ["", "v", "vision", "vision-2/", "tabular/"])
-def test_a_namespace_lists_nothing_else(listed: str) -> None:
+def test_a_namespace_lists_no_other_prefix(listed: str) -> None:
     assert not trainer_may("s3:ListBucket", BUCKET, s3_prefix=listed), (
-        f"{listed!r} would also list the checkpoints of others"
+        f"{listed!r} would also list other checkpoints"
     )
 
 
-def test_a_listing_of_the_whole_bucket_is_refused() -> None:
-    assert not trainer_may("s3:ListBucket", BUCKET), "a call that names no prefix lists all of them"
+def test_listing_the_whole_bucket_is_denied() -> None:
+    assert not trainer_may("s3:ListBucket", BUCKET), "a call without a prefix lists everything"
 
 
-def test_what_lies_beside_the_prefix_is_out_of_reach() -> None:
+def test_keys_beside_the_prefix_are_denied() -> None:
     for key in ("vision", "visions/a", "other", ""):
         assert not trainer_may("s3:GetObject", f"{BUCKET}/{key}"), f"{key!r} is not under vision/"
 
 
 @pytest.mark.parametrize("action", DESTRUCTIVE)
-def test_a_namespace_cannot_end_what_protects_its_checkpoints(action: str) -> None:
+def test_a_namespace_cannot_remove_the_protection_of_its_checkpoints(action: str) -> None:
     for resource in (BUCKET, f"{BUCKET}/vision/step-1"):
-        assert not trainer_may(action, resource), "a trainer that runs amok leaves every version behind"
+        assert not trainer_may(action, resource), "every version survives a faulty trainer"
 
 
-def test_no_other_bucket_is_reached() -> None:
+def test_no_other_bucket_is_accessible() -> None:
     for action in TRAINING:
-        assert not trainer_may(action, f"{OTHER_BUCKET}/vision/a"), f"{action} is for one bucket"
-    assert not trainer_may("s3:ListBucket", OTHER_BUCKET, s3_prefix="vision/"), "nor is any other listed"
-    assert not trainer_may("s3:ListAllMyBuckets", "*"), "nor even named"
+        assert not trainer_may(action, f"{OTHER_BUCKET}/vision/a"), f"{action} is allowed for one bucket"
+    assert not trainer_may("s3:ListBucket", OTHER_BUCKET, s3_prefix="vision/"), (
+        "no other bucket can be listed"
+    )
+    assert not trainer_may("s3:ListAllMyBuckets", "*"), "nor their names"
 
 
-def test_a_bucket_of_that_name_in_another_account_is_sent_nothing() -> None:
+def test_a_bucket_of_the_same_name_in_another_account_is_denied() -> None:
     for action in TRAINING:
         request = Request(
             action=action, resource=f"{BUCKET}/vision/a", context={"aws:ResourceAccount": "210987654321"}
         )
         assert not is_allowed([access()], request), (
-            "a name is free once its bucket is gone: it may be theirs now"
+            "the name of a deleted bucket can be taken by another account"
         )
 
 
 @pytest.mark.parametrize("action", ["kms:Decrypt", "kms:GenerateDataKey"])
 @pytest.mark.parametrize("what", [BUCKET, f"{BUCKET}/vision/step-1"])
-def test_the_key_is_used_for_the_namespaces_own_objects(action: str, what: str) -> None:
+def test_the_key_is_usable_for_the_namespaces_objects(action: str, what: str) -> None:
     assert may_use_key(action, KEY, {CONTEXT: what}), (
-        "S3 names the bucket with a bucket key, the object without"
+        "the context is the bucket with a bucket key, and the object without"
     )
 
 
@@ -396,32 +394,32 @@ def test_the_key_is_used_for_the_namespaces_own_objects(action: str, what: str) 
         (OTHER_KEY, {CONTEXT: BUCKET}),
     ],
 )
-def test_the_key_is_used_for_nothing_else(action: str, key: str, context: dict[str, str]) -> None:
-    assert not may_use_key(action, key, context), "the key opens this bucket, through S3"
+def test_the_key_is_usable_for_nothing_else(action: str, key: str, context: dict[str, str]) -> None:
+    assert not may_use_key(action, key, context), "for this bucket only, through S3"
 
 
 @pytest.mark.parametrize("action", ["kms:ScheduleKeyDeletion", "kms:DisableKey", "kms:PutKeyPolicy"])
-def test_the_key_cannot_be_ended_or_given_away(action: str) -> None:
-    assert not may_use_key(action, KEY, {CONTEXT: BUCKET}), "without it every checkpoint is lost"
+def test_the_key_cannot_be_deleted_or_shared(action: str) -> None:
+    assert not may_use_key(action, KEY, {CONTEXT: BUCKET}), "without it all checkpoints are lost"
 
 
-def test_without_a_key_none_is_spoken_of() -> None:
+def test_without_a_key_there_is_no_kms_statement() -> None:
     assert "kms" not in access(key_arn=None), "S3's own key needs no permission"
 
 
 @pytest.mark.parametrize("action", ["s3:GetObject", "s3:PutObject", "s3:ListBucket", "s3:DeleteBucket"])
 @pytest.mark.parametrize("resource", [BUCKET, f"{BUCKET}/vision/step-1"])
-def test_the_bucket_answers_nobody_in_plain_text(action: str, resource: str) -> None:
+def test_the_bucket_policy_denies_requests_without_tls(action: str, resource: str) -> None:
     def denied(secure: str) -> bool:
         context = {"aws:SecureTransport": secure}
         return is_denied([bucket_policy(BUCKET)], Request(action=action, resource=resource, context=context))
 
-    assert denied("false"), "a checkpoint would be read on its way"
-    assert not denied("true"), "over TLS the caller's own rights decide"
+    assert denied("false"), "checkpoints are not sent unencrypted"
+    assert not denied("true"), "with TLS the caller's permissions decide"
 
 
-def test_the_buckets_policy_lets_nobody_in() -> None:
+def test_the_bucket_policy_allows_nothing() -> None:
     request = Request(
         action="s3:GetObject", resource=f"{BUCKET}/vision/a", context={"aws:SecureTransport": "true"}
     )
-    assert not is_allowed([bucket_policy(BUCKET)], request), "rights come from roles alone"
+    assert not is_allowed([bucket_policy(BUCKET)], request), "only roles allow access"

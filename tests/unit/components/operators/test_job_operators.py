@@ -1,14 +1,21 @@
-"""The operators that run training jobs."""
+"""JobSet and KubeRay: charts, images, replicas, and the nodes on which they run."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.components.cluster.aks import control_plane as aks
+from holdfast.components.cluster.gke import system_nodes as gke
 from holdfast.components.operators.job_operators import Operators, OperatorsArgs
-from tests.support.fakes.pulumi_engine import Recorded, Recording, record
+from holdfast.scheduling.taints import AKS_SPOT, GKE_SPOT_TAINT, GPU, SPOT
+from tests.support.fakes.pulumi_engine import Recording, record
 from tests.support.inputs import mapping, objects, text, value
+
+if TYPE_CHECKING:
+    from holdfast.scheduling.json import Json
 
 ARGS = OperatorsArgs(charts="/charts", jobset_version="0.12.0", kuberay_version="1.6.2", replicas=1)
 
@@ -17,87 +24,119 @@ def recorded(args: OperatorsArgs = ARGS, *, preview: bool = False) -> Recording:
     return record(lambda: Operators("operators", args), preview=preview)
 
 
-def jobset(recording: Recording) -> Recorded:
-    return recording.one(":Release", "operators-jobset-controller")
+def chart_values(args: OperatorsArgs = ARGS) -> tuple[Json, Json]:
+    """The values of JobSet's and KubeRay's charts."""
+    recording = recorded(args)
+    jobset, kuberay = (
+        mapping(recording.one(":Release", f"operators-{operator}-controller"), "values")
+        for operator in ("jobset", "kuberay")
+    )
+    return jobset, kuberay
 
 
-def kuberay(recording: Recording) -> Recorded:
-    return recording.one(":Release", "operators-kuberay-controller")
+def pod_settings(args: OperatorsArgs = ARGS) -> tuple[Json, Json]:
+    """The settings of both operators' pods in these values."""
+    jobset, kuberay = chart_values(args)
+    return mapping(jobset, "controller"), kuberay
+
+
+def gke_system_nodes() -> Json:
+    args = gke.SystemPoolArgs(
+        nodes=gke.SystemNodesArgs(machine_type="e2-standard-4"),
+        project="ml",
+        location="europe-west4",
+        zones=["europe-west4-a"],
+        cluster="holdfast-dev",
+        service_account="nodes@ml.iam.gserviceaccount.com",
+    )
+    return mapping(record(lambda: gke.SystemPool("system", args)).one(":NodePool"), "nodeConfig")
 
 
 @pytest.mark.parametrize("preview", [False, True])
-def test_each_operator_has_a_release_of_its_own_beside_its_crds(preview: bool) -> None:
+def test_each_operator_has_a_release_for_its_crds_and_one_for_its_controller(preview: bool) -> None:
     releases = {text(release, "name") for release in recorded(preview=preview).of(":Release")}
-    assert releases == {"jobset", "jobset-crds", "kuberay-operator", "kuberay-crds"}, (
-        "names that helm users meet"
-    )
+    assert releases == {"jobset", "jobset-crds", "kuberay-operator", "kuberay-crds"}, "users see these names"
 
 
-def test_each_operator_has_a_namespace_of_its_own() -> None:
+def test_each_operator_has_its_own_namespace() -> None:
     namespaces = {text(namespace, "metadata", "name") for namespace in recorded().of(":Namespace")}
-    assert namespaces == {"jobset-system", "kuberay-system"}, "their permissions are apart"
+    assert namespaces == {"jobset-system", "kuberay-system"}, "their permissions are separate"
 
 
-def test_images_are_pinned_to_the_operators_versions() -> None:
-    recording = recorded()
-    images = [mapping(release, "values", "image") for release in (jobset(recording), kuberay(recording))]
-    assert [image["tag"] for image in images] == ["v0.12.0", "v1.6.2"], (
-        "JobSet's chart would take a moving tag"
-    )
+def test_images_have_the_tags_of_the_operator_versions() -> None:
+    tags = [value(values, "image", "tag") for values in chart_values()]
+    assert tags == ["v0.12.0", "v1.6.2"], "the default of JobSet's chart is a mutable tag"
 
 
-def test_images_come_from_a_mirror_where_there_is_one() -> None:
-    recording = recorded(replace(ARGS, images="registry.example.com/mirror"))
+def test_images_come_from_the_mirror_if_one_is_set() -> None:
     images = [
-        text(release, "values", "image", "repository") for release in (jobset(recording), kuberay(recording))
+        text(values, "image", "repository")
+        for values in chart_values(replace(ARGS, images="registry.example.com/mirror"))
     ]
     assert images == [
         "registry.example.com/mirror/jobset/jobset",
         "registry.example.com/mirror/kuberay/operator",
-    ], "a cluster without internet reaches no other registry"
+    ], "a cluster without internet access reaches no other registry"
 
 
-def test_charts_come_from_upstream_where_there_is_no_mirror() -> None:
+def test_charts_come_from_the_projects_if_no_mirror_is_set() -> None:
     recording = recorded(replace(ARGS, charts=None))
-    assert text(jobset(recording), "chart") == "oci://registry.k8s.io/jobset/charts/jobset", "JobSet's own"
-    assert (
-        text(kuberay(recording), "repositoryOpts", "repo") == "https://ray-project.github.io/kuberay-helm"
-    ), "KubeRay's own"
+    jobset = recording.one(":Release", "operators-jobset-controller")
+    assert text(jobset, "chart") == "oci://registry.k8s.io/jobset/charts/jobset", "JobSet's own registry"
+    kuberay = recording.one(":Release", "operators-kuberay-controller")
+    assert text(kuberay, "repositoryOpts", "repo") == "https://ray-project.github.io/kuberay-helm", (
+        "KubeRay's own repository"
+    )
 
 
-def test_replicas_prefer_zones_of_their_own_without_insisting() -> None:
-    recording = recorded(replace(ARGS, replicas=2))
-    for placement in (
-        mapping(jobset(recording), "values", "controller"),
-        mapping(kuberay(recording), "values"),
-    ):
-        kinds = mapping(placement, "affinity", "podAntiAffinity")
+def test_replicas_prefer_different_zones() -> None:
+    for settings in pod_settings(replace(ARGS, replicas=2)):
+        kinds = mapping(settings, "affinity", "podAntiAffinity")
         assert list(kinds) == ["preferredDuringSchedulingIgnoredDuringExecution"], (
-            "a rule would leave a rolling update's third pod without a node"
+            "a requirement would leave no node for the third pod of a rolling update"
         )
         (preferred,) = objects(kinds, "preferredDuringSchedulingIgnoredDuringExecution")
         assert text(preferred, "podAffinityTerm", "topologyKey") == "topology.kubernetes.io/zone", (
-            "the loss of a zone must not take both"
+            "losing a zone must not stop both"
         )
 
 
 @pytest.mark.parametrize(("replicas", "elects"), [(1, False), (2, True)])
-def test_a_leader_is_elected_among_several(replicas: int, elects: bool) -> None:
-    recording = recorded(replace(ARGS, replicas=replicas))
-    assert value(jobset(recording), "values", "controller", "replicas") == replicas, "as many as asked for"
-    assert value(jobset(recording), "values", "controller", "leaderElection", "enable") is elects, (
-        "one has no rival"
-    )
-    assert value(kuberay(recording), "values", "replicas") == replicas, "as many as asked for"
-    assert value(kuberay(recording), "values", "leaderElectionEnabled") is elects, "one has no rival"
+def test_several_replicas_elect_a_leader(replicas: int, elects: bool) -> None:
+    jobset, kuberay = chart_values(replace(ARGS, replicas=replicas))
+    assert mapping(jobset, "controller")["replicas"] == kuberay["replicas"] == replicas, "as requested"
+    assert value(jobset, "controller", "leaderElection", "enable") is elects, "one replica needs no election"
+    assert kuberay["leaderElectionEnabled"] is elects, "one replica needs no election"
 
 
 def test_operators_run_on_system_nodes() -> None:
-    recording = recorded()
-    for placement in (
-        mapping(jobset(recording), "values", "controller"),
-        mapping(kuberay(recording), "values"),
-    ):
-        assert placement["nodeSelector"] == {"holdfast.dev/system": "true"}, "no interruption takes these"
-        tolerations = objects(placement, "tolerations")
-        assert tolerations == [{"key": "CriticalAddonsOnly", "operator": "Exists"}], "which are tainted"
+    for settings in pod_settings():
+        assert settings["nodeSelector"] == {"holdfast.dev/system": "true"}, "they are never interrupted"
+        assert objects(settings, "tolerations") == [{"key": "CriticalAddonsOnly", "operator": "Exists"}], (
+            "the system nodes of EKS and AKS carry this taint"
+        )
+
+
+def test_operators_fit_the_system_nodes_of_aks() -> None:
+    profile = aks.SystemNodesArgs(vm_size="Standard_D4ds_v5").as_profile(version="1.36", subnet_id="subnet")
+    labels = profile.get("node_labels")
+    assert isinstance(labels, dict), "plain labels"
+    for settings in pod_settings():
+        assert mapping(settings, "nodeSelector").items() <= labels.items(), "otherwise its pods stay pending"
+    assert profile.get("node_taints") == ["CriticalAddonsOnly=true:NoSchedule"], "AKS's services tolerate it"
+
+
+def test_operators_fit_the_system_nodes_of_gke() -> None:
+    node = gke_system_nodes()
+    for settings in pod_settings():
+        assert mapping(settings, "nodeSelector").items() <= mapping(node, "labels").items(), (
+            "otherwise its pods stay pending"
+        )
+    assert not node.get("taints"), "GKE's own services run there and would not tolerate it"
+
+
+@pytest.mark.parametrize("taint", [SPOT.key, AKS_SPOT.key, GKE_SPOT_TAINT.key, GPU.key])
+def test_operators_do_not_tolerate_spot_and_gpu_nodes(taint: str) -> None:
+    for settings in pod_settings():
+        tolerated = [toleration["key"] for toleration in objects(settings, "tolerations")]
+        assert taint not in tolerated, "an eviction would stop the operator that restarts jobs"
