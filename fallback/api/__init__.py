@@ -1,1 +1,1 @@
-"""One API server: requests, watches kept up, who leads, and Events."""
+"""The client of one API server: requests, informers, leader election, and Events."""

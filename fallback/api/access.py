@@ -1,4 +1,4 @@
-"""Where the API server is, how it is known to be the right one, and who we are."""
+"""The API server's address and certificates, and the controller's credentials."""
 
 import base64
 import binascii
@@ -16,19 +16,19 @@ from holdfast.fallback.api.objects import mapping, sequence, text
 from holdfast.scheduling.errors import ConfigError, Problem
 from holdfast.scheduling.json import Json, JsonValue
 
-# Where Kubernetes puts a pod's own token and the API server's certificates.
+# Where Kubernetes mounts a pod's own token and the API server's certificates.
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
-# A kubelet exchanges a pod's token long before it ends; the old one stays good for minutes.
+# A kubelet replaces a pod's token long before it expires; the old one stays valid for minutes.
 _TOKEN_SECONDS: Final = 60.0
 
-# Without TLS only to what runs on this machine, as `kubectl proxy` does.
+# Without TLS only on the same machine, as with `kubectl proxy`.
 _ADDRESSES: Final = ("https://", "http://127.0.0.1:", "http://[::1]:", "http://localhost:")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClientCertificate:
-    """A certificate and its key, both PEM. The key stays out of every printed form."""
+    """A certificate and its key, both PEM. The key is in no printed form."""
 
     certificate: bytes
     key: bytes = field(repr=False)
@@ -38,8 +38,8 @@ class ClientCertificate:
 class ApiAccess:
     """One API server and one identity.
 
-    `authority` is what its certificate must be signed by (PEM), None for the machine's own trust. Of `certificate`,
-    `token` and `token_file` one says who we are; the file is read anew every minute.
+    `authority` is the CA of its certificate (PEM), None for the machine's own trust store. One of `certificate`, `token`
+    and `token_file` authenticates the client; the file is read again every minute.
     """
 
     server: str
@@ -49,7 +49,7 @@ class ApiAccess:
     token_file: Path | None = None
 
     def ssl_context(self) -> ssl.SSLContext:
-        """Return what a TLS connection is made with. Raises ConfigError where a certificate cannot be read."""
+        """Return the context of TLS connections. Raises ConfigError if a certificate cannot be read."""
         try:
             authority = None if self.authority is None else self.authority.decode("ascii")
             context = ssl.create_default_context(cadata=authority)
@@ -57,13 +57,13 @@ class ApiAccess:
                 _load(context, self.certificate)
         except (ssl.SSLError, UnicodeDecodeError, ValueError) as error:
             raise _config_error(
-                "certificates", str(error), "PEM certificates", "Make the file anew."
+                "certificates", str(error), "PEM certificates", "Create the file again."
             ) from error
         return context
 
 
 def _load(context: ssl.SSLContext, certificate: ClientCertificate) -> None:
-    # The ssl module takes a certificate from files alone.
+    # The ssl module reads a certificate from files only.
     with TemporaryDirectory() as folder:
         chain, key = Path(folder) / "chain", Path(folder) / "key"
         for path, content in ((chain, certificate.certificate), (key, certificate.key)):
@@ -73,7 +73,7 @@ def _load(context: ssl.SSLContext, certificate: ClientCertificate) -> None:
 
 
 class BearerToken:
-    """The `Authorization` header of an access, with a token from a file read anew every minute."""
+    """The `Authorization` header of an access, with a token that is read from its file every minute."""
 
     def __init__(self, access: ApiAccess, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._access = access
@@ -93,25 +93,25 @@ class BearerToken:
         return {"Authorization": f"Bearer {self._token}"} if self._token else {}
 
     def forget(self) -> None:
-        """Read the file again the next time: the server did not accept the token."""
+        """Read the file again next time: the server rejected the token."""
         self._read_at = None
 
 
 def in_cluster(variables: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> ApiAccess:
-    """Return the access every pod has. Raises ConfigError outside a pod."""
+    """Return the access that every pod has. Raises ConfigError outside a pod."""
     host, port = variables.get("KUBERNETES_SERVICE_HOST"), variables.get("KUBERNETES_SERVICE_PORT")
     if not host or not port:
         raise _config_error(
             "KUBERNETES_SERVICE_HOST",
             "nothing",
             "the API server's address, as in every pod",
-            "Outside a cluster give --kubeconfig.",
+            "Set --kubeconfig outside a cluster.",
         )
     authority, token = folder / "ca.crt", folder / "token"
     try:
         certificates = authority.read_bytes()
     except OSError as error:
-        fix = "Leave automountServiceAccountToken on for this pod."
+        fix = "Enable automountServiceAccountToken for this pod."
         raise _config_error("service account", str(authority), "a readable file", fix) from error
     address = f"[{host}]" if ":" in host else host
     return ApiAccess(server=f"https://{address}:{port}", authority=certificates, token_file=token)
@@ -120,8 +120,7 @@ def in_cluster(variables: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> 
 def from_kubeconfig(path: Path) -> ApiAccess:
     """Return the access of a kubeconfig's current context.
 
-    Raises ConfigError for a file that is none, and for a user that is asked of another program (`exec`): the
-    controller is meant to run in its cluster.
+    Raises ConfigError for an invalid file, and for credentials from a plugin (`exec`): the controller runs in its cluster.
     """
     try:
         document: JsonValue = yaml.safe_load(path.read_text(encoding="utf-8"))

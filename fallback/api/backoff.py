@@ -1,10 +1,10 @@
-"""How long to wait before asking again: longer each time, and never two askers in step."""
+"""Exponential backoff with jitter."""
 
 import random
 from typing import Final
 
-# The first wait and the longest, in seconds: a restarted API server answers again within a few seconds, and one that
-# is gone for longer is not helped by being asked more often than every half minute.
+# The shortest and the longest wait in seconds: a restarted API server answers within a few seconds, and one that is
+# down for longer does not need more than one request every half minute.
 FIRST_SECONDS: Final = 0.2
 MOST_SECONDS: Final = 30.0
 
@@ -12,8 +12,8 @@ MOST_SECONDS: Final = 30.0
 class Backoff:
     """Waits that double from `first` to `most` seconds, each shortened at random by up to half.
 
-    The server's own wish (`Retry-After`) is the least a wait may be; it is lengthened at random instead, as every
-    client that was refused in the same second was told the same.
+    The server's `Retry-After` is a minimum; it is lengthened at random instead, since every client that was rejected in
+    the same second received the same value.
     """
 
     def __init__(
@@ -29,12 +29,12 @@ class Backoff:
         self._attempts = 0
 
     def succeed(self) -> None:
-        """Begin anew with the shortest wait."""
+        """Start again with the shortest wait."""
         self._attempts = 0
 
     def seconds(self, asked_for: float | None = None) -> float:
         """Return how long to wait after one more failure, at least `asked_for` seconds."""
-        # 2 ** 30 times the first wait is beyond any longest one; more would overflow a float after some weeks.
+        # 2 ** 30 times the first wait exceeds every maximum; a larger exponent would overflow a float after some weeks.
         wait = min(self._most, self._first * 2.0 ** min(self._attempts, 30))
         self._attempts += 1
         wait *= self._chance.uniform(0.5, 1.0)

@@ -1,4 +1,4 @@
-"""What is kept of the objects of one kind."""
+"""An indexed cache of the objects of one kind."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ Name: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class Change(Generic[T]):
-    """What became of one object: `before` is None where it is new, `after` where it is gone."""
+    """A change of one object: `before` is None for a new object, `after` for a deleted one."""
 
     name: Name
     before: T | None
@@ -23,11 +23,10 @@ class Change(Generic[T]):
 
 
 class Cache(Generic[T]):
-    """The objects of one kind, reduced to what is read of them.
+    """The objects of one kind, reduced to the fields that are read.
 
-    `keep` reduces an object, or says None for one that is of no interest. `indexes` are ways to find objects: each
-    gives the keys under which an object is found. Whoever listens is told of every change of what is kept, in the
-    order of the changes, and after all indexes know of it.
+    `keep` trims an object, or returns None for one to ignore. `indexes` return the keys under which an object is found.
+    Handlers are called for every change of a trimmed object, in the order of the changes, after all indexes are updated.
     """
 
     def __init__(
@@ -50,11 +49,11 @@ class Cache(Generic[T]):
         return iter(self._objects.values())
 
     def add_handler(self, listener: Callable[[Change[T]], None]) -> None:
-        """Tell `listener` of every change from now on."""
+        """Call `listener` with every change from now on."""
         self._listeners.append(listener)
 
     def get(self, namespace: str, name: str) -> T | None:
-        """Return what is kept of an object; the namespace is empty for one of the cluster's scope."""
+        """Return a trimmed object; the namespace is empty for a cluster-scoped one."""
         return self._objects.get((namespace, name))
 
     def known(self) -> list[Name]:
@@ -78,20 +77,20 @@ class Cache(Generic[T]):
         return list(self._found.get((index, key), {}).values())
 
     def put(self, obj: Json, *, is_listed: bool = False) -> None:
-        """Take in an object as a watch shows it, unless a later version of it is known.
+        """Store an object from a watch, unless a later version of it is known.
 
-        What a list shows is so whatever is known: an etcd that was restored has gone back in its versions.
+        An object from a list is always stored: the versions of a restored etcd have gone back.
         """
         name, uid, version = name_of(obj), text(metadata_of(obj).get("uid")), _version(obj)
         known = self._marks.get(name)
         if known is not None and known[0] != uid:
-            self._set(name, None)  # deleted and made again under its name: nobody may take it for the same
+            self._set(name, None)  # deleted and created again under its name: handlers see two objects
         elif known is not None and version < known[1] and not is_listed:
             return
         self._set(name, self._keep(obj), (uid, version))
 
     def refresh(self, obj: Json) -> None:
-        """Take in what a write of ours answered, before the watch shows it.
+        """Store the response of the controller's own write, before the watch delivers it.
 
         An object that is not known any more stays unknown: it may have been deleted since.
         """
@@ -100,12 +99,12 @@ class Cache(Generic[T]):
             self.put(obj)
 
     def remove(self, obj: Json) -> None:
-        """Take in an object's last state, and that it is gone."""
+        """Store an object's last version, then remove it."""
         self.put(obj)
         self._set(name_of(obj), None)
 
     def retain(self, names: set[Name]) -> None:
-        """Take in that no other objects exist than these."""
+        """Remove all objects but these."""
         for name in [each for each in self._objects if each not in names]:
             self._set(name, None)
 
@@ -139,13 +138,13 @@ class Cache(Generic[T]):
 
 
 def name_of(obj: Json) -> Name:
-    """Return what tells an object from the others of its kind."""
+    """Return an object's namespace and name."""
     metadata = metadata_of(obj)
     return text(metadata.get("namespace")), text(metadata.get("name"))
 
 
 def _version(obj: Json) -> int:
-    # Versions of one kind's objects may be compared as numbers: Kubernetes promises it from 1.35 on, and etcd has
-    # always counted them so.
+    # Resource versions of one kind can be compared as numbers: Kubernetes guarantees it from 1.35 on, and etcd has always
+    # counted them so.
     version = text(metadata_of(obj).get("resourceVersion"))
     return int(version) if version.isdigit() else 0

@@ -1,4 +1,4 @@
-"""Reading and writing objects of one API server, as plain JSON."""
+"""Reads and writes objects of one API server as plain JSON: kinds, errors and the client."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -20,9 +20,9 @@ _SERVER: Final = 500
 
 
 class ApiError(Exception):
-    """The API server refused a request: its status code, its reason and its own words.
+    """The API server rejected a request: its status code, its reason and its message.
 
-    `retry_after_seconds` is how long it asks to be left alone, None where it does not say.
+    `retry_after_seconds` is the server's Retry-After, None without one.
     """
 
     def __init__(
@@ -36,27 +36,27 @@ class ApiError(Exception):
 
     @property
     def is_conflict(self) -> bool:
-        """Whether the object is another than the one we saw: look again before deciding anything."""
+        """Whether the object has changed: observe it again before the next decision."""
         return self.status == _CONFLICT
 
     @property
     def is_missing(self) -> bool:
-        """Whether there is no such object, or the server serves no such kind."""
+        """Whether the object does not exist, or the server does not serve its kind."""
         return self.status == _MISSING
 
     @property
     def is_too_old(self) -> bool:
-        """Whether the server no longer holds the version we asked to go on from: list again."""
+        """Whether the server no longer has the resource version of a watch: list again."""
         return self.status == _GONE
 
     @property
     def is_overload(self) -> bool:
-        """Whether the request was right and the server is too busy or too broken to do it: ask again later."""
+        """Whether the server is overloaded or broken: retry later."""
         return self.status == _THROTTLED or self.status >= _SERVER
 
 
 class Unreachable(Exception):
-    """Nothing answers where the API server should be, or the answer broke off."""
+    """The API server does not answer, or its answer was interrupted."""
 
     def __init__(self, server: str, cause: str) -> None:
         super().__init__(f"the API server at {server} does not answer ({cause})")
@@ -72,7 +72,7 @@ class LeadershipLost(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """One kind of object: how it is named, and the paths of its objects."""
+    """One kind of object: its names, and the paths of its objects."""
 
     api_version: str
     name: str
@@ -86,7 +86,7 @@ class Kind:
         return f"{root}{within}/{self.plural}"
 
     def item(self, namespace: str | None, name: str, subresource: str | None = None) -> str:
-        """Return the path of one object, or of a subresource of it."""
+        """Return the path of one object, or of one of its subresources."""
         tail = f"/{subresource}" if subresource else ""
         return f"{self.collection(namespace)}/{name}{tail}"
 
@@ -115,13 +115,13 @@ FIELD_MANAGER: Final = "holdfast-fallback"
 MERGE: Final = "application/merge-patch+json"
 JSON_PATCH: Final = "application/json-patch+json"
 
-# Objects in one answer: a pod is some 10 KB of text, of which we keep a tenth.
+# Objects per page: a pod is some 10 KB of text, of which the caches keep a tenth.
 _PAGE: Final = 200
 
-# An API server that is asked for bookmarks sends one about every minute; twice that silent, and it is not there.
+# An API server sends a bookmark about every minute; twice that time without any means that the connection is dead.
 _SILENT_SECONDS: Final = 150.0
 
-# When the server asks to be left alone for longer than this, it is asked again all the same.
+# A longer Retry-After is shortened to this.
 _MOST_QUIET_SECONDS: Final = 30.0
 
 
@@ -138,23 +138,22 @@ class RequestSender(Protocol):
         content_type: str = "application/json",
         seconds: float = 30.0,
     ) -> Json:
-        """Send one request and return the answer's JSON."""
+        """Send one request and return the response's JSON."""
         ...
 
     def lines(self, path: str, query: Mapping[str, str], *, silent_seconds: float) -> AsyncGenerator[bytes]:
-        """Yield the answer's lines."""
+        """Yield the response's lines."""
         ...
 
 
 class Client:
-    """One API server's objects. Used from one event loop.
+    """The objects of one API server. Used from one event loop.
 
-    Every call raises ApiError when the server refuses and Unreachable when it does not answer. After it was told to
-    slow down (429), the client sends nothing for as long as the server asked, whoever wants what; a call that is
-    `urgent` does not wait for that.
+    Every call raises ApiError when the server rejects it and Unreachable when it does not answer. After a 429 the client
+    sends no request for as long as the server asked; a call that is `urgent` does not wait for that.
 
-    `may_write` says for how many seconds from now on we are sure to lead, and raises Deposed where we are not: each
-    write that is not urgent asks it last of all, and is given up when that time is over.
+    `may_write` returns for how many seconds this replica certainly leads, and raises LeadershipLost if it does not: each
+    write that is not urgent calls it last, and times out with it.
     """
 
     def __init__(self, requests: RequestSender, *, may_write: Callable[[], float] = lambda: inf) -> None:
@@ -165,7 +164,7 @@ class Client:
     async def get(
         self, kind: Kind, namespace: str | None, name: str, *, seconds: float = 30.0, urgent: bool = False
     ) -> Json:
-        """Return an object. Raises ApiError 404 where there is none."""
+        """Return an object. Raises ApiError 404 if there is none."""
         return await self._send("GET", kind.item(namespace, name), seconds=seconds, urgent=urgent)
 
     async def page(
@@ -177,9 +176,9 @@ class Client:
         continue_token: str | None = None,
         limit: int = _PAGE,
     ) -> "Page":
-        """Return some objects of a kind as they are now, not as a cache has them.
+        """Return one page of a kind's current objects, from the server and not from a cache.
 
-        `labels` is a label selector; `continue_token` what the page before said.
+        `labels` is a label selector; `continue_token` is the previous page's.
         """
         query = {"limit": str(limit), **_given({"labelSelector": labels, "continue": continue_token})}
         answer = await self._send("GET", kind.collection(namespace), query=query)
@@ -199,14 +198,14 @@ class Client:
     async def create(
         self, kind: Kind, namespace: str | None, obj: Json, *, seconds: float = 30.0, urgent: bool = False
     ) -> Json:
-        """Create an object and return it. Raises ApiError 409 when one of its name is there."""
+        """Create an object and return it. Raises ApiError 409 if it exists."""
         path = kind.collection(namespace)
         return await self._send("POST", path, query=_MANAGED, body=obj, seconds=seconds, urgent=urgent)
 
     async def replace(
         self, kind: Kind, namespace: str | None, name: str, obj: Json, *, seconds: float, urgent: bool = False
     ) -> Json:
-        """Replace an object. Raises ApiError 409 where its `resourceVersion` is another."""
+        """Replace an object. Raises ApiError 409 if its `resourceVersion` differs."""
         path = kind.item(namespace, name)
         return await self._send("PUT", path, query=_MANAGED, body=obj, seconds=seconds, urgent=urgent)
 
@@ -222,7 +221,7 @@ class Client:
     ) -> Json:
         """Patch an object and return it: a list is a JSON patch, an object is merged (a null removes a field).
 
-        A `metadata.resourceVersion` in the patch has it refused with 409 where the object has another.
+        With a `metadata.resourceVersion` the server rejects the patch with 409 if the object's differs.
         """
         path = kind.item(namespace, name, subresource)
         content_type = JSON_PATCH if isinstance(patch, list) else MERGE
@@ -242,9 +241,9 @@ class Client:
         grace_seconds: int | None = None,
         seconds: float = 30.0,
     ) -> None:
-        """Ask for an object's deletion, if it is the one of `uid` (and, where given, of this `version`).
+        """Delete an object if it has this `uid` (and this `version`, if given).
 
-        One that is not there any more, or is another by now, is left as it is.
+        An object that does not exist any more, or has been replaced, is left as it is.
         """
         conditions: Json = {"uid": uid, **_given({"resourceVersion": version})}
         options: dict[str, JsonValue] = {"propagationPolicy": propagation, "preconditions": conditions}
@@ -284,24 +283,24 @@ class Client:
 
 
 class Page:
-    """Some objects of a kind, and how to get the rest."""
+    """Some objects of a kind, and how to get the next ones."""
 
     def __init__(self, answer: Json) -> None:
         self._answer = answer
 
     @property
     def objects(self) -> list[Json]:
-        """The objects; those of built-in kinds come without their own apiVersion and kind."""
+        """The objects; those of built-in kinds have no apiVersion and kind."""
         return [mapping(each) for each in sequence(self._answer.get("items"))]
 
     @property
     def continue_token(self) -> str | None:
-        """What to ask for the next page with; None on the last."""
+        """The token of the next page; None on the last one."""
         return text(metadata_of(self._answer).get("continue")) or None
 
     @property
     def version(self) -> str:
-        """From which version on a watch shows what this list does not."""
+        """The resource version from which a watch continues after this list."""
         return text(metadata_of(self._answer).get("resourceVersion"))
 
 

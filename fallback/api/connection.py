@@ -20,18 +20,18 @@ _CONNECT_SECONDS: Final = 5.0
 _UNAUTHORIZED: Final = 401
 _REFUSED: Final = 300
 
-# A load balancer that forgets a connection, or a machine that vanishes, says nothing: the kernel asks for a sign of
-# life after this many seconds of silence, and gives the connection up after three unanswered.
+# A load balancer that drops a connection, or a machine that vanishes, sends nothing: the kernel sends a keep-alive
+# after this many seconds of silence, and closes the connection after three without an answer.
 _SILENT_SECONDS: Final = 20
 _ASK_SECONDS: Final = 5
 _ASK_TIMES: Final = 3
 
 
 class Connection:
-    """Requests and streams to the API server of an access. Used from one event loop.
+    """Requests and streams to one API server. Used from one event loop.
 
-    `load` is called again when the server does not answer: it may have moved, or have new certificates; what it raises
-    is raised at the beginning alone. `seen` is told of each answer: method, status (0: none came) and seconds.
+    `load` is called again when the server does not answer, since its address or certificates may have changed; its errors
+    are raised only at the start. `seen` is called for each response: method, status (0 without one) and seconds.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Connection:
         self._session: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
-        """Close every connection; streams under way break off."""
+        """Close every connection; open streams break."""
         if self._session is not None:
             await self._session.close()
             self._session = None
@@ -63,9 +63,9 @@ class Connection:
         content_type: str = JSON,
         seconds: float = 30.0,
     ) -> Json:
-        """Send one request and return the answer's JSON; gives up after `seconds`.
+        """Send one request and return the response's JSON; times out after `seconds`.
 
-        Raises ApiError with the server's own words when it refuses, Unreachable when no whole answer comes.
+        Raises ApiError with the server's message when it rejects the request, Unreachable without a complete response.
         """
         timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=min(seconds, _CONNECT_SECONDS))
         data = None if body is None else json.dumps(body, separators=(",", ":")).encode()
@@ -75,14 +75,14 @@ class Connection:
     async def lines(
         self, path: str, query: Mapping[str, str], *, silent_seconds: float
     ) -> AsyncGenerator[bytes]:
-        """Yield the answer line by line until the server ends it.
+        """Yield the response line by line until the server ends it.
 
-        Raises ApiError when the server refuses, Unreachable when the stream breaks or is silent for `silent_seconds`.
+        Raises ApiError when the server rejects the request, Unreachable when the stream breaks or is silent for `silent_seconds`.
         """
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=silent_seconds)
         async with self._answer("GET", path, query, None, JSON, timeout) as answer:
             rest = b""
-            # Not the stream's own readline: it refuses lines beyond its buffer, and objects may be over a megabyte.
+            # Not the stream's own readline: it rejects lines longer than its buffer, and objects may be over a megabyte.
             async for chunk in answer.content.iter_any():
                 *whole, rest = (rest + chunk).split(b"\n")
                 for line in whole:
@@ -136,7 +136,7 @@ class Connection:
             access = self._load()
             context = access.ssl_context() if access != self._access else self._ssl
         except ConfigError:
-            return  # half written, or gone with the pod: what worked before is the best there is
+            return  # the files are being replaced: keep the previous ones
         if access != self._access:
             await self.close()
             self._access, self._ssl, self._bearer = access, context, BearerToken(access)
@@ -154,11 +154,11 @@ class Connection:
 
 
 def error_of(status: int, reason: str, content: bytes, *, retry_after_seconds: float | None) -> ApiError:
-    """Return the error of an answer that is a refusal, whatever its body is."""
+    """Return the error of a rejected request, whatever its body is."""
     try:
         document: object = json.loads(content)
     except ValueError:
-        # A path nobody serves is answered with the words "404 page not found", a proxy's errors with HTML.
+        # The API server answers unknown paths with the text "404 page not found", proxies answer errors with HTML.
         document = {"message": content[:300].decode(errors="replace").strip()}
     words = cast("dict[str, object]", document) if isinstance(document, dict) else {}
     return ApiError(
@@ -176,7 +176,7 @@ def _keepalive_socket(address: tuple[int, int, int, str, tuple[object, ...]]) ->
         ("TCP_KEEPIDLE", _SILENT_SECONDS),
         ("TCP_KEEPINTVL", _ASK_SECONDS),
         ("TCP_KEEPCNT", _ASK_TIMES),
-        # What was sent and is not acknowledged counts too: keep-alives are not sent while data is under way.
+        # Keep-alives are not sent while sent data is unacknowledged, so that time is limited too.
         ("TCP_USER_TIMEOUT", 1000 * (_SILENT_SECONDS + _ASK_TIMES * _ASK_SECONDS)),
     ):
         if hasattr(socket, option):  # macOS has other names for some of them

@@ -1,4 +1,4 @@
-"""Writes Events, beside the work and never in its way."""
+"""Records Kubernetes Events: aggregates repetitions, limits their rate, and writes them in the background."""
 
 import asyncio
 import hashlib
@@ -13,11 +13,11 @@ from holdfast.fallback.api.client import EVENT, ApiError, Client, Kind, Leadersh
 from holdfast.fallback.api.objects import mapping
 from holdfast.scheduling.json import Json
 
-# As many as Kubernetes' own recorders remember.
+# The cache size of Kubernetes' own recorders.
 _REMEMBERED: Final = 4096
-# What is said again and again is written again this often: often enough to outlive the hour that Events are kept.
+# A repeated Event is written this often: often enough to outlive the hour that Events are stored.
 REPEAT_SECONDS: Final = 600.0
-# How many different things may be said of one object at once, and how often one more: as Kubernetes' own recorders.
+# How many different Events one object may have at once, and how often one more: as Kubernetes' own recorders.
 _BURST: Final = 25
 _REFILL_SECONDS: Final = 300.0
 
@@ -27,7 +27,7 @@ _COMPONENT: Final = "holdfast-fallback"
 
 @dataclass(frozen=True, kw_only=True)
 class InvolvedObject:
-    """Which object is spoken of."""
+    """The object of an Event."""
 
     kind: Kind
     namespace: str
@@ -37,7 +37,7 @@ class InvolvedObject:
 
 @dataclass(frozen=True, kw_only=True)
 class ObjectEvent:
-    """One thing said of a subject."""
+    """One occurrence of an Event."""
 
     subject: InvolvedObject
     reason: str
@@ -47,7 +47,7 @@ class ObjectEvent:
 
 @dataclass(frozen=True, kw_only=True)
 class AggregatedEvent:
-    """What was said, how often, and since when; `written` is when that was last sent, in seconds of our clock."""
+    """An Event, its count, and its first and last time; `written` is when it was last sent, in seconds of our clock."""
 
     event: ObjectEvent
     first: datetime
@@ -57,7 +57,7 @@ class AggregatedEvent:
 
     @property
     def name(self) -> str:
-        """The Event's name, the same whichever process says it: what was said before a restart is counted on."""
+        """The Event's name, the same in every process: an Event from before a restart is counted on."""
         said = self.event
         text = f"{said.subject.uid}\n{said.reason}\n{said.message}"
         # A name has at most 253 characters.
@@ -65,14 +65,14 @@ class AggregatedEvent:
 
 
 class EventCorrelator:
-    """What was said lately. A thing said again is counted, and an object that is spoken of too much is cut short."""
+    """Recent Events: repetitions are counted, and the number of Events per object is limited."""
 
     def __init__(self) -> None:
         self._entries: OrderedDict[str, AggregatedEvent] = OrderedDict()
         self._spoken: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, said: ObjectEvent, at: datetime, now: float) -> AggregatedEvent | None:
-        """Return what is to be written of an occurrence; None for nothing now. `now`: seconds of our clock."""
+        """Return the Event to write for an occurrence; None for nothing now. `now`: seconds of the clock."""
         fresh = AggregatedEvent(event=said, first=at, last=at)
         known = self._entries.get(fresh.name)
         entry = fresh if known is None else replace(known, last=at, count=known.count + 1)
@@ -83,7 +83,7 @@ class EventCorrelator:
         return entry if is_due else None
 
     def count_on(self, entry: AggregatedEvent, before: int) -> AggregatedEvent:
-        """Return an entry that another process had counted to `before`."""
+        """Return an Event that another process has counted to `before`."""
         counted = replace(entry, count=entry.count + before)
         self._keep(
             replace(counted, written=self._entries[entry.name].written)
@@ -110,7 +110,7 @@ class EventCorrelator:
 
 
 def event_object(entry: AggregatedEvent, *, instance: str) -> Json:
-    """Return the Event to create; `instance` is which replica says it."""
+    """Return the Event to create; `instance` is the replica that reports it."""
     said = entry.event
     return {
         "apiVersion": EVENT.api_version,
@@ -136,7 +136,7 @@ def event_object(entry: AggregatedEvent, *, instance: str) -> Json:
 
 
 def repeat_patch(entry: AggregatedEvent) -> Json:
-    """Return the patch of an Event that is there already."""
+    """Return the patch of an Event that exists already."""
     return {"count": entry.count, "lastTimestamp": _written(entry.last)}
 
 
@@ -144,7 +144,7 @@ def _written(at: datetime) -> str:
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-# More than that wait only when the API server takes none, and then the oldest say least.
+# More Events wait only while the API server accepts none, and then the oldest ones matter least.
 _WAITING: Final = 1000
 _CONFLICT: Final = 409
 
@@ -152,9 +152,9 @@ _log = logging.getLogger(__name__)
 
 
 class EventRecorder:
-    """Takes what is to be said, and writes it as Events while `run` runs. What cannot be written is dropped.
+    """Queues Events, and writes them while `run` runs. Events that cannot be written are dropped.
 
-    `written` is told whether each went well.
+    `written` is called with the result of each write.
     """
 
     def __init__(
@@ -168,7 +168,7 @@ class EventRecorder:
         self._filled = asyncio.Event()
 
     def record(self, said: ObjectEvent) -> None:
-        """Have something written, unless it was said just now."""
+        """Queue an Event, unless it was written recently."""
         entry = self._log.take(said, datetime.now(UTC), asyncio.get_running_loop().time())
         if entry is not None:
             self._waiting.append(entry)
@@ -192,10 +192,10 @@ class EventRecorder:
             await self._filled.wait()
 
     def _drop_all(self, entry: AggregatedEvent, error: LeadershipLost) -> None:
-        """Drop what waits, too: whoever leads now says what is so, and a line for each would hide that it does."""
+        """Drop the queued Events too: the new leader reports the current conditions, and one log line is enough."""
         dropped = [entry, *self._waiting]
         self._waiting.clear()
-        _log.info("Events that are not written: %d: %s", len(dropped), error)
+        _log.info("Events dropped: %d: %s", len(dropped), error)
         for _ in dropped:
             self._written(False)
 

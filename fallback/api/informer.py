@@ -1,4 +1,4 @@
-"""Keeps a cache up to date: list, then watch, and list again only when the watch cannot be taken up where it broke."""
+"""Keeps a cache up to date: list, then watch, and list again only when the watch cannot continue."""
 
 import asyncio
 import json
@@ -17,17 +17,16 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Each watch is given another end, so that they do not all begin anew in one second.
+# Each watch ends at another time, so that they do not all restart in the same second.
 _WATCH_SECONDS: Final = (240, 480)
 
-# How often it is asked whether a kind that nobody served is served by now. Its CRD may come with an operator at any
-# time, and jobs of it cannot be older than it is.
+# How often to check whether a kind is served that was not. Its CRD may be installed with an operator at any time.
 _ABSENT_SECONDS: Final = (15.0, 30.0)
 
-# Watches in a row that ended without any news, after which everything is listed anew.
+# After this many consecutive watches without an event everything is listed again.
 _WATCH_FAILURES: Final = 5
 
-# A kind whose objects we know is taken for gone, and they with it, when the server has said so this often in a row.
+# A kind with cached objects counts as removed after this many consecutive 404s.
 _SURELY_MISSING: Final = 3
 
 _AT_ONCE_SECONDS: Final = 1.0
@@ -36,10 +35,9 @@ _log = logging.getLogger(__name__)
 
 
 class Informer(Generic[T]):
-    """Follows all objects of a kind that have some labels, and shows them in `cache`.
+    """Follows all objects of a kind with some labels, and updates `cache`.
 
-    A kind that the server does not serve has no objects, until it does. `lists` and `watches` count how often each
-    was begun.
+    A kind that the server does not serve has no objects until it is served. `lists` and `watches` count their starts.
     """
 
     def __init__(self, client: Client, kind: Kind, cache: Cache[T], *, labels: str | None = None) -> None:
@@ -57,12 +55,12 @@ class Informer(Generic[T]):
 
     @property
     def is_synced(self) -> bool:
-        """Whether the cache has shown all objects at least once."""
+        """Whether the cache has received all objects at least once."""
         return self._synced.is_set()
 
     @property
     def cached(self) -> int:
-        """How many objects are kept."""
+        """How many objects the cache has."""
         return len(self.cache)
 
     @property
@@ -71,11 +69,11 @@ class Informer(Generic[T]):
         return self._missing < _SURELY_MISSING
 
     async def wait_synced(self) -> None:
-        """Return once the cache shows all objects."""
+        """Return once the cache has all objects."""
         await self._synced.wait()
 
     def relist(self) -> None:
-        """List anew now: what is of interest has changed."""
+        """List again now: the set of relevant objects has changed."""
         if self._following is not None:
             self._following.cancel()
 
@@ -88,7 +86,7 @@ class Informer(Generic[T]):
             finally:
                 self._following.cancel()
             if not self._following.cancelled():
-                await self._following  # it never ends but by what is no error of the server's
+                await self._following  # it ends only by an internal error
 
     async def _follow(self) -> None:
         while True:
@@ -116,7 +114,7 @@ class Informer(Generic[T]):
         self._synced.set()
 
     async def _watch_on(self) -> None:
-        """Watch, each time from where it ended the time before, until that leads nowhere."""
+        """Watch, each time from where the last watch ended, until that fails repeatedly."""
         failures = 0
         while failures < _WATCH_FAILURES:
             before = self._version
@@ -128,7 +126,7 @@ class Informer(Generic[T]):
                 if not error.is_overload:
                     raise
                 await self._wait_after(error)
-            # A server or proxy that ends each watch at once is a failing one too.
+            # A server or proxy that ends each watch at once counts as failing too.
             failures = failures + 1 if self._version == before else 0
 
     async def _watch(self) -> None:
@@ -143,7 +141,7 @@ class Informer(Generic[T]):
                 self._take(line)
                 self._backoff.succeed()
         if not lines and asyncio.get_running_loop().time() - began < _AT_ONCE_SECONDS:
-            raise Unreachable(self.kind.plural, "the watch was ended at once")
+            raise Unreachable(self.kind.plural, "the watch ended immediately")
         self._backoff.succeed()
 
     def _take(self, line: bytes) -> None:
@@ -163,7 +161,7 @@ class Informer(Generic[T]):
             case "ADDED" | "MODIFIED":
                 self.cache.put(obj)
             case _:
-                pass  # a bookmark: nothing but the version to go on from
+                pass  # a bookmark: only the version to continue from
         self._version = text(metadata_of(obj).get("resourceVersion")) or self._version
 
     async def _wait_for_kind(self) -> None:

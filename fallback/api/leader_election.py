@@ -1,4 +1,4 @@
-"""One replica leads; the others stand by. A leader that cannot be sure of it writes nothing."""
+"""Leader election with a Lease: one replica leads, the others stand by. A leader that is not certain writes nothing."""
 
 import asyncio
 import logging
@@ -13,8 +13,8 @@ from holdfast.fallback.api.client import LEASE, ApiError, Client, LeadershipLost
 from holdfast.fallback.api.objects import mapping, metadata_of, text
 from holdfast.scheduling.json import Json, JsonValue
 
-# As Kubernetes' own controllers have it. Whoever leads renews every RETRY, writes nothing once RENEW has passed since
-# it last could, and is replaced at the earliest when DURATION has: what it had sent before has 5 s to arrive.
+# The values of Kubernetes' own controllers. A leader renews every RETRY, writes nothing once RENEW has passed since
+# its last renewal, and is replaced at the earliest after DURATION: its last requests have 5 s to arrive.
 DURATION_SECONDS: Final = 15
 RENEW_SECONDS: Final = 10.0
 RETRY_SECONDS: Final = 2.0
@@ -22,10 +22,10 @@ RETRY_SECONDS: Final = 2.0
 
 @dataclass(frozen=True, kw_only=True)
 class LeaseRecord:
-    """What a Lease says: who leads (empty: nobody), how long that holds unrenewed, and how often it changed hands.
+    """The content of a Lease: the holder (empty for none), its duration, and its transitions.
 
-    `version` is what a write must name to be the next one. `renewed` is only ever compared with itself: another
-    machine's clock says nothing about ours.
+    `version` is the resource version that the next write must have. `renewed` is only compared with itself: other
+    machines' clocks differ.
     """
 
     holder: str
@@ -37,7 +37,7 @@ class LeaseRecord:
 
     @classmethod
     def of(cls, lease: Json) -> "LeaseRecord":
-        """Read a Lease; what is missing in it is as in one that nobody holds."""
+        """Read a Lease; missing fields are as in a Lease without a holder."""
         spec = mapping(lease.get("spec"))
         return cls(
             holder=text(spec.get("holderIdentity")),
@@ -51,25 +51,25 @@ class LeaseRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class ObservedLease:
-    """A term, and at which second of our own clock it was first seen to be so."""
+    """A lease record, and since which second of this replica's clock it has been observed unchanged."""
 
     term: LeaseRecord
     since: float
 
     def then(self, term: LeaseRecord, now: float) -> "ObservedLease":
-        """Return what is known after one more look."""
+        """Return the observation after one more read."""
         renewed = (term.holder, term.renewed) != (self.term.holder, self.term.renewed)
         return ObservedLease(term=term, since=now if renewed else self.since)
 
     def may_take(self, identity: str, now: float) -> bool:
-        """Whether this replica may lead: it does already, nobody does, or whoever did has not been heard of."""
+        """Whether this replica may lead: it does already, no replica does, or the holder has stopped renewing."""
         if self.term.holder in ("", identity):
             return True
         return now - self.since >= self.term.duration_seconds
 
 
 def acquired_lease(namespace: str, name: str, identity: str, term: LeaseRecord | None, at: datetime) -> Json:
-    """Return the Lease with which `identity` begins to lead, or goes on; `term` None where there is none yet."""
+    """Return the Lease with which `identity` starts to lead, or continues; `term` None if there is no Lease yet."""
     continues = term is not None and term.holder == identity
     changes = term is not None and bool(term.acquired) and not continues
     spec: Json = {
@@ -83,7 +83,7 @@ def acquired_lease(namespace: str, name: str, identity: str, term: LeaseRecord |
 
 
 def released_lease(namespace: str, name: str, term: LeaseRecord, at: datetime) -> Json:
-    """Return the Lease with which whoever leads makes room at once."""
+    """Return the Lease with which the leader steps down at once."""
     spec: Json = {
         "holderIdentity": "",
         "leaseDurationSeconds": 1,
@@ -95,7 +95,7 @@ def released_lease(namespace: str, name: str, term: LeaseRecord, at: datetime) -
 
 
 def lease_time(at: datetime) -> str:
-    """Return a time as a Lease has it, to the microsecond."""
+    """Return a time in the format of a Lease, with microseconds."""
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
@@ -110,14 +110,14 @@ def _number(value: JsonValue, default: int) -> int:
     return value if isinstance(value, int) else default
 
 
-# A renewal that takes longer is given up and tried again: several fit into the time a leader has.
+# A renewal that takes longer is canceled and retried: several fit into the renew deadline.
 _REQUEST_SECONDS: Final = 4.0
 
 _log = logging.getLogger(__name__)
 
 
 class Fence:
-    """Until when this replica is sure to lead, by a clock of its own that goes on while process and machine sleep."""
+    """Until when this replica certainly leads, by a clock that continues while the process and the machine sleep."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.now = clock
@@ -125,28 +125,28 @@ class Fence:
 
     @property
     def is_open(self) -> bool:
-        """Whether this replica is sure to lead now."""
+        """Whether this replica certainly leads now."""
         return self._until is not None and self.now() < self._until
 
     def seconds_left(self) -> float:
-        """Return for how long it still is. Raises LeadershipLost where it is not."""
+        """Return how long it still leads. Raises LeadershipLost if it does not."""
         left = 0.0 if self._until is None else self._until - self.now()
         if left <= 0:
             raise LeadershipLost
         return left
 
     def open_until(self, until: float) -> None:
-        """Let writes through until then."""
+        """Allow writes until then."""
         self._until = until
 
     def close(self) -> None:
-        """Let none through."""
+        """Allow no writes."""
         self._until = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class LeaderElectionConfig:
-    """Which Lease decides, and under which name this replica stands: another one for each start of the process."""
+    """The Lease to use, and this replica's identity: a new one for each start of the process."""
 
     namespace: str
     name: str
@@ -154,19 +154,19 @@ class LeaderElectionConfig:
 
 
 class LeaderElector:
-    """Stands for election until cancelled, and leads whenever it has won."""
+    """Competes for the Lease until canceled, and leads whenever it holds it."""
 
     def __init__(self, client: Client, candidacy: LeaderElectionConfig, fence: Fence) -> None:
         self._client = client
         self._own = candidacy
         self._fence = fence
-        self._held: LeaseRecord | None = None  # the lease as we wrote it, None while that is not known
+        self._held: LeaseRecord | None = None  # the lease as this replica wrote it, None if unknown
         self._seen: ObservedLease | None = None
 
     async def run(self, lead: Callable[[], Coroutine[None, None, None]]) -> None:
-        """Run `lead` for as long as this replica leads, again and again; cancelled, make room for another.
+        """Run `lead` while this replica leads, again and again; step down when canceled.
 
-        What `lead` raises ends the election.
+        An exception of `lead` ends the election.
         """
         try:
             while True:
@@ -192,8 +192,8 @@ class LeaderElector:
                 await leading
 
     async def _attempt(self) -> bool:
-        """Take or renew the lease; returns whether that went well. One failure deposes nobody yet."""
-        # What the lease says was so when the request was sent, not when its answer came.
+        """Take or renew the lease; returns whether that succeeded. One failure does not end the leadership yet."""
+        # The lease is valid from when the request was sent, not from when its response arrived.
         asked = self._fence.now()
         try:
             if not await self._take(asked):
@@ -206,7 +206,7 @@ class LeaderElector:
         return True
 
     async def _take(self, now: float) -> bool:
-        """Write the lease in our name; returns False where another holds it."""
+        """Write the lease with this replica's identity; returns False if another replica holds it."""
         own, term = self._own, self._held
         if term is None:
             term = await self._look()
@@ -242,9 +242,9 @@ class LeaderElector:
         )
 
     async def _release(self) -> None:
-        # Whoever waits finds out by itself in 15 s if this fails.
+        # If this fails, the other replicas take over after 15 s.
         with suppress(ApiError, Unreachable):
-            # The last renewal may have come about with nobody told.
+            # The last renewal may have succeeded without a response.
             term = self._held or await self._look()
             if term is not None and term.holder == self._own.identity:
                 lease = released_lease(self._own.namespace, self._own.name, term, datetime.now(UTC))

@@ -1,4 +1,4 @@
-"""Reading JSON documents of which any part may be absent."""
+"""Reads fields of Kubernetes objects, any of which may be missing or of an unexpected type."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 def mapping(value: JsonValue) -> Json:
-    """Return `value` if it is an object, else an empty one: absent and null read alike."""
-    # A look at a job asks this some hundred times, and of a dict it is answered four times as fast.
+    """Return `value` if it is an object, else an empty one: missing and null are the same."""
+    # A reconciliation calls this some hundred times; the check for dict is four times as fast.
     return value if isinstance(value, (dict, Mapping)) else {}
 
 
 def sequence(value: JsonValue) -> Sequence[JsonValue]:
-    """Return `value` if it is an array, else an empty one: absent and null read alike."""
+    """Return `value` if it is an array, else an empty one: missing and null are the same."""
     if isinstance(value, list):
         return cast("Sequence[JsonValue]", value)
     if isinstance(value, str) or not isinstance(value, Sequence):
@@ -33,7 +33,7 @@ def metadata_of(obj: Json) -> Json:
 
 
 def text(value: JsonValue) -> str:
-    """Return `value` if it is a text, else an empty one."""
+    """Return `value` if it is a string, else an empty one."""
     return value if isinstance(value, str) else ""
 
 
@@ -54,12 +54,12 @@ __all__ = [
 
 
 def count(value: JsonValue, default: int = 0) -> int:
-    """Return `value` if it is a whole number, else `default`."""
+    """Return `value` if it is an integer, else `default`."""
     return value if isinstance(value, int) and not isinstance(value, bool) else default
 
 
 def moment(value: JsonValue) -> datetime | None:
-    """Return the time a text tells, in UTC; None where it tells none."""
+    """Return the time in a string, in UTC; None if it is not a time."""
     try:
         found = datetime.fromisoformat(text(value))
     except ValueError:
@@ -68,12 +68,12 @@ def moment(value: JsonValue) -> datetime | None:
 
 
 def stamp(at: datetime) -> str:
-    """Return a time as Kubernetes writes it, with as many digits as it has."""
+    """Return a time in Kubernetes' format, with its fractional seconds."""
     return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def objects(value: JsonValue) -> tuple[Json, ...]:
-    """Return the objects in a list, none where there is no list."""
+    """Return the objects in a list, none if there is no list."""
     return tuple(map(mapping, sequence(value)))
 
 
@@ -93,12 +93,12 @@ def namespace_of(obj: Json) -> str:
 
 
 def owner_of(obj: Json) -> Json:
-    """Return the reference to the controller that owns an object, empty where none does."""
+    """Return the owner reference of an object's controller, empty without one."""
     owners = objects(metadata_of(obj).get("ownerReferences"))
     return next((each for each in owners if each.get("controller") is True), mapping(None))
 
 
 def condition_of(obj: Json, kind: str) -> Json:
-    """Return a condition of an object's status, empty where it has none of that type."""
+    """Return a condition of an object's status, empty if it has none of that type."""
     conditions = objects(mapping(obj.get("status")).get("conditions"))
     return next((each for each in conditions if each.get("type") == kind), mapping(None))

@@ -1,1 +1,1 @@
-"""The kinds of jobs that follow a ladder: what is seen of one, and how a decision is written into it. Pure."""
+"""The kinds of jobs that follow a ladder: how to observe one, and how to write a decision into it. Pure."""

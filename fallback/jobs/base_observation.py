@@ -1,4 +1,4 @@
-"""The part of an observation that is the same for every kind of job."""
+"""The part of an observation that is the same for JobSets and RayJobs."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 _NAMED: Final = 3
 
 
-def exits_zero_events(memory: PodHistory) -> tuple[JobEvent, ...]:
-    """Say that pods exit 0 when they are told to stop, which their operator takes for the training's success."""
+def exits_zero_events(history: PodHistory) -> tuple[JobEvent, ...]:
+    """Warn about pods that exit 0 on termination, which their operator takes for success of the training."""
     names = sorted(
         record.name
-        for _, record in pod_records(memory)
+        for _, record in pod_records(history)
         if record.end.succeeded and (record.end.disrupted_at or record.end.deleted_at)
     )
     if not names:
@@ -45,8 +45,8 @@ def exits_zero_events(memory: PodHistory) -> tuple[JobEvent, ...]:
     return (
         standing_event(
             EventReason.EXITS_ZERO_ON_TERMINATION,
-            f"{joined_names(names)} ended with exit code 0 when told to stop, which completes the job although its training "
-            "is not done: have the program exit with another code after the checkpoint that it writes on SIGTERM.",
+            f"{joined_names(names)} exited 0 on SIGTERM, which completes the job although its training "
+            "is not done: let the program exit with another code after its last checkpoint.",
         ),
     )
 
@@ -60,7 +60,7 @@ def joined_names(names: Iterable[str]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Placement:
-    """So many pods are there, so many of those have a live node, and have started; `starting_since`: see the observation."""
+    """How many pods exist, how many of those have a live node, and how many have started; `starting_since`: see Observation."""
 
     created: int
     placed: int
@@ -69,7 +69,7 @@ class Placement:
 
 
 def gang_placement(pods: Iterable[Json], snapshot: Snapshot) -> Placement:
-    """Return how far a gang's pods are; those that end or have ended are none of it any more."""
+    """Return how many of a gang's pods are created, placed and started, without those that terminate or have ended."""
     made = [pod for pod in pods if not is_terminating(pod) and not has_ended(pod)]
     placed = [pod for pod in made if _is_placed(pod, snapshot)]
     waiting = [pod for pod in placed if not has_started(pod)]
@@ -82,12 +82,12 @@ def gang_placement(pods: Iterable[Json], snapshot: Snapshot) -> Placement:
 
 
 def remaining_pods(pods: Iterable[Json]) -> int:
-    """How many pods exist and have not ended, those that terminate included."""
+    """How many pods exist and have not ended, including those that terminate."""
     return sum(not has_ended(pod) for pod in pods)
 
 
 def _is_placed(pod: Json, snapshot: Snapshot) -> bool:
-    """Whether a pod has a live node. One that is being emptied still runs it, and one not seen yet is just new."""
+    """Whether a pod has a live node. A draining node still runs it, and a node that is not known yet is new."""
     node = node_of(pod)
     if not node:
         return False
@@ -95,14 +95,14 @@ def _is_placed(pod: Json, snapshot: Snapshot) -> bool:
 
 
 QUEUE: Final = "kueue.x-k8s.io/queue-name"
-# A job whose reconciliation is handed to another cluster's operator, by Kueue.
+# Kueue's value of `managedBy` for a job that it dispatches to another cluster.
 _MULTIKUEUE: Final = "kueue.x-k8s.io/multikueue"
 
 
 def is_managed_by_kueue(job: Json, workloads: Iterable[Json]) -> bool:
-    """Whether Kueue manages a job: by its label, by a Workload it owns, or by handing it to another cluster.
+    """Whether Kueue manages a job: by its label, by a Workload it owns, or because it is dispatched to another cluster.
 
-    Kueue may be told to manage jobs that name no queue; those are known by their Workloads alone.
+    Kueue may be configured to manage jobs without a queue name; those are recognized by their Workloads only.
     """
     labelled = bool(text(mapping(metadata_of(job).get("labels")).get(QUEUE)))
     handed_on = mapping(job.get("spec")).get("managedBy") == _MULTIKUEUE
@@ -114,8 +114,8 @@ def _is_owned(workload: Json, uid: str) -> bool:
     return any(each.get("uid") == uid for each in owners)
 
 
-def base_observation(snapshot: Snapshot, memory: PodHistory) -> Observation:
-    """Return what any job shows: who it is, what was lost of it, what is left of it, what it says of checkpoints."""
+def base_observation(snapshot: Snapshot, history: PodHistory) -> Observation:
+    """Return what every kind of job shows: its identity, its losses, its remaining pods, its checkpoints."""
     job = snapshot.job
     return Observation(
         uid=uid_of(job),
@@ -124,9 +124,9 @@ def base_observation(snapshot: Snapshot, memory: PodHistory) -> Observation:
         follows=_follows(job),
         suspended=mapping(job.get("spec")).get("suspend") is True,
         is_managed_by_kueue=is_managed_by_kueue(job, snapshot.workloads),
-        losses=losses_of(memory),
+        losses=losses_of(history),
         pods_remaining=remaining_pods(snapshot.pods),
-        dead_pods=dead_pods_of(memory),
+        dead_pods=dead_pods_of(history),
         checkpoints_on_request=patches.checkpoints_on_request(job),
         checkpoint_requested_at=patches.checkpoint_requested_at(job),
         checkpointed_at=patches.checkpointed_at(snapshot.pods),
@@ -134,7 +134,7 @@ def base_observation(snapshot: Snapshot, memory: PodHistory) -> Observation:
 
 
 def _follows(job: Json) -> bool:
-    """Whether a job asks to follow the ladder; one that is being deleted goes nowhere any more."""
+    """Whether a job asks to follow the ladder; a job that is being deleted does not."""
     metadata = metadata_of(job)
     labelled = mapping(metadata.get("labels")).get(FOLLOWS) == FOLLOWS_VALUE
     return labelled and not metadata.get("deletionTimestamp")

@@ -1,4 +1,7 @@
-"""JobSet as the ladder sees it, and a decision as JobSet takes it."""
+"""JobSets: their observation, and the patches that suspend and resume them.
+
+The gang is the pods of the replicated jobs that follow the ladder; a move changes the pool that their templates select.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,7 @@ REPLICATED_JOB: Final = "jobset.sigs.k8s.io/replicatedjob-name"
 
 @dataclass(frozen=True, kw_only=True)
 class ReplicatedJob:
-    """One of a JobSet's templates. `follows`: its pods are the tier's to place."""
+    """One of a JobSet's templates. `follows`: its pods are placed by the tier."""
 
     name: str
     spec: Json
@@ -56,22 +59,22 @@ class ReplicatedJob:
 
     @property
     def replicas(self) -> int:
-        """How many Jobs are made of it."""
+        """How many child Jobs it has."""
         return count(self.spec.get("replicas"), 1)
 
     @property
     def job_spec(self) -> Json:
-        """What each of its Jobs is made from."""
+        """The spec of its child Jobs."""
         return mapping(mapping(self.spec.get("template")).get("spec"))
 
     @property
     def template(self) -> Json:
-        """The template of their pods."""
+        """The template of its pods."""
         return mapping(self.job_spec.get("template"))
 
     @property
     def pod_spec(self) -> Json:
-        """What their pods are made from."""
+        """The spec of its pods."""
         return mapping(self.template.get("spec"))
 
     @property
@@ -83,7 +86,7 @@ class ReplicatedJob:
 
 
 def replicated_jobs(jobset: Json) -> tuple[ReplicatedJob, ...]:
-    """Return a JobSet's templates in their order."""
+    """Return a JobSet's templates in order."""
     specs = objects(mapping(jobset.get("spec")).get("replicatedJobs"))
     plain = [ReplicatedJob(name=text(spec.get("name")), spec=spec, follows=True) for spec in specs]
     follow = followers([each.template for each in plain])
@@ -94,10 +97,10 @@ def replicated_jobs(jobset: Json) -> tuple[ReplicatedJob, ...]:
 
 
 def pods_expected(jobset: Json, children: Sequence[Json]) -> int:
-    """How many pods of the tier's are to run now.
+    """How many pods of the tier must run now.
 
-    Not those that have completed, and not those of a template whose turn has not come: one that waits for another to
-    be ready or done holds no node, and must not look like a lack of capacity.
+    Without completed ones, and without those of a template whose turn has not come: a template that waits for another to
+    be ready or complete needs no node, and must not look like missing capacity.
     """
     in_order = (
         mapping(mapping(jobset.get("spec")).get("startupPolicy")).get("startupPolicyOrder") == "InOrder"
@@ -114,24 +117,24 @@ def pods_expected(jobset: Json, children: Sequence[Json]) -> int:
 
 
 def replicated_job_of(child: Json) -> str:
-    """Return the name of the template that a child Job or a pod is made from."""
+    """Return the name of the template of a child Job or a pod."""
     return text(mapping(metadata_of(child).get("labels")).get(REPLICATED_JOB))
 
 
 def is_complete(child: Json) -> bool:
-    """Whether a child Job has done what it was for."""
+    """Whether a child Job has completed."""
     return _has(child, "Complete")
 
 
 def has_failed(child: Json) -> bool:
-    """Whether a child Job has failed: JobSet answers to that, whether it is suspended or not."""
+    """Whether a child Job has failed: JobSet reacts to that even while it is suspended."""
     return _has(child, "Failed")
 
 
 def will_fail(child: Json) -> bool:
-    """Whether a child Job is bound to fail, and has not yet.
+    """Whether a child Job is going to fail and has not yet.
 
-    One that is suspended stays so for ever, all its pods gone (tried on 1.36), and fails once it is resumed.
+    A suspended one never gets there, even without pods (measured on 1.36), and fails once it is resumed.
     """
     return _has(child, "FailureTarget") and not has_failed(child)
 
@@ -159,7 +162,7 @@ def _is_suspended(child: Json) -> bool:
 
 
 def templates_with_pool(job: Json, pool: str, *, hold: bool) -> Json:
-    """Return the JobSet's templates, those that follow selecting a pool."""
+    """Return the JobSet's templates, with those that follow selecting a pool."""
     held_for = uid_of(job) if hold else None
     return {
         "replicatedJobs": [
@@ -189,27 +192,27 @@ _UID: Final = "jobset.sigs.k8s.io/jobset-uid"
 
 
 class JobSetKind:
-    """JobSets: suspended and resumed with their templates, by way of their child Jobs."""
+    """JobSets: suspended and resumed with their templates, by means of their child Jobs."""
 
     api_version: ClassVar[str] = "jobset.x-k8s.io/v1alpha2"
     kind: ClassVar[str] = "JobSet"
 
     def job_of_pod(self, pod: Json) -> JobKey | None:
-        """Return which JobSet a pod is of."""
+        """Return the JobSet of a pod."""
         name = text(mapping(metadata_of(pod).get("labels")).get(_NAME))
         return JobKey(self.kind, namespace_of(pod), name) if name else None
 
     def job_of_child(self, child: Json) -> JobKey | None:
-        """Return which JobSet owns a Job."""
+        """Return the JobSet that owns a Job."""
         owner = owner_of(child)
         if owner.get("kind") != self.kind:
             return None
         return JobKey(self.kind, namespace_of(child), text(owner.get("name")))
 
-    def observe(self, snapshot: Snapshot, memory: PodHistory) -> tuple[Observation, PodHistory]:
-        """Return what the ladder decides by; see JobKind."""
+    def observe(self, snapshot: Snapshot, history: PodHistory) -> tuple[Observation, PodHistory]:
+        """Return the observation; see JobKind."""
         own = _own_snapshot(snapshot)
-        memory = updated_history(memory, own)
+        history = updated_history(history, own)
         job, status = own.job, mapping(own.job.get("status"))
         following = [each for each in replicated_jobs(job) if each.follows]
         names = {each.name for each in following}
@@ -218,12 +221,12 @@ class JobSetKind:
         outcome, ended_at = _outcome_of(job)
         restarts = count(status.get("restarts"))
         sight = replace(
-            base_observation(own, memory),
+            base_observation(own, history),
             is_suspension_complete=_is_suspension_complete(own),
             can_be_suspended=outcome is None,
             not_suspendable_reason=affinity_problem([each.pod_spec for each in following], "JobSet"),
             outcome=outcome,
-            failure_cause=failure_cause(memory, ended_at) if outcome is Outcome.FAILED else None,
+            failure_cause=failure_cause(history, ended_at) if outcome is Outcome.FAILED else None,
             pool=pool_of(each.pod_spec for each in following),
             restarts=restarts,
             disrupted_restarts=restarts - count(status.get("restartsCountTowardsMax")),
@@ -234,9 +237,9 @@ class JobSetKind:
             starting_since=gang.starting_since,
             outdated_children=len(self.outdated_children(own)),
             shapes=tuple(shape_of(each.pod_spec, each.replicas * each.pods_at_once) for each in following),
-            notices=(*exits_zero_events(memory), *_standing_events(job)),
+            notices=(*exits_zero_events(history), *_standing_events(job)),
         )
-        return sight, memory
+        return sight, history
 
     def suspension(self, job: Json, action: Suspend, state: str) -> Json:
         """Return the patch of one update: the templates select the pool, the JobSet is suspended."""
@@ -255,11 +258,11 @@ class JobSetKind:
         )
 
     def outdated_children(self, snapshot: Snapshot) -> tuple[Json, ...]:
-        """Return the suspended Jobs that must not be resumed: made from another template, or bound to fail.
+        """Return the suspended Jobs that must not be resumed: those of another template, or that are going to fail.
 
-        On resumption JobSet merges its template into them: what the old one selected beside would stay. One that lost
-        a pod before it was suspended would fail at once, and the job would start twice. Deleted ones JobSet makes anew
-        at once, suspended too, from the template as it is.
+        On resumption JobSet merges its template into them: selectors of the old template would stay. A Job that lost a pod
+        before it was suspended would fail at once, and the job would start twice. JobSet recreates deleted ones at once,
+        also suspended, from the current template.
         """
         own = _own_snapshot(snapshot)
         if mapping(own.job.get("spec")).get("suspend") is not True:
@@ -277,13 +280,13 @@ class JobSetKind:
         )
 
     def recreation(self, job: Json, action: Recreate, state: str) -> Recreation | None:
-        """Return None: a JobSet is never made anew."""
+        """Return None: a JobSet is never recreated."""
         del job, action, state
         return None
 
 
 def _own_snapshot(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot without what only bears the JobSet's name: an earlier one's pods may still terminate."""
+    """Return the snapshot without objects of an earlier JobSet with the same name, whose pods may still terminate."""
     uid = uid_of(snapshot.job)
     return replace(
         snapshot,
@@ -295,17 +298,16 @@ def _own_snapshot(snapshot: Snapshot) -> Snapshot:
 
 
 def _is_stalled(child: Json, snapshot: Snapshot) -> bool:
-    """Whether a Job is bound to fail and will not do so by itself: while a pod is left, the Job controller may yet."""
+    """Whether a Job is going to fail but cannot while suspended: while a pod terminates, the Job controller still may."""
     return will_fail(child) and not any(is_terminating(pod) for pod in snapshot.pods)
 
 
 def _is_suspension_complete(snapshot: Snapshot) -> bool:
-    """Whether JobSet has suspended the JobSet and every Job of it, and has nothing left to do for what went before.
+    """Whether JobSet has suspended the JobSet and every child Job, and has finished reacting to earlier failures.
 
-    Its condition alone may be that of the suspension before: a resumption changes it last of all. A Job that has failed
-    is restarted though the JobSet is suspended; and of one whose evicted pod the Job controller has not let go of, it
-    is not said yet that it will fail. Resumed before that, the job would be started twice, and the new tier charged
-    for it.
+    The condition alone may be left from an earlier suspension: a resumption changes it last. A failed Job is restarted
+    even while the JobSet is suspended; and while the Job controller still tracks an evicted pod, the Job does not show
+    yet that it will fail. A resumption before that would start the job twice and count against the new tier.
     """
     says_so = condition_of(snapshot.job, "Suspended").get("status") == "True"
     children = [child for child in snapshot.children if not is_complete(child)]
@@ -333,7 +335,7 @@ def _standing_events(job: Json) -> tuple[JobEvent, ...]:
     return (
         standing_event(
             EventReason.NEVER_RESTARTS,
-            "Its failurePolicy restarts nothing, so the first lost pod ends the JobSet for good, whatever its ladder "
-            "says. The policy cannot be changed any more: create the JobSet anew with failurePolicy.maxRestarts.",
+            "Its failurePolicy restarts nothing, so the first lost pod ends the JobSet permanently, regardless of its ladder. "
+            "The policy is immutable: create the JobSet again with failurePolicy.maxRestarts.",
         ),
     )

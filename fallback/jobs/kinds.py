@@ -1,4 +1,4 @@
-"""The front of this package: which kinds of jobs follow a ladder, and what can be asked of each."""
+"""`JobKind`: the interface of a kind of job that follows a ladder, and the two kinds that implement it."""
 
 from __future__ import annotations
 
@@ -20,25 +20,26 @@ if TYPE_CHECKING:
 class JobKind(Protocol):
     """One kind of job, by its `api_version` and `kind`.
 
-    Every function is pure and takes objects as the API server has them. What is the same for all kinds is in
-    `fallback.jobs.writes` (the record, the request to checkpoint) and `fallback.jobs.memory` (`note`).
+    Every function is pure and takes objects as the API server returns them. What is the same for all kinds is in
+    `fallback.jobs.patches` (state, checkpoint request) and `fallback.jobs.pod_history` (`with_pod`).
     """
 
     api_version: ClassVar[str]
     kind: ClassVar[str]
 
     def job_of_pod(self, pod: Json) -> JobKey | None:
-        """Return which job of this kind a pod says it belongs to; there may be no such job."""
+        """Return the job of this kind that a pod's labels name; the job may not exist."""
         ...
 
     def job_of_child(self, child: Json) -> JobKey | None:
-        """Return which job of this kind owns a Job or RayCluster; there may be no such job any more."""
+        """Return the job of this kind that owns a Job or RayCluster; the job may not exist any more."""
         ...
 
-    def observe(self, snapshot: Snapshot, memory: PodHistory) -> tuple[Observation, PodHistory]:
-        """Return what the ladder decides by, and what is to be remembered until the next look.
+    def observe(self, snapshot: Snapshot, history: PodHistory) -> tuple[Observation, PodHistory]:
+        """Return the observation, and the pod history to keep until the next reconciliation.
 
-        Whoever asks adds what no single job's objects tell: `clock_jump`, `contending_gang`, `last_yield_at`, `pools` and `reservation`.
+        The caller adds what does not depend on the job alone: `clock_jump`, `contending_gang`, `last_yield_at`, `pools` and
+        `reservation`.
         """
         ...
 
@@ -51,24 +52,24 @@ class JobKind(Protocol):
         ...
 
     def outdated_children(self, snapshot: Snapshot) -> tuple[Json, ...]:
-        """Return the suspended child Jobs to delete: made from another template than the job has now."""
+        """Return the suspended child Jobs to delete: their template differs from the job's current one."""
         ...
 
     def recreation(self, job: Json, action: Recreate, state: str) -> Recreation | None:
-        """Return how a failed job is made anew; None for a kind that never is."""
+        """Return how to recreate a failed job; None for a kind that cannot be."""
         ...
 
 
 _ALL: Final[tuple[JobKind, ...]] = (JobSetKind(), RayJobKind())
 KINDS: Final[Mapping[str, JobKind]] = {each.kind: each for each in _ALL}
-"""By the name of the kind."""
+"""The job kinds by their name."""
 
 
 def job_of_pod(pod: Json) -> JobKey | None:
-    """Return which job a pod says it belongs to, of whatever kind; None for a pod of none."""
+    """Return the job that a pod belongs to, of any kind; None for other pods."""
     return next((key for kind in KINDS.values() if (key := kind.job_of_pod(pod))), None)
 
 
 def job_of_child(child: Json) -> JobKey | None:
-    """Return which job owns a Job or RayCluster, of whatever kind; None where none does."""
+    """Return the job that owns a Job or RayCluster, of any kind; None for others."""
     return next((key for kind in KINDS.values() if (key := kind.job_of_child(child))), None)

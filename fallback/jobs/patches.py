@@ -1,4 +1,4 @@
-"""Decisions as merge patches of the job, for one update each under the version that was observed."""
+"""Patches that write a decision into a job, each one update under the resource version that was observed."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def spec_patch(job: Json, state: str, spec: Json) -> Json:
 
 
 def checkpoint_request(obj: Json, at: datetime) -> Json:
-    """Return the patch by which a job, or one of its pods, is asked to write a checkpoint.
+    """Return the patch that asks a job, or one of its pods, to write a checkpoint.
 
-    Under its uid alone: what else has changed of it does not matter.
+    It has only the uid as a precondition: other changes of the object do not matter.
     """
     return {
         "metadata": {"uid": metadata_of(obj).get("uid"), "annotations": {CHECKPOINT_REQUESTED: stamp(at)}}
@@ -45,8 +45,8 @@ def checkpoint_request(obj: Json, at: datetime) -> Json:
 def terminated_pod_status(pod: Json, at: datetime) -> Json:
     """Return the status patch that ends a pod whose machine is gone, as the pod garbage collector writes it.
 
-    Deleting it is not enough: a Job with a pod failure policy keeps its hold on a pod until that has ended, and asks of
-    it whether it was disrupted.
+    Deleting the pod is not enough: a Job with a pod failure policy keeps its finalizer until the pod has ended, and reads
+    from it whether it was disrupted.
     """
     status = mapping(pod.get("status"))
     others = [each for each in objects(status.get("conditions")) if each.get("type") != _DISRUPTED]
@@ -54,7 +54,7 @@ def terminated_pod_status(pod: Json, at: datetime) -> Json:
         "type": _DISRUPTED,
         "status": "True",
         "reason": "DeletionByPodGC",
-        "message": "Its machine is gone for good.",
+        "message": "Its machine is gone permanently.",
         "lastTransitionTime": at.strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
     return {
@@ -64,12 +64,12 @@ def terminated_pod_status(pod: Json, at: datetime) -> Json:
 
 
 def checkpoint_requested_at(job: Json) -> datetime | None:
-    """Return the request that a job has been sent last."""
+    """Return the last checkpoint request that a job was sent."""
     return moment(_annotations(job).get(CHECKPOINT_REQUESTED))
 
 
 def checkpoints_on_request(job: Json) -> bool:
-    """Whether a job says that its program answers such requests."""
+    """Whether a job declares that its program answers checkpoint requests."""
     return _annotations(job).get(CHECKPOINTS_ON_REQUEST) == "true"
 
 
@@ -80,7 +80,7 @@ def checkpointed_at(pods: Iterable[Json]) -> datetime | None:
 
 
 def _fenced(obj: Json, annotations: Json) -> Json:
-    """Return metadata with which the API server refuses the patch of an object that has changed, or is another."""
+    """Return metadata that makes the API server reject the patch of an object that has changed or been replaced."""
     known = metadata_of(obj)
     return {
         "resourceVersion": known.get("resourceVersion"),

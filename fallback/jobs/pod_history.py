@@ -1,4 +1,8 @@
-"""What is remembered of a job's pods between two looks: a pod that was lost is gone before anybody looks again."""
+"""The history of a job's pods between two reconciliations, and the losses in it.
+
+A lost pod may be deleted before the next reconciliation. Losses are read from pods and nodes, never from an operator's
+counters.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +29,10 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
 
 
-# Longer than any outage window that makes sense: what is older has long been counted, and is kept in the job's state.
+# Longer than any useful outage window: older losses are counted, and recorded in the job's state.
 RETENTION: Final = timedelta(hours=1)
-# A pod that ended on a node which is taken this much later ended for that: a notice is two minutes at most, and a
-# program may act on it before anybody else does.
+# A pod that ended on a node that is lost this much later ended for that reason: a reclaim notice is two minutes at
+# most, and a program may react to it before any controller does.
 NOTICE_PERIOD: Final = timedelta(seconds=150)
 
 _OF_GANG: Final = frozenset({"jobset.sigs.k8s.io/jobset-name", "ray.io/cluster"})
@@ -36,12 +40,12 @@ _OF_GANG: Final = frozenset({"jobset.sigs.k8s.io/jobset-name", "ray.io/cluster"}
 
 @dataclass(frozen=True, kw_only=True)
 class PodRecord:
-    """One pod: where it was, how it ended, and how it stood with its node.
+    """One pod: its node, how it ended, and the state of its node.
 
-    `created`: when. `is_of_gang`: it is one of those that work together; the pod that merely submits a RayJob is not, and
-    its own Job tries again. `is_there`: the API server still has it. `node_was_seen`: its node was there once. `node_lost_at`: since when we
-    see its node silent or missing; `node_is_gone`: for good. `node_drained_at`: since when its node is being emptied.
-    `is_dismissed`: its job was suspended, and it was on its way out, before its node was lost.
+    `is_of_gang`: it is one of the pods that work together; the pod that submits a RayJob is not, and its own Job retries.
+    `is_there`: the API server still has it. `node_was_seen`: its node existed once. `node_lost_at`: since when its node is
+    unreachable or missing; `node_is_gone`: permanently. `node_drained_at`: since when its node is being drained.
+    `is_dismissed`: its job was suspended, and the pod was terminating, before its node was lost.
     """
 
     name: str
@@ -61,7 +65,7 @@ class PodRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class FailedAttempt:
-    """One time that a RayJob failed: which one, when we saw it, and what was said of it."""
+    """One failed attempt of a RayJob: its number, when it was observed, and the reason."""
 
     number: int
     at: datetime
@@ -71,9 +75,9 @@ class FailedAttempt:
 
 @dataclass(frozen=True, kw_only=True)
 class RayHistory:
-    """Of a RayJob: since when its head does not answer, and how it has failed.
+    """What only a RayJob has: since when its head is not ready, and its failed attempts.
 
-    `failed`: its operator's counter as it was seen last, None before the first look.
+    `failed`: the operator's counter as last observed, None before the first observation.
     """
 
     head_unready_since: datetime | None = None
@@ -83,27 +87,24 @@ class RayHistory:
 
 @dataclass(frozen=True, kw_only=True)
 class PodHistory:
-    """All that is remembered of one job; a new process begins with an empty one.
-
-    `pods` by uid. `ray`: what only a RayJob has.
-    """
+    """The history of one job; a new process starts with an empty one. `pods` by uid."""
 
     pods: Mapping[str, PodRecord] = field(default_factory=dict[str, PodRecord])
     ray: RayHistory = field(default_factory=RayHistory)
 
 
-def with_pod(memory: PodHistory, pod: Json, now: datetime, *, is_deleted: bool = False) -> PodHistory:
-    """Return the memory with one state of a pod taken in; `is_deleted`: the last, the API server has dropped it.
+def with_pod(history: PodHistory, pod: Json, now: datetime, *, is_deleted: bool = False) -> PodHistory:
+    """Return the history with one version of a pod; `is_deleted`: its last one, the API server has removed it.
 
-    To be called for every event of a watch: two of them may pass between two looks at the job.
+    Called for every watch event: several may pass between two reconciliations.
     """
-    record = _updated(memory.pods.get(uid_of(pod)), pod, now)
-    return replace(memory, pods={**memory.pods, uid_of(pod): replace(record, is_there=not is_deleted)})
+    record = _updated(history.pods.get(uid_of(pod)), pod, now)
+    return replace(history, pods={**history.pods, uid_of(pod): replace(record, is_there=not is_deleted)})
 
 
-def updated_history(memory: PodHistory, snapshot: Snapshot) -> PodHistory:
-    """Return the memory with a look at everything taken in: pods, their nodes, and what has become too old to keep."""
-    pods = dict(memory.pods)
+def updated_history(history: PodHistory, snapshot: Snapshot) -> PodHistory:
+    """Return the history with a whole snapshot: pods, their nodes, and without records that are too old."""
+    pods = dict(history.pods)
     for pod in snapshot.pods:
         pods[uid_of(pod)] = _updated(pods.get(uid_of(pod)), pod, snapshot.now)
     there = {uid_of(pod) for pod in snapshot.pods}
@@ -111,23 +112,23 @@ def updated_history(memory: PodHistory, snapshot: Snapshot) -> PodHistory:
         uid: _with_node_state(_with_dismissal(replace(record, is_there=uid in there), snapshot), snapshot)
         for uid, record in pods.items()
     }
-    # A job of the same name may have been here before this one, and its pods are none of this one's losses.
+    # Another job with the same name may have existed before; its pods are not this job's losses.
     begun = moment(metadata_of(snapshot.job).get("creationTimestamp"))
     kept = {
         uid: record
         for uid, record in looked_at.items()
         if _is_retained(record, snapshot.now) and (begun is None or record.created >= begun)
     }
-    return replace(memory, pods=kept)
+    return replace(history, pods=kept)
 
 
-def pod_records(memory: PodHistory) -> Iterable[tuple[str, PodRecord]]:
-    """Return what is remembered of each pod, by uid."""
-    return memory.pods.items()
+def pod_records(history: PodHistory) -> Iterable[tuple[str, PodRecord]]:
+    """Return the record of each pod, by uid."""
+    return history.pods.items()
 
 
 def part_of(pod: Json) -> Part:
-    """Return which part of its job a pod is: a Ray head, or a worker."""
+    """Return the part of its job that a pod is: a Ray head, or a worker."""
     labels = mapping(metadata_of(pod).get("labels"))
     return Part.HEAD if text(labels.get("ray.io/node-type")) == "head" else Part.WORKER
 
@@ -173,7 +174,7 @@ def _with_node_state(record: PodRecord, snapshot: Snapshot) -> PodRecord:
             node_drained_at=record.node_drained_at or snapshot.now,
         )
     if not record.is_there and not record.end.has_ended and record.node_lost_at is None:
-        return record  # it left in good order, and its node after it
+        return record  # it was deleted before its node
     return replace(
         record,
         node_lost_at=record.node_lost_at or snapshot.now,
@@ -196,18 +197,18 @@ def _is_retained(record: PodRecord, now: datetime) -> bool:
     return last is not None and now - last <= RETENTION
 
 
-def losses_of(memory: PodHistory) -> tuple[Loss, ...]:
-    """Return every loss that is remembered, first to last."""
-    found = [loss for uid, record in pod_records(memory) if (loss := _loss(uid, record)) is not None]
+def losses_of(history: PodHistory) -> tuple[Loss, ...]:
+    """Return every known loss, in order of time."""
+    found = [loss for uid, record in pod_records(history) if (loss := _loss(uid, record)) is not None]
     return tuple(sorted(found, key=lambda loss: (loss.at, loss.pod)))
 
 
-def dead_pods_of(memory: PodHistory) -> tuple[str, ...]:
-    """Return the names of the pods that exist and whose machine is gone for good: no kubelet will ever end them."""
+def dead_pods_of(history: PodHistory) -> tuple[str, ...]:
+    """Return the names of the pods that exist although their machine is gone: no kubelet will ever end them."""
     return tuple(
         sorted(
             record.name
-            for _, record in pod_records(memory)
+            for _, record in pod_records(history)
             if record.is_there and record.node_is_gone and not record.end.has_ended
         )
     )
@@ -225,7 +226,7 @@ def _cause(record: PodRecord) -> tuple[Cause, datetime] | None:
     ending = record.end
     lost_at = None if record.is_dismissed else record.node_lost_at
     if ending.disrupted_at is not None:
-        # A node that vanished is what its pods were lost to, though they are only collected a minute later.
+        # The pods of a node that is gone were lost with it, although they are collected a minute later.
         at = min(ending.disrupted_at, lost_at or ending.disrupted_at)
         return (Cause.NODE_GONE if record.node_is_gone and at == lost_at else Cause.EVICTION), at
     if ending.failed_at is not None:
@@ -236,7 +237,7 @@ def _cause(record: PodRecord) -> tuple[Cause, datetime] | None:
 
 
 def _cause_of_failure(record: PodRecord, at: datetime) -> Cause:
-    """Why a pod failed that nobody says was evicted: its node may have been on the way out."""
+    """The cause of a pod's failure without an eviction: its node may have been about to go."""
     if record.node_lost_at is not None and record.node_lost_at - at <= NOTICE_PERIOD:
         return Cause.NODE_GONE
     if record.node_drained_at is not None and record.node_drained_at - at <= NOTICE_PERIOD:
@@ -244,12 +245,12 @@ def _cause_of_failure(record: PodRecord, at: datetime) -> Cause:
     return Cause.APPLICATION
 
 
-def failure_cause(memory: PodHistory, at: datetime | None) -> Cause | None:
-    """Return what was lost around a job's end; None where nothing is known of it.
+def failure_cause(history: PodHistory, at: datetime | None) -> Cause | None:
+    """Return the cause of a job's failure; None if it is unknown.
 
-    An eviction explains the failures around it, as it does in the count of outages.
+    An eviction explains the failures around it, as it does when outages are counted.
     """
-    around = [loss for loss in losses_of(memory) if at is None or abs(at - loss.at) <= NOTICE_PERIOD]
+    around = [loss for loss in losses_of(history) if at is None or abs(at - loss.at) <= NOTICE_PERIOD]
     evictions = [loss.cause for loss in around if loss.cause is not Cause.APPLICATION]
     if evictions:
         return evictions[-1]

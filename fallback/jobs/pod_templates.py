@@ -1,4 +1,4 @@
-"""Which pods of a job follow its ladder, what they select, and what they are made to select."""
+"""Pod templates: which of a job's templates follow its ladder, the capacity they select, and their resource requests."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def followers(templates: Sequence[Json]) -> tuple[bool, ...]:
-    """Return which pod templates of a job follow its ladder: those that admission has marked.
+    """Return which pod templates of a job follow its ladder: those that admission has labeled.
 
-    Of a job that admission has not seen, those that select a pool or a kind of capacity: what selects nothing (a
-    coordinator on the default pool) stays where it is; when that is all of them, all follow.
+    Without labels, those that select a pool or a kind of capacity: a template without a selector (a coordinator on the
+    default pool) stays where it is; if none has a selector, all follow.
     """
     marked = tuple(_is_marked(template) for template in templates)
     if any(marked):
@@ -31,7 +31,7 @@ def followers(templates: Sequence[Json]) -> tuple[bool, ...]:
 
 
 def pool_of(pod_specs: Iterable[Json]) -> str | None:
-    """Return the one pool that templates select; None for none, for several, or for some that select none."""
+    """Return the one pool that templates select; None for none, for several, or if some select none."""
     pools = {text(selector_of(spec).get(POOL)) or None for spec in pod_specs}
     return pools.pop() if len(pools) == 1 else None
 
@@ -44,8 +44,8 @@ def selector_of(pod_spec: Json) -> Json:
 def with_pool(pod_spec: Json, pool: str, *, held_for: str | None) -> Json:
     """Return a template that selects `pool` and no other capacity.
 
-    `held_for`: the uid of the job whose held capacity its pods may use; None for none. Selectors of other kinds (a
-    zone, a machine type) are its author's and stay.
+    `held_for`: the uid of the job whose reserved capacity its pods may use; None for none. Other selectors (a zone, a
+    machine type) are the author's and stay.
     """
     kept = {key: value for key, value in selector_of(pod_spec).items() if key not in CAPACITY_KEYS}
     tolerations: list[JsonValue] = [
@@ -59,9 +59,9 @@ def with_pool(pod_spec: Json, pool: str, *, held_for: str | None) -> Json:
 
 
 def capacity_selection(pod_spec: Json) -> JsonValue:
-    """Return the part of a template that a move changes, to compare two by.
+    """Return the part of a template that a move changes, to compare two templates.
 
-    And nothing else: what others add to a Job's template would make it look outdated whenever it is made anew.
+    Nothing else: fields that other controllers add to a Job's template would make every Job look outdated.
     """
     selector = {
         key: value for key, value in selector_of(pod_spec).items() if key == POOL or key in CAPACITY_KEYS
@@ -86,16 +86,16 @@ _Amounts = dict[str, Fraction]
 
 
 def shape_of(pod_spec: Json, count: int) -> PodShape:
-    """Return what `count` pods of a template ask for."""
+    """Return the resource requests of `count` pods of a template."""
     tolerations = tuple(each for each in objects(pod_spec.get("tolerations")) if each.get("key") != HELD_FOR)
     return PodShape(count=count, requests=requests_of(pod_spec), tolerations=tolerations)
 
 
 def requests_of(pod_spec: Json) -> Mapping[str, str]:
-    """Return a pod's effective requests: what the scheduler looks for on a node.
+    """Return a pod's effective requests, as the scheduler computes them.
 
-    Sidecars (init containers that are restarted always) run beside the others; each other init container runs alone,
-    with the sidecars begun before it. Where the pod itself asks for a resource, that stands for its containers.
+    Sidecars (init containers with restartPolicy Always) run beside the containers; each other init container runs alone,
+    with the sidecars started before it. Requests of the pod itself replace those of its containers.
     """
     running = _sum(_requests(each) for each in objects(pod_spec.get("containers")))
     begun: _Amounts = {}
@@ -112,7 +112,7 @@ def requests_of(pod_spec: Json) -> Mapping[str, str]:
 
 def _requests(container: Json) -> _Amounts:
     resources = mapping(container.get("resources"))
-    # A limit without a request is one.
+    # A limit without a request counts as a request.
     return {**_amounts(mapping(resources.get("limits"))), **_amounts(mapping(resources.get("requests")))}
 
 
@@ -134,16 +134,16 @@ def _larger(one: _Amounts, other: _Amounts) -> _Amounts:
 
 
 def affinity_problem(pod_specs: Iterable[Json], kind: str) -> str | None:
-    """Return why templates cannot be moved to another tier, and the fix; None where they can.
+    """Return why templates cannot be moved to another tier, and the fix; None if they can.
 
-    JobSet lets no affinity be changed, and a pool that a selector adds beside one may have no node in common with it.
+    JobSet's affinity is immutable, and a pool selector beside it may match no node.
     """
     keys = sorted({key for spec in pod_specs for key in _required_keys(spec)} & {POOL, *CAPACITY_KEYS})
     if not keys:
         return None
     return (
-        f"its node affinity requires {', '.join(keys)}, which ties it to one kind of capacity: create the {kind} anew "
-        "with a nodeSelector in its place"
+        f"its node affinity requires {', '.join(keys)}, which ties it to one kind of capacity: create the {kind} again "
+        "with a nodeSelector instead"
     )
 
 

@@ -1,4 +1,4 @@
-"""What one pod says of itself: where it is, whether it has ended, and what it ended of."""
+"""Reads pods and nodes: where a pod is, whether and why it has ended, and the state of its node."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
 
 
-# A kubelet that evicts for want of memory or disk says "Evicted"; the program asked for too little, whatever the node.
+# A kubelet that evicts because of memory or disk pressure writes "Evicted"; the pod requested too little.
 _PRESSURE: Final = "Evicted"
-# Set by a kubelet that refuses or ends pods because its machine is about to end.
+# Written by a kubelet that rejects or ends pods because its machine is shutting down.
 _NODE_ENDS: Final = frozenset({"NodeShutdown", "Terminated"})
-# The pod garbage collector's word for a pod whose node is no more.
+# The pod garbage collector's reason for a pod whose node is gone.
 _COLLECTED: Final = "DeletionByPodGC"
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
-# The clocks of a kubelet and of the API server, and the whole seconds in which both write.
+# The difference between the clocks of a kubelet and the API server, which both write whole seconds.
 _SLACK: Final = timedelta(seconds=2)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PodEnd:
-    """How a pod ended or is about to: any part may be absent.
+    """How a pod ended or is about to end; any part may be absent.
 
-    `disrupted_at`: since when it is to be taken from its node. `failed_at`: when it failed by itself.
-    `deleted_at`: when its deletion was asked for. `succeeded`: it ended well.
+    `disrupted_at`: since when it is being evicted. `failed_at`: when it failed by itself. `deleted_at`: when its deletion
+    was requested. `succeeded`: it succeeded.
     """
 
     disrupted_at: datetime | None = None
@@ -56,7 +56,7 @@ class PodEnd:
 
 
 def node_of(pod: Json) -> str:
-    """Return the name of the node a pod is bound to, empty where it waits for one."""
+    """Return the name of the node a pod is bound to, empty without one."""
     return text(mapping(pod.get("spec")).get("nodeName"))
 
 
@@ -71,22 +71,22 @@ def phase_of(pod: Json) -> str:
 
 
 def has_ended(pod: Json) -> bool:
-    """Whether no container of a pod runs any more or ever will."""
+    """Whether no container of a pod runs or will run."""
     return phase_of(pod) in _ENDED
 
 
 def is_terminating(pod: Json) -> bool:
-    """Whether a pod's deletion was asked for."""
+    """Whether a pod's deletion was requested."""
     return bool(metadata_of(pod).get("deletionTimestamp"))
 
 
 def is_ready(pod: Json) -> bool:
-    """Whether a pod says that it is ready."""
+    """Whether a pod is ready."""
     return condition_of(pod, "Ready").get("status") == "True"
 
 
 def has_started(pod: Json) -> bool:
-    """Whether a pod's own containers run, and not only those that prepare it."""
+    """Whether a pod's own containers run, not only its init containers."""
     return phase_of(pod) == "Running"
 
 
@@ -97,14 +97,14 @@ def bound_at(pod: Json) -> datetime | None:
 
 
 def pod_end_of(pod: Json, now: datetime, before: PodEnd) -> PodEnd:
-    """Return how a pod ended, of which `before` was known. `now` stands in for a time that it does not tell."""
-    # Its kubelet deletes what has ended once more, at once, and the pod then bears the time of that, seconds later.
+    """Return how a pod ended, given what was known (`before`). `now` replaces a time that the pod does not have."""
+    # The kubelet deletes an ended pod a second time, at once, and the pod then has that later time.
     deleted_at = min((at for at in (before.deleted_at, deletion_requested_at(pod)) if at), default=None)
     ended_at = _ended_at(pod) or now
     failed = phase_of(pod) == "Failed" and not _was_ended_by_deletion(pod, ended_at, deleted_at)
     return PodEnd(
         disrupted_at=_disrupted_at(pod, ended_at, deleted_at, now),
-        # It failed before its Job was deleted; what is written of it later tells the two apart less well.
+        # It failed before its Job was deleted; later versions of the pod tell the two apart less well.
         failed_at=before.failed_at or (ended_at if failed else None),
         deleted_at=deleted_at,
         succeeded=phase_of(pod) == "Succeeded",
@@ -112,7 +112,7 @@ def pod_end_of(pod: Json, now: datetime, before: PodEnd) -> PodEnd:
 
 
 def deletion_requested_at(pod: Json) -> datetime | None:
-    """Return when a pod's deletion was asked for: what it bears is when its grace is over."""
+    """Return when a pod's deletion was requested: its deletionTimestamp is the end of its grace period."""
     over = moment(metadata_of(pod).get("deletionTimestamp"))
     grace = count(metadata_of(pod).get("deletionGracePeriodSeconds"))
     return None if over is None else over - timedelta(seconds=grace)
@@ -127,17 +127,17 @@ def _disrupted_at(
         return None
     if target.get("status") == "True":
         since = moment(target.get("lastTransitionTime")) or now
-        # Deleted already when it was found that its node has gone: whether it was lost to that, its node tells.
+        # It was deleted before its node was found to be gone: the node's state tells whether that was the cause.
         is_afterthought = deleted_at is not None and since > deleted_at + _SLACK
         return None if is_afterthought and target.get("reason") == _COLLECTED else since
     return ended_at if reason in _NODE_ENDS else None
 
 
 def _was_ended_by_deletion(pod: Json, ended_at: datetime, deleted_at: datetime | None) -> bool:
-    """Whether a failed pod was ended by its deletion: the Job that restarts, or a suspension.
+    """Whether a failed pod was ended by its deletion: by a restart of the Job, or by a suspension.
 
-    One that nobody saw before it was dropped may have failed or been told to end. Its operator's own counter tells of a
-    failure, and once; a pod that was told to end is none.
+    A pod that was not observed between its end and its removal may have failed or been terminated. The operator's own
+    counter reports a failure, once; a terminated pod is not one.
     """
     if deleted_at is None or text(mapping(pod.get("status")).get("reason")) == _PRESSURE:
         return False
@@ -155,30 +155,30 @@ def _ended_at(pod: Json) -> datetime | None:
 
 
 class NodeState(StrEnum):
-    """How it stands with a node."""
+    """The state of a node."""
 
     LIVE = "Live"
-    DRAINING = "Draining"  #: it still runs its pods, and will not for long
+    DRAINING = "Draining"  #: it still runs its pods, but is about to go
     UNREACHABLE = "Unreachable"  #: its kubelet has stopped answering
-    GONE = "Gone"  #: its machine is known to be gone for good
-    UNKNOWN = "Unknown"  #: there is no such node: gone, or not seen yet
+    GONE = "Gone"  #: its machine is known to be gone permanently
+    UNKNOWN = "Unknown"  #: no such node: gone, or not observed yet
 
 
-# Taints by which those who empty a node say so: Karpenter, the cluster autoscaler of GKE and AKS, and whoever declares
-# a machine lost by hand.
+# Taints of controllers that drain a node: Karpenter, the cluster autoscaler of GKE and AKS, and the taint with which a
+# user declares a machine lost.
 _DRAIN_TAINTS: Final = frozenset(
     {"karpenter.sh/disrupted", "ToBeDeletedByClusterAutoscaler", "node.kubernetes.io/out-of-service"}
 )
 _UNREACHABLE_TAINT: Final = "node.kubernetes.io/unreachable"
-# How a kubelet explains that it is not ready, when its machine was told to end (GKE's graceful shutdown).
+# The kubelet's message when its machine shuts down (GKE's graceful shutdown).
 _SHUTTING_DOWN: Final = "node is shutting down"
 _KARPENTER: Final = "karpenter.sh/nodepool"
 
 
 def state_of_node(name: str, nodes: Mapping[str, Json], claims: Mapping[str, Json] | None) -> NodeState:
-    """Return how it stands with a node. `claims`: NodeClaims by node name, None where the cluster has none.
+    """Return the state of a node. `claims`: NodeClaims by node name, None if the cluster has none.
 
-    A node that is not there is UNKNOWN: pods and nodes are watched apart, and a pod may be seen before its node.
+    A missing node is UNKNOWN: pods and nodes are watched separately, and a pod may be observed before its node.
     """
     node = nodes.get(name)
     if node is None:
@@ -191,7 +191,7 @@ def state_of_node(name: str, nodes: Mapping[str, Json], claims: Mapping[str, Jso
 
 def _is_unreachable(node: Json) -> bool:
     ready = condition_of(node, "Ready")
-    # "Unknown" is the node controller's word for a kubelet that has not answered; "False" is the kubelet's own.
+    # "Unknown" is written by the node controller when a kubelet does not answer; "False" by the kubelet itself.
     return ready.get("status") == "Unknown" or _UNREACHABLE_TAINT in _taints(node)
 
 
@@ -207,7 +207,7 @@ def _is_shutting_down(node: Json) -> bool:
 
 
 def _has_lost_its_machine(node: Json, claims: Mapping[str, Json] | None) -> bool:
-    """Whether a silent node is one of Karpenter's whose NodeClaim is gone: only after its instance is."""
+    """Whether an unreachable node is Karpenter's and its NodeClaim is gone, which happens only after its instance is."""
     is_karpenters = _KARPENTER in mapping(metadata_of(node).get("labels"))
     return claims is not None and is_karpenters and name_of(node) not in claims
 

@@ -1,4 +1,7 @@
-"""RayJob as the ladder sees it, and a decision as KubeRay takes it."""
+"""RayJobs: their observation, and the patches that suspend, resume and recreate them.
+
+The gang is the worker groups that follow the ladder; each resumption creates a RayCluster from the current template.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,7 @@ _UNBOUNDED: Final = 2**31 - 1
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerGroup:
-    """One of a RayJob's worker groups. `follows`: its pods are the tier's to place. `scales`: Ray sets its size."""
+    """One of a RayJob's worker groups. `follows`: its pods are placed by the tier. `scales`: Ray sets its size."""
 
     name: str
     spec: Json
@@ -74,24 +77,24 @@ class WorkerGroup:
 
     @property
     def pod_spec(self) -> Json:
-        """What its pods are made from."""
+        """The spec of its pods."""
         return mapping(mapping(self.spec.get("template")).get("spec"))
 
     @property
     def pods(self) -> int:
-        """How many pods it cannot do without: where Ray scales it, the fewest that it may have."""
+        """How many pods it requires; if Ray scales it, its minimum."""
         if self.spec.get("suspend") is True:
             return 0
         least = count(self.spec.get("minReplicas"))
         most = count(self.spec.get("maxReplicas"), _UNBOUNDED)
         wanted = least if self.scales else count(self.spec.get("replicas"))
-        # In this order, as KubeRay does it: a minimum above the maximum wins.
+        # KubeRay applies the limits in this order: a minimum above the maximum wins.
         replicas = least if wanted < least else min(wanted, most)
         return replicas * max(1, count(self.spec.get("numOfHosts"), 1))
 
 
 def worker_groups(rayjob: Json) -> tuple[WorkerGroup, ...]:
-    """Return a RayJob's worker groups in their order. Its head is no part of them: it does not follow the ladder."""
+    """Return a RayJob's worker groups in order. The head is not one of them: it does not follow the ladder."""
     cluster = cluster_spec(rayjob)
     specs = objects(cluster.get("workerGroupSpecs"))
     follow = followers([mapping(spec.get("template")) for spec in specs])
@@ -103,31 +106,31 @@ def worker_groups(rayjob: Json) -> tuple[WorkerGroup, ...]:
 
 
 def cluster_spec(rayjob: Json) -> Json:
-    """Return what a RayJob's clusters are made from."""
+    """Return the spec of a RayJob's clusters."""
     return mapping(mapping(rayjob.get("spec")).get("rayClusterSpec"))
 
 
 def head_pod_spec(rayjob: Json) -> Json:
-    """Return what a RayJob's head is made from."""
+    """Return the spec of a RayJob's head pod."""
     head = mapping(cluster_spec(rayjob).get("headGroupSpec"))
     return mapping(mapping(head.get("template")).get("spec"))
 
 
 def group_of(pod: Json) -> str:
-    """Return the worker group that a pod is of; a head's is `headgroup`."""
+    """Return the worker group of a pod; a head's is `headgroup`."""
     return text(mapping(metadata_of(pod).get("labels")).get(GROUP))
 
 
 _KIND: Final = "RayJob"
 _CLUSTER: Final = "ray.io/cluster"
 _SUBMITTER: Final = "batch.kubernetes.io/job-name"
-# KubeRay names a RayJob's cluster after it, with five characters of Kubernetes' own for random names. The pods bear
-# no other trace of their RayJob; and the cluster, which has its owner's name, goes before its last pods do.
+# KubeRay names a RayJob's cluster after it, with five characters of Kubernetes' alphabet for random names. The pods
+# have no other reference to their RayJob; and the cluster, which has an owner reference, is deleted before its last pods.
 _CLUSTER_NAME: Final = re.compile(r"(?P<rayjob>.+)-[bcdfghjklmnpqrstvwxz2456789]{5}")
 
 
 def rayjob_of_pod(pod: Json) -> JobKey | None:
-    """Return which RayJob a pod may be of, by its cluster's name or its Job's; None for a pod of neither."""
+    """Return the RayJob that a pod may belong to, by its cluster's name or its Job's; None for other pods."""
     labels = mapping(metadata_of(pod).get("labels"))
     found = _CLUSTER_NAME.fullmatch(text(labels.get(_CLUSTER)))
     name = found["rayjob"] if found else text(labels.get(_SUBMITTER))
@@ -135,10 +138,10 @@ def rayjob_of_pod(pod: Json) -> JobKey | None:
 
 
 def rayjob_of_child(child: Json) -> JobKey | None:
-    """Return which RayJob owns a RayCluster or a Job.
+    """Return the RayJob that owns a RayCluster or a Job.
 
-    A RayCluster of nobody's that bears such a name is said to be that RayJob's too, or its pods would be taken for
-    the RayJob's without anybody knowing better.
+    A RayCluster without an owner and with such a name is attributed to that RayJob too, so that `own_pods` can tell its
+    pods from the RayJob's.
     """
     owner = owner_of(child)
     if owner.get("kind") == _KIND:
@@ -150,10 +153,10 @@ def rayjob_of_child(child: Json) -> JobKey | None:
 
 
 def own_pods(snapshot: Snapshot) -> tuple[Json, ...]:
-    """Return the pods that are the RayJob's indeed.
+    """Return the pods that belong to the RayJob.
 
-    A pod whose owner is still there and is not the RayJob's is none of it. One whose owner has gone already is taken
-    for its own: it is better to wait for a stranger's pod than to run two gangs on one checkpoint.
+    Pods whose owner exists and is not the RayJob's are excluded. A pod whose owner is gone is included: it is better to
+    wait for a foreign pod than to run two gangs on one checkpoint.
     """
     submits_by_job = text(mapping(snapshot.job.get("spec")).get("submissionMode")) in {"", "K8sJobMode"}
     strangers = {
@@ -172,11 +175,11 @@ def _is_own(pod: Json, strangers: set[tuple[str, str]], *, submits_by_job: bool)
     return submits_by_job and ("Job", text(labels.get(_SUBMITTER))) not in strangers
 
 
-# On one that has a successor: its name. On the successor: the name of the first of the line.
+# On a RayJob that has a successor: the successor's name. On the successor: the name of the first RayJob.
 SUCCESSOR: Final = "fallback.holdfast.dev/successor"
 FIRST: Final = "fallback.holdfast.dev/successor-of"
 
-# What KubeRay takes for a RayJob's name, and what of a uid tells one successor from another.
+# The longest RayJob name that KubeRay accepts, and the part of a uid that distinguishes successors.
 _LONGEST_NAME: Final = 47
 _OF_UID: Final = 8
 _NOT_COPIED_ANNOTATIONS: Final = frozenset(
@@ -190,20 +193,20 @@ _NOT_COPIED_ANNOTATIONS: Final = frozenset(
 
 
 def can_have_successor(job: Json) -> bool:
-    """Whether a RayJob asks to be made anew, has not been, and is nobody's who may do so himself."""
+    """Whether a RayJob asks to be recreated, has not been, and has no owner that may recreate it."""
     annotations = mapping(metadata_of(job).get("annotations"))
     asks = annotations.get(RECREATE) == "true"
     return asks and not annotations.get(SUCCESSOR) and not owner_of(job)
 
 
 def successor_name(job: Json) -> str:
-    """Return the name of a RayJob's successor: the same whenever it is asked for."""
+    """Return the name of a RayJob's successor, always the same."""
     ending = f"-{uid_of(job)[:_OF_UID]}"
     return f"{_first_name(job)[: _LONGEST_NAME - len(ending)]}{ending}"
 
 
 def successor(job: Json, spec: Json, state: str) -> Json:
-    """Return the successor's manifest. `spec`: what it has of its own; `state`: its annotation's text."""
+    """Return the successor's manifest. `spec`: the fields that differ; `state`: its annotation's text."""
     metadata = metadata_of(job)
     kept = {
         name: value
@@ -228,7 +231,7 @@ def successor(job: Json, spec: Json, state: str) -> Json:
 
 
 def predecessor_patch(job: Json) -> Json:
-    """Return the patch of the failed RayJob, once its successor is there: it is nobody's from then on."""
+    """Return the patch of the failed RayJob once its successor exists: the controller does not manage it any more."""
     metadata = metadata_of(job)
     return {
         "metadata": {
@@ -244,35 +247,35 @@ def _first_name(job: Json) -> str:
 
 
 class RayJobKind:
-    """RayJobs: each resumption makes a new RayCluster from the template as it is then."""
+    """RayJobs: each resumption creates a new RayCluster from the current template."""
 
     api_version: ClassVar[str] = "ray.io/v1"
     kind: ClassVar[str] = "RayJob"
 
     def job_of_pod(self, pod: Json) -> JobKey | None:
-        """Return which RayJob a pod is of: of its cluster, or of its submitter."""
+        """Return the RayJob of a pod: of its cluster, or of its submitter."""
         return rayjob_of_pod(pod)
 
     def job_of_child(self, child: Json) -> JobKey | None:
-        """Return which RayJob owns a RayCluster or a Job."""
+        """Return the RayJob that owns a RayCluster or a Job."""
         return rayjob_of_child(child)
 
-    def observe(self, snapshot: Snapshot, memory: PodHistory) -> tuple[Observation, PodHistory]:
-        """Return what the ladder decides by; see JobKind."""
+    def observe(self, snapshot: Snapshot, history: PodHistory) -> tuple[Observation, PodHistory]:
+        """Return the observation; see JobKind."""
         own = replace(snapshot, pods=own_pods(snapshot))
         job = own.job
-        memory = updated_history(memory, own)
+        history = updated_history(history, own)
         ray = with_new_failures(
-            replace(memory.ray, head_unready_since=head_unready_since(memory.ray, own)), own
+            replace(history.ray, head_unready_since=head_unready_since(history.ray, own)), own
         )
-        memory = replace(memory, ray=ray)
+        history = replace(history, ray=ray)
         following = [each for each in worker_groups(job) if each.follows]
         names = {each.name for each in following}
         gang = gang_placement([pod for pod in own.pods if group_of(pod) in names], own)
         expected = sum(each.pods for each in following)
         outcome = outcome_of(job)
         pool = pool_of(each.pod_spec for each in following)
-        sight = base_observation(own, memory)
+        sight = base_observation(own, history)
         sight = replace(
             sight,
             is_suspension_complete=deployment_status(job) == SUSPENDED,
@@ -280,7 +283,7 @@ class RayJobKind:
             not_suspendable_reason=not_suspendable_reason(job)
             or affinity_problem([each.pod_spec for each in following], self.kind),
             outcome=outcome,
-            failure_cause=failure_cause(memory, ended_at(job)) if outcome is Outcome.FAILED else None,
+            failure_cause=failure_cause(history, ended_at(job)) if outcome is Outcome.FAILED else None,
             can_be_recreated=can_have_successor(job),
             pool=pool,
             restarts=failed_attempts(job),
@@ -292,14 +295,14 @@ class RayJobKind:
             pods_started=gang.started,
             starting_since=gang.starting_since,
             shapes=tuple(shape_of(each.pod_spec, each.pods) for each in following if each.pods),
-            notices=(*exits_zero_events(memory), *attempt_failed_events(ray), *_standing_events(job)),
+            notices=(*exits_zero_events(history), *attempt_failed_events(ray), *_standing_events(job)),
         )
-        return sight, memory
+        return sight, history
 
     def suspension(self, job: Json, action: Suspend, state: str) -> Json:
         """Return the patch of one update: the worker groups select the pool, the RayJob is suspended.
 
-        A cluster that lives takes no notice of its RayJob's template; the next one is made from it.
+        A running cluster ignores changes of its RayJob's template; the next cluster uses it.
         """
         return patches.spec_patch(
             job,
@@ -321,13 +324,13 @@ class RayJobKind:
         return ()
 
     def recreation(self, job: Json, action: Recreate, state: str) -> Recreation | None:
-        """Return how a failed RayJob's successor is made, whose workers select the pool."""
+        """Return how to create a failed RayJob's successor, whose workers select the pool."""
         spec = _cluster_spec_with_pool(job, action.pool, hold=False)
         return Recreation(manifest=successor(job, spec, state), patch=predecessor_patch(job))
 
 
 def _cluster_spec_with_pool(job: Json, pool: str, *, hold: bool) -> Json:
-    """Return the RayJob's cluster template, those worker groups that follow selecting a pool."""
+    """Return the RayJob's cluster template, with those worker groups that follow selecting a pool."""
     held_for = uid_of(job) if hold else None
     groups = [
         {
@@ -351,7 +354,7 @@ def _standing_events(job: Json) -> tuple[JobEvent, ...]:
     return (
         standing_event(
             EventReason.HEAD_SELECTS_CAPACITY,
-            f"Its head selects {', '.join(capacity)}. Moves leave the head where it is, and losing it costs the whole "
-            "attempt: leave the selector out, and the head runs on the default on-demand pool.",
+            f"Its head selects {', '.join(capacity)}. Moves leave the head where it is, and its loss ends the whole "
+            "attempt: remove the selector, and the head runs on the default on-demand pool.",
         ),
     )

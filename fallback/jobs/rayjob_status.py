@@ -1,4 +1,4 @@
-"""The states of a RayJob, and which of them honour a suspension: see docs/adr/0017-rayjob-moves.md."""
+"""A RayJob's status: its states, its failed attempts, and its head. See docs/adr/0017-rayjob-moves.md for suspensions."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
 RUNNING: Final = "Running"
 SUSPENDED: Final = "Suspended"
-# In every other state the operator looks at `spec.suspend` later or never.
+# In every other state the operator reads `spec.suspend` later or never.
 _HONORS_SUSPENSION: Final = frozenset({"Initializing", RUNNING})
 _COMPLETE: Final = "Complete"
-# A RayJob that was once found invalid is never looked at again, even when it is put right.
+# KubeRay never reconciles a RayJob again that was invalid once, even after it is corrected.
 _FAILED: Final = frozenset({"Failed", "ValidationFailed"})
 
 
 def deployment_status(job: Json) -> str:
-    """Return the operator's own state of a RayJob, empty for one that it has not begun."""
+    """Return the operator's state of a RayJob, empty before it has started."""
     return text(mapping(job.get("status")).get("jobDeploymentStatus"))
 
 
@@ -47,7 +47,7 @@ def honors_suspension(job: Json) -> bool:
 
 
 def outcome_of(job: Json) -> Outcome | None:
-    """Return how a RayJob ended; None while it may go on, which one that is retried does."""
+    """Return how a RayJob ended; None while it may continue or be retried."""
     status = deployment_status(job)
     if status == _COMPLETE:
         return Outcome.COMPLETED
@@ -60,48 +60,48 @@ def ended_at(job: Json) -> datetime | None:
 
 
 def failed_attempts(job: Json) -> int:
-    """Return the operator's counter of the times it has failed."""
+    """Return the operator's counter of failed attempts."""
     return count(mapping(job.get("status")).get("failed"))
 
 
 def not_suspendable_reason(job: Json) -> str | None:
-    """Return why a suspension would break a RayJob, and the fix; None where it would not.
+    """Return why a suspension would break a RayJob, and the fix; None if it would not.
 
-    KubeRay takes a suspended RayJob of these kinds for invalid, and never looks at it again.
+    KubeRay treats these RayJobs as invalid when they are suspended, and never reconciles them again.
     """
     spec = mapping(job.get("spec"))
     if mapping(spec.get("clusterSelector")):
         return (
-            "it runs on a RayCluster of somebody else's (clusterSelector), which no move of the job can move: "
-            "create the RayJob anew with a rayClusterSpec of its own"
+            "it runs on an existing RayCluster (clusterSelector), which the job's moves cannot move: "
+            "create the RayJob again with its own rayClusterSpec"
         )
     if spec.get("shutdownAfterJobFinishes") is not True:
         return (
-            "KubeRay suspends no RayJob whose shutdownAfterJobFinishes is not true: set it, which may be done at any "
-            "time, with deletionStrategy.deletionRules left out"
+            "KubeRay suspends no RayJob whose shutdownAfterJobFinishes is not true: set it, which is possible at any "
+            "time, and remove deletionStrategy.deletionRules"
         )
     if text(spec.get("submissionMode")) == "InteractiveMode":
         return (
-            "it waits for a job to be submitted by hand (InteractiveMode), which a move would lose: create the RayJob "
-            "anew with another submissionMode"
+            "it waits for a manual submission (InteractiveMode), which a move would lose: create the RayJob "
+            "again with another submissionMode"
         )
     return None
 
 
-# It did not begin to run in time: for want of nodes or of an image, which other clocks measure. No failure of its own.
+# The attempt did not start in time: nodes or an image were missing, which other timeouts measure.
 _NOT_STARTED: Final = "PreRunningDeadlineExceeded"
 _LONGEST: Final = 300
 
 
-def with_new_failures(memory: RayHistory, snapshot: Snapshot) -> RayHistory:
-    """Return the memory with the failures taken in that have been counted since the last look.
+def with_new_failures(history: RayHistory, snapshot: Snapshot) -> RayHistory:
+    """Return the history with the failures that were counted since the last reconciliation.
 
-    Those from before the first look are nobody's any more: the job's state says up to where they are accounted for.
+    Failures from before the first reconciliation are not attributed: the job's state records what is accounted for.
     """
     failed = failed_attempts(snapshot.job)
-    if memory.failed is None or failed < memory.failed:
-        # A counter that has gone back is another job's, of the same name.
-        return replace(memory, failed=failed, attempts=())
+    if history.failed is None or failed < history.failed:
+        # A counter that has gone back belongs to another job with the same name.
+        return replace(history, failed=failed, attempts=())
     status = mapping(snapshot.job.get("status"))
     new = tuple(
         FailedAttempt(
@@ -110,14 +110,14 @@ def with_new_failures(memory: RayHistory, snapshot: Snapshot) -> RayHistory:
             reason=text(status.get("reason")) or "unknown",
             message=text(status.get("message"))[:_LONGEST],
         )
-        for number in range(memory.failed + 1, failed + 1)
+        for number in range(history.failed + 1, failed + 1)
     )
-    kept = tuple(each for each in memory.attempts if snapshot.now - each.at <= RETENTION)
-    return replace(memory, failed=failed, attempts=(*kept, *new))
+    kept = tuple(each for each in history.attempts if snapshot.now - each.at <= RETENTION)
+    return replace(history, failed=failed, attempts=(*kept, *new))
 
 
-def failed_attempts_as_losses(memory: RayHistory, job: Json, pool: str | None) -> tuple[Loss, ...]:
-    """Return what has failed without any pod being lost: the driver itself, which runs on the head."""
+def failed_attempts_as_losses(history: RayHistory, job: Json, pool: str | None) -> tuple[Loss, ...]:
+    """Return the failures that lost no pod: those of the driver, which runs on the head."""
     return tuple(
         Loss(
             pod=f"{uid_of(job)}/{each.number}",
@@ -126,16 +126,16 @@ def failed_attempts_as_losses(memory: RayHistory, job: Json, pool: str | None) -
             part=Part.HEAD,
             pool=pool,
         )
-        for each in memory.attempts
+        for each in history.attempts
         if each.reason != _NOT_STARTED
     )
 
 
-def attempt_failed_events(memory: RayHistory) -> tuple[JobEvent, ...]:
-    """Say what the last attempt failed of."""
-    if not memory.attempts:
+def attempt_failed_events(history: RayHistory) -> tuple[JobEvent, ...]:
+    """Report why the last attempt failed."""
+    if not history.attempts:
         return ()
-    last = memory.attempts[-1]
+    last = history.attempts[-1]
     said = f": {last.message}" if last.message else ""
     return (
         standing_event(
@@ -144,23 +144,23 @@ def attempt_failed_events(memory: RayHistory) -> tuple[JobEvent, ...]:
     )
 
 
-def head_unready_since(memory: RayHistory, snapshot: Snapshot) -> datetime | None:
-    """Return since when we see that a running job's head is not there, not ready, or on a node that is lost.
+def head_unready_since(history: RayHistory, snapshot: Snapshot) -> datetime | None:
+    """Return since when a running job's head is missing, not ready, or on a lost node.
 
-    Only while the job runs: before that its head is starting, and a slow start is nobody's loss. A head that answers
-    again ends it: its operator then submits the job anew by itself.
+    Only while the job runs: before that its head is starting. A head that becomes ready again ends it: its operator then
+    submits the job again by itself.
     """
     if deployment_status(snapshot.job) != RUNNING or any(
         _head_answers(pod, snapshot) for pod in snapshot.pods
     ):
         return None
-    return memory.head_unready_since or snapshot.now
+    return history.head_unready_since or snapshot.now
 
 
 def _head_answers(pod: Json, snapshot: Snapshot) -> bool:
     if part_of(pod) is not Part.HEAD or has_ended(pod) or is_terminating(pod) or not is_ready(pod):
         return False
-    # A head's node that is lost leaves it "ready" for as long as the node controller waits.
+    # The head of a lost node stays "ready" as long as the node controller waits.
     return state_of_node(node_of(pod), snapshot.nodes, snapshot.claims) in {
         NodeState.LIVE,
         NodeState.DRAINING,

@@ -1,4 +1,4 @@
-"""What there is of one job and around it at one moment, as the API server has it."""
+"""A job and its surrounding objects at one moment, as the API server returns them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class JobKey(NamedTuple):
-    """Which job: its kind (`JobSet`), namespace and name."""
+    """A job's identity: its kind (`JobSet`), namespace and name."""
 
     kind: str
     namespace: str
@@ -22,12 +22,12 @@ class JobKey(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """A job with all that is looked at to judge it.
+    """A job with all objects that its observation is made from.
 
-    `pods`: those that `job_of_pod` says are its own, terminating and ended ones included. `children`: the Jobs and
-    RayClusters that `job_of_child` says are its own. `nodes`: by name; those of the pods at least. `claims`: the
-    NodeClaims by their node's name (`status.nodeName`), None where the cluster has none. `workloads`: Kueue's
-    Workloads of its namespace. `now`: UTC.
+    `pods`: those that `job_of_pod` attributes to it, including terminating and ended ones. `children`: the Jobs and
+    RayClusters that `job_of_child` attributes to it. `nodes`: by name; at least those of the pods. `claims`: the
+    NodeClaims by their node's name (`status.nodeName`), None if the cluster has none. `workloads`: Kueue's Workloads of
+    its namespace. `now`: UTC.
     """
 
     job: Json
@@ -41,10 +41,10 @@ class Snapshot:
 
 @dataclass(frozen=True, kw_only=True)
 class Recreation:
-    """Two writes in this order, both harmless when repeated; nothing is deleted, so no kill between them loses a job.
+    """Two writes in this order, both idempotent; nothing is deleted, so a crash between them loses no job.
 
-    `manifest`: the successor, to be created; that it is there already is as good. `patch`: the merge patch by which
-    the ended job says so, and asks for none again.
+    `manifest`: the successor to create; it may exist already. `patch`: the merge patch that records the successor in the
+    ended job, so that it is not recreated again.
     """
 
     manifest: Json

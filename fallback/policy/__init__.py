@@ -1,1 +1,1 @@
-"""FallbackPolicy objects as the controller reads them."""
+"""FallbackPolicy objects: their model and parser."""

@@ -1,7 +1,7 @@
-"""Reading a FallbackPolicy object.
+"""Parses a FallbackPolicy object.
 
-The API server has held it to its schema; but a definition may be older or newer than the controller, and tests and
-replays bring objects that no API server has seen. So everything is looked at again, and what is wrong is a text.
+The API server has validated it against its schema; but the CRD may be older or newer than the controller, and tests and
+replays use objects that no API server has validated. So every field is validated again, and problems are texts.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import Json, JsonValue
 
 
-# A value that is quoted in a problem is cut here: what is wrong shows at its beginning.
+# Longer values are cut when a problem quotes them.
 _QUOTED: Final = 60
 
 
 class Problems:
-    """What has been found wrong so far."""
+    """The problems found so far."""
 
     def __init__(self) -> None:
         self._found: list[Problem] = []
@@ -41,12 +41,12 @@ class Problems:
         return tuple(str(problem) for problem in self._found)
 
     def add(self, field: str, value: str, allowed: str, fix: str) -> None:
-        """Note one."""
+        """Add a problem."""
         self._found.append(Problem(field=field, value=value, allowed=allowed, fix=fix))
 
 
 class Fields:
-    """The fields of one object at a path; what is not there is None, what is of a wrong kind None and a problem."""
+    """The fields of one object at a path; a missing field is None, one of a wrong type None and a problem."""
 
     def __init__(self, document: Json, path: str, problems: Problems) -> None:
         self._document = document
@@ -54,14 +54,14 @@ class Fields:
         self._problems = problems
 
     def section(self, name: str) -> Fields:
-        """The object under a name; one without fields where there is none."""
+        """The object in a field; one without fields if it is missing."""
         value = self._document.get(name)
         if value is not None and not isinstance(value, Mapping):
             self._wrong(name, value, "an object")
         return Fields(value if isinstance(value, Mapping) else {}, self._at(name), self._problems)
 
     def sections(self, name: str) -> tuple[Fields, ...]:
-        """The objects of a list; none where there is none."""
+        """The objects of a list; none if it is missing."""
         items = self._items(name)
         return tuple(
             Fields(item if isinstance(item, Mapping) else {}, f"{self._at(name)}[{place}]", self._problems)
@@ -69,36 +69,36 @@ class Fields:
         )
 
     def entries(self, name: str) -> tuple[tuple[str, str], ...]:
-        """The texts of an object, by their keys."""
+        """The strings of an object, by key."""
         fields = self.section(name)
         read = ((key, fields.text(key)) for key in fields._document)  # noqa: SLF001  # of its own class
         return tuple((key, text) for key, text in read if text is not None)
 
     def text(self, name: str) -> str | None:
-        """A text."""
+        """A string."""
         value = self._document.get(name)
         if value is None or isinstance(value, str):
             return value
-        return self._wrong(name, value, "a text")
+        return self._wrong(name, value, "a string")
 
     def choice(self, name: str, allowed: Sequence[str]) -> str | None:
-        """One of some texts."""
+        """One of some strings."""
         value = self._document.get(name)
         if value is None or (isinstance(value, str) and value in allowed):
             return value
         return self._wrong(name, value, " or ".join(allowed))
 
     def integer(self, name: str, least: int, most: int) -> int | None:
-        """A whole number within bounds."""
+        """An integer within limits."""
         value = self._document.get(name)
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            return self._wrong(name, value, f"a whole number from {least} to {most}")
+            return self._wrong(name, value, f"an integer from {least} to {most}")
         return value
 
     def duration(self, name: str) -> timedelta | None:
-        """A duration, as `15m`."""
+        """A duration such as `15m`."""
         value = self._document.get(name)
         if value is None:
             return None
@@ -111,7 +111,7 @@ class Fields:
             return None
 
     def refuse(self, name: str, allowed: str) -> None:
-        """Note that what stands under a name is not what may stand there."""
+        """Add a problem for a field whose value is not allowed."""
         self._wrong(name, self._document.get(name), allowed)
 
     def _items(self, name: str) -> Sequence[JsonValue]:
@@ -130,7 +130,9 @@ class Fields:
         return f"{self._path}.{name}" if self._path else name
 
     def _wrong(self, name: str, value: JsonValue, allowed: str) -> None:
-        self._problems.add(self._at(name), _quoted(value), allowed, "Write it so, or leave it out.")
+        self._problems.add(
+            self._at(name), _quoted(value), allowed, "Set an allowed value, or remove the field."
+        )
 
 
 def _quoted(value: JsonValue) -> str:
@@ -144,7 +146,7 @@ _MILLI: Final = 1000
 
 
 def read_facts(fields: Fields) -> TierFacts:
-    """Read a tier's facts; what is not said is not known."""
+    """Read a tier's facts; missing ones are unknown."""
     capacity = fields.choice("capacity", [each.value for each in CapacityType])
     return TierFacts(
         capacity=CapacityType(capacity) if capacity else None,
@@ -168,20 +170,20 @@ def _machine(fields: Fields) -> Machine | None:
 
 
 def _amount(fields: Fields, name: str, units: int) -> int | None:
-    """How much of a resource, with so many `units` to the whole."""
+    """An amount of a resource, in `1/units` of its base unit."""
     text = fields.text(name)
     if text is None:
         return None
     if not _QUANTITY.fullmatch(text):
-        fields.refuse(name, "a quantity, as 96 or 1152Gi")
+        fields.refuse(name, "a quantity such as 96 or 1152Gi")
         return None
     return math.ceil(parse_quantity(text) * units)
 
 
 def parse_policy(policy: Json | None) -> Policy | NoPolicy:
-    """Read the object; None for a namespace without one. What is wrong with it is in the NoPolicy, as texts.
+    """Parse the object; None for a namespace without one. The NoPolicy has its problems as texts.
 
-    Fields that are not known are left out of account: they are a newer definition's.
+    Unknown fields are ignored: they belong to a newer CRD.
     """
     if policy is None:
         return NoPolicy()

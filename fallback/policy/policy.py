@@ -1,4 +1,4 @@
-"""A FallbackPolicy as the ladder follows it."""
+"""A FallbackPolicy as the state machine uses it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from holdfast.scheduling.labels import CapacityType
     from holdfast.scheduling.taints import Taint
 
-# A reclaim notice is 30 s (Azure, GCP) to 2 min (AWS), and the pods that survive it need a restart after it.
+# A reclaim notice is 30 s (Azure, GCP) to 2 min (AWS), and the surviving pods need a restart after it.
 DEFAULT_OUTAGE_WINDOW: Final = timedelta(minutes=4)
 DEFAULT_HOLD_TIMEOUT: Final = timedelta(minutes=15)
 DEFAULT_START_TIMEOUT: Final = timedelta(minutes=15)
-# As many as Determined's `max_restarts`: enough for a bad day, few enough for a broken script.
+# The value of Determined's `max_restarts`: enough for temporary problems, few enough for a broken script.
 DEFAULT_APPLICATION_FAILURES: Final = 5
 
 
@@ -31,7 +31,7 @@ class Machine:
 
 @dataclass(frozen=True, kw_only=True)
 class TierFacts:
-    """What the stack knows of a tier's pool; all of it may be absent where a policy is written by hand."""
+    """What the stack knows about a tier's pool; all of it may be missing if a policy is written by hand."""
 
     capacity: CapacityType | None = None
     labels: tuple[tuple[str, str], ...] = ()
@@ -42,9 +42,9 @@ class TierFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyTier:
-    """One rung. `max_failures` of 0 means the same as 1: the first failure moves on. UNLIMITED or None: none does.
+    """One tier. `max_failures` 0 means 1: the first failure moves the job. FOREVER or None: no failure does.
 
-    `procurement_timeout` None: wait without end.
+    `procurement_timeout` None: wait indefinitely.
     """
 
     pool: str
@@ -53,7 +53,7 @@ class PolicyTier:
     facts: TierFacts = TierFacts()
 
     def is_spent(self, failures: int) -> bool:
-        """Whether so many failures end a stay on this tier."""
+        """Whether this many failures end a visit of this tier."""
         return self.max_failures not in {None, UNLIMITED} and failures >= max(1, self.max_failures or 0)
 
 
@@ -61,13 +61,13 @@ class PolicyTier:
 class Policy:
     """A namespace's ladder. Field names are those of the object's `spec`, in snake case.
 
-    `outage_window`: losses this close to an outage's first one are the same outage. `give_up_after`: how long the
-    last tier may go without capacity before its job is given up; None for never. `application_failures`: how many
-    failures of the program itself the last tier may cost before its job is given up, under `failures: any` (under
-    `evictions` they are the job's own business); UNLIMITED for no limit. `return_after`: how long a job stays before better tiers are tried again; None for never.
-    `hold_timeout`: how long to hold out for a better tier's capacity. `start_timeout`: how long pods with nodes may
-    take to start before that is said. `deadline`: time from a job's creation after which trouble leads straight to
-    the last tier, and there is no way back up; None for none.
+    `outage_window`: losses this close to an outage's first one belong to the same outage. `give_up_after`: how long a job
+    waits for capacity on the last tier before it is given up; None for indefinitely. `application_failures`: how many
+    failures of the program a job may have on the last tier before it is given up, under `failures: any` (under
+    `evictions` they do not count); FOREVER for no limit. `return_after`: how long a job stays on a tier before better tiers
+    are tried; None for never. `hold_timeout`: how long to wait for a better tier's capacity. `start_timeout`: how long
+    pods with nodes may take to start before a warning. `deadline`: time from a job's creation after which it fails over
+    directly to the last tier, without failback; None for none.
     """
 
     tiers: tuple[PolicyTier, ...]
@@ -81,12 +81,12 @@ class Policy:
     deadline: timedelta | None = None
 
     def rank_of(self, pool: str) -> int | None:
-        """The place of a pool's tier in the ladder, 0 for the best; None where it has none."""
+        """The rank of a pool's tier in the ladder, 0 for the best; None if the ladder has no such tier."""
         return next((rank for rank, tier in enumerate(self.tiers) if tier.pool == pool), None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class NoPolicy:
-    """There is no ladder to follow: none in the namespace (no problems), or one that cannot be used."""
+    """There is no usable ladder: none in the namespace (no problems), or an invalid one."""
 
     problems: tuple[str, ...] = ()

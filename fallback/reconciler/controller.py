@@ -51,11 +51,11 @@ class Controller:
         self._queue = WorkQueue[JobKey](now=now)
         self._informers = Informers(client, caches)
         # Before anything wakes a job: whoever looks at it must find what has just happened in its memory.
-        memories = PodHistories(caches, now=now)
+        histories = PodHistories(caches, now=now)
         enqueue_on_change(caches, self._queue.add)
         observer = Observer(
             caches,
-            memories,
+            histories,
             GangContention(self._queue.add),
             claims_are_served=lambda: self._informers.claims.is_served,
             now=now,
@@ -85,7 +85,7 @@ class Controller:
         )
         self._election = LeaderElector(client, candidacy, fence)
         self._listen()
-        self._show_numbers(memories)
+        self._show_numbers(histories)
 
     @property
     def is_ready(self) -> bool:
@@ -135,7 +135,7 @@ class Controller:
     def _event_written(self, well: bool) -> None:
         self._metrics.event_writes.labels("written" if well else "dropped").inc()
 
-    def _show_numbers(self, memories: PodHistories) -> None:
+    def _show_numbers(self, histories: PodHistories) -> None:
         def jobs() -> Iterable[Sample]:
             for namespace, place, count in self._roster.counts():
                 yield (namespace, place.pool, place.phase.value), count
@@ -143,7 +143,7 @@ class Controller:
         show = self._metrics.gauge_on_scrape
         show(MetricName.JOBS, "Unfinished jobs, by tier and phase.", ("namespace", "pool", "phase"), jobs)
         show(MetricName.QUEUE_LENGTH, "Jobs waiting to be reconciled.", (), lambda: [((), len(self._queue))])
-        show(MetricName.POD_HISTORIES, "Jobs with a pod history.", (), lambda: [((), len(memories))])
+        show(MetricName.POD_HISTORIES, "Jobs with a pod history.", (), lambda: [((), len(histories))])
         show(MetricName.CACHED_OBJECTS, "Objects cached.", ("kind",), self._informers.cached)
         show(MetricName.INFORMER_LISTS, "Lists started.", ("kind",), self._informers.lists)
         show(MetricName.INFORMER_WATCHES, "Watches started.", ("kind",), self._informers.watches)

@@ -201,39 +201,39 @@ class UsedNodes:
 
 
 class PodHistories:
-    """The memory of every job, by its key."""
+    """The history of every job, by its key."""
 
     def __init__(self, caches: Caches, *, now: Callable[[], datetime]) -> None:
         self._caches = caches
         self._now = now
-        self._memories: dict[JobKey, PodHistory] = {}
+        self._histories: dict[JobKey, PodHistory] = {}
         for cache in caches.pods.values():
             cache.add_handler(self._note)
 
     def __len__(self) -> int:
-        return len(self._memories)
+        return len(self._histories)
 
     def of(self, key: JobKey) -> PodHistory:
         """Return what is remembered of a job."""
-        return self._memories.get(key) or PodHistory()
+        return self._histories.get(key) or PodHistory()
 
-    def keep(self, key: JobKey, memory: PodHistory) -> None:
-        """Remember what a look at a job has made of its memory."""
-        if memory == PodHistory():
-            self._memories.pop(key, None)
+    def keep(self, key: JobKey, history: PodHistory) -> None:
+        """Remember what a look at a job has made of its history."""
+        if history == PodHistory():
+            self._histories.pop(key, None)
         else:
-            self._memories[key] = memory
+            self._histories[key] = history
 
     def forget(self, key: JobKey) -> None:
         """Forget a job that is gone. Its pods that are left are noted again as they go, for nobody."""
-        self._memories.pop(key, None)
+        self._histories.pop(key, None)
 
     def _note(self, change: Change[Json]) -> None:
         pod = change.after if change.after is not None else change.before
         key = job_of_pod(pod) if pod is not None else None
         if pod is None or key is None:
             return
-        self._memories[key] = with_pod(self.of(key), pod, self._now(), is_deleted=change.after is None)
+        self._histories[key] = with_pod(self.of(key), pod, self._now(), is_deleted=change.after is None)
         if change.after is None and self._caches.job(key) is None and not self._caches.pods_of(key):
             self.forget(key)
 
@@ -261,7 +261,7 @@ class Observer:
     def __init__(
         self,
         caches: Caches,
-        memories: PodHistories,
+        histories: PodHistories,
         gangs: GangContention,
         *,
         claims_are_served: Callable[[], bool],
@@ -270,7 +270,7 @@ class Observer:
     ) -> None:
         self.clocks = ClockJumps[JobKey]()
         self._caches = caches
-        self._memories = memories
+        self._histories = histories
         self._gangs = gangs
         self._used = UsedNodes(caches)
         self._claims_are_served = claims_are_served
@@ -283,8 +283,8 @@ class Observer:
         if kept is None:
             return None
         kind, snapshot = KINDS[key.kind], self._snapshot(key, kept.read(), kept.uid)
-        seen, memory = kind.observe(snapshot, self._memories.of(key))
-        self._memories.keep(key, memory)
+        seen, history = kind.observe(snapshot, self._histories.of(key))
+        self._histories.keep(key, history)
         policy = self._policy(key.namespace)
         seen = replace(
             seen,
@@ -305,7 +305,7 @@ class Observer:
 
     def forget(self, key: JobKey) -> None:
         """Forget a job that is gone."""
-        self._memories.forget(key)
+        self._histories.forget(key)
         self._gangs.forget(key)
         self.clocks.forget(key)
 
@@ -313,7 +313,7 @@ class Observer:
         caches = self._caches
         pods = tuple(caches.pods_of(key))
         names = {name for pod in pods if (name := node_of(pod))} | {
-            record.node for record in self._memories.of(key).pods.values() if record.node
+            record.node for record in self._histories.of(key).pods.values() if record.node
         }
         return Snapshot(
             job=job,

@@ -1,1 +1,1 @@
-"""Capacity held for a running job before it is touched: placeholder pods, and the taint that keeps strangers off."""
+"""Reservations: capacity on a better tier for a running job, held by placeholder pods and a taint."""

@@ -1,4 +1,4 @@
-"""Placeholder pods: bare pods of the gang's shape, which make a better tier's pool buy the nodes that the gang needs."""
+"""Placeholder pods: bare pods of the gang's shape, which make a better tier's pool provision the nodes that it needs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
     from holdfast.scheduling.taints import Taint
 
-# Karpenter and the autoscalers of GKE and AKS may move pods to empty a node: these stand for pods that must not be.
+# Karpenter and the autoscalers of GKE and AKS may move pods to empty a node; placeholders must not be moved.
 _STAYS: Final = {
     "karpenter.sh/do-not-disrupt": "true",
     "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
@@ -26,10 +26,10 @@ _NOBODY: Final = 65534
 
 @dataclass(frozen=True, kw_only=True)
 class PlaceholderRequest:
-    """Whose gang is to have room, and where.
+    """The gang that needs capacity, and its pool.
 
-    `job` names it for whoever looks at a placeholder: `JobSet vision/train`. `taints` are those of the pool's nodes, as
-    the tier's facts say. `image` does nothing (`registry.k8s.io/pause`).
+    `job` names it for users who read a placeholder: `JobSet vision/train`. `taints` are those of the pool's nodes, from the
+    tier's facts. `image` does nothing (`registry.k8s.io/pause`).
     """
 
     uid: str
@@ -42,14 +42,14 @@ class PlaceholderRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class PlaceholderChanges:
-    """What is to be created, and which pods are to be deleted since they have ended and stand in the way by name."""
+    """The pods to create, and the names of ended pods to delete because they block those names."""
 
     create: tuple[Json, ...]
     delete: tuple[str, ...]
 
 
 def placeholder_changes(request: PlaceholderRequest, existing: Iterable[Json]) -> PlaceholderChanges:
-    """What makes the placeholders that exist for the job those that are wanted."""
+    """Return the changes from the job's existing placeholders to the requested ones."""
     there = {name_of(pod): pod for pod in existing}
     return PlaceholderChanges(
         create=tuple(pod for pod in placeholders(request) if name_of(pod) not in there),
@@ -58,13 +58,13 @@ def placeholder_changes(request: PlaceholderRequest, existing: Iterable[Json]) -
 
 
 def placeholders(request: PlaceholderRequest) -> tuple[Json, ...]:
-    """Every placeholder of a gang. Names follow from the job and a number, so that making them twice makes them once."""
+    """Return every placeholder of a gang. Names are the job's uid and a number, so creating them twice is harmless."""
     shapes = [shape for shape in request.shapes for _ in range(shape.count)]
     return tuple(_placeholder(request, shape, number) for number, shape in enumerate(shapes))
 
 
 def has_ended(pod: Json) -> bool:
-    """Whether a placeholder has failed or was evicted, and holds nothing any more."""
+    """Whether a placeholder has failed or was evicted, and reserves nothing."""
     return text(mapping(pod.get("status")).get("phase")) in {"Failed", "Succeeded"}
 
 
@@ -74,7 +74,7 @@ def is_going(pod: Json) -> bool:
 
 
 def reservation_toleration(uid: str) -> Json:
-    """What lets the pods of this job, and no others, onto the nodes held for it."""
+    """Return the toleration that lets only this job's pods onto the nodes reserved for it."""
     return {"key": HELD_FOR, "operator": "Equal", "value": uid, "effect": "NoSchedule"}
 
 
@@ -105,7 +105,7 @@ def _placeholder(request: PlaceholderRequest, shape: PodShape, number: int) -> J
                 {
                     "name": "placeholder",
                     "image": request.image,
-                    # Extended resources such as GPUs must be limited to what is requested; the others may be.
+                    # Extended resources such as GPUs require equal limits and requests; the others allow them.
                     "resources": {"requests": dict(shape.requests), "limits": dict(shape.requests)},
                     "securityContext": {
                         "allowPrivilegeEscalation": False,
@@ -119,7 +119,7 @@ def _placeholder(request: PlaceholderRequest, shape: PodShape, number: int) -> J
 
 
 def _tolerations(request: PlaceholderRequest, shape: PodShape) -> Sequence[Json]:
-    """The gang's own, those of the pool it is to go to, and that of the hold: it comes while some are still unbound."""
+    """The gang's own, those of the target pool, and the reservation's: the taint comes while some placeholders are unbound."""
     wanted = [
         *shape.tolerations,
         *(taint.as_toleration() for taint in request.taints),

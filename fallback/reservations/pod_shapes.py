@@ -1,4 +1,4 @@
-"""What a gang asks of the nodes it runs on."""
+"""A gang's resource requests, and how many machines it needs."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class PodShape:
-    """So many pods alike: `requests` are a pod's effective ones, by resource name, as Kubernetes quantities.
+    """A number of equal pods: `requests` are a pod's effective ones, by resource name, as Kubernetes quantities.
 
-    Effective: the sum over its containers, or an init container's where that is more, with the overhead.
-    `tolerations` are those of the job's template; selectors are not kept, the pool's label replaces them.
+    Effective: the sum over its containers, or an init container's if that is more, plus the overhead. `tolerations` are
+    those of the job's template; selectors are omitted, since the pool's label replaces them.
     """
 
     count: int
@@ -31,15 +31,15 @@ class PodShape:
 
 
 def gang_size(shapes: Sequence[PodShape]) -> int:
-    """How many pods the gang has."""
+    """Return the number of pods of the gang."""
     return sum(shape.count for shape in shapes)
 
 
 def machines_needed(shapes: Sequence[PodShape], machine: Machine | None) -> int:
-    """About how many machines of the pool the gang fills, if each is its smallest.
+    """Estimate how many of the pool's smallest machines the gang fills.
 
-    It is asked in order to refuse what cannot be had. What it lets through by mistake times out and has disturbed
-    nothing, so without facts one machine is assumed.
+    It serves to skip pools whose limits are too small. A wrong estimate only leads to a timeout that disturbs nothing, so
+    without facts one machine is assumed.
     """
     if gang_size(shapes) == 0:
         return 0
@@ -49,7 +49,7 @@ def machines_needed(shapes: Sequence[PodShape], machine: Machine | None) -> int:
 
 
 def _pods_per_machine(shape: PodShape, machine: Machine) -> int:
-    """How many such pods a machine takes; one that is larger than the smallest machine has a larger one to itself."""
+    """How many such pods fit a machine; a pod that is larger than the smallest machine needs a larger one for itself."""
     offered = {"cpu": Fraction(machine.cpu, 1000), "memory": machine.memory, GPU_RESOURCE: machine.gpus}
     asked = {resource: parse_quantity(shape.requests.get(resource, "0")) for resource in offered}
     fits = [

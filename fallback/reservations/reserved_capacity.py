@@ -1,4 +1,7 @@
-"""What is held for a job now, and what is held for jobs that are no more."""
+"""Reservations: the taint that reserves a node for one job, a job's reserved capacity, and orphaned reservations.
+
+Without the taint another pod takes the node 0.07 s after the placeholder is deleted (measured), or preempts it.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +24,14 @@ _EFFECT: Final = "NoSchedule"
 
 
 def reserved_for(node: Json) -> str | None:
-    """The uid of the job that a node is held for."""
+    """Return the uid of the job that a node is reserved for."""
     return next((text(taint.get("value")) for taint in _taints(node) if taint.get("key") == HELD_FOR), None)
 
 
 def reserve_patch(node: Json, uid: str) -> Json | None:
-    """The merge patch that holds a node for a job; None for a node that is held already, for it or for another.
+    """Return the merge patch that reserves a node for a job; None for a node that is reserved already, for any job.
 
-    The list of taints is replaced as a whole, so the patch carries the resource version it was made from.
+    A merge patch replaces the list of taints as a whole, so it contains the resource version it was made from.
     """
     if reserved_for(node) is not None:
         return None
@@ -37,7 +40,7 @@ def reserve_patch(node: Json, uid: str) -> Json | None:
 
 
 def release_patch(node: Json) -> Json | None:
-    """The merge patch that lets everybody onto a node again; None for one that is not held."""
+    """Return the merge patch that removes a node's reservation; None without one."""
     is_labelled = HELD_FOR in mapping(metadata_of(node).get("labels"))
     if reserved_for(node) is None and not is_labelled:
         return None
@@ -60,7 +63,7 @@ def _taints(node: Json) -> tuple[Json, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Orphans:
-    """Names of placeholders to delete, and of nodes to release, that nobody waits for any more."""
+    """Names of placeholders to delete and of nodes to release, whose job does not exist any more."""
 
     placeholders: tuple[str, ...]
     nodes: tuple[str, ...]
@@ -69,9 +72,9 @@ class Orphans:
 def reservation_of(
     uid: str, placeholders: Iterable[Json], nodes: Mapping[str, Json], claims: Mapping[str, Json] | None
 ) -> Reservation | None:
-    """What is held for a job: `placeholders` are all of the holding namespace or its own, `nodes` all or its own.
+    """Return a job's reservation: `placeholders` are all placeholders or its own, `nodes` all or its own.
 
-    `claims`: NodeClaims by their node's name, None where the cluster has none.
+    `claims`: NodeClaims by their node's name, None if the cluster has none.
     """
     own = [pod for pod in placeholders if _job_uid_of(pod) == uid]
     tainted = sorted(name for name, node in nodes.items() if reserved_for(node) == uid)
@@ -89,7 +92,7 @@ def reservation_of(
 
 
 def orphans(placeholders: Iterable[Json], nodes: Iterable[Json], is_known: Callable[[str], bool]) -> Orphans:
-    """What is held for jobs that do not exist: a job that is deleted in the middle of its way up leaves it behind."""
+    """Return the reservations of jobs that do not exist: a job that is deleted during its failback leaves one behind."""
     return Orphans(
         placeholders=tuple(sorted(name_of(pod) for pod in placeholders if not is_known(_job_uid_of(pod)))),
         nodes=tuple(sorted(name_of(node) for node in nodes if _is_orphan(node, is_known))),

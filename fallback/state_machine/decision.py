@@ -1,4 +1,7 @@
-"""The one function that decides: from what is kept and what is seen to what is to be done."""
+"""`decide`: from a job's recorded state and its observation to the actions, the events and the time of the next look.
+
+Also: why a job is left alone, how recorded times follow jumps of the clock, and when to reconcile again.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ if TYPE_CHECKING:
 
 
 def next_requeue(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> datetime | None:
-    """The first time ahead at which the decision may be another one; None where no time changes anything."""
+    """The first future time at which the decision may change; None if time changes nothing."""
     ahead = [
         time for time in _times(state, observation, policy) if time is not None and time > observation.now
     ]
@@ -83,12 +86,12 @@ def _running_times(state: JobState, observation: Observation, policy: Policy) ->
 
 
 def blocking_event(observation: Observation, policy: Policy | NoPolicy) -> JobEvent | None:
-    """What keeps the ladder from touching a job that follows it, and the fix; None where nothing does."""
+    """Return why the controller must not touch a job that follows the ladder, and the fix; None if it may."""
     if observation.is_managed_by_kueue:
         return standing_event(
             EventReason.MANAGED_BY_KUEUE,
-            "Kueue manages the job and would undo what the ladder does, so it is left alone. Take the label "
-            "kueue.x-k8s.io/queue-name off a job that is to follow the ladder, or order Kueue's flavors instead.",
+            "Kueue manages the job and would revert the fallback controller's changes, so it is ignored. Remove the label "
+            "kueue.x-k8s.io/queue-name from a job that must follow the ladder, or order Kueue's flavors instead.",
         )
     if observation.not_suspendable_reason is not None:
         return standing_event(
@@ -101,13 +104,13 @@ def blocking_event(observation: Observation, policy: Policy | NoPolicy) -> JobEv
 
 
 def not_on_ladder_event(observation: Observation, policy: Policy) -> JobEvent:
-    """What is said of a job whose pods select none of the ladder's pools."""
+    """Return the event for a job whose pods select none of the ladder's pools."""
     selected = f"the pool {observation.pool}" if observation.pool else "no pool, or several"
     pools = ", ".join(tier.pool for tier in policy.tiers)
     return standing_event(
         EventReason.NOT_ON_LADDER,
-        f"The job's pods select {selected}, and its ladder has {pools}: it is left alone. Create it with the selector "
-        f'`{POOL}: {policy.tiers[0].pool}`, or with the label `{FOLLOWS}: "{STAYS_VALUE}"` if it is to stay where it is.',
+        f"The job's pods select {selected}, and its ladder has {pools}: it is ignored. Create it with the selector "
+        f'`{POOL}: {policy.tiers[0].pool}`, or with the label `{FOLLOWS}: "{STAYS_VALUE}"` if it must stay where it is.',
     )
 
 
@@ -119,55 +122,55 @@ def _without_policy(policy: NoPolicy) -> JobEvent:
         )
     return standing_event(
         EventReason.NO_POLICY,
-        f'The job says `{FOLLOWS}: "{FOLLOWS_VALUE}"`, but its namespace has no FallbackPolicy called {LADDER}: it stays '
-        "where it is. Create one, or take the label off.",
+        f'The job has the label `{FOLLOWS}: "{FOLLOWS_VALUE}"`, but its namespace has no FallbackPolicy {LADDER}: it stays '
+        "where it is. Create one, or remove the label.",
     )
 
 
-# Less than this is a clock that is being steered; every wait here is longer.
+# Smaller differences are clock corrections by NTP; every timeout here is longer.
 TOLERANCE: Final = timedelta(seconds=5)
 
-# A pause is the one time that lies ahead by right; none is longer.
+# The end of a pause is the only recorded time that may lie in the future; no pause is longer than this.
 LONGEST_PAUSE: Final = timedelta(minutes=20)
 
 
 def shift_times(state: JobState, observation: Observation) -> JobState:
-    """Return the state with all times of our own clock shifted by its jump, and none of them in the future.
+    """Return the state with all times of the controller's clock shifted by its jump, and none of them in the future.
 
-    A jump forward would else end every wait at once, and a jump back would make them last for ever. Times that came
-    with a loss are by another clock and stay as they are, or a loss would be counted a second time.
+    Without this a jump forward would end every wait at once, and a jump back would extend waits indefinitely. Times that
+    came with a loss are from another clock and stay, or a loss would be counted twice.
     """
     jump = observation.clock_jump if abs(observation.clock_jump) >= TOLERANCE else NO_JUMP
     if jump == NO_JUMP and not _is_ahead(state, observation.now):
         return state
     latest = observation.now + TOLERANCE
 
-    def brought(time: datetime, ahead: timedelta = NO_JUMP) -> datetime:
+    def shifted_time(time: datetime, ahead: timedelta = NO_JUMP) -> datetime:
         shifted = time + jump
         return shifted if shifted <= latest + ahead else observation.now + ahead
 
-    def brought_if_any(time: datetime | None, ahead: timedelta = NO_JUMP) -> datetime | None:
-        return None if time is None else brought(time, ahead)
+    def shifted_if_any(time: datetime | None, ahead: timedelta = NO_JUMP) -> datetime | None:
+        return None if time is None else shifted_time(time, ahead)
 
-    returning = state.failback
+    attempt = state.failback
     return replace(
         state,
-        since=brought(state.since),
-        waiting_since=brought_if_any(state.waiting_since),
-        outage_counted_at=brought_if_any(state.outage_counted_at),
-        resumed_at=brought_if_any(state.resumed_at),
-        suspended_at=brought_if_any(state.suspended_at),
-        resume_at=brought_if_any(state.resume_at, LONGEST_PAUSE),
-        last_failback_at=brought_if_any(state.last_failback_at),
-        failback=returning
+        since=shifted_time(state.since),
+        waiting_since=shifted_if_any(state.waiting_since),
+        outage_counted_at=shifted_if_any(state.outage_counted_at),
+        resumed_at=shifted_if_any(state.resumed_at),
+        suspended_at=shifted_if_any(state.suspended_at),
+        resume_at=shifted_if_any(state.resume_at, LONGEST_PAUSE),
+        last_failback_at=shifted_if_any(state.last_failback_at),
+        failback=attempt
         and replace(
-            returning, since=brought(returning.since), requested_at=brought_if_any(returning.requested_at)
+            attempt, since=shifted_time(attempt.since), requested_at=shifted_if_any(attempt.requested_at)
         ),
     )
 
 
 def _is_ahead(state: JobState, now: datetime) -> bool:
-    """Whether any time of the state lies further ahead than it may."""
+    """Whether any time of the state lies further in the future than it may."""
     attempt = state.failback
     times = (
         state.since,
@@ -186,10 +189,10 @@ def _is_ahead(state: JobState, now: datetime) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """What follows from one look at a job.
+    """The result of one reconciliation of a job.
 
-    `state` is what holds once the actions are done (None: the job is none of ours, and nothing is kept for it).
-    `requeue_at` is when the job must be looked at again although nothing has changed; None for never.
+    `state` holds once the actions are carried out (None: the controller does not manage the job and records nothing).
+    `requeue_at` is when the job must be reconciled again although nothing has changed; None for never.
     """
 
     state: JobState | None
@@ -201,7 +204,7 @@ class Decision:
 def decide(
     state: JobState | UnreadableState | None, observation: Observation, policy: Policy | NoPolicy
 ) -> Decision:
-    """Return what is to be done now. Total and pure: every state and observation has one answer."""
+    """Return the actions to carry out now. Total and pure: every state and observation has one answer."""
     own = _own(state, observation)
     step = (
         _first_reconcile(observation, policy)
@@ -214,7 +217,7 @@ def decide(
 
 
 def _own(state: JobState | UnreadableState | None, observation: Observation) -> JobState | None:
-    """The state, if it is this job's: a copied manifest brings another's, and a job made anew has one without a uid."""
+    """The state, if it is this job's: a copied manifest carries another job's state, and a recreated job has one without uid."""
     if not isinstance(state, JobState) or state.uid not in {"", observation.uid}:
         return None
     return state if state.uid else replace(state, uid=observation.uid)
@@ -223,9 +226,9 @@ def _own(state: JobState | UnreadableState | None, observation: Observation) -> 
 def _first_reconcile(observation: Observation, policy: Policy | NoPolicy) -> Step:
     if not observation.follows or observation.outcome is not None:
         return Step(state=None)
-    in_the_way = blocking_event(observation, policy)
-    if in_the_way is not None or not isinstance(policy, Policy):
-        return Step(state=None, events=(in_the_way,) if in_the_way else ())
+    blocked = blocking_event(observation, policy)
+    if blocked is not None or not isinstance(policy, Policy):
+        return Step(state=None, events=(blocked,) if blocked else ())
     rank = None if observation.pool is None else policy.rank_of(observation.pool)
     if observation.pool is None or rank is None:
         return Step(state=None, events=(not_on_ladder_event(observation, policy),))
@@ -238,14 +241,14 @@ def _known(state: JobState, observation: Observation, policy: Policy | NoPolicy)
         return step_finished(state, observation, policy)
     if state.suspended_by_us:
         return step_suspended(state, observation, policy)
-    in_the_way = blocking_event(observation, policy) if observation.follows else None
-    if in_the_way is not None or not observation.follows or not isinstance(policy, Policy):
+    blocked = blocking_event(observation, policy) if observation.follows else None
+    if blocked is not None or not observation.follows or not isinstance(policy, Policy):
         left = replace(state, failback=None)
-        return Step(state=left, events=(in_the_way,) if in_the_way else ())
+        return Step(state=left, events=(blocked,) if blocked else ())
     if observation.suspended:
         return Step(state=state) if state.phase is Phase.STOPPED else _stopped(state)
     if state.phase in {Phase.STOPPED, Phase.FINISHED}:
-        # Whoever stopped it may have done so for hours: the stay's clock starts again, its counts go on.
+        # The job may have been suspended for hours: the visit's timeouts start again, its counts continue.
         state = replace(resume_tier_visit(state, observation), since=observation.now)
     if observation.pool != state.pool:
         return _put_elsewhere(state, observation, policy)
@@ -268,8 +271,8 @@ def _stopped(state: JobState) -> Step:
             JobEvent(
                 reason=EventReason.SUSPENDED_EXTERNALLY,
                 message=(
-                    "The job is suspended, and not by its ladder: it stays so until whoever suspended it sets "
-                    "`suspend: false`."
+                    "The job was suspended by another client: it stays suspended until `suspend: false` is "
+                    "set."
                 ),
             ),
         ),
@@ -277,7 +280,7 @@ def _stopped(state: JobState) -> Step:
 
 
 def _put_elsewhere(state: JobState, observation: Observation, policy: Policy) -> Step:
-    """Somebody has changed what the job's pods select while it was suspended: that is where it is now."""
+    """Handle a job whose pods select another pool since it was suspended: that pool's tier is its tier now."""
     rank = None if observation.pool is None else policy.rank_of(observation.pool)
     if observation.pool is None or rank is None:
         return Step(state=replace(state, failback=None), events=(not_on_ladder_event(observation, policy),))
@@ -290,11 +293,11 @@ def _put_elsewhere(state: JobState, observation: Observation, policy: Policy) ->
 
 def _unreadable_event(state: UnreadableState, observation: Observation) -> JobEvent:
     suspended = (
-        " It is suspended, and is left so: `suspend: false` resumes it." if observation.suspended else ""
+        " The job stays suspended: set `suspend: false` to resume it." if observation.suspended else ""
     )
     return JobEvent(
         reason=EventReason.STATE_UNREADABLE,
-        message=f"What was kept of the job cannot be read ({state.problem}): counting begins anew.{suspended}",
+        message=f"The state annotation cannot be read ({state.problem}): counting starts again.{suspended}",
         is_warning=True,
     )
 
@@ -307,8 +310,8 @@ def _complete(
     is_carried = any(isinstance(action, Suspend | Resume | Recreate) for action in actions)
     if step.state is not None and step.state != before and not is_carried:
         actions = (WriteState(state=step.state), *actions)
-    is_returning = step.state is not None and step.state.failback is not None
-    if observation.reservation is not None and not is_returning:
+    has_failback = step.state is not None and step.state.failback is not None
+    if observation.reservation is not None and not has_failback:
         actions = (*actions, ReleaseReservation())
     is_ours = step.state is not None and (observation.follows or step.state.suspended_by_us)
     if is_ours and observation.dead_pods:

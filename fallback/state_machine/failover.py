@@ -156,7 +156,7 @@ def fail_over(
     state: JobState, observation: Observation, policy: Policy, tier: RankedTier, why: JobEvent
 ) -> Step:
     """Suspend the job to resume it on a lower tier."""
-    leaving = replace(
+    moving = replace(
         _suspending(state, observation, Purpose.FAILOVER),
         pool=tier.pool,
         rank=tier.rank,
@@ -164,17 +164,17 @@ def fail_over(
         short_failbacks=_short_failbacks(state, observation, policy),
     )
     said = replace(why, message=f"{why.message} The job moves on to {tier.pool}.")
-    return _suspended(leaving, said)
+    return _suspended(moving, said)
 
 
 def fail_back(state: JobState, observation: Observation, tier: RankedTier) -> Step:
     """Suspend the job to resume it on the better tier whose capacity is reserved for it."""
     attempt = replace(state.failback, stage=FailbackStage.MOVING) if state.failback else None
-    leaving = replace(
+    moving = replace(
         _suspending(state, observation, Purpose.FAILBACK), pool=tier.pool, rank=tier.rank, failback=attempt
     )
     return _suspended(
-        leaving,
+        moving,
         JobEvent(
             reason=EventReason.FAILBACK_MOVING,
             message=f"Every node that the job needs in {tier.pool} is reserved for it: it moves there from {state.pool}.",
@@ -184,13 +184,13 @@ def fail_back(state: JobState, observation: Observation, tier: RankedTier) -> St
 
 def yield_nodes(state: JobState, observation: Observation) -> Step:
     """Suspend a half-placed gang, so that another gang gets its nodes."""
-    leaving = replace(
+    moving = replace(
         _suspending(state, observation, Purpose.YIELD),
         waited=time_waited(state, observation.now),
         failback=None,
     )
     return _suspended(
-        leaving,
+        moving,
         JobEvent(
             reason=EventReason.YIELDED,
             message=(
@@ -203,14 +203,14 @@ def yield_nodes(state: JobState, observation: Observation) -> Step:
 
 def restart(state: JobState, observation: Observation) -> Step:
     """Suspend a job whose head is lost, to resume it on the same tier."""
-    leaving = replace(
+    moving = replace(
         _suspending(state, observation, Purpose.RESTART),
         waited=NO_WAIT,
         failback=None,
         head_restarts=state.head_restarts + 1,
     )
     return _suspended(
-        leaving,
+        moving,
         JobEvent(
             reason=EventReason.HEAD_LOST,
             message="The Ray head was lost or not ready for too long: the job restarts on the same tier.",

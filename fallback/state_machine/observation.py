@@ -1,4 +1,4 @@
-"""What is seen of a job and its surroundings at one moment: everything the ladder decides by."""
+"""The observation: everything about a job and its surroundings at one moment that the state machine decides by."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NO_JUMP: Final = timedelta(0)
 
 
 class Cause(StrEnum):
-    """Why a pod was lost. All but APPLICATION are evictions."""
+    """Why a pod was lost. All causes but APPLICATION are evictions."""
 
     EVICTION = "Eviction"  #: `DisruptionTarget`, a drain, a reclaim notice
     NODE_GONE = "NodeGone"  #: its node, NodeClaim or instance is not there any more
@@ -31,14 +31,14 @@ class Cause(StrEnum):
 
 
 class Part(StrEnum):
-    """Which part of the job a pod is. JobSet has workers only."""
+    """Which part of the job a pod is. A JobSet has workers only."""
 
     WORKER = "Worker"
     HEAD = "Head"
 
 
 class Outcome(StrEnum):
-    """How a job ended. A job that has ended is never touched again, unless it may be recreated."""
+    """How a job ended. The controller never touches a job that has ended, unless it may be recreated."""
 
     COMPLETED = "Completed"
     FAILED = "Failed"
@@ -46,11 +46,11 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Loss:
-    """One pod that was lost, for a reason of its own: never one that our suspension or its operator deleted.
+    """One pod that was lost, but not one that the controller's suspension or the operator deleted.
 
-    `at` is when it was lost, by the API server's clock where it says so. `pool` is what the pod selected: a loss on
-    another pool than the job's present one is over and is not counted. `pod_created_at` is when the pod was created: one that is
-    younger than an outage belongs to the gang that was started after it. The same loss may be shown any number of times.
+    `at` is when it was lost, by the API server's clock if known. `pool` is what the pod selected: a loss on another pool
+    than the job's current one is not counted. `pod_created_at`: a pod that was created after an outage belongs to the
+    gang that was started after it. The same loss may be observed any number of times.
     """
 
     pod: str
@@ -63,10 +63,10 @@ class Loss:
 
 @dataclass(frozen=True, kw_only=True)
 class Reservation:
-    """The placeholders and taints that now exist for this job, in any pool, deleted ones included until they are gone.
+    """The placeholders and taints that exist for this job, in any pool, including those that are being deleted.
 
-    `pods` exist, `placed` of them are bound to a ready node, and `tainted` of those stand on a node which bears the
-    taint that only this job tolerates. `nodes` bear the taint or carry a placeholder.
+    `pods` exist, `placed` of them are bound to a ready node, and `tainted` of those are on a node with the taint that only
+    this job tolerates. `nodes` have the taint or a placeholder.
     """
 
     pool: str
@@ -78,7 +78,7 @@ class Reservation:
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class ContendingGang:
-    """Another job's gang that waits in the same pool with some of its pods placed and some not; the younger is greater."""
+    """Another job's gang that waits half placed in the same pool; the younger one is greater."""
 
     created: datetime
     uid: str
@@ -88,8 +88,7 @@ class ContendingGang:
 class PoolStatus:
     """What is known of one tier's pool.
 
-    `nodes_in_use`: its nodes with somebody's training pods or placeholders on them. `max_nodes`: what the pool's own
-    limit says, where it says it.
+    `nodes_in_use`: its nodes with any training pod or placeholder. `max_nodes`: the pool's own limit, if it has one.
     """
 
     exists: bool = True
@@ -99,37 +98,35 @@ class PoolStatus:
 
 @dataclass(frozen=True, kw_only=True)
 class Observation:
-    """A job as it stands, with what stands around it. Defaults are those of an ordinary job that has no trouble.
+    """A job and its surroundings. The defaults describe a job without problems.
 
     Identity and time
-        `uid`, `created`: the job's. `now`: this machine's clock, UTC. `clock_jump`: how far `now` has moved beyond the
-        monotonic clock since this process last recorded a look at this job (zero on the first look): all times kept
-        for the job are shifted by it, and the shifted state is recorded.
-    What the job says
-        `follows`: it is to follow the ladder. `suspended`: its spec says so. `is_suspension_complete`: its operator has carried the
-        suspension out (JobSet: condition Suspended; RayJob: status Suspended). `can_be_suspended`: a suspension
-        would be honoured now. `not_suspendable_reason`: why it can never be, with the fix, or None. `outcome`: terminal,
-        or None; `failure_cause`: what a FAILED one fell to, as far as is known. `can_be_recreated`: the job opts in
-        to be made again when it has FAILED by an eviction (RayJob). `is_managed_by_kueue`: Kueue manages it. `pool`: what its
-        template selects now, None for nothing or for several.
-    What became of it
-        `restarts`: its operator's own counter, to notice what happened while nobody watched. `disrupted_restarts`:
-        how many of those its operator surely put down to evictions (JobSet: `restarts − restartsCountTowardsMax`).
-        `losses`: all that are known, old ones included. `head_unready_since`: since when a RayJob's head is lost or
-        its dashboard silent.
-    Its pods
-        `pods_expected` to run at once, those that completed not among them; `pods_missing` of them do not exist;
-        `pods_placed` of them on a live node;
-        `pods_started` of them with their containers running. `starting_since`: when the one that has a node and
-        has not started for the longest got it, None when all have started. `pods_remaining`: all that exist and have not ended,
-        terminating ones included. `dead_pods`: names of those whose machine is known to be gone for good, and which
-        therefore will never finish terminating. `outdated_children`: child Jobs made from another pod template
-        (selectors, tolerations) than the job has now. `shapes`: what the gang asks for.
-    Around it
-        `contending_gang`: the youngest of all, see Rival. `last_yield_at`: when a gang was last seen to have let go of its nodes there. `pools`: by name; one that is absent is not judged. `reservation`: see HeldCapacity; None for
-        nothing. `checkpoints_on_request`: the job says that it answers a request to checkpoint; `checkpoint_requested_at`: the request
-        that it has been sent; `checkpointed_at`: its last answer.
-        `notices`: standing reports of the adapter (a script that ends 0 on SIGTERM), passed on.
+        `uid`, `created`: the job's. `now`: the controller's clock, UTC. `clock_jump`: how far `now` has moved beyond the
+        monotonic clock since this process last recorded the job (zero at first): all recorded times of the job are
+        shifted by it, and the shifted state is recorded.
+    The job's spec and status
+        `follows`: it follows the ladder. `suspended`: `spec.suspend`. `is_suspension_complete`: its operator has carried
+        the suspension out (JobSet: condition Suspended; RayJob: status Suspended). `can_be_suspended`: a suspension would
+        be honored now. `not_suspendable_reason`: why it never can be, with the fix, or None. `outcome`: terminal, or
+        None; `failure_cause`: why a FAILED job failed, if known. `can_be_recreated`: the job asks to be created again
+        when it has FAILED by an eviction (RayJob). `is_managed_by_kueue`. `pool`: what its template selects now, None for
+        none or several.
+    Losses
+        `restarts`: the operator's own counter, to notice what no replica observed. `disrupted_restarts`: how many of
+        those the operator attributes to evictions (JobSet: `restarts − restartsCountTowardsMax`). `losses`: all known
+        losses, including old ones. `head_unready_since`: since when a RayJob's head is lost or not ready.
+    Pods
+        `pods_expected` to run at once, without completed ones; `pods_missing` of them do not exist; `pods_placed` of them
+        are on a live node; `pods_started` of them have running containers. `starting_since`: when the pod that has waited
+        longest between its node and its start got its node, None if all have started. `pods_remaining`: all that exist
+        and have not ended, including terminating ones. `dead_pods`: names of those whose machine is gone permanently and
+        which therefore never finish terminating. `outdated_children`: child Jobs whose pod template (selectors,
+        tolerations) differs from the job's current one. `shapes`: the gang's resource requests.
+    Surroundings
+        `contending_gang`: the youngest of all, see ContendingGang. `last_yield_at`: when a gang last yielded its nodes in
+        the pool. `pools`: by name; a missing one is assumed to exist. `reservation`: see Reservation; None for none.
+        `checkpoints_on_request`: the job answers checkpoint requests; `checkpoint_requested_at`: the request it was sent;
+        `checkpointed_at`: its last answer. `notices`: standing events that the job kind found, passed on.
     """
 
     uid: str
@@ -174,10 +171,10 @@ class Observation:
 
     @property
     def is_placed(self) -> bool:
-        """Whether every expected pod has a live node: what procurement is measured by, never readiness."""
+        """Whether every expected pod has a live node; the capacity wait is measured by this, never by readiness."""
         return self.pods_placed >= self.pods_expected
 
     @property
     def is_half_placed(self) -> bool:
-        """Whether the gang sits on some of the nodes it needs and waits for the others."""
+        """Whether the gang occupies some of the nodes it needs and waits for the others."""
         return 0 < self.pods_placed < self.pods_expected

@@ -1,4 +1,4 @@
-"""A job that is not suspended: what was lost is counted, its wait is measured, and it goes down, up, or nowhere."""
+"""One step of the state machine for each group of phases: running or waiting, suspended by the controller, finished."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _COUNTED_REASONS: Final = {
 
 
 def step_running(state: JobState, observation: Observation, policy: Policy) -> Step:
-    """Take a job that runs, or waits for nodes in order to run, one step further."""
+    """Take a job that runs or waits for nodes one step further: count losses, measure its wait, and fail over or fail back."""
     now = count_losses(state, observation, policy)
     said = _outage_event(state, now, policy)
     now, placed = track_wait(now, observation)
@@ -76,11 +76,11 @@ def step_running(state: JobState, observation: Observation, policy: Policy) -> S
 
 
 def _move(state: JobState, observation: Observation, policy: Policy) -> Step | None:
-    """The move that the job has to make, if it has to make one."""
+    """The move that the job must make; None if it stays."""
     why = failover_event(state, observation, policy)
     below = tier_below(state, observation, policy)
     if why is not None and below is not None:
-        # What is held above is better than what lies below, and there already.
+        # The reserved capacity is better than any lower tier, and available already.
         above = reserved_tier(state, observation, policy)
         return (
             fail_back(state, observation, above)
@@ -111,13 +111,13 @@ def _outage_event(before: JobState, after: JobState, policy: Policy) -> tuple[Jo
             reason=_COUNTED_REASONS[after.outage_kind],
             message=f"{after.pool} has cost {spent} of {limit} failures."
             if limit is not None
-            else f"{after.pool} has cost {spent} failures so far.",
+            else f"{after.pool} has cost {spent} failures.",
         ),
     )
 
 
 def _no_lower_tier_event(state: JobState, observation: Observation, policy: Policy) -> tuple[JobEvent, ...]:
-    """What is said of a job that ought to leave its tier and has nowhere to go."""
+    """Warn about a job that must leave its tier while no lower tier exists."""
     why = failover_event(state, observation, policy)
     if why is None or tier_below(state, observation, policy) is not None:
         return ()
@@ -130,20 +130,20 @@ def _no_lower_tier_event(state: JobState, observation: Observation, policy: Poli
 def _move_blocked_event() -> JobEvent:
     return JobEvent(
         reason=EventReason.MOVE_BLOCKED,
-        message="The job is to move, but would not honour a suspension now: it moves as soon as it can be suspended.",
+        message="The job must move, but does not honor a suspension now: it moves as soon as it can be suspended.",
         is_standing=True,
     )
 
 
-# Whatever resumes a job three times in one move (a GitOps tool that writes `suspend: false`) will do it for ever.
+# A client that resumes a job three times during one move (a GitOps tool that writes `suspend: false`) never stops.
 MAX_RESUSPENSIONS: Final = 3
 
-# Longer than any notice and most grace periods: what still terminates then is held up by something.
+# Longer than any notice and most grace periods: pods that still terminate after this time are blocked.
 SLOW_SUSPENSION_AFTER: Final = timedelta(minutes=10)
 
 
 def step_suspended(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> Step:
-    """Take a suspended job one step further. It is brought to an end even if the job no longer follows the ladder."""
+    """Take a suspended job one step further. A move is completed even if the job no longer follows the ladder."""
     if not observation.suspended:
         return _resumed_externally(state, observation)
     if observation.is_managed_by_kueue:
@@ -178,7 +178,7 @@ def _suspending(state: JobState, observation: Observation, policy: Policy | NoPo
 
 
 def _with_valid_target(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> JobState:
-    """Return the state with another tier to go to where the one it was bound for is not to be had any more."""
+    """Return the state with another target tier if the current target is no longer available."""
     if not isinstance(policy, Policy):
         return state
     if current_tier(state, policy) is not None and pool_exists(state.pool, observation):
@@ -219,10 +219,10 @@ def _paused(state: JobState, observation: Observation, policy: Policy | NoPolicy
 
 
 def _resumed_externally(state: JobState, observation: Observation) -> Step:
-    """Somebody else has resumed the job.
+    """Handle a job that another client has resumed.
 
-    In the middle of a move it is suspended again, or the gangs of two tiers would write one checkpoint; but not for
-    ever, since whoever insists must find the job running in the end.
+    In the middle of a move the job is suspended again, or the gangs of two tiers would write one checkpoint; but only a
+    limited number of times, since a client that insists must find the job running in the end.
     """
     if state.phase is Phase.SUSPENDING and state.resuspensions < MAX_RESUSPENSIONS:
         held = replace(state, resuspensions=state.resuspensions + 1)
@@ -237,7 +237,7 @@ def _resumed_externally(state: JobState, observation: Observation) -> Step:
         events=(
             JobEvent(
                 reason=EventReason.RESUMED_EXTERNALLY,
-                message=f"Somebody else has resumed the job: it stays on {pool}, and counting begins anew there.",
+                message=f"Another client has resumed the job: it stays on {pool}, and counting starts again there.",
                 is_warning=state.phase is Phase.SUSPENDING,
             ),
         ),
@@ -245,13 +245,13 @@ def _resumed_externally(state: JobState, observation: Observation) -> Step:
 
 
 def _handed_to_kueue(state: JobState) -> Step:
-    """Kueue has taken the job over while it was suspended: whether it runs is Kueue's to say from now on."""
+    """Handle a job that Kueue took over while it was suspended: from now on Kueue decides whether it runs."""
     return Step(
         state=replace(state, phase=Phase.STOPPED, purpose=None, resume_at=None, failback=None),
         events=(
             JobEvent(
                 reason=EventReason.HANDED_OVER,
-                message="Kueue manages the job now and resumes it when it is admitted; the ladder leaves it alone.",
+                message="Kueue manages the job now and resumes it when it is admitted; the fallback controller ignores it.",
                 is_warning=True,
             ),
         ),
@@ -262,9 +262,9 @@ def _suspended_again_event(state: JobState) -> JobEvent:
     return JobEvent(
         reason=EventReason.SUSPENDED_AGAIN,
         message=(
-            f"Somebody resumed the job in the middle of its move to {state.pool}, when two of its gangs could have run "
+            f"Another client resumed the job in the middle of its move to {state.pool}, when two of its gangs could have run "
             f"at once: it is suspended again ({state.resuspensions} of {MAX_RESUSPENSIONS}). Leave `suspend` out of "
-            "manifests that are applied again and again."
+            "manifests that are applied repeatedly."
         ),
         is_warning=True,
     )
@@ -278,7 +278,7 @@ def _slow_suspension_event(state: JobState, observation: Observation) -> tuple[J
             reason=EventReason.SLOW_SUSPENSION,
             message=(
                 f"{observation.pods_remaining} pods and {observation.outdated_children} child Jobs are left of the job since it was "
-                "suspended; it is resumed once none is. Look for finalizers, a long grace period or a node that "
+                "suspended; it is resumed once none is left. Look for finalizers, a long grace period or a node that "
                 "does not answer."
             ),
             is_warning=True,
@@ -287,12 +287,12 @@ def _slow_suspension_event(state: JobState, observation: Observation) -> tuple[J
     )
 
 
-# Evictions are counted out long before; this ends what only looks like one.
+# The limits for evictions apply long before; this limit ends failures that only look like evictions.
 MAX_RECREATIONS: Final = 10
 
 
 def step_finished(state: JobState, observation: Observation, policy: Policy | NoPolicy) -> Step:
-    """Close the state of a job that has completed or failed, or make the job anew where it asks for that."""
+    """Close the state of a job that has completed or failed, or recreate the job if it asks for that."""
     if state.phase is Phase.FINISHED:
         return Step(state=state)
     if isinstance(policy, Policy) and _must_recreate(state, observation):
@@ -329,7 +329,7 @@ def _recreate(state: JobState, observation: Observation, policy: Policy) -> Step
         if below is None
         else new_tier_visit(hurt, observation, pool=below.pool, rank=below.rank)
     )
-    # A job made anew has a uid that is not known yet, and an operator that counts from 0.
+    # A recreated job has a uid that is not known yet, and an operator whose counters start at 0.
     anew = replace(
         fresh,
         uid="",
@@ -346,7 +346,7 @@ def _recreate(state: JobState, observation: Observation, policy: Policy) -> Step
             JobEvent(
                 reason=EventReason.RECREATED,
                 message=(
-                    f"The job failed by an eviction, and a job that has ended cannot be resumed: it is made anew on "
+                    f"The job failed by an eviction, and a job that has ended cannot be resumed: it is recreated on "
                     f"{anew.pool} ({anew.recreations} of {MAX_RECREATIONS})."
                 ),
                 is_warning=True,
@@ -362,8 +362,8 @@ def _finished_event(state: JobState, observation: Observation) -> JobEvent:
     return JobEvent(
         reason=EventReason.FAILED,
         message=(
-            f"The job has failed, {where}, and a job that has failed cannot be resumed: create it again, and it goes "
-            "on from its latest checkpoint."
+            f"The job has failed, {where}, and a job that has failed cannot be resumed: create it again, and it continues "
+            "from its latest checkpoint."
         ),
         is_warning=True,
     )

@@ -1,4 +1,4 @@
-"""What is kept of a job between two looks at it: the annotation `fallback.holdfast.dev/state`."""
+"""The state that is recorded for a job between two reconciliations: the annotation `fallback.holdfast.dev/state`."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 class Phase(StrEnum):
-    """Where a job stands. It is suspended by us in SUSPENDING, PAUSED and GIVEN_UP, and in no other phase."""
+    """The phase of a job. The controller has suspended it in SUSPENDING, PAUSED and GIVEN_UP, and in no other phase."""
 
-    WAITING = "Waiting"  #: for nodes: not every expected pod has one, and the tier's clock runs
+    WAITING = "Waiting"  #: for nodes: not every expected pod has one, and the tier's timeout runs
     RUNNING = "Running"  #: every expected pod has had a node
-    SUSPENDING = "Suspending"  #: on its way to another tier, or back to its own; its pods go
+    SUSPENDING = "Suspending"  #: moving to another tier, or restarting on the same one; its pods terminate
     PAUSED = "Paused"  #: suspended until `resume_at`, since it yielded nodes to another gang
-    STOPPED = "Stopped"  #: suspended by somebody else, who alone resumes it
-    GIVEN_UP = "GivenUp"  #: suspended for good because the policy's limit for the last tier is spent
+    STOPPED = "Stopped"  #: suspended by another client, which must resume it
+    GIVEN_UP = "GivenUp"  #: suspended permanently because the policy's limit for the last tier is spent
     FINISHED = "Finished"  #: completed or failed
 
 
@@ -31,11 +31,11 @@ class Purpose(StrEnum):
     FAILOVER = "Failover"  #: the tier's limits are spent, or its capacity does not come
     FAILBACK = "Failback"  #: a better tier's capacity is reserved for the job
     YIELD = "Yield"  #: two half-placed gangs blocked each other
-    RESTART = "Restart"  #: its head is lost, and its operator would wait for it for ever
+    RESTART = "Restart"  #: its head is lost, and its operator would wait for it forever
 
 
 class OutageKind(StrEnum):
-    """What an outage counts as."""
+    """The cause that an outage is counted under."""
 
     EVICTION = "Eviction"
     APPLICATION = "Application"
@@ -43,17 +43,17 @@ class OutageKind(StrEnum):
 
 
 class FailbackStage(StrEnum):
-    """How far a way back up has come."""
+    """The stage of a failback."""
 
-    RESERVING = "Reserving"  #: placeholders are wanted on the better tier
-    TAINTING = "Tainting"  #: they all have nodes, which are to be tainted
+    RESERVING = "Reserving"  #: placeholders are being created on the better tier
+    TAINTING = "Tainting"  #: all placeholders have nodes, which are being tainted
     CHECKPOINTING = "Checkpointing"  #: the job was asked to checkpoint
-    MOVING = "Moving"  #: the job is being moved onto the held nodes
+    MOVING = "Moving"  #: the job is moving onto the reserved nodes
 
 
 @dataclass(frozen=True, kw_only=True)
 class FailbackAttempt:
-    """A way back up under way: to which pool, how far it is, since when it is tried, when a checkpoint was asked for."""
+    """A failback under way: its target pool, its stage, when it started, when a checkpoint was requested."""
 
     pool: str
     stage: FailbackStage
@@ -63,27 +63,28 @@ class FailbackAttempt:
 
 @dataclass(frozen=True, kw_only=True)
 class JobState:
-    """All that is kept for one job.
+    """Everything that is recorded for one job.
 
-    `uid`: whose state this is: a manifest that was exported and applied again brings its old annotation along.
-    `pool`, `rank`: the tier the job is on, or will be resumed on, by its pool; and the tier's place in the ladder
-    when it was entered, to go on from if the tier has been taken out since.
-    `since`: when this stay on the tier began. `waiting_since`: since when a pod lacks a node, None when none does;
-    `waited`: how long before that, when the wait was broken by a pause.
-    `evictions`, `application_failures`, `unexplained`: outages counted in this stay, by what they were; the last are
-    restarts that nobody saw the reason of. `outage_kind`: which of the three the outage counted last is among;
-    `outage_at`: its first loss, by the clock of what reported it, None where no loss was seen; `outage_counted_at`: when
-    it was counted, by ours; `outage_pod_created_at`: when the pod of that loss was created. `eviction_at`: the first loss of the
-    last wave of evictions, by the clock of losses. `losses_counted_until`: losses up to this time, by the same clock as theirs, belong to the past.
-    `restarts`, `disrupted_restarts`: how far the operator's counters are accounted for; `restart_expected`: the last
-    outage's own restart has not shown in them yet.
-    `resumed_at`: when it was last resumed by us. `head_restarts`: how often in this stay that was for a lost head.
-    `purpose`: why it is being suspended; `suspended_at`: since when, kept until its pods have nodes again. `resume_at`: when a pause ends. `moves`: tiers
-    entered so far. `yields`: pauses in this wait. `resuspensions`: how often somebody resumed the job in the middle of
-    the present move.
-    `failback`: the way back up under way. `last_failback_at`: when the last one ended without a move. `short_failbacks`:
-    returns that did not last, one after another; each doubles the wait for the next. `entered_by_failback`: this stay began with
-    a return. `recreations`: times the job was made anew.
+    `uid`: the job that the state belongs to: a manifest that was exported and applied again carries its old annotation.
+    `pool`, `rank`: the tier the job is on, or will be resumed on, by its pool; and the tier's rank in the ladder when it
+    was entered, to continue from if the tier is removed.
+    `since`: when this tier visit began. `waiting_since`: since when a pod has no node, None if all have one; `waited`: the
+    length of the wait before that, when a pause interrupted it.
+    `evictions`, `application_failures`, `unexplained`: outages counted in this visit, by cause; unexplained ones are
+    restarts whose cause no replica observed. `outage_kind`: the cause of the last outage; `outage_at`: its first loss, by
+    the clock that reported it, None if no loss was observed; `outage_counted_at`: when it was counted, by the controller's
+    clock; `outage_pod_created_at`: when the pod of that loss was created. `eviction_at`: the first loss of the last wave
+    of evictions, by the clock of losses. `losses_counted_until`: losses up to this time, by the same clock, are done.
+    `restarts`, `disrupted_restarts`: the operator's counters as far as they are accounted for; `restart_expected`: the
+    last outage's own restart is not in them yet.
+    `resumed_at`: when the controller last resumed it. `head_restarts`: how many of this visit's resumptions were for a
+    lost head.
+    `purpose`: why it is being suspended; `suspended_at`: since when, kept until its pods have nodes again. `resume_at`:
+    when a pause ends. `moves`: tiers entered so far. `yields`: pauses in this wait. `resuspensions`: how many times another
+    client resumed the job during the current move.
+    `failback`: the failback under way. `last_failback_at`: when the last one ended without a move. `short_failbacks`: how
+    many failbacks in a row did not last; each doubles the wait for the next. `entered_by_failback`: this visit began with
+    a failback. `recreations`: how many times the job was recreated.
     """
 
     uid: str
@@ -121,18 +122,18 @@ class JobState:
 
     @property
     def suspended_by_us(self) -> bool:
-        """Whether the suspension that comes with this state is ours to end."""
+        """Whether the controller made the job's suspension and must end it."""
         return self.phase in {Phase.SUSPENDING, Phase.PAUSED, Phase.GIVEN_UP}
 
 
 @dataclass(frozen=True, kw_only=True)
 class UnreadableState:
-    """An annotation that is no state: `problem` says why. A suspension that comes with it is taken for not ours."""
+    """An annotation that is not a state: `problem` says why. The job's suspension counts as another client's."""
 
     problem: str
 
 
-# Outside of these a time is no time of ours, and sums with it would overflow.
+# A time outside of these is invalid, and sums with it would overflow.
 _EARLIEST: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _LATEST: Final = datetime(2200, 1, 1, tzinfo=UTC)
 _MOST: Final = 2**31
@@ -142,7 +143,7 @@ _Reader: TypeAlias = Callable[["JsonValue"], object]
 
 
 def write_state(state: JobState) -> str:
-    """Return the state as the annotation holds it: compact JSON, times in UTC, what is as it began left out."""
+    """Return the annotation's text: compact JSON, times in UTC, without fields that have their default."""
     written = {
         each.name: _written(getattr(state, each.name))
         for each in fields(state)
@@ -152,7 +153,7 @@ def write_state(state: JobState) -> str:
 
 
 def read_state(text: str | None) -> JobState | UnreadableState | None:
-    """Read an annotation; None where there is none. Fields that are not known are left out of account."""
+    """Read an annotation; None if there is none. Unknown fields are ignored. Every text has an answer."""
     if text is None:
         return None
     try:
@@ -168,7 +169,7 @@ def _state(document: Json) -> JobState:
         if each.name in document:
             read[each.name] = _field(each.name, _READERS[each.name], document[each.name])
         elif each.default is MISSING:
-            raise ValueError(f"{each.name} is not there")
+            raise ValueError(f"{each.name} is missing")
     return JobState(**read)  # type: ignore[arg-type]  # every value came from the reader of its own field
 
 
@@ -191,28 +192,28 @@ def _written(value: object) -> JsonValue:
 
 def _object(value: JsonValue) -> Json:
     if not isinstance(value, Mapping):
-        raise ValueError("it is no JSON object")  # noqa: TRY004  # one kind of error for a text that is no state
+        raise ValueError("it is not a JSON object")  # noqa: TRY004  # one kind of error for every invalid text
     return value
 
 
 def _time(value: JsonValue) -> datetime:
     if not isinstance(value, str):
-        raise ValueError("it is no time")  # noqa: TRY004  # as above: one kind of error
+        raise ValueError("it is not a time")  # noqa: TRY004  # as above: one kind of error
     time = datetime.fromisoformat(value)
     if time.tzinfo is None or not _EARLIEST <= time <= _LATEST:
-        raise ValueError(f"{value} is no time between {_EARLIEST:%Y} and {_LATEST:%Y} with its zone")
+        raise ValueError(f"{value} is not a time between {_EARLIEST:%Y} and {_LATEST:%Y} with a time zone")
     return time
 
 
 def _seconds(value: JsonValue) -> timedelta:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _MOST:
-        raise ValueError("it is no number of seconds")
+        raise ValueError("it is not a number of seconds")
     return timedelta(seconds=value)
 
 
 def _count(value: JsonValue) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _MOST:
-        raise ValueError("it is no count")
+        raise ValueError("it is not a count")
     return value
 
 
@@ -224,7 +225,7 @@ def _flag(value: JsonValue) -> bool:
 
 def _text(value: JsonValue) -> str:
     if not isinstance(value, str) or len(value) > _LONGEST_TEXT:
-        raise ValueError(f"it is no text of at most {_LONGEST_TEXT} characters")
+        raise ValueError(f"it is not a text of at most {_LONGEST_TEXT} characters")
     return value
 
 
