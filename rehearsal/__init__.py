@@ -1,1 +1,1 @@
-"""Runs the real deployment on one machine: the engine, stand-in providers, a control plane."""
+"""The commands that run a stack on this machine, and the scenarios and checks they run."""

@@ -1,4 +1,4 @@
-"""AKS's machines: where they come from, and how Azure takes a spot one back."""
+"""AKS: how its clusters get nodes, and how Azure evicts a spot node."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,33 +16,32 @@ from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.stacks.cluster_nodes import ClusterNodes
 
-# Azure promises up to 30 s, as well as it can, and often gives less than 10.
+# Azure gives up to 30 s on a best-effort basis, and often less than 10 s.
 NOTICE_SECONDS: Final = 8.0
 
 
 @dataclass(frozen=True)
 class NodeAutoProvisioning(Karpenter):
-    """AKS's own Karpenter buys for the NodePools of a cluster.
+    """Node auto-provisioning: AKS runs Karpenter for the NodePools of a cluster.
 
-    It hears nothing of an eviction before the machine is gone (Azure/karpenter-provider-azure #1594): no pod is told.
+    It gets no notice of an eviction (Azure/karpenter-provider-azure #1594), so pods are not evicted before it.
     """
 
     @property
     def disruption(self) -> str:
-        """Its pods are found to be on no node."""
+        """The pod garbage collector deletes the pods of a node that is gone."""
         return ORPHANED
 
     def interruption(self, node: str, say: Callable[[str], None]) -> Interruption:
-        """Prepare to take a spot node back."""
-        return UnheardEviction(client=self.client, node=node, claim=self.claim_of(node), say=say)
+        """Prepare the eviction of a spot node."""
+        return EvictionWithoutNotice(client=self.client, node=node, claim=self.claim_of(node), say=say)
 
 
 @dataclass(frozen=True, kw_only=True)
-class UnheardEviction:
-    """A spot machine taken back before anybody in the cluster has done anything about it.
+class EvictionWithoutNotice:
+    """An eviction of a spot node without notice.
 
-    Azure deletes the machine; AKS sees that there is none behind the node and deletes that too; Karpenter, which holds
-    the node, lets go of it since its machine is gone.
+    Azure deletes the machine, AKS deletes the node that has no machine, and Karpenter removes its finalizer from it.
     """
 
     client: KubeClient
@@ -51,18 +50,18 @@ class UnheardEviction:
     say: Callable[[str], None]
 
     def interrupt(self) -> None:
-        """Take it."""
-        self.say(f"eviction: node {self.node} is gone at once, its pods are told nothing")
+        """Evict it."""
+        self.say(f"eviction: node {self.node} is gone at once, without notice to its pods")
         lose_node(self.client, self.node)
 
     def wait_until_gone(self) -> None:
-        """Wait until Karpenter has given it up."""
+        """Wait until its NodeClaim is gone."""
         wait_until_gone(self.client, self.claim)
 
 
 @dataclass(frozen=True, kw_only=True)
 class AksScaleSets:
-    """AKS's autoscaler buys for the node pools of a cluster; a machine is one of a scale set's."""
+    """AKS's cluster autoscaler makes nodes for the node pools of a cluster, as instances of scale sets."""
 
     client: KubeClient
     scale_sets: ScaleSets
@@ -70,15 +69,15 @@ class AksScaleSets:
 
     @property
     def disruption(self) -> str:
-        """Its pods are evicted through the Eviction API."""
+        """Its pods are evicted with the Eviction API."""
         return EVICTED
 
     def on_spot(self) -> Json:
-        """Return what a pod's spec says that wants a spot machine."""
+        """Return the fields of a pod's spec that select spot."""
         return {"nodeSelector": {CAPACITY_TYPE: SPOT}}
 
     def on_demand(self) -> Json:
-        """Return what a pod's spec says that wants an on-demand machine."""
+        """Return the fields of a pod's spec that select on-demand."""
         return {"nodeSelector": {CAPACITY_TYPE: ON_DEMAND}}
 
     def has_plain_spot(self) -> bool:
@@ -90,25 +89,25 @@ class AksScaleSets:
         return any(not seen.template.is_spot and _has_gpus(seen) for seen in self.scale_sets.seen())
 
     def release_empty_nodes(self) -> None:
-        """Give back every machine on which no pod runs, as the autoscaler does ten minutes later."""
+        """Delete every empty node at once; the autoscaler would do so after ten minutes."""
         empty = empty_nodes(self.client.list("v1", "Node"), self.client.list("v1", "Pod"))
         if self.scale_sets.end(empty):
             self.nodes.keep(self.scale_sets.machines)
 
     def interruption(self, node: str, say: Callable[[str], None]) -> Interruption:
-        """Prepare to take a spot node back."""
+        """Prepare the eviction of a spot node."""
         spot = [seen for seen in self.scale_sets.seen() if seen.template.is_spot]
         if not any(one.name == node for seen in spot for one in seen.instances):
-            raise RehearsalError(f"node {node} is no spot machine of a node pool: there is nothing to evict")
+            raise RehearsalError(f"node {node} is not a spot node of a node pool: choose one of a spot pool")
         return DrainedEviction(aks=self, node=node, say=say)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DrainedEviction:
-    """A spot machine taken back with as little notice as Azure often gives.
+    """An eviction with as little notice as Azure often gives.
 
-    AKS hears the notice and drains the node, as far as the time goes; then the machine is deleted, and the node with it.
-    Its scale set is smaller by one: another is bought when pods wait for it.
+    AKS gets the notice and drains the node until the time is over; then the machine and the node are deleted. The scale
+    set shrinks by one, and the autoscaler makes another node when pods are pending.
     """
 
     aks: AksScaleSets
@@ -116,15 +115,15 @@ class DrainedEviction:
     say: Callable[[str], None]
 
     def interrupt(self) -> None:
-        """Take it."""
-        self.say(f"eviction: node {self.node} is taken, with {NOTICE_SECONDS:.0f} s of notice")
+        """Evict it."""
+        self.say(f"eviction: node {self.node} is evicted with {NOTICE_SECONDS:.0f} s of notice")
         with self.aks.nodes.held():
-            NodeDrain(client=self.aks.client, node=self.node, seconds=NOTICE_SECONDS, say=self.say).play()
+            NodeDrain(client=self.aks.client, node=self.node, seconds=NOTICE_SECONDS, say=self.say).run()
             lose_node(self.aks.client, self.node)
             self.aks.scale_sets.take(self.node)
 
     def wait_until_gone(self) -> None:
-        """Do nothing: the machine is gone once it is taken."""
+        """Do nothing: the machine is gone when `interrupt` returns."""
 
 
 def _has_gpus(seen: PoolSeen) -> bool:

@@ -1,4 +1,4 @@
-"""`make demo`: every scene on the running platform, with what happens and when."""
+"""`holdfast demo`: runs every scenario on the running platform and prints what happens and when."""
 
 import threading
 import time
@@ -37,7 +37,7 @@ from holdfast.simulator.paths import Workspace
 
 @dataclass(frozen=True, kw_only=True)
 class DemoResult:
-    """The facts of every scene."""
+    """The results of every scenario."""
 
     cpu: SpotRestart
     gpu: SpotRestart
@@ -58,10 +58,9 @@ class _Clock:
 
 
 def demo(workspace: Workspace, stack: str, *, say: Callable[[str], None] = print) -> DemoResult:
-    """Play every scene on the stack's platform, which must be up; returns what was seen.
+    """Run every scenario on the stack's platform, which must be up, and return the results.
 
-    Raises RehearsalError where the platform is not up, a step does not come about, or a scene shows anything
-    but what it should.
+    Raises RehearsalError if the platform is not up, a condition is not met in time, or a result is not as expected.
     """
     platform = _running_platform(workspace, stack, _Clock(say=say))
     root = workspace.project_root
@@ -73,10 +72,10 @@ def demo(workspace: Workspace, stack: str, *, say: Callable[[str], None] = print
     result = DemoResult(cpu=cpu, gpu=gpu, plain=plain, rayjob=rayjob, ladder=ladder)
     say(render_table(HEADS, walk_rows(ladder)))
     say("")
-    say(render_table(("scene", "seen", "as it should be"), _summary(result)))
+    say(render_table(("scenario", "result", "as expected"), _summary(result)))
     problems = [problem for _, _, problems in _verdicts(result) for problem in problems]
     if problems:
-        raise RehearsalError("the demo showed what it should not: " + "; ".join(problems))
+        raise RehearsalError("these results of the demo are not as expected: " + "; ".join(problems))
     return result
 
 
@@ -91,7 +90,7 @@ def _verdicts(result: DemoResult) -> Sequence[tuple[str, str, list[str]]]:
         ("JobSet on spot loses its node", _restart(result.cpu), unmet_by_restart(result.cpu)),
         ("the same with GPUs", _restart(result.gpu), unmet_by_restart(result.gpu)),
         (
-            "a pod that selects nothing",
+            "a pod without a selection",
             f"{result.plain.plain.capacity} {result.plain.plain.machine}, pool {result.plain.plain.pool}",
             unmet_by_default_placement(result.plain),
         ),

@@ -1,4 +1,4 @@
-"""What each scene must have shown. Pure: from facts to what is wrong with them, nothing when all is well."""
+"""What each scenario must show. Pure: each function returns the problems, an empty list if there are none."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from holdfast.scheduling.labels import ON_DEMAND, SPOT
 
 
 def unmet_by_restart(seen: SpotRestart) -> list[str]:
-    """All pods on spot before and after, those of the taken node evicted, and back on a node that is new."""
+    """All pods are on spot before and after; those of the interrupted node are evicted and run on a new node."""
     hosts_before = {_host(each) for each in seen.before}
     taken = {_host(each) for each in seen.before if each.node == seen.interrupted}
     lost = {each.pod for each in seen.before if each.node == seen.interrupted}
@@ -17,7 +17,7 @@ def unmet_by_restart(seen: SpotRestart) -> list[str]:
         *_not_on_spot((*seen.before, *seen.after)),
         *_if(
             lost - set(seen.evicted),
-            f"pods of the interrupted node left it without a word of it: {sorted(lost - set(seen.evicted))}",
+            f"pods of the interrupted node have no DisruptionTarget condition: {sorted(lost - set(seen.evicted))}",
         ),
         *_if(
             len(seen.after) != len(seen.before),
@@ -29,31 +29,33 @@ def unmet_by_restart(seen: SpotRestart) -> list[str]:
         ),
         *_if(
             {_host(each) for each in seen.after} <= hosts_before,
-            "no new node was bought: the pods came back on nodes that had been there",
+            "there is no new node: the pods run on nodes that were there before",
         ),
         *_if(seen.restarts != 1, f"one interruption cost {seen.restarts} restarts"),
     ]
 
 
 def unmet_by_default_placement(seen: DefaultPlacement, *, has_gpus: bool = True) -> list[str]:
-    """The plain pod on an on-demand machine without GPUs, though a spot and a GPU machine had room for it.
+    """The plain pod is on an on-demand node without GPUs, although a spot and a GPU node had free capacity.
 
-    `has_gpus`: whether there are machines with GPUs to buy.
+    `has_gpus`: whether there is an on-demand pool with GPUs.
     """
     kinds = [each.placement for each in seen.candidates if each.free_cpus >= seen.asked_cpus]
     return [
         *_not_on_default(seen.plain),
         *_if(
-            not any(each.capacity == SPOT for each in kinds), "no spot machine had room, so nothing was shown"
+            not any(each.capacity == SPOT for each in kinds),
+            "no spot node had free capacity, so the scenario shows nothing",
         ),
         *_if(
-            has_gpus and not any(each.gpus for each in kinds), "no GPU machine had room, so nothing was shown"
+            has_gpus and not any(each.gpus for each in kinds),
+            "no GPU node had free capacity, so the scenario shows nothing",
         ),
     ]
 
 
 def unmet_by_rayjob(seen: RayJobPlacement) -> list[str]:
-    """The job runs, its workers are on spot, its head and submitter on the default pool."""
+    """The job runs, its workers are on spot, its head and submitter are on the default pool."""
     return [
         *_if(seen.state != "Running", f"RayJob {seen.rayjob} is {seen.state or 'without a state'}"),
         *_if(not seen.workers, f"RayJob {seen.rayjob} has no workers"),
@@ -63,7 +65,7 @@ def unmet_by_rayjob(seen: RayJobPlacement) -> list[str]:
 
 
 def _host(placed: Placement) -> tuple[str, str]:
-    """A node may come back under its name on another machine."""
+    """A node's name and uid: a later node may have the same name."""
     return placed.node, placed.host
 
 
@@ -74,7 +76,7 @@ def _not_on_spot(placed: Sequence[Placement]) -> list[str]:
 def _not_on_default(placed: Placement) -> list[str]:
     is_default = placed.capacity == ON_DEMAND and not placed.gpus
     where = f"{placed.capacity} {placed.machine} with {placed.gpus} GPUs"
-    return _if(not is_default, f"{placed.pod} asks for nothing and is on {where}")
+    return _if(not is_default, f"{placed.pod} has no selection and is on {where}")
 
 
 def _if(wrong: object, problem: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""GKE's machines: where they come from, and how a spot one is preempted."""
+"""GKE: how its clusters get nodes, and how Compute Engine preempts a spot node."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -23,9 +23,9 @@ SPOT: Final = f"{GKE}/gke-spot"
 
 @dataclass(frozen=True, kw_only=True)
 class Gke:
-    """Buys for the node pools of a cluster; a machine is an instance of one of Compute Engine's groups.
+    """GKE's cluster autoscaler makes nodes for the node pools of a cluster, as instances of managed instance groups.
 
-    `cloud` is the stand-in cloud; `nodes` lets machines join.
+    `cloud` is the simulated cloud; `nodes` registers machines as nodes.
     """
 
     client: KubeClient
@@ -34,16 +34,16 @@ class Gke:
 
     @property
     def disruption(self) -> str:
-        """Its pods are ended by the kubelet of their node."""
+        """The kubelet terminates its pods."""
         return TERMINATED
 
     def on_spot(self) -> Json:
-        """Return what a pod's spec says that wants a spot machine."""
+        """Return the fields of a pod's spec that select spot."""
         toleration = {"key": SPOT, "operator": "Equal", "value": "true", "effect": "NoSchedule"}
         return {"nodeSelector": {SPOT: "true"}, "tolerations": [toleration]}
 
     def on_demand(self) -> Json:
-        """Return what a pod's spec says that wants an on-demand machine."""
+        """Return the fields of a pod's spec that select on-demand."""
         return {"nodeSelector": {PROVISIONING: "standard"}}
 
     def has_plain_spot(self) -> bool:
@@ -59,7 +59,7 @@ class Gke:
         )
 
     def release_empty_nodes(self) -> None:
-        """Give back every machine on which no pod runs, as the autoscaler does ten minutes later."""
+        """Delete every empty node at once; the autoscaler would do so after ten minutes."""
         empty = empty_nodes(self.client.list("v1", "Node"), self.client.list("v1", "Pod"))
         if InstanceGroups(self.cloud).end(empty):
             self.nodes.keep(InstanceGroups(self.cloud).machines)
@@ -70,7 +70,7 @@ class Gke:
             for one in seen.instances:
                 if one.name == node and seen.template.is_spot:
                     return Preemption(gke=self, seen=seen, instance=one, say=say)
-        raise RehearsalError(f"node {node} is no spot machine of a node pool: there is nothing to preempt")
+        raise RehearsalError(f"node {node} is not a spot node of a node pool: choose one of a spot pool")
 
     def _pools(self) -> list[PoolSeen]:
         return InstanceGroups(self.cloud).seen()
@@ -78,11 +78,11 @@ class Gke:
 
 @dataclass(frozen=True, kw_only=True)
 class Preemption:
-    """A spot machine taken back by Compute Engine.
+    """A preemption by Compute Engine.
 
-    The machine is told to end. The kubelet hears it, ends users' pods and after them those the cluster cannot do without,
-    within the seconds that their pool leaves them; then the machine is off, and the node goes with it. The machine's group
-    makes it again under its old name, as soon as there is one to be had.
+    The machine gets an ACPI shutdown signal. The kubelet terminates users' pods and then critical pods, within the grace
+    period of the node pool; then the machine is off and its node is deleted. The instance group creates a machine of the
+    same name when there is capacity.
     """
 
     gke: Gke
@@ -94,12 +94,12 @@ class Preemption:
         """Preempt it."""
         node = self.instance.name
         grace = grace_of(mapping(node_config(self.seen.pool).get("kubeletConfig")))
-        self.say(f"preemption: node {node} is taken, which leaves pods {grace.users} s")
+        self.say(f"preemption: node {node} is preempted, with a grace period of {grace.users} s for pods")
         with self.gke.nodes.held():
-            NodeShutdown(client=self.gke.client, node=node, grace=grace, say=self.say).play()
+            NodeShutdown(client=self.gke.client, node=node, grace=grace, say=self.say).run()
             self.gke.client.delete("v1", "Node", node, propagation="Background")
             with self.gke.cloud.changing() as inventory:
                 record(self.seen.pool, replace(self.instance, state=State.TERMINATED), inventory)
 
     def wait_until_gone(self) -> None:
-        """Do nothing: the machine is off once it is taken."""
+        """Do nothing: the machine is off when `interrupt` returns."""

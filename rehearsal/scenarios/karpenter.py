@@ -1,4 +1,4 @@
-"""Karpenter's machines: where they come from, and how one is taken."""
+"""Karpenter: how its clusters get nodes, how a spot node is interrupted, and what capacity its simulated cloud has."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,33 +17,33 @@ _VERSION = "karpenter.sh/v1"
 
 @dataclass(frozen=True)
 class Karpenter:
-    """Buys for the NodePools of a cluster; a machine is a NodeClaim."""
+    """Karpenter makes nodes for the NodePools of a cluster; a machine is a NodeClaim."""
 
     client: KubeClient
 
     @property
     def disruption(self) -> str:
-        """Its pods are evicted through the Eviction API."""
+        """Its pods are evicted with the Eviction API."""
         return "EvictionByEvictionAPI"
 
     def on_spot(self) -> Json:
-        """Return what a pod's spec says that wants a spot machine."""
+        """Return the fields of a pod's spec that select spot."""
         return {"nodeSelector": {CAPACITY_TYPE: SPOT}}
 
     def on_demand(self) -> Json:
-        """Return what a pod's spec says that wants an on-demand machine."""
+        """Return the fields of a pod's spec that select on-demand."""
         return {"nodeSelector": {CAPACITY_TYPE: ON_DEMAND}}
 
     def has_plain_spot(self) -> bool:
-        """Whether a NodePool keeps pods away that do not ask for spot, and lets in those without GPUs."""
+        """Whether a NodePool has the spot taint and no GPU taint."""
         return any(CAPACITY_TYPE in taints and GPU_RESOURCE not in taints for taints in self._pool_taints())
 
     def has_gpus_on_demand(self) -> bool:
-        """Whether a NodePool keeps pods without GPUs away, and no others."""
+        """Whether a NodePool has the GPU taint and no spot taint."""
         return any(CAPACITY_TYPE not in taints and GPU_RESOURCE in taints for taints in self._pool_taints())
 
     def release_empty_nodes(self) -> None:
-        """Give back every machine on which no pod runs, as consolidation does minutes later."""
+        """Delete every empty node at once; consolidation would do so minutes later."""
         busy = {node_of(pod) for pod in self.client.list("v1", "Pod")}
         claims = {_node_of_claim(claim): name_of(claim) for claim in self.client.list(_VERSION, "NodeClaim")}
         empty = [claim for node, claim in claims.items() if node and node not in busy]
@@ -53,11 +53,11 @@ class Karpenter:
             wait_until_gone(self.client, claim)
 
     def interruption(self, node: str, say: Callable[[str], None]) -> Interruption:
-        """Prepare to take a node."""
+        """Prepare the interruption of a node."""
         return SpotInterruption(client=self.client, node=node, claim=self.claim_of(node), say=say)
 
     def claim_of(self, node: str) -> str:
-        """Return the claim of a node; waits for the moment in which a new node is not yet entered in its claim."""
+        """Return the NodeClaim of a node; waits while the claim of a new node has no node name yet."""
 
         def of_node(claims: list[Json]) -> list[str]:
             return [name_of(each) for each in claims if _node_of_claim(each) == node]
@@ -67,7 +67,7 @@ class Karpenter:
             "NodeClaim",
             timeout_seconds=WAIT_SECONDS,
             condition=lambda claims: bool(of_node(claims)),
-            what=f"Karpenter owns node {node}",
+            what=f"a NodeClaim has node {node}",
         )
         return of_node(claims)[0]
 
@@ -80,12 +80,11 @@ class Karpenter:
 
 @dataclass(frozen=True, kw_only=True)
 class SpotInterruption:
-    """A node taken as an interruption takes it.
+    """A spot interruption.
 
-    On a cloud, the notice of an interruption reaches Karpenter through a queue, and all that Karpenter does about it is
-    to delete the NodeClaim. The rest is the same code here and there: the node is tainted, its pods are evicted through
-    the Eviction API, and the machine is ended. So the deletion stands for the notice. What is not played is the cloud
-    ending the machine after its two minutes although pods are still on it.
+    On AWS, Karpenter reads the interruption notice from a queue and deletes the NodeClaim. From there the code is the
+    same: Karpenter taints the node, evicts its pods and terminates the machine. So the deletion simulates the notice.
+    Not simulated: the cloud ends the machine after two minutes, also with pods on it.
     """
 
     client: KubeClient
@@ -94,12 +93,10 @@ class SpotInterruption:
     say: Callable[[str], None]
 
     def interrupt(self) -> None:
-        """Give the notice."""
-        self.say(f"spot interruption: node {self.node} is taken")
+        """Delete the NodeClaim."""
+        self.say(f"spot interruption: node {self.node} is interrupted")
         if not self.client.delete(_VERSION, "NodeClaim", self.claim):
-            raise RehearsalError(
-                f"node {self.node} was already gone when it was to be interrupted: run the scene again"
-            )
+            raise RehearsalError(f"node {self.node} was gone before its interruption: run the scenario again")
 
     def wait_until_gone(self) -> None:
         """Wait until the machine is gone."""
@@ -115,7 +112,7 @@ def _node_of_claim(claim: Json) -> str:
 
 
 def wait_until_gone(client: KubeClient, claim: str) -> None:
-    """Wait until Karpenter has given a machine up, and its claim with it."""
+    """Wait until a NodeClaim is gone."""
     client.wait_for(
         _VERSION,
         "NodeClaim",
@@ -126,20 +123,20 @@ def wait_until_gone(client: KubeClient, claim: str) -> None:
     )
 
 
-#: On a pool's node class: how many machines more are sold.
+#: Annotation of a node class: how many more machines the simulated cloud has.
 STOCK: Final = "rehearsal.holdfast.dev/stock"
 _NODE_CLASS_VERSION: Final = "karpenter.kwok.sh/v1alpha1"
 
 
 def sell_out(client: KubeClient, pool: str) -> None:
-    """Have no machine of a pool sold any more: Karpenter is told that there is no capacity."""
+    """Let the simulated cloud answer that it has no capacity for a pool."""
     client.merge_patch(
         _NODE_CLASS_VERSION, "KWOKNodeClass", pool, {"metadata": {"annotations": {STOCK: "0"}}}
     )
 
 
 def restock(client: KubeClient, pool: str) -> None:
-    """Have as many machines of a pool sold as anybody wants."""
+    """Let the simulated cloud have unlimited capacity for a pool."""
     client.merge_patch(
         _NODE_CLASS_VERSION, "KWOKNodeClass", pool, {"metadata": {"annotations": {STOCK: None}}}
     )

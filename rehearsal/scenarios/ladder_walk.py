@@ -1,4 +1,4 @@
-"""What a walk down the ladder and back up has shown. Pure: the facts, what is wrong with them, and their table."""
+"""The ladder scenario: a JobSet fails over tier by tier, down to on-demand, and fails back to reserved capacity."""
 
 import threading
 from collections.abc import Callable, Generator, Sequence
@@ -24,10 +24,10 @@ from holdfast.simulator.kubernetes_client.watch import Event
 
 NAMESPACE: Final = "training-demo"
 EVICTIONS: Final = 3
-#: How close to each other losses are one outage, in seconds: a reclaim here takes a fraction of one.
+#: Losses within this many seconds are one outage; an interruption takes less than one second here.
 OUTAGE_SECONDS: Final = 3
 _POLICY: Final = "holdfast.dev/v1alpha1"
-# A machine of the simulated cloud is there within Karpenter's own 10 s; a busy computer needs longer.
+# The simulated cloud has a machine ready within the 10 s of Karpenter's batching; a busy computer takes longer.
 _ENOUGH: Final = "2m"
 _NOT_LONG: Final = "10s"
 _RETURN_AFTER: Final = "15s"
@@ -36,18 +36,18 @@ _TIERS: Final = 3
 
 @dataclass(frozen=True, kw_only=True)
 class ShortLadder:
-    """A ladder of two tiers on spot and one on demand, of the pools of the namespace `model`."""
+    """A ladder of two spot tiers and one on-demand tier, from the ladder of the namespace `model`."""
 
     model: str
     tiers: Sequence[Json]
 
     @property
     def pools(self) -> tuple[str, ...]:
-        """Its pools, best first."""
+        """Its pools, first tier first."""
         return tuple(str(tier["pool"]) for tier in self.tiers)
 
     def policy(self) -> Json:
-        """Return the ladder as the jobs of NAMESPACE follow it."""
+        """Return the FallbackPolicy of NAMESPACE."""
         first, second, last = self.tiers
         return {
             "apiVersion": _POLICY,
@@ -67,7 +67,7 @@ class ShortLadder:
 
 
 def short_ladder(policies: Sequence[Json]) -> ShortLadder:
-    """Make one of the first ladder that is long enough. Raises RehearsalError where none is."""
+    """Return a short ladder from the first policy with enough tiers. Raises RehearsalError if there is none."""
     for policy in sorted(policies, key=_namespace_of):
         tiers = [mapping(tier) for tier in sequence(mapping(policy.get("spec")).get("tiers"))]
         if len(tiers) >= _TIERS and _namespace_of(policy) != NAMESPACE:
@@ -84,10 +84,10 @@ def _namespace_of(policy: Json) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class LadderWalk:
-    """What was seen.
+    """The result of the scenario.
 
-    `pools` are the ladder's, best first; `evictions` were counted against the first, the last of them given at
-    `evicted_at`; `restarts` is the JobSet's own count; `overlaps` names each time that two gangs were alive together.
+    `pools` are the ladder's, first tier first; `evictions` counted on the first tier, the last of them at `evicted_at`;
+    `restarts` is the JobSet's own count; `overlaps` names each time that two gangs ran together.
     """
 
     jobset: str
@@ -99,12 +99,12 @@ class LadderWalk:
     overlaps: tuple[str, ...]
 
 
-HEADS = ("move", "because of", "decided", "pods gone", "resumed", "nodes for all", "in all")
+HEADS = ("move", "reason", "decided", "pods gone", "resumed", "all placed", "total")
 
 
 def walk_rows(seen: LadderWalk) -> list[tuple[str, ...]]:
-    """Return a line for each move, with the seconds that each of its steps took."""
-    why = (f"{seen.evictions} evictions", "no capacity", "capacity held above")
+    """Return a row for each move, with the seconds of each of its steps."""
+    why = (f"{seen.evictions} evictions", "no capacity", "capacity reserved above")
     return [
         (
             f"{move.source} → {move.target}",
@@ -120,27 +120,27 @@ def walk_rows(seen: LadderWalk) -> list[tuple[str, ...]]:
 
 
 def walked(seen: LadderWalk) -> str:
-    """Return the way in one line."""
+    """Return the path in one line."""
     way = " → ".join([*(move.source for move in seen.moves[:1]), *(move.target for move in seen.moves)])
     return f"{way}; {seen.evictions} evictions, restarts: {seen.restarts}"
 
 
 def unmet_by_walk(seen: LadderWalk) -> list[str]:
-    """Down by evictions, down by a lack of capacity, and back up; each eviction counted once; never two gangs."""
+    """Failover by evictions, failover by lack of capacity, failback; each eviction counts once; never two gangs."""
     best, second, last = seen.pools
     wanted = [(best, second), (second, last), (last, best)]
     found = [(move.source, move.target) for move in seen.moves]
     unbound = [move.target for move in seen.moves if move.bound_at is None and move.target != second]
     problems = [
-        (found != wanted, f"the way was {_way(found)} and not {_way(wanted)}"),
+        (found != wanted, f"the path was {_path(found)} and not {_path(wanted)}"),
         (seen.evictions != EVICTIONS, f"{EVICTIONS} evictions were counted as {seen.evictions}"),
         (bool(unbound), f"not every pod found a node in {', '.join(unbound)}"),
-        (bool(seen.overlaps), f"two gangs were alive together: {'; '.join(seen.overlaps)}"),
+        (bool(seen.overlaps), f"two gangs ran together: {'; '.join(seen.overlaps)}"),
     ]
     return [problem for is_wrong, problem in problems if is_wrong]
 
 
-def _way(moves: Sequence[tuple[str, str]]) -> str:
+def _path(moves: Sequence[tuple[str, str]]) -> str:
     return ", ".join(f"{source} → {target}" for source, target in moves) or "none"
 
 
@@ -152,20 +152,20 @@ _CONTROLLER: Final = "holdfast-fallback"
 
 
 def walk_the_ladder(platform: Platform, jobset: Json) -> LadderWalk:
-    """Play the scene with this JobSet, which selects spot, in a training namespace of the scene's own.
+    """Run the scenario with this JobSet, which selects spot, in a training namespace of its own.
 
-    Raises KubeTimeout or RehearsalError where a step does not come about.
+    Raises KubeTimeout or RehearsalError if a condition is not met in time.
     """
     client = platform.client
     ladder = short_ladder(client.list("holdfast.dev/v1alpha1", "FallbackPolicy"))
     with cloned_namespace(client, NAMESPACE, ladder.policy(), model=ladder.model):
         there = replace(platform, namespace=NAMESPACE)
         recorder = JobTimelineRecorder(client, NAMESPACE)
-        with recorder.recording(), _events_told(there), applied(there, jobset):
+        with recorder.recording(), _events_printed(there), applied(there, jobset):
             walk = _Walk(platform=there, recorder=recorder, ladder=ladder, jobset=jobset)
             platform.say(f"JobSet {walk.name} applied: its ladder is {', '.join(ladder.pools)}")
             try:
-                return walk.play()
+                return walk.run()
             finally:
                 restock(client, ladder.pools[1])
 
@@ -189,17 +189,17 @@ class _Walk:
     def trace(self) -> JobTrace:
         return self.recorder.job(self.name)
 
-    def play(self) -> LadderWalk:
+    def run(self) -> LadderWalk:
         first, second, last = self.ladder.pools
         self._wait_on(first, moves=0)
         for number in range(1, EVICTIONS):
             self._evict()
             self._wait_counted(number)
         sell_out(self.platform.client, second)
-        self.platform.say(f"{second} is sold out")
+        self.platform.say(f"{second} has no capacity")
         evicted_at = self._evict()
         self._wait_on(last, moves=2)
-        # So that what is held above is bought for it.
+        # So that Karpenter makes new nodes for the placeholders.
         self.platform.provisioner.release_empty_nodes()
         self._wait_on(first, moves=3)
         with self.recorder.frozen():
@@ -222,7 +222,7 @@ class _Walk:
         return at
 
     def _wait_counted(self, evictions: int) -> None:
-        """Wait until an eviction is counted, the gang is back on the same tier, and the outage is over."""
+        """Wait until an eviction is counted, the gang runs on the same tier again, and the outage is over."""
         first = self.ladder.pools[0]
         self.recorder.wait(
             lambda: (
@@ -234,7 +234,7 @@ class _Walk:
             seconds=WAIT_SECONDS,
         )
         self.platform.say(f"{self.name} is back on {first}")
-        # The next eviction is to be another outage.
+        # The next eviction must be another outage.
         threading.Event().wait(OUTAGE_SECONDS + 1)
 
     def _wait_on(self, pool: str, *, moves: int) -> None:
@@ -247,18 +247,18 @@ class _Walk:
 
     def _is_whole_on(self, pool: str) -> bool:
         if not self.trace.changes:
-            return False  # applied, and the watch has not shown it yet
+            return False  # the watch has not shown it yet
         last = self.trace.last
         is_there = (last.phase, last.pool, last.suspended) == ("Running", pool, False)
         return is_there and len(self.trace.running_in(pool)) == self.pods
 
 
 @contextmanager
-def _events_told(platform: Platform) -> Generator[None]:
-    """Tell what the controller says of jobs, while it says it."""
+def _events_printed(platform: Platform) -> Generator[None]:
+    """Print the controller's Events while the block runs."""
     cancellation = Cancellation()
     events = WatchTarget(api_version="v1", kind="Event", namespace=platform.namespace)
-    follower = WatchThread(platform.client.under(cancellation), events, _telling(platform.say))
+    follower = WatchThread(platform.client.under(cancellation), events, _printer(platform.say))
     follower.start()
     follower.wait_begun()
     try:
@@ -268,11 +268,11 @@ def _events_told(platform: Platform) -> Generator[None]:
         follower.join()
 
 
-def _telling(say: Callable[[str], None]) -> Callable[[Event], None]:
-    def tell(event: Event) -> None:
+def _printer(say: Callable[[str], None]) -> Callable[[Event], None]:
+    def handle(event: Event) -> None:
         what, seen = event
-        # The same thing said again is the same Event, counted on.
+        # A repeated Event is the same object with a higher count.
         if what in {"ADDED", "MODIFIED"} and mapping(seen.get("source")).get("component") == _CONTROLLER:
             say(f"  {seen.get('reason')}: {seen.get('message')}")
 
-    return tell
+    return handle

@@ -1,4 +1,4 @@
-"""The examples that the scenes play, as their users would apply them."""
+"""The example manifests that scenarios apply."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ JOBSET_ON_SPOT_GPUS: Final = "jobset-spot-gpu"
 
 
 def load_example(project_root: Path, name: str, *, cloud: str = "local") -> Json:
-    """The object in `examples/<cloud>/<name>.yaml`. Raises RehearsalError where there is none."""
+    """Return the object in `examples/<cloud>/<name>.yaml`. Raises RehearsalError if there is none."""
     path = project_root / "examples" / cloud / f"{name}.yaml"
     try:
         document: JsonValue = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -26,9 +26,9 @@ def load_example(project_root: Path, name: str, *, cloud: str = "local") -> Json
 
 
 def acting_as(obj: Json, service_account: str) -> Json:
-    """Return an object whose pods act as a service account, where they act as one at all.
+    """Return an object with `service_account` in place of every service account it names.
 
-    An example names that of one environment; its user writes the one that the namespace has.
+    An example names that of one environment; users set the one of their namespace.
     """
     return mapping(_acting_as(obj, service_account))
 
@@ -45,7 +45,7 @@ def _acting_as(value: JsonValue, service_account: str) -> JsonValue:
 
 
 def pod_count(jobset: Json) -> int:
-    """How many pods a JobSet runs at a time."""
+    """The number of pods that a JobSet runs at a time."""
     count = 0
     for each in sequence(mapping(jobset.get("spec")).get("replicatedJobs")):
         job = mapping(each)

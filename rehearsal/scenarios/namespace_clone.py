@@ -1,4 +1,4 @@
-"""A training namespace like another one, for a scene, a fault run or a measurement of its own."""
+"""A copy of a training namespace, for a scenario, a fault run or a benchmark."""
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -20,10 +20,10 @@ _RBAC: Final = "rbac.authorization.k8s.io/v1"
 def cloned_namespace(
     client: KubeClient, name: str, *objects: Json, model: str | None = None
 ) -> Generator[None]:
-    """A namespace of this name with `objects` in it for the length of the block; one that was left goes first.
+    """A namespace with `objects` in it for the length of the block; a leftover of that name is removed first.
 
-    Labelled and bound as the training namespace `model`, by default the first there is. Raises RehearsalError where there
-    is none.
+    It has the labels and role bindings of the training namespace `model`, by default the first one. Raises
+    RehearsalError if there is none.
     """
     remove_namespace(client, name)
     try:
@@ -34,13 +34,13 @@ def cloned_namespace(
 
 
 def clone_namespace(client: KubeClient, name: str, *objects: Json, model: str | None = None) -> None:
-    """Make such a namespace, with `objects` in it. Raises RehearsalError where there is no training namespace."""
+    """Create such a namespace with `objects` in it. Raises RehearsalError if there is no training namespace."""
     for each in (*_like(client, model, name), *objects):
         client.apply(each, field_manager=FIELD_MANAGER, force=True)
 
 
 def remove_namespace(client: KubeClient, name: str) -> None:
-    """Delete a namespace and wait until it is gone. Harmless where there is none."""
+    """Delete a namespace and wait until it is gone. Does nothing if there is none."""
     if client.delete("v1", "Namespace", name):
         client.wait_for(
             "v1",
@@ -53,7 +53,7 @@ def remove_namespace(client: KubeClient, name: str) -> None:
 
 
 def namespace_clone(model: Json, bindings: Sequence[Json], name: str) -> list[Json]:
-    """Return a namespace of another name with the labels of `model`, and these role bindings in it. Pure."""
+    """Return a namespace with the labels of `model`, and the role bindings for it. Pure."""
     labels = mapping(mapping(model.get("metadata")).get("labels"))
     kept = {key: value for key, value in labels.items() if not key.startswith("kubernetes.io/")}
     namespace: Json = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": kept}}
@@ -65,7 +65,7 @@ def _like(client: KubeClient, model: str | None, name: str) -> list[Json]:
     models = [each for each in found if name_of(each) == model or (model is None and name_of(each) != name)]
     if not models:
         raise RehearsalError(
-            "the platform has no training namespace to be like: add one under `namespaces` in its stack file, "
+            "the platform has no training namespace to copy: add one under `namespaces` in its stack file, "
             "and bring it up again"
         )
     first = min(models, key=name_of)

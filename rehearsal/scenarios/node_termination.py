@@ -1,4 +1,4 @@
-"""Plays the kubelet of a node whose machine is told to end: it ends its pods in good time, and says so of each."""
+"""How a node and its pods end: a graceful node shutdown, a drain with a time limit, or a loss without notice."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -76,38 +76,36 @@ def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-# What GKE's kubelets give unless a pool says otherwise: of the 30 s that Compute Engine leaves a spot machine, the second
-# half is for pods that the cluster cannot do without.
+# GKE's defaults: of the 30 s that Compute Engine gives a spot machine, the last 15 s are for critical pods.
 _TOTAL_SECONDS: Final = 30
 _CRITICAL_SECONDS: Final = 15
-# `system-cluster-critical`, the lower one of the two classes of such pods.
+# The priority of `system-cluster-critical`, the lower one of the two critical classes.
 _CRITICAL_PRIORITY: Final = 2_000_000_000
 _USUAL_SECONDS: Final = 30
 
-# On a pod: how many seconds it takes to stop by itself. Without it, it dies of the first signal, as a program that does
-# not heed it.
+# Annotation of a pod: the seconds it takes to stop after SIGTERM. Without it, the pod stops at once.
 STOPS_AFTER: Final = "rehearsal.holdfast.dev/stops-after-seconds"
-# What a program that SIGTERM ends leaves behind, and one that SIGKILL does.
+# The exit codes of a program that SIGTERM or SIGKILL ends.
 _TERMINATED: Final = 143
 _KILLED: Final = 137
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShutdownGrace:
-    """The seconds that a node leaves its pods: users' pods first, then those the cluster cannot do without."""
+    """The grace periods of a node shutdown in seconds: users' pods first, then critical pods."""
 
     users: int
     critical: int
 
     @property
     def is_none(self) -> bool:
-        """Whether pods are told nothing: the node is gone, and they with it."""
+        """Whether pods get no grace period: they end with the node."""
         return not (self.users or self.critical)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ending:
-    """How a pod ends: what it got of the seconds it asks for, how many it took, and its exit code."""
+    """How a pod ends: the seconds it requests, gets and takes, and its exit code."""
 
     asked: int
     got: int
@@ -116,20 +114,20 @@ class Ending:
 
 
 def grace_of(kubelet: Json) -> ShutdownGrace:
-    """Return the grace of a pool's nodes, by the kubelet configuration of the pool."""
+    """Return the grace periods of a node pool from its kubelet configuration."""
     total = _seconds(kubelet, "shutdownGracePeriodSeconds", _TOTAL_SECONDS)
     critical = min(total, _seconds(kubelet, "shutdownGracePeriodCriticalPodsSeconds", _CRITICAL_SECONDS))
     return ShutdownGrace(users=total - critical, critical=critical)
 
 
 def is_critical(pod: Json) -> bool:
-    """Whether the cluster cannot do without a pod."""
+    """Whether a pod has a critical priority class."""
     priority = mapping(pod.get("spec")).get("priority")
     return isinstance(priority, int) and priority >= _CRITICAL_PRIORITY
 
 
 def ending_of(pod: Json, grace: ShutdownGrace) -> Ending:
-    """Return how a pod ends: what it asks for counts only where it is less than what its node leaves it."""
+    """Return how a pod ends: it gets the smaller one of its own grace period and its node's."""
     given = mapping(pod.get("spec")).get("terminationGracePeriodSeconds")
     asked = given if isinstance(given, int) else _USUAL_SECONDS
     got = min(asked, grace.critical if is_critical(pod) else grace.users)
@@ -144,14 +142,14 @@ def _seconds(kubelet: Json, field: str, usual: int) -> int:
     return int(value) if isinstance(value, int | float) else usual
 
 
-#: What Kubernetes' own garbage collector writes of the pods that it finds on no node, a minute later at most.
+#: The reason that Kubernetes' pod garbage collector sets on pods without a node, within a minute.
 ORPHANED: Final = "DeletionByPodGC"
-#: On a node: whoever simulates nodes does not bring it back to life.
+#: Annotation of a node: its kubelet is not simulated any more.
 SILENT: Final = "rehearsal.holdfast.dev/silent"
 
 
 def lose_node(client: KubeClient, node: str) -> None:
-    """Take a node's machine away, and the node with it, as a cloud's controller does that finds no machine behind it."""
+    """Delete a node whose machine is gone, as a cloud's node controller does."""
     silence(client, node)
     found = client.get("v1", "Node", node) or {}
     conditions = [_unknown(each) if each.get("type") == "Ready" else each for each in _conditions(found)]
@@ -160,7 +158,7 @@ def lose_node(client: KubeClient, node: str) -> None:
 
 
 def silence(client: KubeClient, node: str) -> None:
-    """Have nobody simulate a node's kubelet any more."""
+    """Stop the simulation of a node's kubelet."""
     client.merge_patch("v1", "Node", node, {"metadata": {"annotations": {SILENT: "true"}}})
 
 
@@ -179,23 +177,23 @@ def _unknown(ready: Json) -> Json:
     }
 
 
-#: What the API server writes of a pod that is evicted.
+#: The reason that the API server sets on an evicted pod.
 EVICTED: Final = "EvictionByEvictionAPI"
-# AKS's own word for a node that it drains.
+# The taint that AKS sets on a node it drains.
 _TAINT: Final = {"key": "remediator.kubernetes.azure.com/unschedulable", "effect": "NoSchedule"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeDrain:
-    """The drain of one node, for which there are so many seconds; `say` is told of each pod that gets less than it asks."""
+    """The drain of one node within `seconds`; `say` reports each pod that gets less than its grace period."""
 
     client: KubeClient
     node: str
     seconds: float
     say: Callable[[str], None]
 
-    def play(self) -> None:
-        """Evict the node's pods, and come back when they have gone or the time is over."""
+    def run(self) -> None:
+        """Evict the node's pods, and return when they are gone or the time is over."""
         end = time.monotonic() + self.seconds
         self._close()
         for pod in self._running(self.client.list("v1", "Pod")):
@@ -221,11 +219,11 @@ class NodeDrain:
         asked = mapping(pod.get("spec")).get("terminationGracePeriodSeconds")
         wanted = asked if isinstance(asked, int) else _USUAL_SECONDS
         if wanted > self.seconds:
-            self.say(f"{name_of(pod)} gets {self.seconds:.0f} s to end, of the {wanted} s it asks for")
+            self.say(f"{name_of(pod)} gets {self.seconds:.0f} s of its grace period of {wanted} s")
         try:
             self.client.evict(str(mapping(pod.get("metadata")).get("namespace")), name_of(pod))
         except KubeError as error:
-            # 429: a disruption budget forbids it, which Azure does not ask for; 404: it has gone by itself.
+            # 429: a disruption budget forbids it, and Azure does not wait for that; 404: it is gone already.
             if error.status not in (404, 429):
                 raise
 
@@ -243,25 +241,25 @@ def _is_daemons(pod: Json) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeShutdown:
-    """The shutdown of one node, with the grace that its pods get; `say` is told of each pod."""
+    """A graceful shutdown of one node; `say` reports each pod that gets less than its grace period."""
 
     client: KubeClient
     node: str
     grace: ShutdownGrace
     say: Callable[[str], None]
 
-    def play(self) -> None:
-        """End the node's pods, users' first, and leave a node on which nothing runs."""
+    def run(self) -> None:
+        """Terminate the node's pods, users' pods first."""
         self._stop_kubelet()
         if self.grace.is_none:
-            self.say(f"node {self.node} is gone at once: its pods are told nothing")
+            self.say(f"node {self.node} is gone at once, without notice to its pods")
             return
         pods = [pod for pod in self.client.list("v1", "Pod") if self._is_running_here(pod)]
         for critical in (False, True):
             self._end(pod for pod in pods if is_critical(pod) is critical)
 
     def _stop_kubelet(self) -> None:
-        """Have the node say why it takes no more pods, and nobody put it right."""
+        """Set the node's Ready condition to False, and stop the simulation of its kubelet."""
         silence(self.client, self.node)
         node = self.client.get("v1", "Node", self.node) or {}
         conditions = [
@@ -272,7 +270,7 @@ class NodeShutdown:
         self.client.merge_patch("v1", "Node", self.node, patch, subresource="status")
 
     def _end(self, pods: Iterable[Json]) -> None:
-        """End pods at the same time, each when it is done or its grace is over."""
+        """Terminate pods in parallel, each when it stops or its grace period is over."""
         begin = time.monotonic()
         endings = sorted(
             ((ending_of(pod, self.grace), pod) for pod in pods),
@@ -284,7 +282,7 @@ class NodeShutdown:
 
     def _tell(self, pod: Json, ending: Ending) -> None:
         if ending.got < ending.asked:
-            self.say(f"{name_of(pod)} gets {ending.got} s to end, of the {ending.asked} s it asks for")
+            self.say(f"{name_of(pod)} gets {ending.got} s of its grace period of {ending.asked} s")
         metadata = mapping(pod.get("metadata"))
         try:
             self.client.merge_patch(
@@ -296,7 +294,7 @@ class NodeShutdown:
                 subresource="status",
             )
         except KubeError as error:
-            # It went by itself in the meantime.
+            # It is gone already.
             if error.status != 404:
                 raise
 

@@ -1,4 +1,4 @@
-"""Where pods are, and on what kind of machine. Pure."""
+"""The placements of pods: node, pool and kind of machine. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 class Placement:
     """A pod on a node: the node's pool, capacity type, machine type and number of GPUs.
 
-    `host` tells the node from a later one of its name.
+    `host` is the node's uid: a later node may have the same name.
     """
 
     pod: str
@@ -28,7 +28,7 @@ class Placement:
 
 
 def placements(pods: Sequence[Json], nodes: Sequence[Json]) -> tuple[Placement, ...]:
-    """Where each of `pods` that has a node is, by pod name."""
+    """The placement of each pod that has a node, by pod name."""
     by_name = {name_of(node): node for node in nodes}
     found: list[Placement] = []
     for pod in sorted(pods, key=name_of):
@@ -39,7 +39,7 @@ def placements(pods: Sequence[Json], nodes: Sequence[Json]) -> tuple[Placement, 
 
 
 def free_cpus(node: Json, pods: Sequence[Json]) -> Fraction:
-    """How many CPUs of `node` none of `pods` has asked for."""
+    """How many CPUs of `node` the pods have not requested."""
     allocatable = mapping(mapping(node.get("status")).get("allocatable")).get("cpu")
     taken = sum((_requested_cpus(pod) for pod in pods if node_of(pod) == name_of(node)), Fraction(0))
     return parse_quantity(str(allocatable or "0")) - taken
@@ -51,7 +51,7 @@ def name_of(obj: Json) -> str:
 
 
 def uid_of(obj: Json) -> str:
-    """What tells an object from a later one of its name."""
+    """The uid of an object."""
     return str(mapping(obj.get("metadata")).get("uid"))
 
 
@@ -61,7 +61,7 @@ def node_of(pod: Json) -> str:
 
 
 def is_running(pod: Json) -> bool:
-    """Whether a pod runs and nobody has asked it to end."""
+    """Whether a pod is running and is not being deleted."""
     deleted = mapping(pod.get("metadata")).get("deletionTimestamp")
     return mapping(pod.get("status")).get("phase") == "Running" and not deleted
 
@@ -81,7 +81,7 @@ def _placement(pod: Json, node: Json) -> Placement:
 
 
 def _capacity(labels: Mapping[str, object]) -> str:
-    """The capacity type of a node as Karpenter spells it, whoever bought it."""
+    """The capacity type of a node as Karpenter spells it, on every cloud."""
     on_gke = labels.get(PROVISIONING)
     if on_gke is not None:
         return SPOT if on_gke == "spot" else ON_DEMAND

@@ -1,4 +1,4 @@
-"""The running platform a scene plays on, and the state it is left in."""
+"""The running platform of a scenario: its training namespace, and objects that are applied for the length of a block."""
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -13,14 +13,14 @@ from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.objects import identity, mapping, sequence
 
-FIELD_MANAGER = "holdfast-scenes"
+FIELD_MANAGER = "holdfast-scenarios"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Platform:
-    """A platform that is up: its API server, a training namespace, and who is told what happens.
+    """A platform that is up: its API server, a training namespace, and where to print what happens.
 
-    `machines` is who buys them, Karpenter unless another one does.
+    `machines` is what makes its nodes; None means Karpenter.
     """
 
     client: KubeClient
@@ -30,16 +30,16 @@ class Platform:
 
     @property
     def provisioner(self) -> Provisioner:
-        """Who buys the platform's machines."""
+        """What makes the platform's nodes."""
         return self.machines or Karpenter(self.client)
 
     def trainer(self) -> str:
-        """The service account that pods of the training namespace act as. Raises RehearsalError without one."""
+        """The service account of the training namespace. Raises RehearsalError if there is none."""
         accounts = self.client.list("v1", "ServiceAccount", namespace=self.namespace)
         names = sorted(name for name in map(name_of, accounts) if name != "default")
         if not names:
             raise RehearsalError(
-                f"namespace {self.namespace} has no service account of its own: bring the stack up again"
+                f"namespace {self.namespace} has no service account: run `holdfast up` again"
             )
         return names[0]
 
@@ -54,7 +54,7 @@ class Platform:
     def wait_for_pods(
         self, label_selector: str, condition: Callable[[list[Json]], bool], what: str
     ) -> tuple[Placement, ...]:
-        """Wait until `condition` holds for the selected pods; returns where they are then."""
+        """Wait until `condition` holds for the selected pods; return their placements."""
         pods = self.client.wait_list(
             "v1",
             "Pod",
@@ -70,9 +70,9 @@ class Platform:
 def training_platform(
     client: KubeClient, stack: str, say: Callable[[str], None], machines: Provisioner | None = None
 ) -> Platform:
-    """Return the platform of a stack, its first training namespace to play in; `machines` is who buys them.
+    """Return the platform of a stack with its first training namespace; `machines` is what makes its nodes.
 
-    Raises RehearsalError without a training namespace.
+    Raises RehearsalError if there is no training namespace.
     """
     namespaces = client.list("v1", "Namespace", label_selector=f"{TRAINING}={TRAINING_VALUE}")
     if not namespaces:
@@ -85,9 +85,9 @@ def training_platform(
 
 
 def where_gpus_are(platform: Platform) -> Platform:
-    """Return the platform with a training namespace to play in whose ladder begins with machines that have GPUs.
+    """Return the platform with a training namespace whose ladder begins with GPUs.
 
-    A job is put on its ladder's first tier, whatever spot machines it asked for. Raises RehearsalError without one.
+    A job starts on the first tier of its ladder, whatever spot nodes it selects. Raises RehearsalError if there is none.
     """
     found = where_gpus_may_be(platform)
     if found is None:
@@ -99,7 +99,7 @@ def where_gpus_are(platform: Platform) -> Platform:
 
 
 def where_gpus_may_be(platform: Platform) -> Platform | None:
-    """Return the same, None without such a namespace: the quotas of others let no pod in that asks for a GPU."""
+    """Return the same, or None: the quotas of other namespaces admit no pod that requests a GPU."""
     policies = platform.client.list("holdfast.dev/v1alpha1", "FallbackPolicy")
     namespaces = [_namespace_of(policy) for policy in policies if _begins_with_gpus(policy)]
     return replace(platform, namespace=min(namespaces)) if namespaces else None
@@ -116,16 +116,15 @@ def _namespace_of(obj: Json) -> str:
 
 
 def apply(platform: Platform, obj: Json) -> None:
-    """Apply an object in the training namespace, as its user would."""
+    """Apply an object in the training namespace, as a user does."""
     platform.client.apply(_placed(platform, obj), field_manager=FIELD_MANAGER, force=True)
 
 
 @contextmanager
 def applied(platform: Platform, *objects: Json) -> Generator[None]:
-    """Apply `objects` for the length of the block, and leave the platform as if they had never been there.
+    """Apply `objects` for the length of the block, and remove them and the nodes they caused.
 
-    Objects of the same names that an interrupted scene left are removed first, and so are empty nodes: what
-    the block sees come was caused by its objects.
+    Objects of the same names from an interrupted scenario are removed first, and so are empty nodes.
     """
     _remove(platform, objects)
     try:

@@ -1,4 +1,4 @@
-"""A pod that selects nothing lands on the default pool, whatever room there is elsewhere."""
+"""Placement scenarios: a pod without selection runs on the default pool, the workers of a RayJob run on spot."""
 
 from dataclasses import dataclass
 
@@ -7,17 +7,17 @@ from holdfast.rehearsal.scenarios.platform import Platform, applied, where_gpus_
 from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS, Provisioner
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import GPU_RESOURCE
-from holdfast.simulator.cluster_autoscaler.pods import requests_of
+from holdfast.simulator.cluster_autoscaler.observation import requests_of
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
-SCENE = "holdfast.dev/scene"
+SCENARIO = "holdfast.dev/scenario"
 OCCUPANT = "occupant"
 PLAIN = "plain"
 
 
 @dataclass(frozen=True, kw_only=True)
 class FreeCapacity:
-    """A node that was there with CPUs to spare when the plain pod was placed."""
+    """A node with free CPUs at the time the plain pod was placed."""
 
     placement: Placement
     free_cpus: float
@@ -25,7 +25,7 @@ class FreeCapacity:
 
 @dataclass(frozen=True, kw_only=True)
 class DefaultPlacement:
-    """Where the plain pod is, how many CPUs it asked for, and where else it would have had room."""
+    """Where the plain pod runs, how many CPUs it requests, and which other nodes had free CPUs."""
 
     plain: Placement
     candidates: tuple[FreeCapacity, ...]
@@ -33,14 +33,14 @@ class DefaultPlacement:
 
 
 def default_placement(anywhere: Platform, plain: Json) -> DefaultPlacement:
-    """Play the scene with this pod, where GPUs may be asked for. Raises KubeTimeout where a pod does not run."""
+    """Run the scenario with this pod. Raises KubeTimeout if a pod does not run."""
     platform = where_gpus_may_be(anywhere) or anywhere
     pods = _occupants(platform.provisioner)
     with applied(platform, *pods):
         occupants = platform.wait_for_pods(
-            f"{SCENE}={OCCUPANT}",
+            f"{SCENARIO}={OCCUPANT}",
             lambda found: len(found) == len(pods) and all(map(is_running, found)),
-            "a spot node is there, and where there are any to buy a GPU node",
+            "there are a spot node and, if the stack has such a pool, a GPU node",
         )
         nodes = {name_of(node): node for node in platform.nodes()}
         everything = platform.client.list("v1", "Pod")
@@ -58,7 +58,7 @@ def default_placement(anywhere: Platform, plain: Json) -> DefaultPlacement:
 
 
 def plain_pod() -> Json:
-    """Return a pod that selects nothing, tolerates nothing and needs no GPU."""
+    """Return a pod without selection, tolerations and GPUs."""
     container: Json = {
         "name": "plain",
         "image": "plain",
@@ -75,9 +75,9 @@ def plain_pod() -> Json:
 def _place(platform: Platform, plain: Json) -> Placement:
     labelled = _labelled(plain)
     with applied(platform, labelled):
-        platform.say(f"pod {name_of(plain)} applied: it selects nothing")
+        platform.say(f"pod {name_of(plain)} applied, without a selection")
         (placed,) = platform.wait_for_pods(
-            f"{SCENE}={PLAIN}",
+            f"{SCENARIO}={PLAIN}",
             lambda found: len(found) == 1 and all(map(is_running, found)),
             f"{name_of(plain)} runs",
         )
@@ -86,11 +86,11 @@ def _place(platform: Platform, plain: Json) -> Placement:
 
 
 def _labelled(pod: Json) -> Json:
-    return {**pod, "metadata": {**mapping(pod.get("metadata")), "labels": {SCENE: PLAIN}}}
+    return {**pod, "metadata": {**mapping(pod.get("metadata")), "labels": {SCENARIO: PLAIN}}}
 
 
 def _occupants(provisioner: Provisioner) -> list[Json]:
-    """Pods whose machines have room to spare: a spot one, and one with GPUs where an on-demand one is to be had."""
+    """Pods that leave CPUs of their nodes free: one on spot, and one on a GPU node if there is an on-demand pool of them."""
     gpus_on_spot = 0 if provisioner.has_plain_spot() else 1
     spot = _occupant("occupant-spot", provisioner.on_spot(), gpus=gpus_on_spot)
     if not provisioner.has_gpus_on_demand():
@@ -103,7 +103,7 @@ def _occupant(name: str, capacity: Json, *, gpus: int) -> Json:
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "labels": {SCENE: OCCUPANT}},
+        "metadata": {"name": name, "labels": {SCENARIO: OCCUPANT}},
         "spec": {
             "restartPolicy": "Never",
             **capacity,
@@ -123,7 +123,7 @@ NODE_TYPE = "ray.io/node-type"
 
 @dataclass(frozen=True, kw_only=True)
 class RayJobPlacement:
-    """Where the pods of a RayJob are, and what KubeRay says of the job (`Running`)."""
+    """Where the pods of a RayJob run, and its deployment status (`Running`)."""
 
     rayjob: str
     state: str
@@ -133,7 +133,7 @@ class RayJobPlacement:
 
 
 def rayjob_placement(platform: Platform, rayjob: Json) -> RayJobPlacement:
-    """Play the scene with this RayJob. Raises KubeTimeout where it does not run."""
+    """Run the scenario with this RayJob. Raises KubeTimeout if it does not run."""
     name, workers = name_of(rayjob), worker_count(rayjob)
     with applied(platform, rayjob):
         platform.say(f"RayJob {name} applied: {workers} workers select spot, the head selects nothing")
@@ -167,7 +167,7 @@ def rayjob_placement(platform: Platform, rayjob: Json) -> RayJobPlacement:
 
 
 def worker_count(rayjob: Json) -> int:
-    """How many workers a RayJob starts with."""
+    """The number of workers a RayJob starts with."""
     cluster = mapping(mapping(rayjob.get("spec")).get("rayClusterSpec"))
     counts = [mapping(each).get("replicas", 1) for each in sequence(cluster.get("workerGroupSpecs"))]
     return sum(count for count in counts if isinstance(count, int))

@@ -1,57 +1,57 @@
-"""Who buys a platform's machines, and loses them: another one on each cloud."""
+"""The protocols of what makes and interrupts a platform's nodes: Karpenter or the cluster autoscaler of a cloud."""
 
 from collections.abc import Callable
 from typing import Final, Protocol
 
 from holdfast.scheduling.json import Json
 
-# Karpenter waits up to 10 s for more pods before it buys; a busy machine takes its time for the rest.
+# How long a scenario waits for one condition: Karpenter batches pods for up to 10 s; the rest is for a busy computer.
 WAIT_SECONDS: Final = 180.0
 
 
 class Interruption(Protocol):
-    """A spot node that is about to be taken."""
+    """The interruption of one spot node."""
 
     def interrupt(self) -> None:
-        """Take it."""
+        """Interrupt the node."""
         ...
 
     def wait_until_gone(self) -> None:
-        """Wait until it is gone."""
+        """Wait until the node is gone."""
         ...
 
 
 class Provisioner(Protocol):
-    """Buys machines for pods that find no room, of pools that are spot or on-demand."""
+    """Makes nodes for pending pods, in spot and on-demand pools."""
 
     @property
     def disruption(self) -> str:
-        """What the pods of a node that is taken say of how they left it: the reason in their DisruptionTarget."""
+        """The reason in the DisruptionTarget condition of pods on an interrupted node."""
         ...
 
     def on_spot(self) -> Json:
-        """Return what a pod's spec says that wants a spot machine."""
+        """Return the fields of a pod's spec that select spot."""
         ...
 
     def on_demand(self) -> Json:
-        """Return what a pod's spec says that wants an on-demand machine."""
+        """Return the fields of a pod's spec that select on-demand."""
         ...
 
     def has_plain_spot(self) -> bool:
-        """Whether there are spot machines without GPUs to buy."""
+        """Whether there is a spot pool without GPUs."""
         ...
 
     def has_gpus_on_demand(self) -> bool:
-        """Whether there are on-demand machines with GPUs to buy."""
+        """Whether there is an on-demand pool with GPUs."""
         ...
 
     def release_empty_nodes(self) -> None:
-        """Give back every machine on which no pod runs, as it would minutes later.
+        """Delete every empty node at once, as the autoscaler would minutes later.
 
-        A machine that is still starting was bought for a pod that waits for it: it stays.
+        A machine that is still starting stays: a pod is pending for it.
         """
         ...
 
     def interruption(self, node: str, say: Callable[[str], None]) -> Interruption:
-        """Prepare to take a spot node, as its cloud takes it. Raises RehearsalError where it is nobody's."""
+        """Prepare the interruption of a spot node, as its cloud does it. Raises RehearsalError if it is not a spot node."""
         ...

@@ -1,4 +1,4 @@
-"""A JobSet trains on spot, loses its node and comes back on a new one."""
+"""A JobSet on spot loses a node and restarts on a new one."""
 
 import time
 from dataclasses import dataclass, field
@@ -14,10 +14,10 @@ from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 @dataclass(frozen=True, kw_only=True)
 class SpotRestart:
-    """What was seen: where the pods were before and after, which node was taken, and how they left it.
+    """Where the pods were before and after, and which node was interrupted.
 
-    `evicted` are the pods that say that the interruption ended them; `restarts` is the JobSet's own count;
-    `seconds` the time from the interruption until all pods ran again.
+    `evicted` are the pods whose DisruptionTarget condition names the interruption; `restarts` is the JobSet's own count;
+    `seconds` is the time from the interruption until all pods run again.
     """
 
     jobset: str
@@ -30,10 +30,10 @@ class SpotRestart:
 
 
 @dataclass(kw_only=True)
-class PodHistory:
-    """What has been seen of a job's pods since `known`, the uids of those that ran at first.
+class ObservedPods:
+    """What a watch has shown of a job's pods; `known` are the uids of those that ran before the interruption.
 
-    `disruption` is the reason that those give which an interruption ended.
+    `disruption` is the reason in the DisruptionTarget condition of interrupted pods.
     """
 
     known: frozenset[str]
@@ -42,7 +42,7 @@ class PodHistory:
     running: dict[str, Json] = field(default_factory=dict[str, Json])
 
     def record(self, what: str, pod: Json) -> None:
-        """Take in one event of a watch."""
+        """Record one event of a watch."""
         if _was_disrupted(pod, self.disruption):
             self.evicted.add(name_of(pod))
         if what != "DELETED" and is_running(pod):
@@ -51,12 +51,12 @@ class PodHistory:
             self.running.pop(uid_of(pod), None)
 
     def successors(self) -> list[Json]:
-        """The pods that run and did not at first."""
+        """The running pods that did not run before."""
         return [pod for uid, pod in self.running.items() if uid not in self.known]
 
 
 def restart_on_spot(platform: Platform, jobset: Json) -> SpotRestart:
-    """Play the scene with this JobSet. Raises KubeTimeout where a step does not come about."""
+    """Run the scenario with this JobSet. Raises KubeTimeout if a condition is not met in time."""
     name, pods = name_of(jobset), pod_count(jobset)
     selector = _pods_of(jobset)
     with applied(platform, jobset):
@@ -84,7 +84,7 @@ def restart_on_spot(platform: Platform, jobset: Json) -> SpotRestart:
 
 
 def leave_running(platform: Platform, jobset: Json) -> tuple[Placement, ...]:
-    """Apply a JobSet, and leave it when its pods run. Raises KubeTimeout where they do not."""
+    """Apply a JobSet and return when its pods run. Raises KubeTimeout if they do not."""
     apply(platform, jobset)
     return _wait_until_it_runs(platform, jobset)
 
@@ -106,16 +106,16 @@ def _pods_of(jobset: Json) -> str:
     return f"jobset.sigs.k8s.io/jobset-name={name_of(jobset)}"
 
 
-def _interrupt_and_watch(platform: Platform, selector: str, node: str, pods: int) -> PodHistory:
+def _interrupt_and_watch(platform: Platform, selector: str, node: str, pods: int) -> ObservedPods:
     interruption = platform.provisioner.interruption(node, platform.say)
-    history: PodHistory | None = None
+    history: ObservedPods | None = None
     known = frozenset(uid_of(pod) for pod in platform.pods(selector))
     for what, pod in platform.client.watch(
         "v1", "Pod", namespace=platform.namespace, label_selector=selector, timeout_seconds=WAIT_SECONDS
     ):
         if history is None:
-            # Only now, with the watch begun: the evicted pods are there for a moment.
-            history = PodHistory(known=known, disruption=platform.provisioner.disruption)
+            # Only after the watch has started: evicted pods exist only for a moment.
+            history = ObservedPods(known=known, disruption=platform.provisioner.disruption)
             interruption.interrupt()
         history.record(what, pod)
         if len(history.successors()) == pods:

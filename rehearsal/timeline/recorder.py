@@ -1,4 +1,4 @@
-"""What became of the JobSets of a namespace while somebody watched."""
+"""Records the JobSets of a namespace and their pods with watches, from the start to the end of a block."""
 
 import threading
 from collections.abc import Callable, Generator
@@ -16,16 +16,16 @@ from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.kubernetes_client.watch import SYNCED, Event
 
 BEGUN: Final[Event] = ("BEGUN", {})
-"""Before the first list of a connection."""
+"""Precedes the list at the start of each connection."""
 
 _SECONDS: Final = 24 * 3600.0
-# An API server that was killed is back after some seconds.
+# A killed API server is back within seconds.
 _RETRY_SECONDS: Final = 0.3
 
 
 @dataclass(frozen=True, kw_only=True)
 class WatchTarget:
-    """Which objects to follow."""
+    """The objects to watch."""
 
     api_version: str
     kind: str
@@ -34,43 +34,43 @@ class WatchTarget:
 
 
 class WatchThread(threading.Thread):
-    """Hands on each event until the client's cancellation.
+    """Passes each watch event to `take` until the client is cancelled.
 
-    Each connection begins with BEGUN, everything there is as ADDED, and SYNCED: whoever was cut off finds out what went
-    meanwhile.
+    Each connection begins with BEGUN, every object as ADDED, and SYNCED: after a broken connection, an object that is not
+    listed was deleted in the meantime.
     """
 
-    def __init__(self, client: KubeClient, followed: WatchTarget, take: Callable[[Event], None]) -> None:
-        super().__init__(name=f"follow {followed.kind}", daemon=True)
+    def __init__(self, client: KubeClient, target: WatchTarget, take: Callable[[Event], None]) -> None:
+        super().__init__(name=f"follow {target.kind}", daemon=True)
         self._client = client
-        self._followed = followed
+        self._target = target
         self._take = take
         self._begun = threading.Event()
 
     def wait_begun(self) -> None:
-        """Wait until what is there has been told."""
+        """Wait until the first list is complete."""
         self._begun.wait()
 
     def run(self) -> None:
-        """Follow; called by `start`."""
+        """Watch until cancelled; called by `start`."""
         pause = threading.Event()
         while True:
             try:
-                self._follow()
+                self._watch()
             except KubeCancelled:
                 self._begun.set()
                 return
             except RehearsalError:
                 pause.wait(_RETRY_SECONDS)
 
-    def _follow(self) -> None:
+    def _watch(self) -> None:
         self._take(BEGUN)
         is_listing = True
         for event in self._client.watch(
-            self._followed.api_version,
-            self._followed.kind,
-            namespace=self._followed.namespace,
-            label_selector=self._followed.label_selector,
+            self._target.api_version,
+            self._target.kind,
+            namespace=self._target.namespace,
+            label_selector=self._target.label_selector,
             timeout_seconds=_SECONDS,
             marks_lists=True,
         ):
@@ -85,9 +85,9 @@ JOBSET: Final = "jobset.x-k8s.io/v1alpha2"
 
 
 class JobTimelineRecorder:
-    """The traces of a namespace's JobSets by name, and each time that two gangs of one were alive together.
+    """The traces of a namespace's JobSets by name, and each time that two gangs of one ran together.
 
-    Other threads read them inside of `wait` or `frozen`, or once nobody watches any more.
+    Other threads read them inside of `wait` or `frozen`, or after the end of `recording`.
     """
 
     def __init__(self, client: KubeClient, namespace: str) -> None:
@@ -100,46 +100,46 @@ class JobTimelineRecorder:
 
     @contextmanager
     def recording(self) -> Generator["JobTimelineRecorder"]:
-        """Watch for the length of the block; what is there is known when it begins."""
+        """Record for the length of the block; existing objects are known when it begins."""
         cancellation = Cancellation()
         client = self._client.under(cancellation)
-        followers = [
-            WatchThread(client, self._followed(JOBSET, "JobSet"), self._guarded(self._take_job)),
-            WatchThread(client, self._followed("v1", "Pod", JOB_NAME), self._guarded(self._take_pod)),
+        threads = [
+            WatchThread(client, self._target(JOBSET, "JobSet"), self._locked(self._on_job)),
+            WatchThread(client, self._target("v1", "Pod", JOB_NAME), self._locked(self._on_pod)),
         ]
-        for each in followers:
+        for each in threads:
             each.start()
-        for each in followers:
+        for each in threads:
             each.wait_begun()
         try:
             yield self
         finally:
             cancellation.cancel()
-            for each in followers:
+            for each in threads:
                 each.join()
 
     def wait(self, condition: Callable[[], bool], what: str, *, seconds: float) -> None:
-        """Wait until something holds of what was seen. Raises RehearsalError where it does not in time."""
+        """Wait until a condition holds for what is recorded. Raises RehearsalError if it does not in time."""
         with self._changed:
             if not self._changed.wait_for(condition, timeout=seconds):
-                raise RehearsalError(f"not so after {seconds:.0f} s: {what}")
+                raise RehearsalError(f"timed out after {seconds:.0f} s: {what}")
 
     @contextmanager
     def frozen(self) -> Generator["JobTimelineRecorder"]:
-        """Keep what was seen as it is for the length of the block."""
+        """Record nothing for the length of the block, so that it reads a consistent state."""
         with self._changed:
             yield self
 
     def job(self, name: str) -> JobTrace:
-        """Return what was seen of a JobSet, which may be nothing yet."""
+        """Return the trace of a JobSet, which may be empty."""
         return self.jobs.setdefault(name, JobTrace(name=name))
 
-    def _followed(self, api_version: str, kind: str, label_selector: str | None = None) -> WatchTarget:
+    def _target(self, api_version: str, kind: str, label_selector: str | None = None) -> WatchTarget:
         return WatchTarget(
             api_version=api_version, kind=kind, namespace=self._namespace, label_selector=label_selector
         )
 
-    def _guarded(self, take: Callable[[Event], None]) -> Callable[[Event], None]:
+    def _locked(self, take: Callable[[Event], None]) -> Callable[[Event], None]:
         def guarded(event: Event) -> None:
             with self._changed:
                 take(event)
@@ -147,14 +147,14 @@ class JobTimelineRecorder:
 
         return guarded
 
-    def _take_job(self, event: Event) -> None:
+    def _on_job(self, event: Event) -> None:
         what, job = event
         if event not in (BEGUN, SYNCED):
             trace = self.job(_text(job, "name"))
             trace.is_there = what != "DELETED"
             trace.record_job(job, _now())
 
-    def _take_pod(self, event: Event) -> None:
+    def _on_pod(self, event: Event) -> None:
         what, pod = event
         if event == BEGUN:
             self._listed.clear()
@@ -171,7 +171,7 @@ class JobTimelineRecorder:
             self.overlaps.append(together)
 
     def _end_missing(self) -> None:
-        """Take those for ended that the list has not told: they went while nobody watched."""
+        """Mark pods that the list does not contain as ended: they were deleted while the watch was down."""
         for trace in self.jobs.values():
             trace.end_missing(self._listed, _now())
 

@@ -1,4 +1,4 @@
-"""What has been seen of a job and its pods. Pure: each state that a watch shows is taken in."""
+"""The timelines of a job and its pods, from the states that a watch shows; its moves, and gangs that overlap. Pure."""
 
 import json
 from collections.abc import Collection, Iterable
@@ -19,11 +19,11 @@ _ENDED: Final = frozenset({"Failed", "Succeeded"})
 
 @dataclass(frozen=True, kw_only=True)
 class PodTrace:
-    """One pod and when which state of it was first seen.
+    """One pod, with the time at which each of its states was first observed.
 
-    `child` is the Job that it is of, `owner` that Job's uid, `attempt` which start of the JobSet it belongs to. It is
-    alive until `ended_at`: when it had Failed or Succeeded, or was there no more. `leaving_at`: when it was told to end.
-    `lost` is the reason of its DisruptionTarget, first seen at `lost_at`.
+    `child` is the name of its Job, `owner` that Job's uid, `attempt` the JobSet's restart attempt. It is alive until
+    `ended_at`: when it had failed, succeeded or was deleted. `leaving_at`: when its deletion was requested. `lost` is the
+    reason of its DisruptionTarget condition, first observed at `lost_at`.
     """
 
     uid: str
@@ -42,15 +42,15 @@ class PodTrace:
     lost_at: datetime | None = None
 
     def is_alive(self, at: datetime) -> bool:
-        """Whether it was there at a time, and had not ended."""
+        """Whether it existed at a time and had not ended."""
         return self.born_at <= at and (self.ended_at is None or self.ended_at > at)
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobChange:
-    """A job as it was from `at` on: what its spec and its ladder's annotation said.
+    """The state of a job from `at` on, by its spec and the controller's annotation.
 
-    `pool` is what the annotation calls its tier; `outcome` Completed, Failed or nothing.
+    `pool` is its tier's pool by the annotation; `outcome` is Completed, Failed or empty.
     """
 
     at: datetime
@@ -65,7 +65,7 @@ class JobChange:
 
 @dataclass(kw_only=True)
 class JobTrace:
-    """A job from its first state to its last, and every pod that it had."""
+    """A job from its first state to its last, and all of its pods."""
 
     name: str
     uid: str = ""
@@ -75,7 +75,7 @@ class JobTrace:
 
     @property
     def last(self) -> JobChange:
-        """The job as it was seen last."""
+        """The latest state of the job."""
         return self.changes[-1]
 
     def alive(self) -> list[PodTrace]:
@@ -83,18 +83,18 @@ class JobTrace:
         return [pod for pod in self.pods.values() if pod.ended_at is None]
 
     def running_in(self, pool: str) -> list[PodTrace]:
-        """The pods that run in a pool and were not told to end."""
+        """The pods that run in a pool and are not being deleted."""
         return [pod for pod in self.alive() if pod.pool == pool and pod.running_at and pod.leaving_at is None]
 
     def record_job(self, job: Json, at: datetime) -> None:
-        """Take in a state of the job."""
+        """Record a state of the job."""
         self.uid = str(mapping(job.get("metadata")).get("uid"))
         change = _change(job, at)
         if not self.changes or replace(change, at=self.last.at) != self.last:
             self.changes.append(change)
 
     def record_pod(self, pod: Json, at: datetime, *, is_deleted: bool = False) -> PodTrace:
-        """Take in a state of one of its pods; returns what is known of that pod now."""
+        """Record a state of one of its pods; return the pod's trace."""
         uid = str(mapping(pod.get("metadata")).get("uid"))
         known = _with_state(self.pods.get(uid) or _first_seen(pod, at), pod, at)
         if is_deleted and known.ended_at is None:
@@ -103,28 +103,28 @@ class JobTrace:
         return known
 
     def end_missing(self, uids: Collection[str], at: datetime) -> None:
-        """Take every other pod for ended."""
+        """Mark every other pod as ended."""
         for uid, pod in self.pods.items():
             if uid not in uids and pod.ended_at is None:
                 self.pods[uid] = replace(pod, ended_at=at)
 
 
 def _change(job: Json, at: datetime) -> JobChange:
-    kept, status = controller_state(job), mapping(job.get("status"))
+    state, status = controller_state(job), mapping(job.get("status"))
     return JobChange(
         at=at,
         suspended=mapping(job.get("spec")).get("suspend") is True,
-        phase=str(kept.get("phase") or ""),
-        pool=str(kept.get("pool") or ""),
-        moves=_number(kept.get("moves")),
-        evictions=_number(kept.get("evictions")),
+        phase=str(state.get("phase") or ""),
+        pool=str(state.get("pool") or ""),
+        moves=_number(state.get("moves")),
+        evictions=_number(state.get("evictions")),
         restarts=_number(status.get("restarts")),
         outcome=str(status.get("terminalState") or ""),
     )
 
 
 def controller_state(job: Json) -> Json:
-    """Return what the annotation keeps of a job, empty where there is none."""
+    """Return the controller's state from a job's annotation, empty if there is none."""
     text = mapping(mapping(job.get("metadata")).get("annotations")).get(STATE)
     if not isinstance(text, str):
         return {}
@@ -183,18 +183,18 @@ def _number(value: JsonValue) -> int:
 
 
 def overlap(trace: JobTrace, pod: PodTrace) -> str | None:
-    """Say which other gang is alive beside a pod of a job that has just been seen alive, None for none."""
+    """Return a line that names the other gang that is alive at the same time as a pod, None if there is none."""
     if pod.ended_at is not None:
         return None
     others = [other for other in trace.alive() if _is_of_another_gang(other, pod)]
     if not others:
         return None
     beside = ", ".join(sorted(f"{_called(other)}" for other in others))
-    return f"{trace.name}: {_called(pod)} beside {beside}"
+    return f"{trace.name}: {_called(pod)} together with {beside}"
 
 
 def _is_of_another_gang(one: PodTrace, other: PodTrace) -> bool:
-    """A gang is what one start of the job made: on one tier, in one attempt, by one Job for each of its parts."""
+    """Whether two pods are of different gangs: another tier, another restart attempt, or another Job of the same name."""
     if (one.pool, one.attempt) != (other.pool, other.attempt):
         return True
     return one.child == other.child and one.owner != other.owner
@@ -206,10 +206,10 @@ def _called(pod: PodTrace) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Move:
-    """From one tier to another.
+    """A move from one tier to another.
 
-    It is `suspended_at`; the last pod of the gang before has ended at `gone_at`; `resumed_at`; all pods of the next gang
-    have nodes at `bound_at` and run at `running_at`. What did not come about is None.
+    The job is suspended at `suspended_at`; the last pod of its gang has ended at `gone_at`; it is resumed at `resumed_at`;
+    all pods of the next gang have nodes at `bound_at` and run at `running_at`. A step that did not happen is None.
     """
 
     source: str
@@ -222,7 +222,7 @@ class Move:
 
 
 def moves_of(trace: JobTrace, pods: int) -> tuple[Move, ...]:
-    """Return the moves of a job of so many pods, first to last."""
+    """Return the moves of a job of `pods` pods, first to last."""
     found: list[Move] = []
     source = ""
     for change in trace.changes:
@@ -242,7 +242,7 @@ def moves_of(trace: JobTrace, pods: int) -> tuple[Move, ...]:
 
 def _with_pods(move: Move, traces: Iterable[PodTrace], pods: int, until: datetime | None) -> Move:
     before = [pod for pod in traces if pod.born_at <= move.suspended_at]
-    # None is made while a job is suspended: what was born since is of the gang that was resumed.
+    # A suspended job creates no pods: pods created since are of the resumed gang.
     after = [
         pod for pod in traces if pod.born_at > move.suspended_at and (until is None or pod.born_at <= until)
     ]
@@ -256,6 +256,6 @@ def _with_pods(move: Move, traces: Iterable[PodTrace], pods: int, until: datetim
 
 
 def _last(times: Iterable[datetime | None], count: int) -> datetime | None:
-    """The last of so many times, None while there are fewer."""
+    """The last of `count` times, None if there are fewer."""
     known = sorted(time for time in times if time is not None)
     return known[count - 1] if 0 < count <= len(known) else None

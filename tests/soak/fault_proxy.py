@@ -17,17 +17,17 @@ from aiohttp import web
 from holdfast.fallback.api.access import ApiAccess, BearerToken, from_kubeconfig
 from holdfast.scheduling.json import Json
 
-_NOBODYS: Final = ("/leases", "/events")
+_NOT_OF_JOBS: Final = ("/leases", "/events")
 
 
 class Fault(StrEnum):
-    """What becomes of a request."""
+    """What the proxy does with a request."""
 
     PASS = auto()
-    THROTTLE = auto()  #: 429, to be asked again in a second
+    THROTTLE = auto()  #: 429 with Retry-After of a second
     FAIL = auto()  #: 500
-    LOSE = auto()  #: it never arrives
-    LOSE_ANSWER = auto()  #: it is done, and nobody is told
+    LOSE = auto()  #: it does not reach the API server
+    LOSE_ANSWER = auto()  #: the API server handles it, but the response is lost
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,20 +40,20 @@ class ApiRequest:
 
     @property
     def is_write(self) -> bool:
-        """Whether it is to change a job or what belongs to one, and not a Lease or an Event."""
-        return self.method != "GET" and not any(each in self.path for each in _NOBODYS)
+        """Whether it changes an object other than a Lease or an Event."""
+        return self.method != "GET" and not any(each in self.path for each in _NOT_OF_JOBS)
 
 
-# What is about one connection alone.
+# Headers that belong to a single connection.
 _HOP: Final = frozenset({"Host", "Content-Length", "Transfer-Encoding", "Connection"})
 _LARGEST: Final = 2**26
 
 
 @dataclass(kw_only=True)
 class FaultProxy:
-    """Does with each request as `decide` says; `kubeconfig` leads through it, as the user whom `access` names.
+    """A proxy that asks `decide` what to do with each request; `kubeconfig` leads through it, with the user of `access`.
 
-    `writes` are those that came to change a job or what belongs to one.
+    `writes` counts the requests that change objects other than Leases and Events.
     """
 
     kubeconfig: Path
@@ -64,13 +64,13 @@ class FaultProxy:
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
 
     def break_watches(self) -> None:
-        """Cut every watch in the middle."""
+        """Break every watch."""
         for watch in list(self._watches):
             self._loop.call_soon_threadsafe(watch.cancel)
 
     @contextmanager
     def serving(self) -> Generator[None]:
-        """Serve for the length of the block. Raises what kept it from being begun."""
+        """Serve for the length of the block. Raises the error that prevented the start."""
         started, ended = Future[None](), asyncio.Event()
 
         def serve() -> None:
@@ -114,18 +114,18 @@ class FaultProxy:
     async def _answer(
         self, request: web.Request, session: aiohttp.ClientSession, bearer: BearerToken
     ) -> web.StreamResponse:
-        asked = ApiRequest(method=request.method, path=request.path, watch="watch" in request.query)
-        self.writes += asked.is_write
-        # Whole before its decide is known, which may be that whoever sends it dies.
+        api_request = ApiRequest(method=request.method, path=request.path, watch="watch" in request.query)
+        self.writes += api_request.is_write
+        # Read it completely first: `decide` may kill the client that sends it.
         body = await request.read()
-        match self.decide(asked):
+        match self.decide(api_request):
             case Fault.THROTTLE:
                 return _refusal(429, "TooManyRequests", {"Retry-After": "1"})
             case Fault.FAIL:
                 return _refusal(500, "InternalError", {})
             case Fault.LOSE:
                 return _cut(request)
-            case Fault.PASS | Fault.LOSE_ANSWER as decide:
+            case Fault.PASS | Fault.LOSE_ANSWER as fault:
                 headers = {name: value for name, value in request.headers.items() if name not in _HOP}
                 asking = session.request(
                     request.method,
@@ -136,21 +136,21 @@ class FaultProxy:
                 )
                 try:
                     async with asking as answered:
-                        if decide is Fault.PASS:
-                            return await self._pass_on(request, answered, asked)
+                        if fault is Fault.PASS:
+                            return await self._pass_on(request, answered, api_request)
                         await answered.read()
                 except (aiohttp.ClientError, OSError):
                     pass
                 return _cut(request)
 
     async def _pass_on(
-        self, request: web.Request, answered: aiohttp.ClientResponse, asked: ApiRequest
+        self, request: web.Request, answered: aiohttp.ClientResponse, api_request: ApiRequest
     ) -> web.StreamResponse:
         kept = {name: value for name, value in answered.headers.items() if name not in _HOP}
         response = web.StreamResponse(status=answered.status, headers=kept)
         await response.prepare(request)
         task = asyncio.current_task()
-        if asked.watch and task is not None:
+        if api_request.watch and task is not None:
             self._watches.add(task)
             task.add_done_callback(self._watches.discard)
         async for chunk in answered.content.iter_any():
@@ -161,13 +161,13 @@ class FaultProxy:
 
 @contextmanager
 def running_proxy(target: Path, folder: Path, *, token: str | None = None) -> Generator[FaultProxy]:
-    """A proxy of the API server of the kubeconfig `target` for the length of the block; its own is in `folder`.
+    """A proxy of the API server of the kubeconfig `target` for the length of the block; its own kubeconfig is in `folder`.
 
-    It acts as whom `token` names, without one as the kubeconfig's user.
+    It authenticates with `token`, without one as the kubeconfig's user.
     """
     access = from_kubeconfig(target)
     if token is not None:
-        # Whoever shows a certificate is whom that names, whatever the token says.
+        # A client certificate takes precedence over a token.
         access = replace(access, certificate=None, token=token)
     proxy = FaultProxy(kubeconfig=folder / "proxy-kubeconfig", access=access)
     with proxy.serving():
@@ -179,7 +179,7 @@ def _refusal(status: int, reason: str, headers: dict[str, str]) -> web.Response:
 
 
 def _cut(request: web.Request) -> web.Response:
-    """End the connection without an answer."""
+    """Close the connection without a response."""
     if request.transport is not None:
         request.transport.abort()
     return web.Response()

@@ -1,7 +1,7 @@
 """Where pods are is read from pods and nodes as the API server shows them."""
 
 from holdfast.rehearsal.scenarios.placement import Placement, free_cpus, placements
-from holdfast.rehearsal.scenarios.spot_restart import PodHistory
+from holdfast.rehearsal.scenarios.spot_restart import ObservedPods
 from holdfast.scheduling.json import Json
 
 EVICTED = "EvictionByEvictionAPI"
@@ -66,7 +66,7 @@ def test_the_requests_of_all_containers_count_against_a_nodes_cpus() -> None:
 
 
 def test_a_history_knows_who_was_evicted_and_who_came_after() -> None:
-    history = PodHistory(known=frozenset({"old"}), disruption=EVICTED)
+    history = ObservedPods(known=frozenset({"old"}), disruption=EVICTED)
     history.record("ADDED", trainer("old"))
     history.record("MODIFIED", trainer("old", deleted=True, evicted=True))
     history.record("DELETED", trainer("old", phase="Failed", deleted=True, evicted=True))
@@ -80,7 +80,7 @@ def test_a_history_knows_who_was_evicted_and_who_came_after() -> None:
 
 
 def test_a_successor_that_is_lost_again_does_not_count() -> None:
-    history = PodHistory(known=frozenset(), disruption=EVICTED)
+    history = ObservedPods(known=frozenset(), disruption=EVICTED)
     history.record("ADDED", trainer("new"))
     history.record("MODIFIED", trainer("new", deleted=True))
     assert history.successors() == [], "a pod on its way out runs no training"
