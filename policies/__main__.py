@@ -3,10 +3,10 @@
 import sys
 from pathlib import Path
 
-# From a checkout that is not installed, only this folder is on the import path.
+# In a checkout that is not installed, only this folder is on the import path.
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from holdfast.policies.pack import policies
-from holdfast.policies.serving import serve
+from holdfast.policies.server import serve
 
 serve(policies())

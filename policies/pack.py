@@ -1,8 +1,8 @@
-"""The rules as Pulumi's policies: their names, levels, settings and words."""
+"""The policy pack: its rules as Pulumi policies, and their configuration."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from pulumi_policy import (
     EnforcementLevel,
@@ -12,23 +12,61 @@ from pulumi_policy import (
     StackValidationPolicy,
 )
 
-from holdfast.policies.findings import Finding
-from holdfast.policies.mending import remediations
-from holdfast.policies.tables import RULES
+from holdfast.policies.remediation import remediations
+from holdfast.policies.rule import Finding
+from holdfast.policies.rules import (
+    accelerators,
+    aks_scaling,
+    api_endpoints,
+    checkpoints,
+    compute_classes,
+    default_pool,
+    disruption,
+    interruption_queue,
+    job_identities,
+    ladder_end,
+    pinned_versions,
+    policy_inputs,
+    quotas,
+    reachability,
+    spot_diversity,
+    spot_role,
+    spot_taints,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from holdfast.policies.rule import Rule, Settings
     from holdfast.scheduling.json import JsonValue
 
+#: The pack's rules, in the order in which a report shows them. The last one also reports rules that fail.
+RULES: Final[Sequence[Rule]] = (
+    *ladder_end.RULES,
+    *reachability.RULES,
+    accelerators.RULE,
+    spot_taints.RULE,
+    spot_diversity.RULE,
+    default_pool.RULE,
+    disruption.RULE,
+    interruption_queue.RULE,
+    spot_role.RULE,
+    compute_classes.RULE,
+    aks_scaling.RULE,
+    checkpoints.RULE,
+    job_identities.RULE,
+    api_endpoints.RULE,
+    pinned_versions.RULE,
+    quotas.RULE,
+    policy_inputs.RULE,
+)
 
-#: What a configuration calls all policies by.
-_ALL = "all"
+#: The name in a configuration that means every policy.
+_ALL: Final = "all"
 
 
 class RulePolicy(StackValidationPolicy):
-    """A rule as Pulumi's policy: what the engine is told of it. `policies.serving` runs it."""
+    """A rule as a Pulumi policy: what the engine sees of it. `policies.server` runs it."""
 
     def __init__(self, rule: Rule) -> None:
         super().__init__(  # pyright: ignore[reportUnknownMemberType] - half typed in the SDK
@@ -36,7 +74,7 @@ class RulePolicy(StackValidationPolicy):
             display_name=rule.title,
             description=rule.description,
             enforcement_level=EnforcementLevel(rule.level.value),
-            severity=Severity(rule.weight.value),
+            severity=Severity(rule.severity.value),
             config_schema=schema(rule),
             remediation_steps=rule.fix,
             tags=["fallback"],
@@ -45,12 +83,12 @@ class RulePolicy(StackValidationPolicy):
 
 
 def policies() -> list[Policy]:
-    """Return the pack's policies: one for each rule, then what fixes."""
+    """Return the pack's policies: one for each rule, then the remediations."""
     return [*map(RulePolicy, RULES), *remediations()]
 
 
 def schema(rule: Rule) -> PolicyConfigSchema | None:
-    """Return what a team may set for a rule, None where there is nothing."""
+    """Return the schema of a rule's settings; None if it has none."""
     if not rule.settings:
         return None
     return PolicyConfigSchema(
@@ -60,28 +98,28 @@ def schema(rule: Rule) -> PolicyConfigSchema | None:
     )
 
 
-def misspelt(given: Mapping[str, Iterable[str]]) -> Iterator[Finding]:
-    """Yield what names no policy of the pack, or no setting of its: the engine passes over both.
+def misspelled(given: Mapping[str, Iterable[str]]) -> Iterator[Finding]:
+    """Yield the names in a configuration that are no policy of the pack, or no setting of its policy.
 
-    `given` are the names of settings, by that of their policy.
+    The engine ignores both. `given` maps the names of policies to the names of settings.
     """
     settings_of = {rule.name: {*rule.settings} for rule in RULES}
-    settings_of.update((fix.name, set[str]()) for fix in remediations())
+    settings_of.update((each.name, set[str]()) for each in remediations())
     for name, given_settings in sorted(given.items()):
         if name not in settings_of and name != _ALL:
-            yield _misspelt(f"the configuration names {name!r}, which is no policy of this pack.")
+            yield _misspelled(f"the configuration names {name!r}, which is not a policy of this pack.")
         for setting in sorted({*given_settings} - settings_of.get(name, {*given_settings})):
             known = ", ".join(sorted(settings_of[name])) or "none"
-            yield _misspelt(
+            yield _misspelled(
                 f"the configuration sets {setting!r} of {name!r}, which has no such setting (it has: {known})."
             )
 
 
-def _misspelt(message: str) -> Finding:
+def _misspelled(message: str) -> Finding:
     return Finding(urn="", message=message, proven=False)
 
 
 def settings(rule: Rule, given: Mapping[str, object] | None) -> Settings:
-    """Return a rule's settings: those that are given, and the defaults of the others."""
+    """Return a rule's settings: the given ones, and the defaults of the others."""
     known = cast("Mapping[str, JsonValue]", given or {})
     return {name: known.get(name, setting.default) for name, setting in rule.settings.items()}

@@ -1,4 +1,4 @@
-"""A rule: what it finds in a stack, and how Pulumi is told of it."""
+"""What a rule is: a predicate over the resources of a stack, and the metadata of its policy."""
 
 from __future__ import annotations
 
@@ -10,21 +10,33 @@ from typing import TYPE_CHECKING, TypeAlias
 from holdfast.scheduling.json import Json, JsonValue
 
 if TYPE_CHECKING:
-    from holdfast.policies.findings import Finding, StackResource
+    from holdfast.policies.resources import StackResource
 
-#: What a rule's settings are, by name, defaults filled in.
+#: The values of a rule's settings by name, with defaults filled in.
 Settings: TypeAlias = Mapping[str, JsonValue]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One statement of a rule about one resource.
+
+    Unless `proven`, it depends on a value that only the update will know: it is shown, and does not stop the run.
+    """
+
+    urn: str
+    message: str
+    proven: bool = True
+
+
 class Level(StrEnum):
-    """Whether a finding stops the run. A team may set another level for a rule in its own configuration of the pack."""
+    """Whether a finding stops the run, unless a team sets another level in its configuration of the pack."""
 
     ADVISORY = "advisory"
     MANDATORY = "mandatory"
 
 
-class Weight(StrEnum):
-    """How much hangs on a rule, as reports show it."""
+class RuleSeverity(StrEnum):
+    """How severe a violation is, as reports show it."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -34,7 +46,7 @@ class Weight(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What a team may set for a rule: its JSON schema, which carries the description, and its default."""
+    """What a team may set for a rule: its JSON schema, which contains the description, and its default."""
 
     schema: Json
     default: JsonValue
@@ -44,9 +56,8 @@ class Setting:
 class Rule:
     """One rule of the pack.
 
-    `name` is how configuration names it, `title` how a report does; `description` says what holds where it is kept,
-    `fix` what to do where it is not. `find` returns what is wrong with a stack; it is never shown anything but values
-    and UNKNOWN, and never raises.
+    `name` identifies it in configuration, `title` in reports; `description` states what holds if the rule is followed,
+    `fix` what to do if it is not. `find` returns the violations in a stack, and does not raise.
     """
 
     name: str
@@ -54,21 +65,21 @@ class Rule:
     description: str
     fix: str
     level: Level
-    weight: Weight
+    severity: RuleSeverity
     find: Callable[[Sequence[StackResource], Settings], Sequence[Finding]]
     settings: Mapping[str, Setting] = field(default_factory=dict[str, Setting])
 
 
-def numbers(settings: Settings, name: str) -> int:
-    """A whole number among the settings; the engine's wire knows only floats."""
+def number_setting(settings: Settings, name: str) -> int:
+    """Return the integer value of a setting; the engine sends only floats."""
     value = settings[name]
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"setting {name} is no number, and its schema let it pass")
+        raise TypeError(f"setting {name} is {value!r}, not a number, although its schema requires one")
     return int(value)
 
 
-def names(settings: Settings, name: str) -> frozenset[str]:
-    """A list of texts among the settings."""
+def names_setting(settings: Settings, name: str) -> frozenset[str]:
+    """Return the texts of a setting that is a list."""
     value = settings[name]
     return (
         frozenset(each for each in value if isinstance(each, str)) if isinstance(value, list) else frozenset()

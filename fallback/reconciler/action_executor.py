@@ -49,14 +49,14 @@ class ReservationManager:
 
     async def do(
         self,
-        look: JobContext,
+        context: JobContext,
         action: CreatePlaceholders | TaintReservedNodes | DeletePlaceholders | ReleaseReservation,
     ) -> None:
         """Carry out one action for one job."""
-        uid = look.seen.uid
+        uid = context.seen.uid
         match action:
             case CreatePlaceholders():
-                await self._hold(look, action)
+                await self._hold(context, action)
             case TaintReservedNodes():
                 nodes = {name for pod in self._placeholders(uid) if (name := node_of(pod))}
                 await self._taint(nodes, uid)
@@ -79,16 +79,16 @@ class ReservationManager:
         for name in found.nodes:
             await self._untaint(name, lambda holder: not caches.has_uid(holder))
 
-    async def _hold(self, look: JobContext, action: CreatePlaceholders) -> None:
+    async def _hold(self, context: JobContext, action: CreatePlaceholders) -> None:
         request = PlaceholderRequest(
-            uid=look.seen.uid,
-            job=f"{look.key.kind} {look.key.namespace}/{look.key.name}",
+            uid=context.seen.uid,
+            job=f"{context.key.kind} {context.key.namespace}/{context.key.name}",
             pool=action.pool,
             shapes=action.shapes,
-            taints=_taints_of(action.pool, look.policy),
+            taints=_taints_of(action.pool, context.policy),
             image=self._image,
         )
-        existing = self._placeholders(look.seen.uid)
+        existing = self._placeholders(context.seen.uid)
         changes = placeholder_changes(request, existing)
         ended = [pod for pod in existing if name_of(pod) in changes.delete]
         await self._delete(ended)
@@ -163,41 +163,43 @@ class ActionExecutor:
         self._caches = caches
         self._holder = holder
 
-    async def execute(self, look: JobContext, actions: tuple[Action, ...]) -> None:
+    async def execute(self, context: JobContext, actions: tuple[Action, ...]) -> None:
         """Carry out a decision's actions in their order; stops at the first that fails.
 
         Raises StillThere where a job was to be resumed and the API server shows a pod of it, JobChanged where the job is not
         as it was looked at.
         """
         for action in actions:
-            look = replace(look, snapshot=replace(look.snapshot, job=await self._do(look, action)))
+            context = replace(
+                context, snapshot=replace(context.snapshot, job=await self._do(context, action))
+            )
 
-    async def _do(self, look: JobContext, action: Action) -> Json:
+    async def _do(self, context: JobContext, action: Action) -> Json:
         """Carry out one action and return the job as it is then."""
         match action:
             case WriteState():
-                return await self._patch(look, patches.state_patch(look.job, write_state(action.state)))
+                return await self._patch(context, patches.state_patch(context.job, write_state(action.state)))
             case Suspend():
                 state = write_state(action.state)
-                return await self._patch(look, look.kind.suspension(look.job, action, state))
+                return await self._patch(context, context.kind.suspension(context.job, action, state))
             case Resume():
-                await self._make_sure_none_is_left(look)
+                await self._require_no_pods(context)
                 state = write_state(action.state)
-                return await self._patch(look, look.kind.resumption(look.job, action, state))
+                return await self._patch(context, context.kind.resumption(context.job, action, state))
             case RequestCheckpoint():
-                return await self._ask(look, action)
+                return await self._ask(context, action)
             case Recreate():
-                return await self._recreate(look, action)
+                return await self._recreate(context, action)
             case DeleteChildren():
-                await self._delete_children(look)
+                await self._delete_children(context)
             case ForceDelete():
-                await self._end_lost(look, action)
+                await self._end_lost(context, action)
             case CreatePlaceholders() | TaintReservedNodes() | DeletePlaceholders() | ReleaseReservation():
-                await self._holder.do(look, action)
-        return look.job
+                await self._holder.do(context, action)
+        return context.job
 
-    async def _patch(self, look: JobContext, patch: Json) -> Json:
-        key = look.key
+    async def _patch(self, context: JobContext, patch: Json) -> Json:
+        key = context.key
         try:
             answer = await self._client.patch(KIND_OF[key.kind], key.namespace, key.name, patch)
         except ApiError as error:
@@ -208,61 +210,65 @@ class ActionExecutor:
         self._caches.jobs[key.kind].refresh(answer)
         return answer
 
-    async def _pods_now(self, look: JobContext) -> list[Json]:
+    async def _pods_now(self, context: JobContext) -> list[Json]:
         """Return the job's pods as the API server itself has them: no watch is as new as that."""
         found: list[Json] = []
-        for labels in pod_selectors(look.key):
+        for labels in pod_selectors(context.key):
             go_on: str | None = None
             while True:
                 page = await self._client.page(
-                    POD, namespace=look.key.namespace, labels=labels, continue_token=go_on
+                    POD, namespace=context.key.namespace, labels=labels, continue_token=go_on
                 )
-                found += [pod for pod in page.objects if job_of_pod(pod) == look.key]
+                found += [pod for pod in page.objects if job_of_pod(pod) == context.key]
                 go_on = page.continue_token
                 if go_on is None:
                     break
         return found
 
-    async def _make_sure_none_is_left(self, look: JobContext) -> None:
-        left = [name_of(pod) for pod in await self._pods_now(look) if not has_ended(pod)]
+    async def _require_no_pods(self, context: JobContext) -> None:
+        left = [name_of(pod) for pod in await self._pods_now(context) if not has_ended(pod)]
         if left:
             raise PodsRemain(f"{len(left)} pods of the job are left, {left[0]} among them")
 
-    async def _delete_children(self, look: JobContext) -> None:
-        for child in look.kind.outdated_children(look.snapshot):
+    async def _delete_children(self, context: JobContext) -> None:
+        for child in context.kind.outdated_children(context.snapshot):
             await self._client.delete(
                 JOB,
-                look.key.namespace,
+                context.key.namespace,
                 name_of(child),
                 uid=uid_of(child),
                 version=text(metadata_of(child).get("resourceVersion")),
             )
 
-    async def _end_lost(self, look: JobContext, action: ForceDelete) -> None:
+    async def _end_lost(self, context: JobContext, action: ForceDelete) -> None:
         """End pods whose machines are gone, then delete them: a Job waits for ever for one that only vanishes."""
-        for pod in await self._pods_now(look):
+        for pod in await self._pods_now(context):
             if name_of(pod) not in action.pods:
                 continue
             if not has_ended(pod):
-                patch = patches.terminated_pod_status(pod, look.seen.now)
-                await self._client.patch(POD, look.key.namespace, name_of(pod), patch, subresource="status")
-            await self._client.delete(POD, look.key.namespace, name_of(pod), uid=uid_of(pod), grace_seconds=0)
+                patch = patches.terminated_pod_status(pod, context.seen.now)
+                await self._client.patch(
+                    POD, context.key.namespace, name_of(pod), patch, subresource="status"
+                )
+            await self._client.delete(
+                POD, context.key.namespace, name_of(pod), uid=uid_of(pod), grace_seconds=0
+            )
 
-    async def _ask(self, look: JobContext, action: RequestCheckpoint) -> Json:
+    async def _ask(self, context: JobContext, action: RequestCheckpoint) -> Json:
         """Ask each pod, and write that they were asked in the job: in that order, or a pod might never hear of it."""
-        for pod in await self._pods_now(look):
+        for pod in await self._pods_now(context):
             if not has_ended(pod):
                 patch = patches.checkpoint_request(pod, action.at)
-                await self._client.patch(POD, look.key.namespace, name_of(pod), patch)
-        return await self._patch(look, patches.checkpoint_request(look.job, action.at))
+                await self._client.patch(POD, context.key.namespace, name_of(pod), patch)
+        return await self._patch(context, patches.checkpoint_request(context.job, action.at))
 
-    async def _recreate(self, look: JobContext, action: Recreate) -> Json:
-        succession = look.kind.recreation(look.job, action, write_state(action.state))
+    async def _recreate(self, context: JobContext, action: Recreate) -> Json:
+        succession = context.kind.recreation(context.job, action, write_state(action.state))
         if succession is None:
-            return look.job
+            return context.job
         try:
-            await self._client.create(KIND_OF[look.key.kind], look.key.namespace, succession.manifest)
+            await self._client.create(KIND_OF[context.key.kind], context.key.namespace, succession.manifest)
         except ApiError as error:
             if error.status != _CONFLICT:
                 raise
-        return await self._patch(look, succession.patch)
+        return await self._patch(context, succession.patch)

@@ -46,7 +46,7 @@ POD_LABELS: Final = (
 
 
 class Caches:
-    """Every cache; of namespaced objects only those in training namespaces are kept."""
+    """Every cache; of namespaced objects only those in training namespaces are cached."""
 
     def __init__(self) -> None:
         self.namespaces = Cache[str](lambda namespace: name_of(namespace)[1])
@@ -77,7 +77,7 @@ class Caches:
         )
 
     def job(self, key: JobKey) -> CachedJob | None:
-        """Return what is kept of a job."""
+        """Return what is cached of a job."""
         return self.jobs[key.kind].get(key.namespace, key.name)
 
     def all_keys(self) -> Iterable[JobKey]:
@@ -126,11 +126,11 @@ class Caches:
         return any(cache.has(ON_NODE, node) for cache in (*self.pods.values(), self.placeholders))
 
     def _in_training(self, keep: Callable[[Json], T | None]) -> Callable[[Json], T | None]:
-        def kept(obj: Json) -> T | None:
+        def cached(obj: Json) -> T | None:
             namespace, _ = name_of(obj)
             return keep(obj) if self.namespaces.get("", namespace) is not None else None
 
-        return kept
+        return cached
 
 
 def pool_made_by(node_pool: Json) -> str:

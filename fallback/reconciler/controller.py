@@ -63,12 +63,12 @@ class Controller:
         )
         holder = ReservationManager(client, caches, image=settings.placeholder_image)
         self._recorder = EventRecorder(client, instance=settings.identity, written=self._event_written)
-        self._roster = JobIndex(self._namespace_changed)
-        self._summaries = PolicyStatusWriter(client, caches, self._roster)
-        self._reports = DebouncedTask(
-            "writing policy status", self._summaries.write, seconds=STATUS_DELAY_SECONDS
+        self._job_index = JobIndex(self._namespace_changed)
+        self._status_writer = PolicyStatusWriter(client, caches, self._job_index)
+        self._status_task = DebouncedTask(
+            "writing policy status", self._status_writer.write, seconds=STATUS_DELAY_SECONDS
         )
-        self._orphans = DebouncedTask(
+        self._orphan_task = DebouncedTask(
             "releasing held nodes", holder.release_orphans, seconds=ORPHAN_DELAY_SECONDS
         )
         self._reconciler = Reconciler(
@@ -76,7 +76,7 @@ class Controller:
             observer,
             ActionExecutor(client, caches, holder),
             EventReporter(self._recorder, metrics),
-            self._roster,
+            self._job_index,
             metrics,
             is_leader=lambda: fence.is_open,
         )
@@ -84,8 +84,8 @@ class Controller:
             namespace=settings.namespace, name=settings.lease, identity=settings.identity
         )
         self._election = LeaderElector(client, candidacy, fence)
-        self._listen()
-        self._show_numbers(histories)
+        self._add_handlers()
+        self._add_gauges(histories)
 
     @property
     def is_ready(self) -> bool:
@@ -105,39 +105,43 @@ class Controller:
 
     async def _lead(self) -> None:
         self._metrics.leader.set(1)
-        self._roster.clear()
+        self._job_index.clear()
         for key in self._caches.all_keys():
             self._queue.add(key)
         for namespace, _ in self._caches.policies.known():
             self._namespace_changed(namespace)
-        self._orphans.request()
+        self._orphan_task.request()
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._recorder.run())
-                group.create_task(self._reports.run())
-                group.create_task(self._orphans.run())
+                group.create_task(self._status_task.run())
+                group.create_task(self._orphan_task.run())
         finally:
             self._metrics.leader.set(0)
 
-    def _listen(self) -> None:
+    def _add_handlers(self) -> None:
         self._caches.policies.add_handler(lambda change: self._namespace_changed(change.name[0]))
-        self._caches.placeholders.add_handler(lambda _: self._orphans.request())
+        self._caches.placeholders.add_handler(lambda _: self._orphan_task.request())
         for cache in self._caches.jobs.values():
-            cache.add_handler(lambda change: None if change.after is not None else self._orphans.request())
+            cache.add_handler(
+                lambda change: None if change.after is not None else self._orphan_task.request()
+            )
         self._caches.nodes.add_handler(
-            lambda change: self._orphans.request() if change.after and reserved_for(change.after) else None
+            lambda change: (
+                self._orphan_task.request() if change.after and reserved_for(change.after) else None
+            )
         )
 
     def _namespace_changed(self, namespace: str) -> None:
-        self._summaries.changed(namespace)
-        self._reports.request()
+        self._status_writer.changed(namespace)
+        self._status_task.request()
 
     def _event_written(self, well: bool) -> None:
         self._metrics.event_writes.labels("written" if well else "dropped").inc()
 
-    def _show_numbers(self, histories: PodHistories) -> None:
+    def _add_gauges(self, histories: PodHistories) -> None:
         def jobs() -> Iterable[Sample]:
-            for namespace, place, count in self._roster.counts():
+            for namespace, place, count in self._job_index.counts():
                 yield (namespace, place.pool, place.phase.value), count
 
         show = self._metrics.gauge_on_scrape

@@ -88,7 +88,7 @@ class Informers:
                 group.create_task(informer.run())
 
     def cached(self) -> Iterator[Sample]:
-        """Yield how many objects are kept of each kind."""
+        """Yield how many objects are cached of each kind."""
         return self._sum(lambda each: each.cached)
 
     def lists(self) -> Iterator[Sample]:
@@ -115,8 +115,8 @@ class Informers:
 T = TypeVar("T")
 
 
-def enqueue_on_change(caches: Caches, wake: Callable[[JobKey], None]) -> None:
-    """Have `wake` called with each job that a change may mean something to, after each change."""
+def enqueue_on_change(caches: Caches, enqueue: Callable[[JobKey], None]) -> None:
+    """Have `enqueue` called with each job that a change may mean something to, after each change."""
 
     def on(
         cache: Cache[T],
@@ -125,14 +125,14 @@ def enqueue_on_change(caches: Caches, wake: Callable[[JobKey], None]) -> None:
     ) -> None:
         """Wake whom a change concerns; where `read` is given, only if what it returns of the object is another."""
 
-        def wake_all(change: Change[T]) -> None:
+        def enqueue_all(change: Change[T]) -> None:
             before, after = change.before, change.after
             if read is not None and before is not None and after is not None and read(before) == read(after):
                 return
             for key in concerned(change):
-                wake(key)
+                enqueue(key)
 
-        cache.add_handler(wake_all)
+        cache.add_handler(enqueue_all)
 
     for kind, cache in caches.jobs.items():
         on(cache, lambda change, kind=kind: (JobKey(kind, *change.name),))
@@ -145,7 +145,7 @@ def enqueue_on_change(caches: Caches, wake: Callable[[JobKey], None]) -> None:
     on(caches.claims, lambda change: _on_claimed_node(caches, change))
     on(caches.node_pools, lambda _: caches.all_keys())
     # What is written in its status every few seconds is our own summary, and would have all jobs looked at each time.
-    on(caches.policies, lambda change: caches.keys_in(change.name[0]), read=lambda kept: kept.policy)
+    on(caches.policies, lambda change: caches.keys_in(change.name[0]), read=lambda cached: cached.policy)
     on(caches.workloads, lambda change: _with_workload(caches, change))
     on(caches.placeholders, lambda change: _held_for(caches, change))
 

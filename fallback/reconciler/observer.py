@@ -43,13 +43,13 @@ class _Gang:
 
 
 class GangContention:
-    """The half-placed gangs of each pool, by age. `wake` has those looked at that may be the next to let go.
+    """The half-placed gangs of each pool, by age. `enqueue` has those looked at that may be the next to let go.
 
     Those are the youngest alone: with a thousand jobs that wait at once, waking all of them for each was a million looks.
     """
 
-    def __init__(self, wake: Callable[[JobKey], None]) -> None:
-        self._wake = wake
+    def __init__(self, enqueue: Callable[[JobKey], None]) -> None:
+        self._enqueue = enqueue
         self._half_placed: dict[JobKey, _Gang] = {}
         self._by_age: defaultdict[str, list[_Gang]] = defaultdict(list)
         self._last_yields: dict[str, datetime] = {}
@@ -84,14 +84,14 @@ class GangContention:
             pool.remove(before)
             del self._half_placed[key]
             if was_youngest and len(pool) > 1:
-                self._wake(pool[-1].key)
+                self._enqueue(pool[-1].key)
         if gang is not None:
             pool = self._by_age[gang.pool]
             insort(pool, gang)
             self._half_placed[key] = gang
             is_first_rival = len(pool) == 2 and pool[-1] != gang
             if is_first_rival:
-                self._wake(pool[-1].key)
+                self._enqueue(pool[-1].key)
 
 
 def _half_placed(key: JobKey, observation: Observation) -> _Gang | None:
@@ -112,7 +112,7 @@ def _half_placed(key: JobKey, observation: Observation) -> _Gang | None:
 
 K = TypeVar("K")
 
-# Less than this is a clock that is being steered; it is kept until it adds up.
+# Less than this is a clock that is being steered; it is cached until it adds up.
 _MIN_JUMP: Final = timedelta(seconds=5)
 _NO_JUMP: Final = timedelta(0)
 
@@ -130,7 +130,7 @@ class ClockJumps(Generic[K]):
         return jump if abs(jump) >= _MIN_JUMP else _NO_JUMP
 
     def settle(self, key: K, now: datetime, going: float) -> None:
-        """Take a jump for accounted for: what is kept of the key was shifted by it."""
+        """Take a jump for accounted for: what is cached of the key was shifted by it."""
         self._settled[key] = (now, going)
 
     def forget(self, key: K) -> None:
@@ -240,7 +240,7 @@ class PodHistories:
 
 @dataclass(frozen=True, kw_only=True)
 class JobContext:
-    """What one look has shown: the job, what is kept of it, what is seen of it, and the ladder it follows."""
+    """What one look has shown: the job, what is cached of it, what is seen of it, and the ladder it follows."""
 
     key: JobKey
     kind: JobKind
@@ -271,7 +271,7 @@ class Observer:
         self.clocks = ClockJumps[JobKey]()
         self._caches = caches
         self._histories = histories
-        self._gangs = gangs
+        self._contention = gangs
         self._used = UsedNodes(caches)
         self._claims_are_served = claims_are_served
         self._now = now
@@ -279,18 +279,18 @@ class Observer:
 
     def observe(self, key: JobKey) -> JobContext | None:
         """Look at a job now; None where there is none."""
-        kept = self._caches.job(key)
-        if kept is None:
+        cached = self._caches.job(key)
+        if cached is None:
             return None
-        kind, snapshot = KINDS[key.kind], self._snapshot(key, kept.read(), kept.uid)
+        kind, snapshot = KINDS[key.kind], self._snapshot(key, cached.read(), cached.uid)
         seen, history = kind.observe(snapshot, self._histories.of(key))
         self._histories.keep(key, history)
         policy = self._policy(key.namespace)
         seen = replace(
             seen,
             clock_jump=self.clocks.jump(key, snapshot.now, self._going()),
-            contending_gang=self._gangs.update(key, seen),
-            last_yield_at=self._gangs.last_yield_at(seen.pool),
+            contending_gang=self._contention.update(key, seen),
+            last_yield_at=self._contention.last_yield_at(seen.pool),
             pools=pool_statuses(policy, self._caches, self._used) if isinstance(policy, Policy) else {},
             reservation=self._held(seen.uid),
         )
@@ -298,15 +298,15 @@ class Observer:
         state = read_state(text(annotations[STATE]) if STATE in annotations else None)
         return JobContext(key=key, kind=kind, snapshot=snapshot, state=state, seen=seen, policy=policy)
 
-    def settle(self, look: JobContext) -> None:
-        """Take the look's clock for the one that the job's times are kept by."""
-        if look.seen.clock_jump:
-            self.clocks.settle(look.key, look.seen.now, self._going())
+    def settle(self, context: JobContext) -> None:
+        """Take the look's clock for the one that the job's times are cached by."""
+        if context.seen.clock_jump:
+            self.clocks.settle(context.key, context.seen.now, self._going())
 
     def forget(self, key: JobKey) -> None:
         """Forget a job that is gone."""
         self._histories.forget(key)
-        self._gangs.forget(key)
+        self._contention.forget(key)
         self.clocks.forget(key)
 
     def _snapshot(self, key: JobKey, job: Json, uid: str) -> Snapshot:
@@ -343,5 +343,5 @@ class Observer:
         return reservation_of(uid, placeholders, self._nodes(names), self._claims(names))
 
     def _policy(self, namespace: str) -> Policy | NoPolicy:
-        kept = self._caches.policies.get(namespace, LADDER)
-        return NoPolicy() if kept is None else kept.policy
+        cached = self._caches.policies.get(namespace, LADDER)
+        return NoPolicy() if cached is None else cached.policy

@@ -151,10 +151,10 @@ class DebouncedTask:
 class PolicyStatusWriter:
     """Keeps the status of each FallbackPolicy that has changed up to date."""
 
-    def __init__(self, client: Client, caches: Caches, roster: JobIndex) -> None:
+    def __init__(self, client: Client, caches: Caches, job_index: JobIndex) -> None:
         self._client = client
         self._caches = caches
-        self._roster = roster
+        self._job_index = job_index
         self._dirty: set[str] = set()
 
     def changed(self, namespace: str) -> None:
@@ -172,11 +172,11 @@ class PolicyStatusWriter:
             self._dirty.discard(namespace)
 
     async def _write(self, namespace: str) -> None:
-        kept = self._caches.policies.get(namespace, LADDER)
-        if kept is None:
+        cached = self._caches.policies.get(namespace, LADDER)
+        if cached is None:
             return
-        status = policy_status(kept.policy, kept.generation, self._roster.in_namespace(namespace))
-        if status == kept.status:
+        status = policy_status(cached.policy, cached.generation, self._job_index.in_namespace(namespace))
+        if status == cached.status:
             return
         try:
             await self._client.patch(

@@ -105,18 +105,18 @@ class Reconciler:
         self,
         queue: WorkQueue[JobKey],
         observer: Observer,
-        actor: ActionExecutor,
+        executor: ActionExecutor,
         reporter: EventReporter,
-        roster: JobIndex,
+        job_index: JobIndex,
         metrics: Metrics,
         *,
         is_leader: Callable[[], bool],
     ) -> None:
         self._queue = queue
         self._observer = observer
-        self._actor = actor
+        self._executor = executor
         self._reporter = reporter
-        self._roster = roster
+        self._job_index = job_index
         self._metrics = metrics
         self._is_leader = is_leader
         self._refused_versions: dict[JobKey, str] = {}
@@ -141,33 +141,33 @@ class Reconciler:
 
     async def _reconcile(self, key: JobKey) -> None:
         began = time.perf_counter()
-        look = self._observer.observe(key)
-        if look is None:
+        context = self._observer.observe(key)
+        if context is None:
             self._forget(key)
             return
         if not self._is_leader():
             return
-        if self._refused_versions.get(key) == _version(look):
+        if self._refused_versions.get(key) == _version(context):
             # The server has a later one, which the watch is about to show: until then every write is refused.
             self._queue.retry(key)
             return
-        decision = decide(look.state, look.seen, look.policy)
+        decision = decide(context.state, context.seen, context.policy)
         self._metrics.reconcile_seconds.observe(time.perf_counter() - began)
-        if not await self._act(look, decision):
+        if not await self._act(context, decision):
             return
         self._refused_versions.pop(key, None)
-        self._observer.settle(look)
+        self._observer.settle(context)
         self._queue.succeed(key)
         self._queue.add_at(key, decision.requeue_at)
-        self._reporter.record(key, look.seen.uid, decision.events)
-        self._reporter.count(key, look.state, decision.state, look.seen)
-        self._roster.set(key, decision.state)
+        self._reporter.record(key, context.seen.uid, decision.events)
+        self._reporter.count(key, context.state, decision.state, context.seen)
+        self._job_index.set(key, decision.state)
 
-    async def _act(self, look: JobContext, decision: Decision) -> bool:
+    async def _act(self, context: JobContext, decision: Decision) -> bool:
         """Carry a decision out; returns whether all of it was."""
-        key = look.key
+        key = context.key
         try:
-            await self._actor.execute(look, decision.actions)
+            await self._executor.execute(context, decision.actions)
         except LeadershipLost:
             self._metrics.failed_writes.labels("not_leader").inc()
         except PodsRemain as error:
@@ -179,17 +179,17 @@ class Reconciler:
             self._metrics.failed_writes.labels("unreachable").inc()
             self._queue.retry(key)
         except ApiError as error:
-            self._refused(look, error)
+            self._refused(context, error)
         else:
             return True
         return False
 
-    def _refused(self, look: JobContext, error: ApiError) -> None:
-        key = look.key
+    def _refused(self, context: JobContext, error: ApiError) -> None:
+        key = context.key
         self._metrics.failed_writes.labels(str(error.status)).inc()
         self._queue.retry(key, error.retry_after_seconds)
         if isinstance(error, JobChanged):
-            self._refused_versions[key] = _version(look)
+            self._refused_versions[key] = _version(context)
             return
         # A conflict about a node or a child Job: nothing more may ever be seen of the job itself.
         if error.is_conflict or error.is_missing or error.is_overload:
@@ -200,15 +200,15 @@ class Reconciler:
             message=f"The API server refuses what the ladder wants to do, which is tried again: {error}",
             is_warning=True,
         )
-        self._reporter.record_one(key, look.seen.uid, report)
+        self._reporter.record_one(key, context.seen.uid, report)
 
     def _forget(self, key: JobKey) -> None:
         self._refused_versions.pop(key, None)
         self._observer.forget(key)
         self._reporter.forget(key)
-        self._roster.set(key, None)
+        self._job_index.set(key, None)
         self._queue.forget(key)
 
 
-def _version(look: JobContext) -> str:
-    return text(metadata_of(look.job).get("resourceVersion"))
+def _version(context: JobContext) -> str:
+    return text(metadata_of(context.job).get("resourceVersion"))

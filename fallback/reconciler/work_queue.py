@@ -13,7 +13,7 @@ from holdfast.fallback.api.backoff import Backoff
 K = TypeVar("K", bound=Hashable)
 
 # Waits are for a time of day, and the clock that tells it may be set: it is read again at least this often.
-_LOOK_AT_CLOCK: Final = timedelta(seconds=5)
+_CLOCK_INTERVAL: Final = timedelta(seconds=5)
 
 # A job whose look failed for no fault of the server's is tried again within minutes: what is wrong with it is likely
 # to be wrong for longer.
@@ -41,12 +41,12 @@ class WorkQueue(Generic[K]):
         self._queued: set[K] = set()
         self._working: set[K] = set()
         self._again: set[K] = set()
-        self._wakes: dict[K, datetime] = {}
-        self._alarms: list[tuple[datetime, int, K]] = []
+        self._timers: dict[K, datetime] = {}
+        self._heap: list[tuple[datetime, int, K]] = []
         self._order = count()
         self._backoffs: dict[K, Backoff] = {}
         self._filled = asyncio.Event()
-        self._sooner = asyncio.Event()
+        self._changed = asyncio.Event()
 
     def __len__(self) -> int:
         return len(self._ready)
@@ -54,7 +54,7 @@ class WorkQueue(Generic[K]):
     @property
     def planned(self) -> int:
         """How many times of day are kept, those that were put off since among them."""
-        return len(self._alarms)
+        return len(self._heap)
 
     def add(self, key: K) -> None:
         """Have a key worked on as soon as a worker is free."""
@@ -68,13 +68,13 @@ class WorkQueue(Generic[K]):
     def add_at(self, key: K, at: datetime | None) -> None:
         """Have a key worked on at a time of day, in place of the one given before; None for never."""
         if at is None:
-            self._wakes.pop(key, None)
-        elif self._wakes.get(key) != at:
-            self._wakes[key] = at
-            heapq.heappush(self._alarms, (at, next(self._order), key))
-            if len(self._alarms) > 2 * len(self._wakes) + _STALE:
+            self._timers.pop(key, None)
+        elif self._timers.get(key) != at:
+            self._timers[key] = at
+            heapq.heappush(self._heap, (at, next(self._order), key))
+            if len(self._heap) > 2 * len(self._timers) + _STALE:
                 self._drop_stale()
-            self._sooner.set()
+            self._changed.set()
 
     def retry(self, key: K, asked_for: float | None = None) -> None:
         """Have a key worked on again after a failure, each time later, at the earliest in `asked_for` seconds."""
@@ -87,7 +87,7 @@ class WorkQueue(Generic[K]):
 
     def forget(self, key: K) -> None:
         """Forget all that was planned for a key."""
-        self._wakes.pop(key, None)
+        self._timers.pop(key, None)
         self._backoffs.pop(key, None)
 
     async def get(self) -> K:
@@ -110,25 +110,25 @@ class WorkQueue(Generic[K]):
     async def run(self) -> None:
         """Wake keys at their times until cancelled."""
         while True:
-            self._sooner.clear()
-            self._wake_due()
+            self._changed.clear()
+            self._add_due()
             wait = None
-            if self._alarms:
-                wait = min(self._alarms[0][0] - self._now(), _LOOK_AT_CLOCK).total_seconds()
+            if self._heap:
+                wait = min(self._heap[0][0] - self._now(), _CLOCK_INTERVAL).total_seconds()
             try:
                 async with asyncio.timeout(wait):
-                    await self._sooner.wait()
+                    await self._changed.wait()
             except TimeoutError:
                 continue
 
     def _drop_stale(self) -> None:
-        self._alarms = [alarm for alarm in self._alarms if self._wakes.get(alarm[2]) == alarm[0]]
-        heapq.heapify(self._alarms)
+        self._heap = [timer for timer in self._heap if self._timers.get(timer[2]) == timer[0]]
+        heapq.heapify(self._heap)
 
-    def _wake_due(self) -> None:
+    def _add_due(self) -> None:
         now = self._now()
-        while self._alarms and self._alarms[0][0] <= now:
-            at, _, key = heapq.heappop(self._alarms)
-            if self._wakes.get(key) == at:  # else it was put off, or is wanted no more
-                del self._wakes[key]
+        while self._heap and self._heap[0][0] <= now:
+            at, _, key = heapq.heappop(self._heap)
+            if self._timers.get(key) == at:  # else it was put off, or is wanted no more
+                del self._timers[key]
                 self.add(key)

@@ -1,1 +1,1 @@
-"""One pure rule a module: each returns what is wrong with a stack."""
+"""One rule a module: its predicate over a stack, and its metadata. `policies.pack` lists them."""

@@ -1,4 +1,4 @@
-"""The rule that the identity of jobs reaches one prefix of checkpoints, and not the store of all namespaces.
+"""The identity of a job has access to one prefix of checkpoints, not to those of all namespaces.
 
 A job that can write everywhere can overwrite what another team has trained for a month.
 """
@@ -8,14 +8,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final, cast
 
-from holdfast.policies.findings import Finding
-from holdfast.policies.known_values import at, is_list, is_object, text_at
+from holdfast.policies.resources import at, is_list, is_object, text_at
+from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from holdfast.policies.findings import StackResource
-    from holdfast.policies.known_values import Value
+    from holdfast.policies.resources import StackResource, Value
     from holdfast.policies.rule import Settings
 
 _S3_OBJECTS: Final = (
@@ -35,20 +34,20 @@ _BLOB_ROLES: Final = (
 
 
 def find(resources: Sequence[StackResource], _: Settings) -> tuple[Finding, ...]:
-    """Return the grants by which pods reach a whole bucket or account."""
+    """Return the grants that give pods access to a whole bucket or storage account."""
     return tuple(
         Finding(urn=each.urn, message=f"{each.logical_name!r} {problem}")
         for each in resources
-        for ends, problems in _KINDS.items()
-        if each.type.startswith(ends[0]) and each.type.endswith(ends[1])
+        for (prefix, suffix), problems in _KINDS.items()
+        if each.type.startswith(prefix) and each.type.endswith(suffix)
         for problem in problems(each)
     )
 
 
-def aws_problems(policy: StackResource) -> Iterator[str]:
-    """Yield what an IAM policy allows on all objects of a bucket. One that is not known yet is read when it is."""
-    written = text_at(policy.props, "policy")
-    for statement in _statements(written) if isinstance(written, str) else ():
+def _aws_problems(policy: StackResource) -> Iterator[str]:
+    """Yield what an IAM policy allows on all objects of a bucket; nothing while the policy is not known yet."""
+    document = text_at(policy.props, "policy")
+    for statement in _statements(document) if isinstance(document, str) else ():
         objects = [each for each in _texts(at(statement, "Resource")) if _is_everything(each)]
         if (
             at(statement, "Effect") == "Allow"
@@ -56,13 +55,13 @@ def aws_problems(policy: StackResource) -> Iterator[str]:
             and any(action in _S3_OBJECTS for action in _texts(at(statement, "Action")))
         ):
             yield (
-                f"lets whoever has it read or write {objects[0]}, the checkpoints of every namespace. Name the prefix: "
+                f"allows reading or writing {objects[0]}, the checkpoints of every namespace. Name the prefix: "
                 "`arn:aws:s3:::bucket/namespace/*`."
             )
 
 
-def gcp_problems(member: StackResource) -> Iterator[str]:
-    """Yield what a member may do in a whole bucket, if it is pods of a cluster and no condition says less."""
+def _gcp_problems(member: StackResource) -> Iterator[str]:
+    """Yield what pods of a cluster may do in a whole bucket, unless a condition restricts it."""
     who, role = text_at(member.props, "member"), text_at(member.props, "role")
     if not isinstance(who, str) or not isinstance(role, str) or at(member.props, "condition") is not None:
         return
@@ -72,34 +71,34 @@ def gcp_problems(member: StackResource) -> Iterator[str]:
         and not role.endswith(("Viewer", "bucketViewer"))
     ):
         yield (
-            f"gives {who} the role {role} on a whole bucket. Give it on the namespace's managed folder "
+            f"grants {who} the role {role} on a whole bucket. Grant it on the namespace's managed folder "
             "(ManagedFolderIamMember)."
         )
 
 
-def azure_problems(assignment: StackResource) -> Iterator[str]:
+def _azure_problems(assignment: StackResource) -> Iterator[str]:
     """Yield what an identity may do in a whole storage account."""
     scope, role = text_at(assignment.props, "scope"), text_at(assignment.props, "roleDefinitionId")
     if not isinstance(scope, str) or not isinstance(role, str) or not role.endswith(_BLOB_ROLES):
         return
     if scope.startswith("/subscriptions/") and "/containers/" not in scope:
         yield (
-            f"gives an identity the blobs of all of {scope.rpartition('/')[2]}. Give it the namespace's container "
+            f"grants an identity access to all blobs of {scope.rpartition('/')[2]}. Grant it on the namespace's container "
             "(`…/blobServices/default/containers/<namespace>`)."
         )
 
 
 _KINDS: Final[Mapping[tuple[str, str], Callable[[StackResource], Iterator[str]]]] = {
-    ("aws:iam/rolePolicy:", "RolePolicy"): aws_problems,
-    ("aws:iam/policy:", "Policy"): aws_problems,
-    (_GCS_BUCKET, ""): gcp_problems,
-    ("azure-native:authorization", ":RoleAssignment"): azure_problems,
+    ("aws:iam/rolePolicy:", "RolePolicy"): _aws_problems,
+    ("aws:iam/policy:", "Policy"): _aws_problems,
+    (_GCS_BUCKET, ""): _gcp_problems,
+    ("azure-native:authorization", ":RoleAssignment"): _azure_problems,
 }
 
 
-def _statements(written: str) -> Iterator[Value]:
+def _statements(policy: str) -> Iterator[Value]:
     try:
-        document = cast("Value", json.loads(written))
+        document = cast("Value", json.loads(policy))
     except ValueError:
         return
     statements = at(document, "Statement")
@@ -112,9 +111,20 @@ def _texts(value: Value) -> tuple[str, ...]:
 
 
 def _is_everything(resource: str) -> bool:
-    """Whether it is all objects of a bucket, or of all buckets: no prefix stands before the star."""
+    """Return whether it means all objects of a bucket, or of all buckets: no prefix before the star."""
     if resource == "*":
         return True
     _, found, path = resource.partition(":::")
     bucket, slash, key = path.partition("/")
     return bool(found) and (bucket == "*" or (bool(slash) and key == "*"))
+
+
+RULE: Final = Rule(
+    name="job-identities-scoped-to-prefix",
+    title="Job identities have access to one prefix",
+    description="No identity may read or write the checkpoints of every namespace.",
+    fix="Grant access to the namespace's own prefix, folder or container.",
+    level=Level.MANDATORY,
+    severity=RuleSeverity.HIGH,
+    find=find,
+)

@@ -1,53 +1,81 @@
-"""The rule that a spot pool has several markets to buy in: each machine type in each zone is one of its own.
+"""A spot pool can buy in several markets: each machine type in each zone is one.
 
-A pool of one type in one zone is taken back as a whole, and sold out as a whole.
+A pool of one type in one zone is reclaimed as a whole, and sold out as a whole.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from holdfast.policies.declared import declared_pools
-from holdfast.policies.findings import Finding
-from holdfast.policies.known_values import UNKNOWN
-from holdfast.policies.rule import numbers
+from holdfast.policies.inputs import declared_pools
+from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity, Setting, number_setting
+from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import SPOT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from holdfast.policies.declared import DeclaredPool
-    from holdfast.policies.findings import StackResource
+    from holdfast.policies.inputs import DeclaredPool
+    from holdfast.policies.resources import StackResource
     from holdfast.policies.rule import Settings
 
-MARKETS = "markets"
-ZONES = "zones"
+_MARKETS: Final = "markets"
+_ZONES: Final = "zones"
 
 
 def find(resources: Sequence[StackResource], settings: Settings) -> tuple[Finding, ...]:
     """Return the spot pools with fewer markets than the setting `markets`.
 
-    A pool that does not name its zones has those of its network: `zones` says how many.
+    A pool without zones of its own has those of its network: the setting `zones` is their number.
     """
-    enough, zones = numbers(settings, MARKETS), numbers(settings, ZONES)
+    enough, zones = number_setting(settings, _MARKETS), number_setting(settings, _ZONES)
     found: list[Finding] = []
     for pool in declared_pools(resources):
-        count = markets(pool, zones)
+        count = _market_count(pool, zones)
         if SPOT in pool.facts.capacity_types and count is not None and count < enough:
             found.append(
                 Finding(
                     urn=pool.resource.urn,
-                    message=f"{pool.title} buys spot in {count} of the {enough} markets it should have (machine types × "
-                    "zones): one that sells out or is reclaimed takes all its nodes. Add machine types, or zones.",
+                    message=f"{pool.title} buys spot in {count} of at least {enough} markets (machine types × zones): one "
+                    "that sells out or is reclaimed takes all its nodes. Add machine types or zones.",
                 )
             )
     return tuple(found)
 
 
-def markets(pool: DeclaredPool, zones: int) -> int | None:
-    """How many markets it buys in, None where that is not known."""
+def _market_count(pool: DeclaredPool, zones: int) -> int | None:
+    """Return the number of its markets; None if it is not known."""
     facts = pool.facts
     if facts.machines is UNKNOWN or facts.zones is UNKNOWN:
         return None
     types = len(facts.machines) + len(facts.unknown_machine_types)
     return types * (zones if facts.zones is None else len(facts.zones))
+
+
+RULE: Final = Rule(
+    name="spot-pools-diversified",
+    title="Spot pools buy in several markets",
+    description="A spot pool has several machine types or zones.",
+    fix="Add machine types or zones.",
+    level=Level.ADVISORY,
+    severity=RuleSeverity.MEDIUM,
+    find=find,
+    settings={
+        _MARKETS: Setting(
+            schema={
+                "type": "integer",
+                "minimum": 1,
+                "description": "The least number of markets (machine types × zones) of a spot pool.",
+            },
+            default=2,
+        ),
+        _ZONES: Setting(
+            schema={
+                "type": "integer",
+                "minimum": 1,
+                "description": "The number of zones of a pool that names none.",
+            },
+            default=3,
+        ),
+    },
+)

@@ -1,49 +1,62 @@
-"""The rule that the account's service-linked role for EC2 Spot is ensured where a program buys spot on AWS.
+"""The account has the service-linked role of EC2 Spot if a program buys spot on AWS.
 
-`AWSServiceRoleForEC2Spot` is one per account. Without it the first launch fails, unless whoever launches may make it.
+`AWSServiceRoleForEC2Spot` exists once per account. Without it the first launch fails, unless the caller may create it.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from holdfast.policies.findings import Finding
-from holdfast.policies.known_values import UNKNOWN, at
-from holdfast.policies.node_pools import may_buy_spot, node_pools
+from holdfast.policies.inputs.karpenter import is_on_aws, may_buy_spot, node_pools
+from holdfast.policies.resources import at
+from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity, Setting
+from holdfast.scheduling.json import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from holdfast.policies.findings import StackResource
+    from holdfast.policies.resources import StackResource
     from holdfast.policies.rule import Settings
 
-EXISTS: Final = "roleExists"
-ROLE: Final = "aws:iam/serviceLinkedRole:ServiceLinkedRole"
+_EXISTS: Final = "roleExists"
+_ROLE: Final = "aws:iam/serviceLinkedRole:ServiceLinkedRole"
 _SERVICE: Final = "spot.amazonaws.com"
-_ENSURED_BY: Final = "holdfast:index:SpotServiceLinkedRole"
+_COMPONENT: Final = "holdfast:index:SpotServiceLinkedRole"
 
 
 def find(resources: Sequence[StackResource], settings: Settings) -> tuple[Finding, ...]:
-    """Return a finding where spot pools of AWS have no such role, and the setting does not say that it is there."""
-    spot = [
-        each
-        for each in node_pools(resources)
-        if may_buy_spot(each)
-        and at(each.props, "spec", "template", "spec", "nodeClassRef", "group") == "karpenter.k8s.aws"
-    ]
-    if not spot or settings[EXISTS] is True or any(_ensures(each) for each in resources):
+    """Return a finding if spot is bought on AWS, nothing creates the role, and the setting does not say that it exists."""
+    spot = [each for each in node_pools(resources) if may_buy_spot(each) and is_on_aws(each)]
+    if not spot or settings[_EXISTS] is True or any(_creates_role(each) for each in resources):
         return ()
     return (
         Finding(
             urn=spot[0].urn,
-            message="spot machines are bought on AWS, and nothing here ensures the role AWSServiceRoleForEC2Spot. Make it "
-            f"({ROLE} with `awsServiceName: {_SERVICE}`, kept when the stack goes), or set `{EXISTS}: true` where the "
-            "account has it.",
+            message="this program buys spot machines on AWS, but does not create the role AWSServiceRoleForEC2Spot. Create "
+            f"it ({_ROLE} with `awsServiceName: {_SERVICE}`, retained when the stack is destroyed), or set "
+            f"`{_EXISTS}: true` if the account has it.",
         ),
     )
 
 
-def _ensures(resource: StackResource) -> bool:
-    if resource.type == _ENSURED_BY:
+def _creates_role(resource: StackResource) -> bool:
+    if resource.type == _COMPONENT:
         return True
-    return resource.type == ROLE and at(resource.props, "awsServiceName") in (_SERVICE, UNKNOWN)
+    return resource.type == _ROLE and at(resource.props, "awsServiceName") in (_SERVICE, UNKNOWN)
+
+
+RULE: Final = Rule(
+    name="spot-service-linked-role-exists",
+    title="The service-linked role of EC2 Spot exists",
+    description="If spot is bought on AWS, the role AWSServiceRoleForEC2Spot exists.",
+    fix="Create the role, or set that the account has it.",
+    level=Level.MANDATORY,
+    severity=RuleSeverity.HIGH,
+    find=find,
+    settings={
+        _EXISTS: Setting(
+            schema={"type": "boolean", "description": "Whether the account already has the role."},
+            default=False,
+        )
+    },
+)

@@ -11,6 +11,7 @@ from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.machines import Nodes
 from holdfast.simulator.cluster_autoscaler.node_groups import Bought, NodeGroups, PoolSeen
 from holdfast.simulator.cluster_autoscaler.observation import (
+    PodNeeds,
     class_priorities,
     empty_nodes,
     offers,
@@ -18,7 +19,6 @@ from holdfast.simulator.cluster_autoscaler.observation import (
     rooms,
     upcoming,
 )
-from holdfast.simulator.cluster_autoscaler.pods import PodNeeds
 from holdfast.simulator.cluster_autoscaler.scale_up import Purchase, plan
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient

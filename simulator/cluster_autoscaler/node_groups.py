@@ -1,86 +1,71 @@
-"""What an autoscaler works with, whatever cloud it is of: groups of machines that are alike."""
+"""The node groups that the autoscaler resizes: GKE's managed instance groups and AKS's scale sets.
 
+Every call reads the simulated cloud's state again, because `pulumi up` changes it at the same time.
+"""
+
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
 
 from holdfast.scheduling.json import Json
-from holdfast.simulator.clouds.machines import Instance, Machine
-from holdfast.simulator.clouds.state import CloudObject
+from holdfast.simulator.clouds.azure import instances as azure_instances
+from holdfast.simulator.clouds.azure import nodes as azure_nodes
+from holdfast.simulator.clouds.catalogue import catalogue_of
+from holdfast.simulator.clouds.gcp import instances as gcp_instances
+from holdfast.simulator.clouds.gcp import nodes as gcp_nodes
+from holdfast.simulator.clouds.machines import Instance, Machine, State, machines_in
+from holdfast.simulator.clouds.state import CloudObject, CloudState, Inventory
 from holdfast.simulator.cluster_autoscaler.scale_up import Purchase
+
+GCP: Final = "gcp"
+AZURE: Final = "azure-native"
 
 
 class Template(Protocol):
-    """The nodes of one pool: what each is like, where they are, how many there may be."""
+    """The nodes of one pool: their properties, their zones, and the limits of their number."""
 
     @property
-    def name(self) -> str:
-        """The pool's name."""
-        ...
+    def name(self) -> str: ...  # noqa: D102 - the pool's name
 
     @property
-    def zones(self) -> tuple[str, ...]:
-        """Where its machines are."""
-        ...
+    def zones(self) -> tuple[str, ...]: ...  # noqa: D102 - the zones of its nodes
 
     @property
-    def taints(self) -> tuple[Json, ...]:
-        """Those of each node."""
-        ...
+    def taints(self) -> tuple[Json, ...]: ...  # noqa: D102 - the taints of each node
 
     @property
-    def capacity(self) -> Mapping[str, str]:
-        """What each machine has, by resource."""
-        ...
+    def capacity(self) -> Mapping[str, str]: ...  # noqa: D102 - by resource
 
     @property
-    def allocatable(self) -> Mapping[str, str]:
-        """What pods may have of each, by resource."""
-        ...
+    def allocatable(self) -> Mapping[str, str]: ...  # noqa: D102 - by resource
 
     @property
-    def initial(self) -> int:
-        """How many come with it."""
-        ...
+    def minimum(self) -> int: ...  # noqa: D102 - nodes of the whole pool
 
     @property
-    def minimum(self) -> int:
-        """How many there are at least."""
-        ...
+    def maximum(self) -> int: ...  # noqa: D102 - nodes of the whole pool
 
     @property
-    def maximum(self) -> int:
-        """How many there are at most."""
-        ...
+    def is_autoscaled(self) -> bool: ...  # noqa: D102 - whether the autoscaler resizes it
 
     @property
-    def is_autoscaled(self) -> bool:
-        """Whether anybody changes how many there are."""
-        ...
+    def is_spot(self) -> bool: ...  # noqa: D102 - whether its machines can be preempted
 
     @property
-    def is_spot(self) -> bool:
-        """Whether its machines can be taken back."""
-        ...
+    def spreads(self) -> bool: ...  # noqa: D102 - whether the zone with the fewest nodes gets the next
 
     @property
-    def spreads(self) -> bool:
-        """Whether the zone with the fewest nodes gets the next."""
-        ...
-
-    @property
-    def hourly_price(self) -> float:
-        """What a machine costs."""
-        ...
+    def hourly_price(self) -> float: ...  # noqa: D102 - of one machine, in USD
 
     def labels_in(self, zone: str) -> Mapping[str, str]:
-        """Return the labels of the pool's nodes in a zone, but for that with the node's own name."""
+        """Return the labels of the pool's nodes in a zone, except the hostname."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
-class PoolSeen:
-    """A pool, and its machines."""
+class NodeGroup:
+    """A node pool and its machines."""
 
     pool: CloudObject
     template: Template
@@ -89,7 +74,7 @@ class PoolSeen:
 
 @dataclass(frozen=True, kw_only=True)
 class Bought:
-    """What came of a purchase: the machine, None where there was none to be had."""
+    """The result of a purchase: the machine, or None where the pool is out of stock."""
 
     purchase: Purchase
     instance: Instance | None
@@ -97,42 +82,193 @@ class Bought:
 
 @dataclass(frozen=True, kw_only=True)
 class Lost:
-    """A machine that was taken away, and could not be made again."""
+    """A preempted machine that its group gave up, because its pool is out of stock."""
 
     pool: str
     zone: str
 
 
-class NodeGroups(Protocol):
-    """The groups of a stand-in cloud, which is read anew each time."""
+class NodeGroups(ABC):
+    """The node groups of one simulated cloud; `cloud` is its state."""
 
-    def seen(self) -> list[PoolSeen]:
-        """Return the pools there are; none in a cloud that is not there."""
-        ...
+    package: str
+
+    def __init__(self, cloud: CloudState) -> None:
+        self._cloud = cloud
+
+    def groups(self) -> list[NodeGroup]:
+        """Return the node groups; none where the cloud has no state file."""
+        return self._groups_in(self._cloud.read()) if self._cloud.file.exists() else []
 
     def machines(self) -> Sequence[Machine]:
         """Return every machine of the cloud that is a node."""
-        ...
+        return machines_in(self._cloud.read(), catalogue_of(self.package).fleets)
 
+    @abstractmethod
     def restore(self) -> tuple[bool, list[Lost]]:
-        """Make the machines again that were taken from their groups, as far as the cloud does so by itself.
+        """Create preempted machines again, where the cloud does so by itself.
 
-        Returns whether any was, and what is lost.
+        Returns whether a machine was created, and the machines that were given up.
         """
-        ...
 
     def buy(self, purchases: Sequence[Purchase]) -> list[Bought]:
-        """Buy machines; returns what came of each purchase whose pool is still there."""
-        ...
+        """Buy machines; return the result of each purchase whose pool still exists."""
+        done: list[Bought] = []
+        with self._cloud.changing() as inventory:
+            groups = {group.pool.id: group for group in self._groups_in(inventory)}
+            self._forget_lost_pools({name: group.pool for name, group in groups.items()}, inventory)
+            for purchase in purchases:
+                group = groups.get(purchase.pool)
+                if group is not None:
+                    done.append(
+                        Bought(purchase=purchase, instance=self._bought(group, purchase.zone, inventory))
+                    )
+        return done
 
     def end(self, nodes: Iterable[str]) -> int:
-        """End machines by the names of their nodes, no pool's below its minimum; returns how many."""
-        ...
+        """Delete machines by their node names, no pool's below its minimum; return how many."""
+        names, ended = set(nodes), 0
+        with self._cloud.changing() as inventory:
+            for group in self._groups_in(inventory):
+                template = group.template
+                spare = len(group.instances) - template.minimum if template.is_autoscaled else 0
+                # The newest first.
+                for instance in reversed(group.instances):
+                    if instance.name in names and spare > 0:
+                        self._drop(group, instance, inventory)
+                        spare, ended = spare - 1, ended + 1
+        return ended
 
-    def group_of(self, pool: PoolSeen, instance: Instance, /) -> str:
-        """Return what events call the group that a machine was bought in."""
-        ...
+    @abstractmethod
+    def group_of(self, group: NodeGroup, instance: Instance, /) -> str:
+        """Return the name that events give the group of a machine."""
 
+    @abstractmethod
     def out_of_stock(self, zone: str, /) -> str | None:
-        """Return what pods are told where there was no machine to be had, None for nothing."""
-        ...
+        """Return the event message for pods whose pool is out of stock, None for no event."""
+
+    @abstractmethod
+    def _groups_in(self, inventory: Inventory) -> list[NodeGroup]: ...
+
+    @abstractmethod
+    def _forget_lost_pools(self, pools: Mapping[str, CloudObject], inventory: Inventory) -> None: ...
+
+    @abstractmethod
+    def _bought(self, group: NodeGroup, zone: str, inventory: Inventory) -> Instance | None: ...
+
+    @abstractmethod
+    def _drop(self, group: NodeGroup, instance: Instance, inventory: Inventory) -> None: ...
+
+
+class InstanceGroups(NodeGroups):
+    """GKE's managed instance groups: they create preempted machines again under their old names."""
+
+    package = GCP
+
+    def restore(self) -> tuple[bool, list[Lost]]:
+        """Create preempted machines again; give up those of an autoscaled pool that is out of stock.
+
+        The autoscaler then buys a machine of another pool instead.
+        """
+        if not any(one.state is State.TERMINATED for group in self.groups() for one in group.instances):
+            return False, []
+        came_back, lost = False, list[Lost]()
+        with self._cloud.changing() as inventory:
+            for group in self._groups_in(inventory):
+                for one in (each for each in group.instances if each.state is State.TERMINATED):
+                    if not gcp_instances.is_sold_out(group.template.name, one.zone, inventory):
+                        again = replace(one, state=State.RUNNING, generation=one.generation + 1)
+                        gcp_instances.record(group.pool, again, inventory)
+                        came_back = True
+                    elif group.template.is_autoscaled:
+                        self._drop(group, one, inventory)
+                        lost.append(Lost(pool=group.pool.id, zone=one.zone))
+        return came_back, lost
+
+    def group_of(self, group: NodeGroup, instance: Instance, /) -> str:
+        """Return the URL of a machine's instance group."""
+        project = gcp_nodes.template_of(group.pool, self._cloud.read()).project
+        zone = f"https://www.googleapis.com/compute/v1/projects/{project}/zones/{instance.zone}"
+        return f"{zone}/instanceGroups/{instance.name.rpartition('-')[0]}-grp"
+
+    def out_of_stock(self, zone: str, /) -> str:
+        """Return GKE's message."""
+        return (
+            f"Node scale up in zones {zone} associated with this pod failed: GCE out of resources. "
+            "Pod is at risk of not being scheduled."
+        )
+
+    def _groups_in(self, inventory: Inventory) -> list[NodeGroup]:
+        found: list[NodeGroup] = []
+        for pool in inventory.of_type(gcp_nodes.NODE_POOL):
+            template = gcp_nodes.template_of(pool, inventory)
+            instances = tuple(gcp_instances.instances_of(pool, template, inventory))
+            found.append(NodeGroup(pool=pool, template=template, instances=instances))
+        return found
+
+    def _forget_lost_pools(self, pools: Mapping[str, CloudObject], inventory: Inventory) -> None:
+        gcp_instances.forget_lost_pools(pools, inventory)
+
+    def _bought(self, group: NodeGroup, zone: str, inventory: Inventory) -> Instance | None:
+        if gcp_instances.is_sold_out(group.template.name, zone, inventory):
+            return None
+        template = gcp_nodes.template_of(group.pool, inventory)
+        instance = gcp_instances.new_instance(group.pool, template, zone, inventory)
+        gcp_instances.record(group.pool, instance, inventory)
+        return instance
+
+    def _drop(self, group: NodeGroup, instance: Instance, inventory: Inventory) -> None:
+        gcp_instances.drop(group.pool, gcp_nodes.template_of(group.pool, inventory), instance, inventory)
+
+
+class ScaleSets(NodeGroups):
+    """AKS's scale sets: a preempted machine is deleted, and its scale set is smaller by one."""
+
+    package = AZURE
+
+    def restore(self) -> tuple[bool, list[Lost]]:
+        """Do nothing."""
+        return False, []
+
+    def take(self, node: str) -> None:
+        """Preempt the machine of a node."""
+        with self._cloud.changing() as inventory:
+            for group in self._groups_in(inventory):
+                for instance in group.instances:
+                    if instance.name == node:
+                        self._drop(group, instance, inventory)
+
+    def group_of(self, _group: NodeGroup, instance: Instance, /) -> str:
+        """Return the name of a machine's scale set, which is the prefix of the machine's own."""
+        return instance.name[: -azure_instances.NUMBER]
+
+    def out_of_stock(self, _zone: str, /) -> None:
+        """Return None: AKS sends no event when a pool is out of stock."""
+
+    def _groups_in(self, inventory: Inventory) -> list[NodeGroup]:
+        found: list[NodeGroup] = []
+        for pool in azure_nodes.pools_in(inventory):
+            template = azure_nodes.template_of(pool)
+            instances = tuple(azure_instances.REGISTER.instances_of(pool.target, template, inventory))
+            found.append(NodeGroup(pool=pool.target, template=template, instances=instances))
+        return found
+
+    def _forget_lost_pools(self, pools: Mapping[str, CloudObject], inventory: Inventory) -> None:
+        azure_instances.REGISTER.forget_lost_pools(pools, inventory)
+
+    def _bought(self, group: NodeGroup, zone: str, inventory: Inventory) -> Instance | None:
+        if azure_instances.is_sold_out(group.template.name, inventory):
+            return None
+        template = self._template(group, inventory)
+        instance = azure_instances.REGISTER.new_instance(group.pool, template, zone, inventory)
+        azure_instances.REGISTER.record(group.pool, instance, inventory)
+        return instance
+
+    def _drop(self, group: NodeGroup, instance: Instance, inventory: Inventory) -> None:
+        azure_instances.REGISTER.drop(group.pool, self._template(group, inventory), instance, inventory)
+
+    def _template(self, group: NodeGroup, inventory: Inventory) -> azure_nodes.NodeTemplate:
+        pool = azure_nodes.pool_of(group.pool, inventory)
+        if pool is None:
+            raise LookupError(f"node pool {group.template.name} has lost its cluster")
+        return azure_nodes.template_of(pool)

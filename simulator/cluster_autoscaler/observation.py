@@ -7,16 +7,7 @@ from typing import Final
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.quantities import parse_quantity
 from holdfast.simulator.cluster_autoscaler.node_groups import PoolSeen, Template
-from holdfast.simulator.cluster_autoscaler.pods import (
-    PodNeeds,
-    Resources,
-    is_daemons,
-    moment,
-    needs_of,
-    node_of,
-    requests_of,
-)
-from holdfast.simulator.cluster_autoscaler.scale_up import Offer, Room
+from holdfast.simulator.cluster_autoscaler.scale_up import (Offer, PodNeeds, Resources, Room, is_daemons, moment, needs_of, node_of, requests_of)
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 # What a kubelet says of a node whose machine was told to end.

@@ -1,1 +1,1 @@
-"""The programs a rehearsal runs: found on PATH, or built here from pinned Go modules."""
+"""Finds the programs that the simulator runs on PATH, or builds them from pinned Go modules."""

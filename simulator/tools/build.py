@@ -1,4 +1,7 @@
-"""One tool built, one chart gathered: made aside, put in place at once, then stamped."""
+"""Builds the missing tools and copies the missing charts, in parallel chains.
+
+Each piece is created in a partial folder, moved into place atomically, and stamped. One failure ends all chains.
+"""
 
 import json
 import os
@@ -28,12 +31,12 @@ from holdfast.simulator.tools.toolchain import GoRunner, Stopped, diagnose, find
 def build_tool(tool: Tool, workspace: Workspace, runner: GoRunner, on_line: Callable[[str], None]) -> None:
     """Build one tool into .tools/bin.
 
-    Raises RehearsalError where the build fails, Stopped where it is ended; the old program then stays.
+    Raises RehearsalError if the build fails, and Stopped if it is ended; the old program then remains.
     """
     made = partial_dir(workspace) / tool.name
     place = workspace.tools_bin / tool.name
     if place.is_file():
-        # `go build` leaves alone what is up to date: a changed pin relinks only the tools it reaches.
+        # `go build` does not relink a current program: a changed pin relinks only the affected tools.
         shutil.copy2(place, made)
     flags = tool.build_flags(tool.pin(workspace.project_root))
     wanted = binary_fingerprint(tool, workspace)
@@ -45,20 +48,20 @@ def build_tool(tool: Tool, workspace: Workspace, runner: GoRunner, on_line: Call
 def gather_chart(
     source: ChartSource, workspace: Workspace, runner: GoRunner, on_line: Callable[[str], None]
 ) -> None:
-    """Copy one chart out of its pinned module into .tools/charts.
+    """Copy one chart of its pinned module into .tools/charts.
 
-    Raises RehearsalError where the module cannot be fetched or lacks the chart.
+    Raises RehearsalError if the module cannot be downloaded or does not contain the chart.
     """
     folder = workspace.project_root / "tools" / source.module
-    answer = runner.run(source.title, ("mod", "download", "-x", "-json", source.go_module), folder, on_line)
-    told = cast("dict[str, str]", json.loads(answer))
-    if "Dir" not in told:
+    output = runner.run(source.title, ("mod", "download", "-x", "-json", source.go_module), folder, on_line)
+    module = cast("dict[str, str]", json.loads(output))
+    if "Dir" not in module:
         raise RehearsalError(
-            f"{source.title}: `go mod download` names no folder for {source.go_module}: {answer}"
+            f"{source.title}: `go mod download` printed no folder for {source.go_module}: {output}"
         )
     wanted = chart_fingerprint(source, workspace)
     made = partial_dir(workspace) / source.title
-    gather(source, Path(told["Dir"]), made, workspace.project_root)
+    gather(source, Path(module["Dir"]), made, workspace.project_root)
     place = workspace.charts_dir / source.name
     _replace_stamped("charts", source.name, workspace, wanted, lambda: replace_folder(made, place))
 
@@ -71,17 +74,17 @@ def _put_file(made: Path, place: Path) -> None:
 def _replace_stamped(
     kind: str, name: str, workspace: Workspace, wanted: str, put: Callable[[], None]
 ) -> None:
-    # Unstamped in between: an interruption here means one needless build, never a stale tool taken for a new one.
+    # Without a stamp, an interruption here causes one unnecessary build, but never leaves a stale tool.
     stamp_file(kind, name, workspace).unlink(missing_ok=True)
     put()
     write_stamp(kind, name, workspace, wanted)
 
 
 def make_missing(survey: Survey, workspace: Workspace, progress: Progress) -> None:
-    """Make every missing piece of the survey, in .tools.
+    """Create every missing piece of the survey in .tools.
 
-    Raises RehearsalError where Go is missing or too old, or where a piece fails; the others are then ended.
-    What is finished stays, and Go's cache keeps most of what is not.
+    Raises RehearsalError if Go is missing or too old, or if a piece fails, which ends the others. Finished pieces
+    remain, and the cache of Go keeps most of the unfinished work.
     """
     toolchain = find_go(survey.missing)
     tools = workspace.project_root / "tools"
@@ -123,16 +126,16 @@ def _side_by_side(
     with ThreadPoolExecutor(max_workers=max(1, len(work))) as pool:
         running: set[Future[None]] = set()
         try:
-            # Inside: a Ctrl-C between two submissions would otherwise wait for the first one's builds to end.
+            # Inside `try`: otherwise Ctrl-C between two submissions would wait for the first builds.
             running.update(pool.submit(follow, chain) for chain in work)
             _await(running, tick)
         finally:
-            # On a failure or Ctrl-C the other chains end now; after a success there is nothing left to stop.
+            # A failure or Ctrl-C ends the other chains; after a success nothing runs.
             stop()
     failures = [error for chain in running if (error := chain.exception()) is not None]
-    told = [error for error in failures if not isinstance(error, Stopped)]
-    if told:
-        raise told[0]
+    causes = [error for error in failures if not isinstance(error, Stopped)]
+    if causes:
+        raise causes[0]
 
 
 def _await(running: set[Future[None]], tick: Callable[[], None]) -> None:

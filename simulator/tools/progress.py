@@ -1,4 +1,4 @@
-"""What a long build shows: lines and a heartbeat in a log, a live table on a terminal."""
+"""Shows a long build: lines and a heartbeat in a log, a live table on a terminal, and a summary at the end."""
 
 import threading
 import time
@@ -16,13 +16,13 @@ from rich.table import Table
 from holdfast.simulator.tools.catalog import Tool
 from holdfast.simulator.tools.locate import Survey
 
-#: Long enough not to fill a log, short enough that nobody takes a compiling minute for a hang.
+#: Short enough to show that a long compilation does not hang, long enough not to fill a log.
 _HEARTBEAT_SECONDS = 15.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """One piece being made: since when (monotonic seconds), packages compiled so far, the newest line."""
+    """One piece in progress: its start (monotonic seconds), its compiled packages and its last line."""
 
     since: float
     packages: int = 0
@@ -30,13 +30,13 @@ class Work:
 
 
 def clock(seconds: float) -> str:
-    """Seconds as minutes and seconds: `2:05`."""
+    """Format seconds as minutes and seconds: `2:05`."""
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes}:{rest:02d}"
 
 
 class Progress:
-    """Collects what the chains do, from several threads. This one shows lines and a heartbeat."""
+    """Collects the progress of the chains from several threads, and prints lines and a heartbeat."""
 
     def __init__(self, console: Console, total: int, now: Callable[[], float] = time.monotonic) -> None:
         self._console = console
@@ -53,13 +53,13 @@ class Progress:
         return dict(self._seconds)
 
     def started(self, name: str) -> None:
-        """A piece is being made from now on."""
+        """Record the start of a piece."""
         with self._lock:
             self._working[name] = Work(since=self._now())
         self._say(f"{name}: started")
 
     def line(self, name: str, text: str) -> None:
-        """A `go` command said something: a line without a space is a package it has begun to compile."""
+        """Record a line of a `go` command; a line without spaces is a package that compiles."""
         with self._lock:
             work = self._working[name]
             is_package = bool(text) and " " not in text
@@ -68,14 +68,14 @@ class Progress:
             )
 
     def finished(self, name: str) -> None:
-        """A piece stands in its place."""
+        """Record the end of a piece."""
         with self._lock:
             self._seconds[name] = self._now() - self._working.pop(name).since
             done = len(self._seconds)
         self._say(f"{name}: done in {clock(self._seconds[name])}  ({done} of {self._total})")
 
     def tick(self) -> None:
-        """Called about once a second while something is being made."""
+        """Print the heartbeat if it is due. Called about once per second."""
         now = self._now()
         if now - self._beaten < _HEARTBEAT_SECONDS:
             return
@@ -91,14 +91,14 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Nothing to end: lines stay."""
+        """Do nothing: printed lines stay."""
 
     def _say(self, text: str) -> None:
         self._console.print(f"tools: {text}", highlight=False, markup=False, soft_wrap=True)
 
 
 class LiveProgress(Progress):
-    """The same on a terminal: finished pieces as lines, those being made as a table that moves."""
+    """Prints a line for each finished piece and a live table of pieces in progress, on a terminal."""
 
     def __init__(self, console: Console, total: int, now: Callable[[], float] = time.monotonic) -> None:
         super().__init__(console, total, now)
@@ -106,13 +106,13 @@ class LiveProgress(Progress):
         self._live = Live(get_renderable=self._table, console=console, transient=True, refresh_per_second=8)
 
     def started(self, name: str) -> None:
-        """A piece is being made from now on: a row of the table says so, no line."""
+        """Record the start of a piece, which adds a row to the table."""
         with self._lock:
             self._spinners[name] = Spinner("dots")
             self._working[name] = Work(since=self._now())
 
     def tick(self) -> None:
-        """Nothing: the table moves by itself."""
+        """Do nothing: the table refreshes itself."""
 
     def __enter__(self) -> Self:
         self._live.start()
@@ -142,19 +142,19 @@ def _count(work: Work) -> str:
 
 
 def progress_on(console: Console, total: int) -> Progress:
-    """Return the progress that fits where the output goes."""
+    """Return the progress display for a terminal or a log."""
     return LiveProgress(console, total) if console.is_terminal else Progress(console, total)
 
 
 def one_line(survey: Survey) -> str:
-    """Return the line for a run that had nothing to make."""
+    """Return the summary of a run without missing pieces."""
     states = Counter(state.value for state in (*survey.tools.values(), *survey.charts.values()))
-    told = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
-    return f"tools: nothing to make ({told})"
+    counts = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+    return f"tools: nothing to make ({counts})"
 
 
 def table(survey: Survey, seconds: Mapping[str, float]) -> Table:
-    """Return the table for a run that made something: each piece, where it is from, what it took."""
+    """Return the summary table of a run: each piece, its origin and its build time."""
     shown = Table(box=None, pad_edge=False)
     shown.add_column("tool")
     shown.add_column("is")

@@ -1,4 +1,4 @@
-"""Whether what stands in .tools is what the pins ask for."""
+"""The folder .tools: stamps that show whether a piece is current, atomic replacement, and the lock of a build."""
 
 import fcntl
 import hashlib
@@ -16,7 +16,7 @@ from holdfast.simulator.tools.catalog import Tool
 
 
 def fingerprint(*parts: bytes | str) -> str:
-    """One digest over the parts in order; where one ends counts, so ("ab", "c") is not ("a", "bc")."""
+    """Return a digest of the parts in order; ("ab", "c") differs from ("a", "bc")."""
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -25,7 +25,7 @@ def fingerprint(*parts: bytes | str) -> str:
 
 
 def binary_fingerprint(tool: Tool, workspace: Workspace) -> str:
-    """What decides a built program: its pins with their checksums, our own sources, its flags, the machine's kind."""
+    """Return the fingerprint of a program: its pins, checksums, own sources and flags, and the platform."""
     folder = workspace.project_root / "tools" / tool.module
     flags = tool.build_flags(tool.pin(workspace.project_root))
     sums = folder / "go.sum"
@@ -42,12 +42,12 @@ def binary_fingerprint(tool: Tool, workspace: Workspace) -> str:
 
 
 def stamp_file(kind: str, name: str, workspace: Workspace) -> Path:
-    """Where the fingerprint of a finished piece is kept; `kind` is `bin` or `charts`."""
+    """The file with the fingerprint of a finished piece; `kind` is `bin` or `charts`."""
     return workspace.tools_bin.parent / "stamps" / kind / name
 
 
 def stamped(kind: str, name: str, workspace: Workspace) -> str | None:
-    """The fingerprint the finished piece was made with, or None."""
+    """The fingerprint of a finished piece, None if there is none."""
     try:
         return stamp_file(kind, name, workspace).read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -55,31 +55,31 @@ def stamped(kind: str, name: str, workspace: Workspace) -> str | None:
 
 
 def write_stamp(kind: str, name: str, workspace: Workspace, value: str) -> None:
-    """Record what the piece, now in its place, was made with."""
+    """Record the fingerprint of a finished piece."""
     replace_text(stamp_file(kind, name, workspace), value)
 
 
 def built_and_current(tool: Tool, workspace: Workspace) -> bool:
-    """Whether .tools/bin holds this tool as its pins ask for it."""
+    """Whether .tools/bin contains this tool, built from the current pins."""
     binary = workspace.tools_bin / tool.name
     return binary.is_file() and stamped("bin", tool.name, workspace) == binary_fingerprint(tool, workspace)
 
 
 def partial_dir(workspace: Workspace) -> Path:
-    """Where half-made things lie: on the same file system as their places, so that a rename is enough."""
+    """The folder for unfinished pieces, on the same file system as .tools, so that a rename moves them."""
     folder = workspace.tools_bin.parent / "partial"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
 def empty_partial_dir(workspace: Workspace) -> None:
-    """Remove what an interrupted run left half made."""
+    """Remove unfinished pieces of an interrupted run."""
     shutil.rmtree(partial_dir(workspace))
     partial_dir(workspace)
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Write a file so that a reader sees the old text or the new, never a part."""
+    """Replace the text of a file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(
         "w", encoding="utf-8", dir=path.parent, prefix=".", delete=False
@@ -89,7 +89,7 @@ def replace_text(path: Path, text: str) -> None:
 
 
 def replace_folder(made: Path, place: Path) -> None:
-    """Put the folder `made` where `place` is; what was there goes. Both on one file system."""
+    """Replace the folder `place` with the folder `made` on the same file system."""
     place.parent.mkdir(parents=True, exist_ok=True)
     old = made.with_name(f"{made.name}.old")
     shutil.rmtree(old, ignore_errors=True)
@@ -101,9 +101,9 @@ def replace_folder(made: Path, place: Path) -> None:
 
 @contextmanager
 def exclusive(path: Path, on_wait: Callable[[str], None]) -> Generator[None, None, None]:
-    """Hold the lock file; where another process holds it, call `on_wait` with its process id and wait.
+    """Hold the lock file; if another process holds it, call `on_wait` with its pid and wait.
 
-    The kernel lets go of the lock when its holder dies, however it dies: no stale lock is ever in the way.
+    The kernel releases the lock when its holder dies.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+", encoding="utf-8") as file:

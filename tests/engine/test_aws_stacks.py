@@ -3,6 +3,7 @@
 The tests run in the order they stand in, on one stack.
 """
 
+import re
 from collections.abc import Generator
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,8 @@ from holdfast.rehearsal.scenarios.platform import apply, training_platform
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
-from holdfast.simulator.pulumi import Outcome
+from holdfast.simulator.kubernetes_provider import deletion
+from holdfast.simulator.pulumi import EngineFailure, Outcome
 from holdfast.simulator.stacks import Stack
 from tests.support.builders.aws_stacks import CHARTS, IMAGES
 from tests.support.builders.configurations import Document, aws_document, entry, section
@@ -128,13 +130,53 @@ def test_what_karpenter_does_of_its_own_accord_is_no_drift(stack: Stack) -> None
 
 
 @pytest.fixture(scope="module")
-def destroyed(stack: Stack) -> Outcome:
-    """The stack, destroyed with a RayJob and its machines running."""
+def blocked(stack: Stack) -> EngineFailure:
+    """The failure of a destroy with a RayJob and its machines running, while Karpenter has no replicas."""
     client = KubeClient.from_kubeconfig(stack.kubeconfig)
     assert client.list("karpenter.sh/v1", "NodeClaim"), "machines run"
+    _scale_karpenter(client, 0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(deletion, "LONGEST_SECONDS", 20.0)
+        with stack.session() as rehearsal, pytest.raises(EngineFailure) as failure:
+            rehearsal.destroy()
+    assert client.list("karpenter.sh/v1", "NodeClaim"), "a destroy without Karpenter forgets no machine"
+    _scale_karpenter(client, 2)
     client.close()
+    return failure.value
+
+
+@pytest.fixture(scope="module")
+def destroyed(stack: Stack, blocked: EngineFailure) -> Outcome:
+    """The stack after the next destroy, with Karpenter running again."""
     with stack.session() as rehearsal:
         return rehearsal.destroy()
+
+
+def _scale_karpenter(client: KubeClient, replicas: int) -> None:
+    patch: Json = {"spec": {"replicas": replicas}}
+    client.merge_patch("apps/v1", "Deployment", "karpenter", patch, namespace="karpenter")
+
+    def is_scaled(found: "Json | None") -> bool:
+        status = mapping((found or {}).get("status"))
+        return (status.get("readyReplicas") or 0) == (status.get("replicas") or 0) == replicas
+
+    client.wait_for(
+        "apps/v1",
+        "Deployment",
+        "karpenter",
+        namespace="karpenter",
+        timeout_seconds=120,
+        condition=is_scaled,
+        what=f"Karpenter has {replicas} replicas",
+    )
+
+
+def test_a_destroy_without_karpenter_names_the_machines_that_block_it(blocked: EngineFailure) -> None:
+    message = str(blocked)
+    assert re.search(
+        r"NodePool (\S+) is still there 20 s after its deletion: it owns NodeClaim \1-", message
+    ), message
+    assert "finalizer karpenter.sh/termination blocks it (Karpenter removes it when" in message, message
 
 
 def test_destroyed_under_a_running_rayjob_it_leaves_nothing_but_the_accounts_role(
@@ -174,16 +216,18 @@ def test_destroyed_under_a_running_rayjob_it_leaves_nothing_but_the_accounts_rol
         ("aws:ec2:VpcEndpoint network-", "aws:ec2:Vpc network-"),
     ],
 )
-def test_it_goes_in_the_order_that_leaves_nothing(destroyed: Outcome, first: str, then: str) -> None:
-    gone = Deletions.told_in(destroyed.stdout)
+def test_it_goes_in_the_order_that_leaves_nothing(
+    blocked: EngineFailure, destroyed: Outcome, first: str, then: str
+) -> None:
+    gone = Deletions.told_in(blocked.outcome.stdout + destroyed.stdout)
     earlier, later = gone.matching(first), gone.matching(then)
     assert earlier, f"nothing like {first} was deleted"
     assert later, f"nothing like {then} was deleted"
     assert gone.too_early(earlier, later) == [], f"it went before all of {first} was gone"
 
 
-def test_its_pools_outlive_no_machine(destroyed: Outcome) -> None:
-    gone = Deletions.told_in(destroyed.stdout)
+def test_its_pools_outlive_no_machine(blocked: EngineFailure, destroyed: Outcome) -> None:
+    gone = Deletions.told_in(blocked.outcome.stdout + destroyed.stdout)
     for pool in gone.matching(":NodePool pool-"):
         (own,) = gone.matching(f":EC2NodeClass {pool.split()[1].replace('node-pool', 'node-class')}")
         assert gone.too_early([pool], [own]) == [], "Karpenter ends machines as their class says"

@@ -1,4 +1,4 @@
-"""The pack as the engine speaks to it: resources and settings over the wire, verdicts back."""
+"""The pack as the engine calls it: requests with resources and settings, and the violations in its answers."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from holdfast.policies.resources import StackResource
     from holdfast.scheduling.json import Json
 
-#: No call of the pack's looks at it.
+#: The pack does not use the context of a call.
 NO_CONTEXT = cast("grpc.ServicerContext", None)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Said:
-    """One verdict: by which rule, how grave, about what."""
+class Violation:
+    """One reported violation."""
 
     rule: str
     level: analyzer_pb2.EnforcementLevel.ValueType
@@ -38,7 +38,7 @@ class Said:
 
 @dataclass(frozen=True)
 class Pack:
-    """The pack, started anew."""
+    """A newly started pack."""
 
     servicer: PackServicer = field(
         default_factory=lambda: PackServicer("holdfast", "0.1.0", policies(), EnforcementLevel.MANDATORY)
@@ -52,7 +52,7 @@ class Pack:
         of: str = "",
         also: Sequence[str] = (),
     ) -> None:
-        """Do as the engine does: a level for every policy, settings for one, and what else the file names."""
+        """Configure it as the engine does: a level for every policy, settings for one, and other names of the file."""
         request = analyzer_pb2.ConfigureAnalyzerRequest()
         for each in policies():
             default = (each.enforcement_level or EnforcementLevel.MANDATORY).name
@@ -65,17 +65,17 @@ class Pack:
         self.servicer.Configure(request, NO_CONTEXT)
 
     def asked(self, resources: Sequence[StackResource]) -> None:
-        """Show each resource as the program asks for it."""
+        """Send each resource as the program registers it."""
         for each in resources:
             request = analyzer_pb2.AnalyzeRequest(type=each.type, urn=each.urn, name=each.logical_name)
             json_format.ParseDict(on_the_wire(each.props), request.properties)
             self.servicer.Analyze(request, NO_CONTEXT)
 
-    def judged(self, resources: Sequence[StackResource]) -> list[Said]:
-        """Show all resources at the end of a run, and return what is said of them."""
+    def violations(self, resources: Sequence[StackResource]) -> list[Violation]:
+        """Send all resources at the end of a run, and return the reported violations."""
         answer = self.servicer.AnalyzeStack(stack_request(resources), NO_CONTEXT)
         return [
-            Said(
+            Violation(
                 rule=each.policyName,
                 level=each.enforcementLevel,
                 urn=each.urn,
@@ -84,8 +84,8 @@ class Pack:
             for each in answer.diagnostics
         ]
 
-    def mended(self, resource: StackResource) -> Json | None:
-        """Ask for a resource to be mended, and return its properties then, None where nothing was."""
+    def remediated(self, resource: StackResource) -> Json | None:
+        """Remediate a resource, and return its new properties; None if nothing changes."""
         request = analyzer_pb2.AnalyzeRequest(
             type=resource.type, urn=resource.urn, name=resource.logical_name
         )
@@ -110,7 +110,7 @@ def stack_request(resources: Sequence[StackResource]) -> analyzer_pb2.AnalyzeSta
 
 
 def on_the_wire(value: object) -> dict[str, object]:
-    """Properties as the engine sends them: Pulumi's mark for the unknown."""
+    """Properties as the engine sends them, with Pulumi's marker for unknown values."""
     return cast("dict[str, object]", _sent(value))
 
 

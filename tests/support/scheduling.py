@@ -18,21 +18,22 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 
 #: Seconds of the scopes that take longest on an idle machine. All others take about `OTHERS` for each test.
 SECONDS: Final[Mapping[str, float]] = {
-    "tests/cluster/fallback": 450,
-    "tests/cluster/admission": 250,
-    "tests/cluster/reconciler": 200,
+    "tests/cluster/fallback": 300,
     "tests/cluster/platform/test_local_platform.py": 200,
+    "tests/cluster/reconciler": 190,
     "tests/engine/test_aws_stacks.py": 170,
-    "tests/cluster/kubernetes_provider": 160,
-    "tests/engine/test_aks_cluster.py": 140,
-    "tests/engine/test_aks_pools.py": 140,
-    "tests/cluster/rehearsal/test_aws_destroy.py": 140,
-    "tests/cluster/rehearsal/test_whole_life.py": 130,
-    "tests/cluster/operator_runner": 120,
-    "tests/cluster/platform/test_gke_platform.py": 80,
-    "tests/cluster/namespaces": 80,
-    "tests/cluster/aks": 70,
-    "tests/cluster/gke": 70,
+    "tests/cluster/admission": 125,
+    "tests/cluster/rehearsal/test_whole_life.py": 120,
+    "tests/cluster/kubernetes_provider": 100,
+    "tests/cluster/operator_runner": 90,
+    "tests/cluster/reachability": 80,
+    "tests/engine/test_aks_pools.py": 70,
+    "tests/cluster/aks": 60,
+    "tests/engine/test_aks_cluster.py": 55,
+    "tests/cluster/control_plane": 45,
+    "tests/cluster/gke": 35,
+    "tests/cluster/aks_pools": 35,
+    "tests/cluster/cloud_clusters": 30,
 }
 OTHERS: Final = 0.05
 

@@ -1,4 +1,4 @@
-"""An AKS cluster's configuration: how it scales, who reaches it, when it is upgraded, what its operators run on."""
+"""The configuration of an AKS cluster: scaling, access, upgrades, maintenance, system nodes."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -29,23 +29,23 @@ from holdfast.infra.config.fields import (
     error_with_fix,
 )
 
-#: A Saturday on which there was no stack yet: AKS wants a day from which on a window holds, and one that moved would be a
-#: difference at every update.
+#: A Saturday before the first stack: AKS needs a start date for a window, and a relative one would be a difference in
+#: every update.
 _FROM: Final = "2026-01-03"
 
-#: Channels of AKS that go on to the next minor version, or that stand for nodeOs.
+#: Channels of AKS that move to the next minor version, or that belong to nodeOs.
 _OTHER_CHANNELS: Final = ("stable", "rapid", "node-image")
 
 
 class ClusterChannel(StrEnum):
-    """Which versions of Kubernetes come by themselves."""
+    """The automatic upgrades of Kubernetes."""
 
     NONE = "none"
     PATCH = "patch"
 
 
 class NodeOsChannel(StrEnum):
-    """How the nodes' operating system is kept up to date, as AKS spells it."""
+    """How AKS keeps the nodes' operating system up to date; AKS's own values."""
 
     NONE = "None"
     UNMANAGED = "Unmanaged"
@@ -56,14 +56,14 @@ class NodeOsChannel(StrEnum):
 def _cluster_channel(value: object) -> object:
     if value in _OTHER_CHANNELS:
         raise error_with_fix(
-            "Write patch, and another `cluster.version` when you want it: where a channel had gone on to the next minor version, "
-            "the next `pulumi up` would go back, which AKS refuses. The nodes' images are nodeOs."
+            "Write patch, and change `cluster.version` for the next minor version: after an automatic upgrade to it, the "
+            "next `pulumi up` would try to downgrade, which AKS rejects. Write nodeOs for the nodes' images."
         )
     return value
 
 
 class AzureUpgrades(Section):
-    """What AKS upgrades of its own accord, in the window."""
+    """Automatic upgrades in the maintenance window."""
 
     fixes: ClassVar[Mapping[str, str]] = {
         "version": "Write cluster.",
@@ -72,7 +72,7 @@ class AzureUpgrades(Section):
 
     cluster: Annotated[ClusterChannel, BeforeValidator(_cluster_channel)] = Field(
         default=ClusterChannel.NONE,
-        description="none or patch: which versions of Kubernetes come by themselves",
+        description="none or patch: the automatic upgrades of Kubernetes",
         examples=["patch"],
     )
     node_os: NodeOsChannel = Field(
@@ -83,9 +83,9 @@ class AzureUpgrades(Section):
 
 
 class AzureMaintenanceWindow(Section):
-    """When AKS may upgrade: one stretch of hours in a week."""
+    """The weekly window for automatic upgrades."""
 
-    fixes: ClassVar[Mapping[str, str]] = {"days": "Write day: AKS takes one stretch of hours a week."}
+    fixes: ClassVar[Mapping[str, str]] = {"days": "Write day: AKS allows one window a week."}
 
     day: Weekday = Field(
         default=Weekday.SATURDAY, description="a day of the week, such as saturday", examples=["saturday"]
@@ -98,22 +98,22 @@ class AzureMaintenanceWindow(Section):
     )
     start_date: Day = Field(
         default=_FROM,
-        description=f"{DATE_ALLOWED}: one from which on it holds, and from which everyWeeks counts",
+        description=f"{DATE_ALLOWED}: the first date of the window, and the start for everyWeeks",
         examples=[f'"{_FROM}"'],
     )
 
 
 class AzureMaintenanceExclusion(Section):
-    """Days on which AKS upgrades nothing of its own accord."""
+    """Days without automatic upgrades."""
 
     fixes: ClassVar[Mapping[str, str]] = {"from": "Write start.", "until": "Write end.", "to": "Write end."}
 
     start: Day = Field(description=DATE_ALLOWED, examples=['"2026-12-20"'])
-    end: Day = Field(description=f"{DATE_ALLOWED}, the last of them", examples=['"2027-01-06"'])
+    end: Day = Field(description=f"{DATE_ALLOWED}: the last day", examples=['"2027-01-06"'])
 
 
 class AzureMaintenance(Section):
-    """When the cluster and its nodes are upgraded, and when not."""
+    """When AKS upgrades the cluster and its nodes."""
 
     fixes: ClassVar[Mapping[str, str]] = {"exclusion": "Write exclusions, a list."}
 
@@ -130,14 +130,14 @@ class AzureMaintenance(Section):
 
 
 class Scaling(StrEnum):
-    """Who makes nodes: AKS's own Karpenter, or one scale set for each pool. Never both: AKS refuses it."""
+    """How nodes scale: AKS's managed Karpenter, or one scale set for each pool. AKS does not allow both."""
 
     NAP = "nap"
     FIXED = "fixed"
 
 
 class Login(StrEnum):
-    """Whose credentials kubelogin shows: the Azure CLI's, a federated token's, or a service principal's secret."""
+    """The credentials that kubelogin uses: the Azure CLI's, a federated token, or a service principal's secret."""
 
     AZURE_CLI = "azurecli"
     WORKLOAD_IDENTITY = "workloadidentity"
@@ -149,7 +149,7 @@ class AzurePublicAccess(Section):
 
     cidrs: tuple[Cidr, ...] = Field(
         min_length=1,
-        # AKS takes 200, those from which the nodes call among them.
+        # AKS allows 200, including the egress addresses of the nodes.
         max_length=190,
         description=f"a list of 1 to 190 items, each {CIDR_ALLOWED}",
         examples=["[203.0.113.0/24]"],
@@ -157,14 +157,14 @@ class AzurePublicAccess(Section):
 
 
 class AzureAccess(Section):
-    """From where the API server is reached: at a public address, or at a private one. One of the two."""
+    """Access to the API server: at a public address or at a private one. Exactly one of the two."""
 
     fixes: ClassVar[Mapping[str, str]] = {
         "publicAccessCidrs": "Write `public: {cidrs: […]}`.",
         "authorizedNetworks": "Write `public: {cidrs: […]}`.",
         "authorizedIPRanges": "Write `public: {cidrs: […]}`.",
         "cidrs": "Write `public: {cidrs: […]}`.",
-        "privateDnsZone": "Leave it out: AKS makes the zone. Write `publicName: true` to need none.",
+        "privateDnsZone": "Leave it out: AKS creates the zone. Write `publicName: true` to do without one.",
     }
 
     public: AzurePublicAccess | None = Field(
@@ -172,23 +172,23 @@ class AzureAccess(Section):
     )
     private: bool = Field(
         default=False,
-        description="true for an API server with a private address alone, else nothing",
+        description="true for an API server with only a private address",
         examples=["true"],
     )
     public_name: bool = Field(
         default=False,
-        description="true beside private: true, for a name that everybody can look up; it leads to the private address",
+        description="true, together with private: true, for a public DNS name of the private address",
         examples=["true"],
     )
 
 
 class AzureSystemNodes(Section):
-    """The on-demand machines of the cluster's services and of the operators, beside all pools."""
+    """The on-demand nodes of the cluster's services and the operators, which belong to no pool."""
 
     fixes: ClassVar[Mapping[str, str]] = {
         "machineType": "Write vmSize.",
-        "instanceTypes": "Write vmSize, one: AKS's system pool is a scale set.",
-        "vmSizes": "Write vmSize, one: AKS's system pool is a scale set.",
+        "instanceTypes": "Write vmSize, a single one: AKS's system pool is a scale set.",
+        "vmSizes": "Write vmSize, a single one: AKS's system pool is a scale set.",
     }
 
     vm_size: VmSize = Field(
@@ -196,7 +196,7 @@ class AzureSystemNodes(Section):
         description=f"{VM_SIZE_ALLOWED}, without GPUs",
         examples=["Standard_D4ds_v5"],
     )
-    # AKS wants two in a system pool, and so do the operators, one of which must be there while the other moves.
+    # AKS needs two nodes in a system pool, and so do the operators, which run two replicas.
     count: int = Field(default=2, ge=2, le=10, description="a whole number of nodes, 2 to 10", examples=["2"])
     zones: tuple[Zone, ...] = Field(
         default=(), description=f"a list of items, each {ZONE_ALLOWED}", examples=["[1, 2, 3]"]
@@ -215,7 +215,7 @@ class AzureCluster(Section):
     """The control plane."""
 
     fixes: ClassVar[Mapping[str, str]] = {
-        "kubeconfig": "Leave it out: the program asks kubelogin for a token whenever it needs one.",
+        "kubeconfig": "Leave it out: the program gets a token from kubelogin whenever it needs one.",
         "publicAccessCidrs": "Write access: {public: {cidrs: […]}}.",
         "authorizedNetworks": "Write access: {public: {cidrs: […]}}.",
         "private": "Write access: {private: true}.",
@@ -223,7 +223,7 @@ class AzureCluster(Section):
         "channel": "Write upgrades: {cluster: …}.",
         "autoscaling": "Write scaling: nap, or scaling: fixed.",
         "nodeProvisioning": "Write scaling: nap, or scaling: fixed.",
-        "localAccounts": "Leave it out: there are none, Entra ID says who gets in.",
+        "localAccounts": "Leave it out: Entra ID controls access; the cluster has no local accounts.",
     }
 
     version: str = Field(
@@ -233,7 +233,7 @@ class AzureCluster(Section):
     )
     scaling: Scaling = Field(
         default=Scaling.NAP,
-        description="nap, AKS's node auto-provisioning, or fixed, a scale set for each pool; AKS takes no autoscaled "
+        description="nap, AKS's node auto-provisioning, or fixed, a scale set for each pool; AKS allows no autoscaled "
         "scale sets beside node auto-provisioning",
         examples=["nap"],
     )
@@ -248,7 +248,7 @@ class AzureCluster(Section):
     )
     login: Login = Field(
         default=Login.AZURE_CLI,
-        description="azurecli, workloadidentity or spn: whose credentials kubelogin shows",
+        description="azurecli, workloadidentity or spn: the credentials that kubelogin uses",
         examples=["azurecli"],
     )
     maintenance: AzureMaintenance = Field(

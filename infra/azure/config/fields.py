@@ -1,4 +1,4 @@
-"""Types of single Azure values: an id, a zone, a VM size, a resource's id."""
+"""Types of single Azure values (ids, zones, VM sizes), and the rules of locations, subscriptions and tenants."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ZONES: Final = ("1", "2", "3")
 _GUID: Final = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _NAME: Final = r"[\w().-]{1,90}"
 _GROUP: Final = rf"/subscriptions/{_GUID}/resourceGroups/{_NAME}/providers"
-# Azure takes the fixed words of an id in any case, and answers in its own.
+# Azure accepts the fixed parts of an id in any case, and returns its own case.
 _SUBNET: Final = re.compile(
     rf"{_GROUP}/Microsoft\.Network/virtualNetworks/{_NAME}/subnets/{_NAME}", re.ASCII | re.IGNORECASE
 )
@@ -40,15 +40,15 @@ _DISK_ENCRYPTION_SET: Final = re.compile(
 
 
 def is_guid(text: str) -> bool:
-    """Whether a text is an id as Azure gives them to subscriptions, tenants and principals."""
+    """Whether a text is a GUID, the id of a subscription, a tenant or a principal."""
     return re.fullmatch(_GUID, text, re.ASCII) is not None
 
 
 def _object_id(text: str) -> str:
     if not is_guid(text):
         raise error_with_fix(
-            "Write what `az ad group show --group NAME --query id`, `az ad user show --id NAME --query id` or "
-            "`az ad sp show --id APPLICATION --query id` prints."
+            "Write the output of `az ad group show --group NAME --query id`, `az ad user show --id NAME --query id` or "
+            "`az ad sp show --id APPLICATION --query id`."
         )
     return text.lower()
 
@@ -59,7 +59,7 @@ def _zone(value: object) -> str:
     if of_label:
         raise error_with_fix(f"Write {of_label[1]}: a stack has one location.")
     if text not in _ZONES:
-        raise error_with_fix("Write the number of one of the location's zones, such as 1.")
+        raise error_with_fix("Write the number of a zone of the location, such as 1.")
     return text
 
 
@@ -70,16 +70,16 @@ def _vm_size(value: object) -> object:
     if len(sizes) == 1 and isinstance(sizes[0], str):
         raise error_with_fix(f'Write "{sizes[0]}", without the brackets.')
     raise error_with_fix(
-        "Write one of them: a scale set has one VM size. Where it is often sold out, add a pool for each size and a "
-        "tier for each pool; or write `scaling: nap` under cluster, whose pools take any of a list."
+        "Write one of them: a scale set has one VM size. If it is often out of capacity, add a pool for each size and a "
+        "tier for each pool; or write `scaling: nap` under cluster, where a pool can have several sizes."
     )
 
 
 def _subnet_id(text: str) -> str:
     if not _SUBNET.fullmatch(text):
         raise error_with_fix(
-            "Write what `az network vnet subnet show --resource-group GROUP --vnet-name NETWORK --name SUBNET "
-            "--query id` prints."
+            "Write the output of `az network vnet subnet show --resource-group GROUP --vnet-name NETWORK "
+            "--name SUBNET --query id`."
         )
     return text
 
@@ -87,7 +87,7 @@ def _subnet_id(text: str) -> str:
 def _disk_encryption_set(text: str) -> str:
     if not _DISK_ENCRYPTION_SET.fullmatch(text):
         raise error_with_fix(
-            "Write what `az disk-encryption-set show --resource-group GROUP --name NAME --query id` prints."
+            "Write the output of `az disk-encryption-set show --resource-group GROUP --name NAME --query id`."
         )
     return text
 
@@ -99,7 +99,7 @@ SubnetId = Annotated[str, AfterValidator(_subnet_id)]
 DiskEncryptionSetId = Annotated[str, AfterValidator(_disk_encryption_set)]
 
 
-#: The keys under which a stack names these: the Azure provider's own, so that no second ones can differ.
+#: The keys of these values: the Azure provider's own, so that there are no second values.
 LOCATION: Final = "azure-native:location"
 SUBSCRIPTION: Final = "azure-native:subscriptionId"
 TENANT: Final = "azure-native:tenantId"
@@ -108,7 +108,7 @@ _EXAMPLE: Final = f"Write, for example, `{LOCATION}: eastus2` beside holdfast:pl
 
 
 def location_problem(location: str | None) -> Problem | None:
-    """What is wrong with a stack's location; None for one that there is."""
+    """The problem of a stack's location; None for a known location."""
     if location is None:
         return Problem(
             field=LOCATION, value="nothing", allowed="the location of the stack", fix=f"Add it. {_EXAMPLE}"
@@ -116,23 +116,23 @@ def location_problem(location: str | None) -> Problem | None:
     known = regions("azure")
     if location in known:
         return None
-    # The portal shows "East US 2", and Azure takes that too: but not in a node's zone, nor in a NodePool's.
+    # The portal shows "East US 2". Azure accepts that too, but not in the zone of a node or a NodePool.
     close = get_close_matches(re.sub(r"[^a-z0-9]", "", location.lower()), known, n=1)
     return Problem(
         field=LOCATION,
         value=format_value(location),
-        allowed="a location of Azure's, as `az account list-locations --query [].name` spells them",
+        allowed="an Azure location from `az account list-locations --query [].name`",
         fix=f'Write "{close[0]}".' if close else _EXAMPLE,
     )
 
 
 def subscription_problem(subscription: str | None) -> Problem | None:
-    """What is wrong with a stack's subscription; None for an id, and where the credentials' own is meant."""
+    """The problem of a stack's subscription; None for an id, or to use that of the credentials."""
     return _id_problem(SUBSCRIPTION, subscription, "a subscription", "az account show --query id")
 
 
 def tenant_problem(tenant: str | None) -> Problem | None:
-    """What is wrong with a stack's tenant; None for an id, and where the credentials' own is meant."""
+    """The problem of a stack's tenant; None for an id, or to use that of the credentials."""
     return _id_problem(TENANT, tenant, "a tenant of Entra ID", "az account show --query tenantId")
 
 
@@ -142,11 +142,11 @@ def _id_problem(key: str, given: str | None, what: str, command: str) -> Problem
     return Problem(
         field=key,
         value=format_value(given),
-        allowed=f"the id of {what}, a GUID, or nothing for that of the credentials",
-        fix=f"Write the id, and not the name, that `{command}` prints; or leave it out.",
+        allowed=f"the id of {what}, a GUID; or nothing, for that of the credentials",
+        fix=f"Write the id from `{command}`, not the name; or leave it out.",
     )
 
 
 def zones_here(location: str) -> tuple[str, ...]:
-    """The zones of a location by number; none where it has none."""
+    """The zones of a location by number; empty if it has none."""
     return tuple(zone.rpartition("-")[2] for zone in zones_of(location))

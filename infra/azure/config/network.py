@@ -1,4 +1,4 @@
-"""Where an Azure stack's nodes are: in a network made for it, or in a subnet that is brought."""
+"""The configuration of an Azure stack's network: a new virtual network or an existing subnet."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -15,27 +15,27 @@ _OF_A_BROUGHT_NETWORK = ("subnetId", "outbound", "egressCidrs")
 
 
 class Outbound(StrEnum):
-    """How nodes of a brought subnet call out, as AKS spells it."""
+    """The outbound type of an existing subnet; AKS's own values."""
 
     NAT_GATEWAY = "userAssignedNATGateway"
     ROUTES = "userDefinedRouting"
 
 
 class AzureNetworkSection(Section):
-    """What both kinds of network are asked: the addresses that are the cluster's own, whatever network it is in."""
+    """The fields of both kinds of network: the cluster's own address ranges."""
 
     pods_cidr: Cidr = Field(default=PODS_CIDR, description=CIDR_ALLOWED, examples=[PODS_CIDR])
     services_cidr: Cidr = Field(default=SERVICES_CIDR, description=CIDR_ALLOWED, examples=[SERVICES_CIDR])
 
 
 class AzureNewNetwork(AzureNetworkSection):
-    """A virtual network of the stack's own, with one subnet behind a NAT gateway."""
+    """A new virtual network for the stack, with one subnet behind a NAT gateway."""
 
     fixes: ClassVar[Mapping[str, str]] = {
-        "nodesCidr": "Write cidr: the network is the nodes' alone.",
-        "zones": "Write it under systemNodes, or in a pool: a subnet is in all zones of its location.",
-        "nat": "Leave it out: there is one NAT gateway, for all zones.",
-        "vnetId": "Write subnetId, the whole id of a subnet.",
+        "nodesCidr": "Write cidr: only nodes use the network.",
+        "zones": "Move it to systemNodes or a pool: a subnet spans all zones of its location.",
+        "nat": "Leave it out: the network has one NAT gateway for all zones.",
+        "vnetId": "Write subnetId, the full id of a subnet.",
         "vnetSubnetId": "Write subnetId.",
     }
 
@@ -43,11 +43,11 @@ class AzureNewNetwork(AzureNetworkSection):
 
 
 class AzureExistingNetwork(AzureNetworkSection):
-    """A subnet that is there already. Nothing of it is changed."""
+    """An existing subnet. The stack changes nothing in it."""
 
     fixes: ClassVar[Mapping[str, str]] = {
-        "cidr": "Leave it out: a subnet that is brought has its own; without subnetId a network is made.",
-        "nodesCidr": "Leave it out: a subnet that is brought has its own.",
+        "cidr": "Leave it out: an existing subnet has its own; without subnetId the stack creates a network.",
+        "nodesCidr": "Leave it out: an existing subnet has its own.",
     }
 
     subnet_id: SubnetId = Field(
@@ -58,19 +58,19 @@ class AzureExistingNetwork(AzureNetworkSection):
     )
     outbound: Outbound = Field(
         default=Outbound.NAT_GATEWAY,
-        description="userAssignedNATGateway or userDefinedRouting: what is on the subnet, and leads out",
+        description="userAssignedNATGateway or userDefinedRouting: the subnet's outbound type",
         examples=["userAssignedNATGateway"],
     )
     egress_cidrs: tuple[Cidr, ...] = Field(
         default=(),
         max_length=10,
-        description="a list of up to 10 blocks, the public addresses from which the subnet's nodes are seen to call",
+        description="a list of up to 10 blocks: the public egress addresses of the subnet's nodes",
         examples=["[198.51.100.7/32]"],
     )
 
 
 def network_variant(value: object) -> type[AzureNewNetwork] | type[AzureExistingNetwork]:
-    """The model that a value is meant for: whoever names a subnet, or how it leads out, brings it."""
+    """The section for a value: an existing network if it has a subnet or its outbound type."""
     brought = isinstance(value, Mapping) and any(name in value for name in _OF_A_BROUGHT_NETWORK)
     return AzureExistingNetwork if brought else AzureNewNetwork
 

@@ -1,4 +1,4 @@
-"""A pool on Azure: a NodePool of node auto-provisioning, or a scale set."""
+"""The configuration of a pool on Azure: a NodePool of node auto-provisioning, or a scale set."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Final
@@ -11,24 +11,24 @@ from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import Machine, machine_catalogue, select_vm_sizes
 from holdfast.scheduling.pools import Pool
 
-#: What AKS takes for "up to the on-demand price".
+#: AKS's value for "up to the on-demand price".
 NO_CAP: Final = -1.0
 
 _NO_CAP_UNDER_NAP: Final = (
-    "Leave it out: AKS's node auto-provisioning buys every spot machine with −1, up to the on-demand price, and has no "
-    "field for another. Who needs a cap writes `scaling: fixed` under cluster, whose spot pools take spotMaxPrice; "
-    "else a tier's procurementTimeout moves jobs on where spot cannot be had."
+    "Leave it out: AKS's node auto-provisioning requests every spot machine with −1, up to the on-demand price, and has "
+    "no field for a cap. For a cap, write `scaling: fixed` under cluster, where spot pools have spotMaxPrice; without "
+    "one, a tier's procurementTimeout moves jobs if spot has no capacity."
 )
 _ONE_SIZE: Final = (
-    "Write vmSize, one for a pool: a scale set has no more; `scaling: nap` under cluster has pools that take any of a "
-    "list."
+    "Write vmSize, one for each pool: a scale set has one size. With `scaling: nap` under cluster, a pool can have "
+    "several."
 )
 _TAINTS_ARE_KNOWN: Final = "Leave it out: a pool's taints follow from its capacity and its GPUs."
 _FROM_NONE: Final = "Leave it out: a pool scales down to zero nodes."
 
 
 class AzurePoolSection(PoolSection):
-    """What both kinds of pool are asked."""
+    """The fields of both kinds of pool."""
 
     fixes: ClassVar[Mapping[str, str]] = {
         **PoolSection.fixes,
@@ -39,11 +39,11 @@ class AzurePoolSection(PoolSection):
         "minNodes": _FROM_NONE,
         "minCount": _FROM_NONE,
         "maxCount": "Write maxNodes.",
-        "evictionPolicy": "Leave it out: a spot machine that is taken back is deleted; one that were kept would still "
+        "evictionPolicy": "Leave it out: AKS deletes an evicted spot machine; a deallocated one would still "
         "count against the quota.",
         "volumeGiB": "Write diskGiB.",
         "osDiskSizeGB": "Write diskGiB.",
-        "efa": "Leave it out: Elastic Fabric Adapters are Amazon's.",
+        "efa": "Leave it out: only AWS has Elastic Fabric Adapters.",
     }
 
     zones: tuple[Zone, ...] = Field(
@@ -69,7 +69,7 @@ class AzurePoolSection(PoolSection):
 
 
 class NapPool(AzurePoolSection):
-    """Machines of one capacity type that node auto-provisioning buys: any of several VM sizes."""
+    """A pool of node auto-provisioning: nodes of one capacity type, of any of several VM sizes."""
 
     fixes: ClassVar[Mapping[str, str]] = {
         **AzurePoolSection.fixes,
@@ -77,7 +77,7 @@ class NapPool(AzurePoolSection):
         "instanceType": "Write vmSizes, a list.",
         "instanceTypes": "Write vmSizes.",
         "machineType": "Write vmSizes, a list.",
-        "sizes": "Write vcpus, beside families.",
+        "sizes": "Write vcpus, together with families.",
         "spotMaxPrice": _NO_CAP_UNDER_NAP,
         "spot_max_price": _NO_CAP_UNDER_NAP,
         "maxPrice": _NO_CAP_UNDER_NAP,
@@ -92,13 +92,13 @@ class NapPool(AzurePoolSection):
     families: tuple[str, ...] | None = Field(
         default=None,
         min_length=1,
-        description="a list of one family or more, with vcpus beside it",
+        description="a list of one family or more, together with vcpus",
         examples=["[Dds_v5, Dads_v5]"],
     )
     vcpus: tuple[int, ...] | None = Field(
         default=None,
         min_length=1,
-        description="a list of one number of vCPUs or more, with families beside it",
+        description="a list of one number of vCPUs or more, together with families",
         examples=["[4, 8]"],
     )
     roll_out: bool = Field(
@@ -108,9 +108,9 @@ class NapPool(AzurePoolSection):
     )
 
     def machines(self, location: str) -> tuple[Machine, ...]:
-        """The pool's VM sizes, as far as they are known.
+        """The pool's known VM sizes.
 
-        Of those that are named by family, the ones that the location sells, and on a spot pool sells on spot.
+        For a pool by family, those that the location offers, and on a spot pool those that it offers on spot.
         """
         catalogue = machine_catalogue("azure")
         if self.vm_sizes is not None:

@@ -1,4 +1,4 @@
-"""The rules of pools on Azure, one by one and, of scale sets, together."""
+"""Validates the pools, VM sizes and zones of an Azure stack."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from holdfast.scheduling.machines import Machine
 
 
-#: As many as AKS takes of a price cap.
+#: The number of decimals that AKS allows in a price cap.
 _DECIMALS: Final = 5
 
 
 def nap_pool_problems(pool: NapPool, location: str | None, at: str) -> Iterator[Problem]:
-    """Everything that is wrong with a pool of node auto-provisioning; `location` is None where it is not known."""
+    """The problems of a pool of node auto-provisioning; `location` is None if it is unknown."""
     wrong = list(nap_machine_problems(pool, location, at))
     yield from wrong
     if not wrong and location is not None:
@@ -77,14 +77,14 @@ def _price_cap(pool: FixedPool, field: str) -> Iterator[Problem]:
         yield Problem(
             field=field,
             value=f"{cap:g} on a pool that is {pool.capacity.value}",
-            allowed="nothing here: only spot machines have a price that moves",
+            allowed="nothing: only spot machines have a variable price",
             fix="Leave it out.",
         )
     elif cap != NO_CAP and not (math.isfinite(cap) and cap > 0 and round(cap, _DECIMALS) == cap):
         yield Problem(
             field=field,
             value=f"{cap:g}",
-            allowed=f"USD an hour, above 0 and with up to {_DECIMALS} decimals, or -1 for up to the on-demand price",
+            allowed=f"USD per hour, more than 0, with up to {_DECIMALS} decimals; or -1 for up to the on-demand price",
             fix=f"Write `spotMaxPrice: {round(cap, _DECIMALS):g}`."
             if math.isfinite(cap) and round(cap, _DECIMALS) > 0
             else "Leave it out for up to the on-demand price.",
@@ -100,7 +100,7 @@ _AZURE: Final = machine_validation.Market(
 
 
 def nap_machine_problems(pool: NapPool, location: str | None, at: str) -> Iterator[Problem]:
-    """Everything that is wrong with how a pool of node auto-provisioning names its machines."""
+    """The problems of a pool's selection of VM sizes with node auto-provisioning."""
     fields = {"vmSizes": pool.vm_sizes, "families": pool.families, "vcpus": pool.vcpus}
     wrong = list(
         machine_selection_problems(
@@ -124,13 +124,13 @@ def nap_machine_problems(pool: NapPool, location: str | None, at: str) -> Iterat
 
 
 def named_machine(name: str, location: str | None, field: str) -> Iterator[Problem]:
-    """A VM size that there is not, or that a location does not have."""
+    """A VM size that does not exist, or that the location does not offer."""
     for problem in _named((name,), location, field):
         yield Problem(field=field, value=problem.value, allowed=problem.allowed, fix=problem.fix)
 
 
 def fixed_machine_problems(pool: FixedPool, location: str | None, at: str) -> Iterator[Problem]:
-    """Everything that is wrong with the VM size of a scale set."""
+    """The problems of a scale set's VM size."""
     field = f"{at}.vmSize"
     yield from named_machine(pool.vm_size, location, field)
     machine = pool.machine()
@@ -139,7 +139,7 @@ def fixed_machine_problems(pool: FixedPool, location: str | None, at: str) -> It
 
 
 def _named(names: Sequence[str], location: str | None, at: str) -> Iterator[Problem]:
-    # Azure takes a name without its first word, and in any case; a node's label and a NodePool do not.
+    # Azure accepts a name without its prefix and in any case; a node label and a NodePool do not.
     if location is None:
         yield from machine_validation.known_machine_problems(names, _AZURE, at)
     else:
@@ -151,8 +151,8 @@ def _sold(capacity: CapacityType, machine: Machine, field: str) -> Iterator[Prob
         yield Problem(
             field=field,
             value=f"{format_value(machine.name)} on a spot pool",
-            allowed="machines that Azure sells on spot, and this one it never does",
-            fix="Write another, or capacity: on-demand.",
+            allowed="a VM size that Azure offers on spot; it never offers this one",
+            fix="Write another VM size, or capacity: on-demand.",
         )
 
 
@@ -165,35 +165,35 @@ def _families_and_vcpus(pool: NapPool, location: str, at: str) -> Iterator[Probl
         close = nearest_name(name, there)
         yield Problem(
             field=f"{at}.families[{families.index(name)}]",
-            value=f"{format_value(name)}, of which {location} has no VM size{how}",
+            value=f"{format_value(name)}, a family without a VM size{how} in {location}",
             allowed="a family: the name of a VM size without its number, such as Dds_v5 for Standard_D4ds_v5",
             fix=f'Write "{close}".' if close else "Remove it.",
         )
     if unknown:
-        # With another family other numbers may be right.
+        # Another family may have these numbers of vCPUs.
         return
     known = {number for name in families for number in there[name]}
     for index, number in enumerate(numbers):
         if number not in known:
             yield Problem(
                 field=f"{at}.vcpus[{index}]",
-                value=f"{number}, which no VM size of {', '.join(families)} has{how}",
-                allowed=f"numbers that these families have: {', '.join(map(str, sorted(known)))}",
+                value=f"{number}, the vCPUs of no VM size of {', '.join(families)}{how}",
+                allowed=f"a number of vCPUs of these families: {', '.join(map(str, sorted(known)))}",
                 fix="Write one of them, or remove it.",
             )
     for index, name in enumerate(families):
         if known & set(numbers) and there[name].isdisjoint(numbers):
             yield Problem(
                 field=f"{at}.families[{index}]",
-                value=f"{format_value(name)}, of which no VM size has {' or '.join(map(str, numbers))} vCPUs{how}",
-                allowed=f"families with one of the pool's vcpus; this one has {', '.join(map(str, sorted(there[name])))}",
+                value=f"{format_value(name)}, a family without a VM size of {' or '.join(map(str, numbers))} vCPUs{how}",
+                allowed=f"a family with one of the pool's vcpus; this one has {', '.join(map(str, sorted(there[name])))}",
                 fix="Remove it, or add one of its numbers to vcpus.",
             )
     yield from mixed_gpu_problems(pool.machines(location), f"{at}.families")
 
 
 def _numbers_by_family(capacity: CapacityType, location: str) -> Mapping[str, frozenset[int]]:
-    """The vCPUs of each family's VM sizes that a location sells so."""
+    """The vCPUs of the VM sizes of each family that a location offers with this capacity type."""
     found: dict[str, frozenset[int]] = {}
     for name, machine in machine_catalogue("azure").items():
         family = family_of(name)
@@ -203,7 +203,7 @@ def _numbers_by_family(capacity: CapacityType, location: str) -> Mapping[str, fr
     return found
 
 
-#: What AKS wants of a machine of a system pool.
+#: AKS's minimum for a machine of a system pool.
 _FEWEST_VCPUS: Final = 4
 _LEAST_MIB: Final = 4096
 
@@ -211,7 +211,7 @@ _EXAMPLE: Final = "Write, for example, Standard_D4ds_v5."
 
 
 def system_node_problems(nodes: AzureSystemNodes, location: str | None, at: str) -> Iterator[Problem]:
-    """Everything that is wrong with the system nodes; `location` is None where it is not known."""
+    """The problems of the system nodes; `location` is None if it is unknown."""
     field = f"{at}.vmSize"
     wrong = list(named_machine(nodes.vm_size, location, field))
     yield from wrong
@@ -225,20 +225,20 @@ def _unfit(machine: Machine, field: str) -> Iterator[Problem]:
         yield Problem(
             field=field,
             value=f"{format_value(machine.name)}, which has {machine.gpus} GPUs",
-            allowed="a machine without GPUs, since only AKS's services and operators run here",
+            allowed="a machine without GPUs, because only AKS's services and operators run here",
             fix=_EXAMPLE,
         )
     elif machine.vcpus < _FEWEST_VCPUS or machine.memory_mib < _LEAST_MIB:
         yield Problem(
             field=field,
             value=f"{format_value(machine.name)}, which has {machine.vcpus} vCPUs and {machine.memory_mib} MiB",
-            allowed=f"a machine of {_FEWEST_VCPUS} vCPUs and {_LEAST_MIB} MiB or more, as AKS wants for a system pool",
+            allowed=f"a machine of {_FEWEST_VCPUS} vCPUs and {_LEAST_MIB} MiB or more, AKS's minimum for a system pool",
             fix=_EXAMPLE,
         )
 
 
 def zone_problems(zones: Sequence[str], location: str | None, at: str) -> Iterator[Problem]:
-    """Zones that a location does not have, and such as stand there twice; `location` is None where it is not known."""
+    """Zones that a location does not have, and duplicates; `location` is None if it is unknown."""
     yield from validation.duplicate_problems(zones, at, "zone")
     if location is None or not zones:
         return
@@ -250,7 +250,7 @@ def zone_problems(zones: Sequence[str], location: str | None, at: str) -> Iterat
                 value=f"{zone} in {location}"
                 if there
                 else f"{', '.join(zones)} in {location}, which has no zones",
-                allowed=f"the zones that it has: {', '.join(there)}" if there else "none there",
+                allowed=f"one of its zones: {', '.join(there)}" if there else "no zones",
                 fix=f"Write {there[0]}." if there else f"Leave it out, or change {LOCATION}.",
             )
             if not there:

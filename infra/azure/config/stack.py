@@ -1,4 +1,4 @@
-"""The whole configuration of an Azure stack."""
+"""The configuration of an Azure stack: its document, and the location, subscription and tenant beside it."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Literal, TypeAlias
@@ -15,19 +15,19 @@ from holdfast.scheduling.pools import Pool
 
 
 class AzureCheckpoints(Section):
-    """Where training keeps its checkpoints: a storage account, with a container for each training namespace."""
+    """The storage account for checkpoints, with a container for each training namespace."""
 
     fixes: ClassVar[Mapping[str, str]] = {
-        "bucket": "Leave it out: the storage account is made with the stack, under a name of its own.",
-        "accountName": "Leave it out: the storage account is made with the stack, under a name of its own.",
-        "container": "Leave it out: each training namespace has one, under the namespace's name.",
-        "directory": "Leave it out: on Azure checkpoints are blobs in a container.",
+        "bucket": "Leave it out: the stack creates the storage account, and names it.",
+        "accountName": "Leave it out: the stack creates the storage account, and names it.",
+        "container": "Leave it out: each training namespace has a container with its name.",
+        "directory": "Leave it out: on Azure, checkpoints are blobs in a container.",
         "sku": "Write redundancy.",
-        "kms": "Leave it out: Azure encrypts, with keys of its own.",
-        "kmsKey": "Leave it out: Azure encrypts, with keys of its own.",
+        "kms": "Leave it out: Azure encrypts with its own keys.",
+        "kmsKey": "Leave it out: Azure encrypts with its own keys.",
     }
 
-    # Blob Storage keeps what was soft-deleted for a year at most.
+    # Blob Storage keeps soft-deleted blobs for a year at most.
     retain_days: int = Field(
         default=30,
         ge=1,
@@ -37,35 +37,35 @@ class AzureCheckpoints(Section):
     )
     redundancy: Literal["Standard_LRS", "Standard_ZRS"] = Field(
         default="Standard_ZRS",
-        description="Standard_ZRS, copies in three zones, or Standard_LRS, copies in one place",
+        description="Standard_ZRS, copies in three zones, or Standard_LRS, copies in one data center",
         examples=["Standard_LRS"],
     )
 
 
 class AzureDocument(CloudDocument):
-    """What stands under holdfast:platform, but for the pools."""
+    """The document under holdfast:platform, without the pools."""
 
     fixes: ClassVar[Mapping[str, str]] = {
-        "location": "Write it as azure-native:location, beside holdfast:platform: the Azure provider reads it there.",
-        "region": "Write it as azure-native:location, beside holdfast:platform.",
-        "subscription": "Write it as azure-native:subscriptionId, beside holdfast:platform.",
-        "subscriptionId": "Write it as azure-native:subscriptionId, beside holdfast:platform.",
-        "tenantId": "Write it as azure-native:tenantId, beside holdfast:platform.",
-        "resourceGroup": "Leave it out: one is made with the stack, under a name of its own.",
-        "zones": "Write it under systemNodes, or in a pool.",
-        "scaling": "Write it under cluster.",
-        "access": "Write it under cluster.",
+        "location": "Write azure-native:location beside holdfast:platform, where the Azure provider reads it.",
+        "region": "Write azure-native:location beside holdfast:platform.",
+        "subscription": "Write azure-native:subscriptionId beside holdfast:platform.",
+        "subscriptionId": "Write azure-native:subscriptionId beside holdfast:platform.",
+        "tenantId": "Write azure-native:tenantId beside holdfast:platform.",
+        "resourceGroup": "Leave it out: the stack creates one, and names it.",
+        "zones": "Move it to systemNodes or a pool.",
+        "scaling": "Move it to cluster.",
+        "access": "Move it to cluster.",
         "resourcePools": "Write pools, each with its vmSizes.",
     }
 
     cloud: Literal["azure"] = Field(description="azure", examples=["azure"])
     cluster: AzureCluster = Field(
-        description="a mapping of access, and of version, scaling, systemNodes and what else there is",
+        description="a mapping of access, version, scaling, systemNodes and other fields",
         examples=["{access: {public: {cidrs: [203.0.113.0/24]}}}"],
     )
     network: AzureNetworkConfig = Field(
         default_factory=AzureNewNetwork,
-        description="a mapping of cidr, podsCidr and servicesCidr, or of subnetId and how it leads out",
+        description="a mapping of cidr, podsCidr and servicesCidr, or of subnetId, outbound and egressCidrs",
         examples=["{cidr: 10.40.0.0/16}"],
     )
     checkpoints: AzureCheckpoints = Field(
@@ -76,7 +76,7 @@ class AzureDocument(CloudDocument):
 
 
 class NapDocument(AzureDocument):
-    """What stands under holdfast:platform, with pools of node auto-provisioning."""
+    """The document under holdfast:platform, with pools of node auto-provisioning."""
 
     pools: tuple[NapPool, ...] = Field(
         description="a list of pools, exactly one of them with default: true",
@@ -87,7 +87,7 @@ class NapDocument(AzureDocument):
 
 
 class FixedDocument(AzureDocument):
-    """What stands under holdfast:platform, with a scale set for each pool."""
+    """The document under holdfast:platform, with a scale set for each pool."""
 
     pools: tuple[FixedPool, ...] = Field(
         description="a list of pools, exactly one of them with default: true",
@@ -98,7 +98,7 @@ class FixedDocument(AzureDocument):
 
 
 class AzureStack(AzureDocument):
-    """What stands beside the document: location, subscription and tenant; the last two None where Azure is asked."""
+    """The values beside the document: location, subscription, tenant; the last two None for those of the credentials."""
 
     location: str
     subscription_id: str | None = None

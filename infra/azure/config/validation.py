@@ -1,4 +1,4 @@
-"""The rules across fields of an Azure stack."""
+"""Validates an Azure stack's configuration: cluster, maintenance, network, checkpoints, and rules across them."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _A_DEFAULT_FIXED_POOL: Final = (
     "`{name: cpu, capacity: on-demand, vmSize: Standard_D4ds_v5, maxNodes: 20, default: true}`"
 )
 
-#: Namespaces that AKS makes, for commands that it runs and for policies.
+#: Prefixes of the namespaces that AKS creates.
 _OF_AKS: Final = ("aks-", "gatekeeper-")
 
 #: The location for looking up families while the stack's location is unknown: it has nearly all of them.
@@ -79,9 +79,9 @@ _LARGEST_LOCATION: Final = "eastus"
 def read_azure_platform(
     document: Json, *, location: str | None, subscription_id: str | None, tenant_id: str | None
 ) -> AzurePlatform:
-    """Read an Azure stack's platform.
+    """Parse and validate an Azure stack's configuration.
 
-    `location`, `subscription_id` and `tenant_id` are what the stack says under `azure-native:location`,
+    `location`, `subscription_id` and `tenant_id` are the stack's values of `azure-native:location`,
     `azure-native:subscriptionId` and `azure-native:tenantId`. Raises ConfigError with every problem.
     """
     beside = {"location": location, "subscriptionId": subscription_id, "tenantId": tenant_id}
@@ -94,12 +94,12 @@ def read_azure_platform(
 
 
 def is_fixed(document: Json) -> bool:
-    """Whether the pools of a document are meant for scale sets, and not for node auto-provisioning."""
+    """Whether the pools of a document are scale sets, not pools of node auto-provisioning."""
     cluster, pools = document.get("cluster"), document.get("pools")
     scaling = cluster.get("scaling", Scaling.NAP.value) if isinstance(cluster, Mapping) else None
     if scaling in list(Scaling):
         return scaling == Scaling.FIXED.value
-    # A slip in this one word, or above it, must not make every pool look wrong.
+    # A typo in this field, or above it, must not cause a problem in every pool.
     written = pools if isinstance(pools, list | tuple) else ()
     return any(isinstance(pool, Mapping) and "vmSize" in pool for pool in written)
 
@@ -107,12 +107,12 @@ def is_fixed(document: Json) -> bool:
 def azure_problems(
     document: Json, *, location: str | None, subscription_id: str | None, tenant_id: str | None
 ) -> Iterator[Problem]:
-    """Everything that is wrong across the fields of an Azure stack's document, and with what stands beside it."""
+    """The problems of an Azure stack's document and settings that involve more than one field."""
     wrong_location = location_problem(location)
     wrong_subscription = subscription_problem(subscription_id)
     wrong = (wrong_location, wrong_subscription, tenant_problem(tenant_id))
     yield from (problem for problem in wrong if problem is not None)
-    # Zones and machines are a location's: nothing is said of these before there is one.
+    # Zones and machines depend on the location: their rules do not run without a valid one.
     here = None if wrong_location else location
     cluster = read_part(AzureCluster, document, "cluster")
     if cluster is not None:
@@ -138,7 +138,7 @@ def _network(document: Json, cluster: AzureCluster | None) -> Iterator[Problem]:
         return
     model: type[AzurePoolSection] = FixedPool if is_fixed(document) else NapPool
     pools = read_parts(model, document.get("pools")).items.values()
-    # An upgrade has a system node more before one goes.
+    # An upgrade adds a system node before it removes one.
     system = cluster.system_nodes.count + 1 if cluster else 0
     yield from network_problems(
         network,
@@ -169,7 +169,7 @@ def _pools(document: Json, location: str | None) -> Iterator[Problem]:
     )
 
 
-#: What the nodes of spot pools are tainted with, by AKS too where they are scale sets.
+#: The taints of spot nodes; AKS adds its own to scale sets.
 _SPOT_TAINTS: Final = {Scaling.NAP: (SPOT,), Scaling.FIXED: (SPOT, AKS_SPOT)}
 
 _ONE_WAY_IN: Final = "one of public and private: true"
@@ -178,7 +178,7 @@ _ONE_WAY_IN: Final = "one of public and private: true"
 def cluster_problems(
     cluster: AzureCluster, *, location: str | None, subscription: str | None, at: str
 ) -> Iterator[Problem]:
-    """Everything that is wrong with a cluster; `location` and `subscription` are None where they are not known."""
+    """The problems of a cluster; `location` and `subscription` are None if they are unknown."""
     wrong_version = version_problem(f"{at}.version", cluster.version, (*_SPOT_TAINTS[cluster.scaling], GPU))
     yield from (
         (wrong_version,)
@@ -194,27 +194,27 @@ def cluster_problems(
 
 
 def access_problems(access: AzureAccess, at: str) -> Iterator[Problem]:
-    """Ways in that nobody can use, or that everybody can."""
+    """Access that no client can use, or that the whole internet can use."""
     if access.public is None and not access.private:
         yield Problem(
             field=at,
             value="neither public nor private: true",
             allowed=_ONE_WAY_IN,
-            fix="Add the public address from which you work, such as `public: {cidrs: [203.0.113.7/32]}`; or "
-            "`private: true`, and run `pulumi up` inside the stack's network or beside it.",
+            fix="Add your public address, such as `public: {cidrs: [203.0.113.7/32]}`; or "
+            "`private: true`, and run `pulumi up` in the stack's network or one connected to it.",
         )
     if access.public is not None and access.private:
         yield Problem(
             field=at,
             value="both",
-            allowed=f"{_ONE_WAY_IN}: AKS takes no public addresses for a private cluster",
+            allowed=f"{_ONE_WAY_IN}: AKS allows no public addresses for a private cluster",
             fix="Remove one of the two.",
         )
     if access.public_name and not access.private:
         yield Problem(
             field=f"{at}.publicName",
             value="true without private: true",
-            allowed="true for a private cluster: a public one's name is known to everybody",
+            allowed="true for a private cluster: the name of a public one is always public",
             fix="Leave it out.",
         )
     if access.public is not None:
@@ -226,15 +226,14 @@ def _public(cidrs: tuple[str, ...], at: str) -> Iterator[Problem]:
         yield Problem(
             field=at,
             value="the whole internet",
-            allowed="the blocks from which you work",
+            allowed="the public blocks of your network",
             fix="Write your own addresses, such as 203.0.113.0/24; or `private: true` instead of public.",
         )
     yield from validation.duplicate_problems(cidrs, at, "block")
     yield from private_block_problems(
         cidrs,
         at,
-        fix="Write the public address behind which it is, such as your NAT gateway's; or `private: true` instead of "
-        "public.",
+        fix="Write the public address of its NAT gateway; or `private: true` instead of public.",
     )
 
 
@@ -244,22 +243,22 @@ def _in_subscription(resource: str, subscription: str, field: str) -> Iterator[P
         yield Problem(
             field=field,
             value=f"a disk encryption set in the subscription {own}",
-            allowed=f"one in {subscription}, the stack's: Azure encrypts a disk with none of another subscription",
-            fix=f"Make one there, or change {SUBSCRIPTION}.",
+            allowed=f"one in {subscription}, the stack's: Azure uses a set only within its subscription",
+            fix=f"Create one there, or change {SUBSCRIPTION}.",
         )
 
 
 def maintenance_problems(maintenance: AzureMaintenance, at: str) -> Iterator[Problem]:
-    """Exclusions that end before they begin, or hold days of one another."""
+    """Exclusions that end before they start, or that overlap."""
     exclusions = maintenance.exclusions
     for index, exclusion in enumerate(exclusions):
         field = f"{at}.exclusions[{index}]"
         if exclusion.end < exclusion.start:
             yield Problem(
                 field=f"{field}.end",
-                value=f"{exclusion.end}, while it starts on {exclusion.start}",
-                allowed="the day of the start, or a later one: it is the last day without upgrades",
-                fix="Write a later one.",
+                value=f"{exclusion.end}, before the start {exclusion.start}",
+                allowed="the start date or a later one: the last day without upgrades",
+                fix="Write a later date.",
             )
         else:
             yield from _overlap(exclusion, exclusions[:index], field, at)
@@ -269,28 +268,28 @@ def _overlap(
     exclusion: AzureMaintenanceExclusion, before: Sequence[AzureMaintenanceExclusion], field: str, at: str
 ) -> Iterator[Problem]:
     for index, other in enumerate(before):
-        # Days are written year first, and so compare as texts.
+        # Dates with the year first compare as text.
         if other.start <= exclusion.end and exclusion.start <= other.end:
             yield Problem(
                 field=field,
-                value=f"{exclusion.start} to {exclusion.end}, of which some are in {at}.exclusions[{index}]",
-                allowed="days that no other exclusion has",
-                fix=f"Make one of the two: {min(exclusion.start, other.start)} to {max(exclusion.end, other.end)}.",
+                value=f"{exclusion.start} to {exclusion.end}, which overlaps {at}.exclusions[{index}]",
+                allowed="days of no other exclusion",
+                fix=f"Write one instead: {min(exclusion.start, other.start)} to {max(exclusion.end, other.end)}.",
             )
             return
 
 
-#: Azure keeps these of a subnet for itself.
+#: The number of addresses that Azure reserves in a subnet.
 _RESERVED_ADDRESSES: Final = 5
 
-#: Azure's overlay gives each node a block of this size for its pods, up to 250 of them.
+#: The prefix length of the block that Azure's overlay gives each node, for up to 250 pods.
 _PODS_OF_A_NODE: Final = 24
 
 _WIDEST_SERVICES: Final = 12
-#: Ten addresses on from its first is the cluster's DNS.
+#: The tenth address is the cluster's DNS service.
 _NARROWEST_SERVICES: Final = 28
 
-#: Private ranges that AKS keeps for itself.
+#: Private ranges that AKS reserves.
 _NETWORK_OF_AKS: Final = tuple(IPv4Network(cidr) for cidr in ("172.30.0.0/16", "172.31.0.0/16"))
 
 
@@ -325,10 +324,10 @@ def _ranges_of_aks(ranges: Sequence[Range]) -> Iterator[Problem]:
             yield Problem(
                 field=one.field,
                 value=f"{format_value(str(one.block))}, which overlaps {kept}",
-                allowed="a block apart from "
+                allowed="a block that does not overlap "
                 + " and ".join(str(block) for block in _NETWORK_OF_AKS)
-                + ", which AKS keeps",
-                fix="Leave it out, or write another.",
+                + ", which AKS reserves",
+                fix="Leave it out, or write another block.",
             )
 
 
@@ -336,11 +335,10 @@ def _egress(network: AzureExistingNetwork, access: AzureAccess | None, field: st
     if access is not None and access.public is not None and not network.egress_cidrs:
         yield Problem(
             field=field,
-            value="nothing, while the API server has a public address",
-            allowed="the addresses from which the subnet's nodes are seen to call: they reach the API server by its "
-            "public address, which lets in only whom it is told of",
-            fix="Add what `az network public-ip show --ids ID --query ipAddress` prints for the NAT gateway's or the "
-            "firewall's, such as `egressCidrs: [198.51.100.7/32]`; or write `private: true` as the cluster's access.",
+            value="nothing, but the API server has a public address",
+            allowed="the public egress addresses of the subnet's nodes, which reach the API server at its public address",
+            fix="Add the address of the NAT gateway or the firewall from `az network public-ip show --ids ID --query "
+            "ipAddress`, such as `egressCidrs: [198.51.100.7/32]`; or write `private: true` as the cluster's access.",
         )
     yield from validation.duplicate_problems(network.egress_cidrs, field, "block")
     yield from private_block_problems(
@@ -351,18 +349,18 @@ def _egress(network: AzureExistingNetwork, access: AzureAccess | None, field: st
 
 
 def checkpoint_problems(checkpoints: AzureCheckpoints, location: str | None, at: str) -> Iterator[Problem]:
-    """Everything that is wrong with a storage account; `location` is None where it is not known."""
+    """The problems of a storage account; `location` is None if it is unknown."""
     if location is not None and checkpoints.redundancy == "Standard_ZRS" and not zones_here(location):
         yield Problem(
             field=f"{at}.redundancy",
             value=f"Standard_ZRS in {location}, which has no zones",
-            allowed="Standard_LRS there",
+            allowed="Standard_LRS in this location",
             fix="Write `redundancy: Standard_LRS`.",
         )
 
 
 def container_problems(namespaces: Mapping[int, str]) -> Iterator[Problem]:
-    """Training namespaces whose checkpoints would need a container of a name that Blob Storage does not take."""
+    """Namespaces whose name is not valid for the Blob Storage container of their checkpoints."""
     fewest, most = LENGTHS
     for index, name in namespaces.items():
         if not is_container_name(name) and re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", name):
@@ -370,7 +368,7 @@ def container_problems(namespaces: Mapping[int, str]) -> Iterator[Problem]:
             yield Problem(
                 field=f"{NAMESPACES}[{index}].name",
                 value=format_value(name),
-                allowed=f"{fewest} to {most} characters without two hyphens side by side: its checkpoints are in a "
-                "container of this name",
-                fix=f'Write another, such as "{shorter if len(shorter) >= fewest else f"{shorter}-training"}".',
+                allowed=f"{fewest} to {most} characters without consecutive hyphens: its checkpoints are in a "
+                "container with this name",
+                fix=f'Write another name, such as "{shorter if len(shorter) >= fewest else f"{shorter}-training"}".',
             )

@@ -60,7 +60,7 @@ class GcpPool(PoolSection):
         "placementGroup": "Write compactPlacement.",
         "diskSizeGb": "Write diskGiB.",
         "volumeGiB": "Write diskGiB.",
-        "efa": "Leave it out: Elastic Fabric Adapters are Amazon's.",
+        "efa": "Leave it out: only AWS has Elastic Fabric Adapters.",
     }
 
     machine_type: MachineType = Field(description=MACHINE_ALLOWED, examples=["a2-highgpu-8g"])

@@ -157,7 +157,7 @@ def access_problems(access: GcpAccess, at: str) -> Iterator[Problem]:
         yield Problem(
             field=f"{at}.authorizedNetworks",
             value="the whole internet",
-            allowed="the blocks from which you work",
+            allowed="the public blocks of your network",
             fix="Write your own addresses, such as 203.0.113.0/24; or, for an endpoint that is open to the internet "
             "and guarded by IAM, dnsEndpoint: {allowExternal: true}.",
         )

@@ -1,6 +1,6 @@
-"""What job authors write for GKE runs as it stands: on spot GPUs, and as a Ray job with its workers on spot.
+"""The examples for GKE run unchanged on the stack gcp-prod: a JobSet on spot GPUs, and a RayJob with workers on spot.
 
-The tests run in the order they stand in, on one stack; each leaves it as it found it.
+The tests share one stack and run in their order; each removes what it created.
 """
 
 from collections.abc import Callable, Generator
@@ -19,7 +19,7 @@ from holdfast.simulator.stacks import Stack
 from tests.support.clusters.cloud_workspaces import cloud_workspace
 from tests.support.clusters.control_plane import CHECKOUT
 
-pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.soak, pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")

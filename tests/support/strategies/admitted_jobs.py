@@ -25,7 +25,7 @@ from holdfast.scheduling.reachability import messages
 from holdfast.scheduling.reachability.affinity import Requirement
 from holdfast.scheduling.reachability.checks import Failed, check_together
 from holdfast.scheduling.reachability.facts import AddedToleration, Limits, TierFacts
-from holdfast.scheduling.reachability.facts import PoolSummary as DeclaredFacts
+from holdfast.scheduling.reachability.facts import PoolFacts as DeclaredFacts
 from holdfast.scheduling.reachability.machine_capacity import Provisioner
 from holdfast.scheduling.reachability.shape import Resources, Shape
 from holdfast.scheduling.reachability.walk import Outcome, check_tier, walk_together

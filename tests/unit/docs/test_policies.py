@@ -6,8 +6,8 @@ import json
 import re
 from typing import TYPE_CHECKING, cast
 
-from holdfast.policies.mending import remediations
-from holdfast.policies.tables import RULES
+from holdfast.policies.pack import RULES
+from holdfast.policies.remediation import remediations
 from tests.support.doc_pages import ROOT, DocPage
 
 if TYPE_CHECKING:

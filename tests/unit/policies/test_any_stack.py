@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.policies.judging import judge
-from holdfast.policies.known_values import UNKNOWN
+from holdfast.policies.pack import RULES
 from holdfast.policies.pack import settings as settings_of
+from holdfast.policies.resources import Stack
 from holdfast.policies.rule import Level
-from holdfast.policies.stack import Stack
-from holdfast.policies.tables import RULES
-from holdfast.policies.tables.reading import READING
+from holdfast.policies.rules.policy_inputs import RULE as READING
+from holdfast.policies.server import evaluate
+from holdfast.scheduling.json import UNKNOWN
 from tests.support.aks_stack_resources import aks_cluster, aks_node_pool, aks_pools
 from tests.support.gke_stack_resources import compute_class, gke_pools
 from tests.support.policy_changes import CHANGES
@@ -36,7 +36,8 @@ from tests.support.stack_resources import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from holdfast.policies.findings import Finding, StackResource
+    from holdfast.policies.resources import StackResource
+    from holdfast.policies.rule import Finding
     from tests.support.policy_changes import Change
 
 MANDATORY = {rule.name for rule in RULES if rule.level is Level.MANDATORY}
@@ -102,7 +103,7 @@ def test_an_unknown_beside_a_violation_hides_nothing(change: Change) -> None:
     change.apply(resources)
     beside = resource("kubernetes:core/v1:ConfigMap", "late", {"metadata": UNKNOWN, "data": UNKNOWN})
     late = resource("aws:s3/bucket:Bucket", "late", {"bucket": UNKNOWN, "tags": {"team": UNKNOWN}})
-    said = {each.rule for each in Pack().judged([beside, *resources, late])}
+    said = {each.rule for each in Pack().violations([beside, *resources, late])}
     assert change.rule in said, "the SDK would have turned the whole rule into advice"
 
 
@@ -149,4 +150,4 @@ def test_nothing_of_the_repositorys_own_stacks_is_unreadable() -> None:
 
 def test_a_stack_of_nothing_breaks_no_rule() -> None:
     asked = [(rule, settings_of(rule, None)) for rule in RULES]
-    assert not any(judge(Stack(), asked).values()), "a program may register nothing at all"
+    assert not any(evaluate(Stack(), asked).values()), "a program may register nothing at all"

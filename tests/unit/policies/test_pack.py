@@ -1,4 +1,4 @@
-"""The rules as the engine calls them."""
+"""The pack as the engine calls it: levels, settings, unknown values and rules that fail."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from pulumi_policy import EnforcementLevel
 from pulumi_policy.deserialize import SPECIAL_ASSET_SIG, SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY
 from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UNKNOWN_STRING_VALUE
 
-from holdfast.policies import run
-from holdfast.policies.known_values import UNKNOWN
-from holdfast.policies.pack import RulePolicy, policies
-from holdfast.policies.rule import Level, Rule, Weight
-from holdfast.policies.tables import RULES
-from holdfast.policies.wire import known_props, stack_resources
+from holdfast.policies import server
+from holdfast.policies.pack import RULES, RulePolicy, policies
+from holdfast.policies.resources import Stack, once
+from holdfast.policies.rule import Level, Rule, RuleSeverity
+from holdfast.policies.server import known_props, stack_resources
+from holdfast.scheduling.json import UNKNOWN
 from tests.support.gke_stack_resources import compute_class
-from tests.support.policy_programs import program
-from tests.support.policy_wire import NO_CONTEXT, Pack, Said, stack_request
+from tests.support.policy_programs import program, reported
+from tests.support.policy_violations import violations
+from tests.support.policy_wire import NO_CONTEXT, Pack, Violation, stack_request
 from tests.support.stack_resources import A100_SPOT, compliant, ladder, namespace, pools, with_ladder
 
 if TYPE_CHECKING:
@@ -29,55 +30,55 @@ if TYPE_CHECKING:
     from google.protobuf.struct_pb2 import Struct
     from pulumi.runtime.proto.analyzer_pb2 import AnalyzerResource
 
-    from holdfast.policies.findings import Finding, StackResource
-    from holdfast.policies.rule import Settings
+    from holdfast.policies.resources import StackResource
+    from holdfast.policies.rule import Finding, Settings
 
 MANDATORY = "training-ladder-ends-on-demand"
-ADVISORY = "training-ladder-end-not-known-yet"
-CLASSES = "compute-class-of-one-capacity-type"
-READING = "what-rules-go-by-can-be-read"
+ADVISORY = "training-ladder-end-unknown"
+CLASSES = "compute-class-single-capacity-type"
+READING = "policy-inputs-readable"
 
 
-def said(resources: Sequence[StackResource]) -> list[Said]:
-    """What a pack of its own says of a stack."""
-    return Pack().judged(resources)
+def violations_of(resources: Sequence[StackResource]) -> list[Violation]:
+    """The violations that a new pack reports."""
+    return Pack().violations(resources)
 
 
-def by(rule: str, verdicts: Iterable[Said]) -> list[Said]:
-    """What one rule says."""
-    return [each for each in verdicts if each.rule == rule]
+def by(rule: str, found: Iterable[Violation]) -> list[Violation]:
+    """The violations of one rule."""
+    return [each for each in found if each.rule == rule]
 
 
-def test_a_compliant_stack_is_passed_over_in_silence() -> None:
-    assert said(program("aws-dev")) == [], "there is nothing to say, not even as advice"
+def test_compliant_stack_has_no_violations() -> None:
+    assert violations_of(program("aws-dev")) == [], "not even advice"
 
 
-def test_a_violation_is_reported_on_its_resource_by_the_mandatory_policy_alone() -> None:
-    verdicts = said(with_ladder(A100_SPOT))
-    (verdict,) = by(MANDATORY, verdicts)
-    assert "pool 'a100-spot'" in verdict.message, "the verdict names the pool"
-    assert verdict.urn == ladder().urn, "the verdict points at the ladder"
+def test_violation_is_reported_on_its_resource_only_by_the_mandatory_policy() -> None:
+    found = violations_of(with_ladder(A100_SPOT))
+    (verdict,) = by(MANDATORY, found)
+    assert "pool 'a100-spot'" in verdict.message, "the message names the pool"
+    assert verdict.urn == ladder().urn, "the violation is about the ladder"
     assert verdict.level == analyzer_pb2.MANDATORY, "it stops the run"
-    assert by(ADVISORY, verdicts) == [], "what is proven is no advice"
+    assert by(ADVISORY, found) == [], "a proven violation is not advice"
 
 
-def test_an_unknown_is_advice_and_the_violation_beside_it_still_stops() -> None:
+def test_unknown_value_is_advice_and_does_not_hide_a_violation() -> None:
     tabular = [namespace("tabular"), ladder([A100_SPOT], namespace="tabular")]
-    verdicts = said([namespace(), ladder(UNKNOWN), *tabular, *pools()])
-    assert [each.message.split(":")[0] for each in by(MANDATORY, verdicts)] == ["namespace 'tabular'"], (
-        "the SDK itself would have turned the whole policy into advice"
+    found = violations_of([namespace(), ladder(UNKNOWN), *tabular, *pools()])
+    assert [each.message.split(":")[0] for each in by(MANDATORY, found)] == ["namespace 'tabular'"], (
+        "the SDK would have turned the whole policy into advice"
     )
-    assert [each.message.split(":")[0] for each in by(ADVISORY, verdicts)] == ["namespace 'vision'"], (
-        "vision's is unknown"
+    assert [each.message.split(":")[0] for each in by(ADVISORY, found)] == ["namespace 'vision'"], (
+        "the tiers of vision are unknown"
     )
 
 
-def test_pools_of_another_program_are_a_setting() -> None:
+def test_setting_lists_pools_of_another_program() -> None:
     resources = with_ladder(A100_SPOT, {"pool": "shared"})
-    assert by(MANDATORY, said(resources)), "unless told, the policy knows of no such pool"
-    told = Pack()
-    told.configure({}, {"onDemandPools": ["shared"]}, of=MANDATORY)
-    assert by(MANDATORY, told.judged(resources)) == [], "the setting vouches for it"
+    assert by(MANDATORY, violations_of(resources)), "without the setting the pool does not exist"
+    configured = Pack()
+    configured.configure({}, {"onDemandPools": ["shared"]}, of=MANDATORY)
+    assert by(MANDATORY, configured.violations(resources)) == [], "with the setting it does"
 
 
 @pytest.mark.parametrize(
@@ -86,87 +87,87 @@ def test_pools_of_another_program_are_a_setting() -> None:
         (analyzer_pb2.ADVISORY, [analyzer_pb2.ADVISORY]),
         (analyzer_pb2.MANDATORY, [analyzer_pb2.MANDATORY]),
         (analyzer_pb2.DISABLED, []),
-        # Rules of a whole stack fix nothing.
+        # A rule about a whole stack cannot remediate.
         (analyzer_pb2.REMEDIATE, [analyzer_pb2.MANDATORY]),
     ],
 )
-def test_a_team_chooses_the_level_of_each_rule(
+def test_level_of_a_rule_is_configurable(
     level: analyzer_pb2.EnforcementLevel.ValueType, shown: list[int]
 ) -> None:
     pack = Pack()
     pack.configure({MANDATORY: level})
-    verdicts = pack.judged(with_ladder(A100_SPOT))
-    assert [each.level for each in by(MANDATORY, verdicts)] == shown, "as it was configured"
+    found = pack.violations(with_ladder(A100_SPOT))
+    assert [each.level for each in by(MANDATORY, found)] == shown, "the configured level"
 
 
-def test_what_a_configuration_misspells_is_told() -> None:
+def test_misspelled_configuration_is_reported() -> None:
     pack = Pack()
-    pack.configure({}, {"onDemandPool": ["shared"]}, of=MANDATORY, also=["all", "spot-pools-are-taintd"])
-    told = [each.message for each in by(READING, pack.judged(compliant()))]
-    assert len(told) == 2, f"the name of a setting and that of a rule, and not `all`: {told}"
-    assert "'onDemandPool'" in told[1], f"the fix is to spell it as it is: {told}"
-    assert "onDemandPools" in told[1], f"which is said: {told}"
+    pack.configure({}, {"onDemandPool": ["shared"]}, of=MANDATORY, also=["all", "spot-pools-taintd"])
+    messages = [each.message for each in by(READING, pack.violations(compliant()))]
+    assert len(messages) == 2, f"a setting and a rule, but not `all`: {messages}"
+    assert "'onDemandPool'" in messages[1], f"the misspelled setting: {messages}"
+    assert "onDemandPools" in messages[1], f"the known settings: {messages}"
 
 
-def test_what_is_turned_off_tells_nothing_at_all() -> None:
+def test_disabled_rules_report_nothing() -> None:
     pack = Pack()
     pack.configure(dict.fromkeys((rule.name for rule in RULES), analyzer_pb2.DISABLED))
-    assert pack.judged(with_ladder(A100_SPOT)) == [], "not even of itself"
+    assert pack.violations(with_ladder(A100_SPOT)) == [], "not even about themselves"
 
 
-def test_only_the_proven_stops_a_run() -> None:
+def test_only_proven_violations_stop_a_run() -> None:
     levels = {policy.name: policy.enforcement_level for policy in policies()}
-    assert levels[MANDATORY] is EnforcementLevel.MANDATORY, "what is proven wrong stops the run"
-    assert levels[ADVISORY] is EnforcementLevel.ADVISORY, "what cannot be told yet is advice"
+    assert levels[MANDATORY] is EnforcementLevel.MANDATORY, "a proven violation stops the run"
+    assert levels[ADVISORY] is EnforcementLevel.ADVISORY, "an unknown value is advice"
 
 
-def test_before_a_cluster_exists_objects_are_known_by_what_they_are_asked_to_be() -> None:
-    pack, asked = Pack(), with_ladder(A100_SPOT)
-    pack.asked(asked)
-    # The engine does not call a provider whose configuration is unknown: at the end of the run nothing is shown of them.
-    found = by(MANDATORY, pack.judged([replace(each, props={}) for each in asked]))
-    assert len(found) == 1, "the ladder that ends on spot is found without a cluster"
+def test_inputs_replace_missing_properties_before_a_cluster_exists() -> None:
+    pack, inputs = Pack(), with_ladder(A100_SPOT)
+    pack.asked(inputs)
+    # The engine does not call a provider whose configuration is unknown, and sends its objects without properties.
+    found = by(MANDATORY, pack.violations([replace(each, props={}) for each in inputs]))
+    assert len(found) == 1, "the ladder that ends on spot is found"
 
 
-def test_what_is_shown_at_the_end_stands_above_what_was_asked_for() -> None:
+def test_final_properties_take_precedence_over_inputs() -> None:
     pack = Pack()
     pack.asked(with_ladder(A100_SPOT))
-    assert by(MANDATORY, pack.judged(compliant())) == [], "the last word is the engine's"
+    assert by(MANDATORY, pack.violations(compliant())) == [], "the engine's final properties count"
 
 
-def test_resources_are_read_once_for_all_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resources_are_parsed_once_for_all_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     reads: list[int] = []
 
-    def counted(shown: Iterable[AnalyzerResource], asked: Mapping[str, Struct]) -> Iterable[StackResource]:
+    def counted(shown: Iterable[AnalyzerResource], inputs: Mapping[str, Struct]) -> Iterable[StackResource]:
         reads.append(1)
-        return stack_resources(shown, asked)
+        return stack_resources(shown, inputs)
 
-    monkeypatch.setattr(run, "stack_resources", counted)
-    said(compliant())
-    assert len(reads) == 1, "with 5,000 resources, reading takes as long as all rules together"
+    monkeypatch.setattr(server, "stack_resources", counted)
+    violations_of(compliant())
+    assert len(reads) == 1, "with 5,000 resources, parsing takes as long as all rules together"
 
 
-def test_a_class_of_both_capacity_types_is_reported_on_it() -> None:
+def test_mixed_compute_class_is_reported_on_the_class() -> None:
     mixed = compute_class({"spot": True}, {"spot": False})
-    (verdict,) = by(CLASSES, said([*compliant(), mixed]))
-    assert "on-demand and spot nodes" in verdict.message, "the verdict names what was mixed"
-    assert verdict.urn == mixed.urn, "the verdict points at the class"
+    (verdict,) = by(CLASSES, violations_of([*compliant(), mixed]))
+    assert "on-demand and spot nodes" in verdict.message, "the message names both capacity types"
+    assert verdict.urn == mixed.urn, "the violation is about the class"
 
 
 @pytest.mark.parametrize("policy", policies(), ids=lambda policy: policy.name)
-def test_every_policy_says_how_grave_it_is_and_what_to_do(policy: RulePolicy) -> None:
-    assert policy.severity is not None, "a report is sorted by it"
-    assert policy.remediation_steps, "a verdict without a fix is half a verdict"
+def test_every_policy_has_a_severity_and_a_fix(policy: RulePolicy) -> None:
+    assert policy.severity is not None, "reports sort by it"
+    assert policy.remediation_steps, "reports show it"
 
 
-def test_the_engine_is_told_of_every_rule_by_its_own_name_level_and_settings() -> None:
+def test_engine_receives_the_name_level_and_settings_of_every_rule() -> None:
     info = Pack().servicer.GetAnalyzerInfo(None, NO_CONTEXT)  # pyright: ignore[reportUnknownMemberType] - untyped in the SDK
-    told = {each.name: each for each in info.policies}
+    received = {each.name: each for each in info.policies}
     for rule in RULES:
-        level = analyzer_pb2.EnforcementLevel.Name(told[rule.name].enforcementLevel)
-        assert level.lower() == rule.level.value, f"{rule.name}: its level can be seen and set"
-        assert {*told[rule.name].configSchema.properties} == {*rule.settings}, (
-            f"{rule.name}: so can its settings"
+        level = analyzer_pb2.EnforcementLevel.Name(received[rule.name].enforcementLevel)
+        assert level.lower() == rule.level.value, f"{rule.name}: its level"
+        assert {*received[rule.name].configSchema.properties} == {*rule.settings}, (
+            f"{rule.name}: its settings"
         )
 
 
@@ -174,17 +175,17 @@ def failing(_: Sequence[StackResource], __: Settings) -> Sequence[Finding]:
     raise KeyError("spec")
 
 
-def test_a_rule_that_fails_stops_nothing_and_is_told() -> None:
+def test_rule_that_raises_is_reported_and_stops_nothing() -> None:
     broken = Rule(
-        name="broken", title="t", description="d", fix="m", level=Level.MANDATORY, weight=Weight.LOW, find=failing
+        name="broken", title="t", description="d", fix="m", level=Level.MANDATORY, severity=RuleSeverity.LOW, find=failing
     )  # fmt: skip
     pack = Pack()
     pack.servicer._policies.insert(0, RulePolicy(broken))  # pyright: ignore[reportPrivateUsage] - a rule that fails
-    verdicts = pack.judged(with_ladder(A100_SPOT))
-    (told,) = by(READING, verdicts)
-    assert "rule 'broken' failed" in told.message, told.message
-    assert told.level == analyzer_pb2.ADVISORY, "nobody's preview is stopped by a fault of the pack"
-    assert len(by(MANDATORY, verdicts)) == 1, "the other rules judge all the same"
+    found = pack.violations(with_ladder(A100_SPOT))
+    (reported,) = by(READING, found)
+    assert "rule 'broken' failed" in reported.message, reported.message
+    assert reported.level == analyzer_pb2.ADVISORY, "a bug of the pack stops no preview"
+    assert len(by(MANDATORY, found)) == 1, "the other rules still run"
 
 
 def wire(props: Mapping[str, object]) -> Struct:
@@ -193,32 +194,60 @@ def wire(props: Mapping[str, object]) -> Struct:
     return json_format.ParseDict(dict(props), resource.properties)
 
 
-def test_unknown_properties_become_explicit_at_every_depth() -> None:
+def test_unknown_properties_are_explicit_at_every_depth() -> None:
     raw = {"spec": {"tiers": [{"pool": UNKNOWN_STRING_VALUE}, "x"]}, "status": UNKNOWN_OBJECT_VALUE}
     assert known_props(wire(raw)) == {"spec": {"tiers": [{"pool": UNKNOWN}, "x"]}, "status": UNKNOWN}, (
-        "what is known beside an unknown must stay readable"
+        "known values beside an unknown one stay readable"
     )
 
 
-def test_secrets_are_read_and_assets_are_no_obstacle() -> None:
+def test_secrets_are_read_and_assets_are_skipped() -> None:
     secret = {SPECIAL_SIG_KEY: SPECIAL_SECRET_SIG, "value": {"pool": "a100"}}
     asset = {SPECIAL_SIG_KEY: SPECIAL_ASSET_SIG, "text": "x"}
     found = known_props(wire({"secret": secret, "source": asset}))
-    assert found["secret"] == {"pool": "a100"}, "a rule is about what it holds, and shows none of it"
-    assert isinstance(found["source"], str), "a rule reads past what it does not know"
+    assert found["secret"] == {"pool": "a100"}, "rules check the value of a secret"
+    assert isinstance(found["source"], str), "no rule reads an asset"
 
 
-def test_numbers_that_are_none_are_no_obstacle() -> None:
+def test_nan_does_not_fail_parsing() -> None:
     props = wire({})
     props.update({"count": float("nan")})
-    assert known_props(props).keys() == {"count"}, "the SDK itself would have stopped the preview"
+    assert known_props(props).keys() == {"count"}, "the SDK would have stopped the preview"
 
 
-def test_an_object_without_end_is_cut_off() -> None:
+def test_deeply_nested_object_is_truncated() -> None:
     deep: dict[str, object] = {}
     for _ in range(90):
         deep = {"inside": deep}
     request = stack_request(compliant())
     sent = request.resources.add(type="t", urn="urn:pulumi:s::p::t::deep", name="deep")
     json_format.ParseDict(deep, sent.properties)
-    assert Pack().servicer.AnalyzeStack(request, NO_CONTEXT) is not None, "rules follow values down"
+    assert Pack().servicer.AnalyzeStack(request, NO_CONTEXT) is not None, "rules recurse into values"
+
+
+def test_once_computes_once_for_a_stack() -> None:
+    calls: list[int] = []
+
+    @once
+    def count(resources: Sequence[StackResource]) -> int:
+        calls.append(1)
+        return len(resources)
+
+    stack = Stack(compliant())
+    assert (count(stack), count(stack)) == (4, 4), "both calls return the result"
+    assert len(calls) == 1, "the second call uses the cache"
+    assert count(Stack(compliant()[:1])) == 1, "another stack has its own cache"
+
+
+def test_once_does_not_cache_for_a_list() -> None:
+    resources = compliant()
+    counted = once(len)
+    assert counted(resources) == 4, "the number of resources"
+    resources.pop()
+    assert counted(resources) == 3, "a list may change, so it is computed again"
+
+
+def test_violating_program_breaks_every_mandatory_rule() -> None:
+    mandatory = {rule.name for rule in RULES if rule.level is Level.MANDATORY}
+    missing = mandatory - reported(violations()).keys()
+    assert not missing, f"the engine tests would not cover {missing}"

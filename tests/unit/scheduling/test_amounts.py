@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.policies.declared.amounts import cpu_millis, memory_mib
+from holdfast.policies.resources import cpu_millis, memory_mib
 from holdfast.scheduling.quantities import (
     CPU_PATTERN,
     MEMORY_PATTERN,

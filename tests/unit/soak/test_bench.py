@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.policies.pack import RULES
 from holdfast.policies.rule import Level
-from holdfast.policies.tables import RULES
 from holdfast.simulator.errors import RehearsalError
 from tests.soak.bench.measurement import Measurement, measure, median_of, render, rows
 from tests.soak.bench.moves import Cost, Measured, Steps, Wave, between, move_of, restart_of, spread

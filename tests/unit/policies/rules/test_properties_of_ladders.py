@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.policies.known_values import UNKNOWN
+from holdfast.scheduling.json import UNKNOWN
 from holdfast.scheduling.labels import POOL
 from tests.support.policy_programs import reported
 from tests.support.stack_resources import NODE_POOL_TYPE, namespace, resource
 from tests.support.stack_resources import ladder as declared
 
 if TYPE_CHECKING:
-    from holdfast.policies.findings import StackResource
-    from holdfast.policies.known_values import Value
+    from holdfast.policies.resources import StackResource, Value
 
-END, LATER = "training-ladder-ends-on-demand", "training-ladder-end-not-known-yet"
-REACH, CONSIDER = "training-reaches-on-demand", "training-reach-to-be-considered"
+END, LATER = "training-ladder-ends-on-demand", "training-ladder-end-unknown"
+REACH, CONSIDER = "training-reaches-on-demand", "training-reachability-notes"
 SAME = "same-accelerator-on-demand"
 GPUS = {"p4d.24xlarge": "a100", "g5.12xlarge": "a10g", "g6.12xlarge": "l4"}
 

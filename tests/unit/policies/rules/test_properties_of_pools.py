@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.policies.tables import RULES
+from holdfast.policies.pack import RULES
 from holdfast.scheduling.labels import POOL
 from tests.support.aks_stack_resources import aks_cluster, aks_node_pool, aks_pool
 from tests.support.gke_stack_resources import compute_class
@@ -15,8 +15,7 @@ from tests.support.policy_programs import reported
 from tests.support.stack_resources import NODE_POOL_TYPE, ladder, namespace, resource
 
 if TYPE_CHECKING:
-    from holdfast.policies.findings import StackResource
-    from holdfast.policies.known_values import Value
+    from holdfast.policies.resources import StackResource, Value
 
 NAMES = {rule.name for rule in RULES}
 KINDS = st.sets(st.sampled_from(("spot", "on-demand")), min_size=1)
@@ -81,7 +80,7 @@ def test_spot_is_tainted_on_demand_is_not_tainted_as_spot_and_none_is_both(
         frozenset({"spot"}): not keeps_away,
         frozenset({"on-demand"}): says_spot and bool(taints),
     }.get(frozenset(kinds), True)
-    assert says("spot-pools-are-tainted", karpenter("a", kinds, taints=taints)) is wrong, f"{kinds}, {taints}"
+    assert says("spot-pools-tainted", karpenter("a", kinds, taints=taints)) is wrong, f"{kinds}, {taints}"
 
 
 @given(kinds=KINDS, types=TYPES, zones=st.none() | st.sets(st.sampled_from("abc"), min_size=1), enough=st.integers(1, 12), there=st.integers(1, 4))  # fmt: skip
@@ -90,7 +89,7 @@ def test_markets_are_machine_types_times_zones(
 ) -> None:
     markets = len(types) * (there if zones is None else len(zones))
     pool = karpenter("a", kinds, types=types, zones=zones)
-    found = says("spot-pools-are-diverse", pool, markets=enough, zones=there)
+    found = says("spot-pools-diversified", pool, markets=enough, zones=there)
     assert found is ("spot" in kinds and markets < enough), f"{markets} of {enough}"
 
 
@@ -108,7 +107,7 @@ def test_a_default_pool_is_on_demand_of_cpu_machines_and_without_taints(
         for index, (spot, gpus, tainted) in enumerate(pools)
     ]
     wanted = not any(not spot and not gpus and not tainted for spot, gpus, tainted in pools)
-    assert says("a-default-pool-exists", namespace(), *made) is wanted, f"{pools}"
+    assert says("default-pool-exists", namespace(), *made) is wanted, f"{pools}"
 
 
 @given(
@@ -131,7 +130,7 @@ def test_only_a_pool_of_a_ladder_that_nothing_ends_is_safe(
         expires=expires,
     )
     safe = policy == "WhenEmpty" and expires == "Never" and budget == "0" and schedule is None
-    assert says("only-the-spot-notice-evicts", ladder(), pool) is (is_tier and not safe), "Karpenter would"
+    assert says("no-voluntary-disruption", ladder(), pool) is (is_tier and not safe), "Karpenter would"
 
 
 @given(
@@ -156,7 +155,7 @@ def test_karpenter_on_aws_hears_of_interruptions_where_it_buys_spot(
         "aws:cloudwatch/eventTarget:EventTarget", "t", {"rule": "r" if targeted else "other", "arn": "q"}
     )
     deaf = not queue or not noticed or not targeted
-    found = says("interruption-queue-is-wired", pool, release, rule, target)
+    found = says("interruption-queue-configured", pool, release, rule, target)
     assert found is (on_aws and "spot" in kinds and deaf), "two minutes are all there is"
 
 
@@ -168,14 +167,14 @@ def test_the_role_of_spot_is_ensured_where_spot_is_bought_on_aws(
     role = resource(
         "aws:iam/serviceLinkedRole:ServiceLinkedRole", "r", {"awsServiceName": "spot.amazonaws.com"}
     )
-    found = says("spot-role-is-ensured", pool, *([role] if made else []), roleExists=exists)
+    found = says("spot-service-linked-role-exists", pool, *([role] if made else []), roleExists=exists)
     assert found is (on_aws and "spot" in kinds and not made and not exists), "the first launch would fail"
 
 
 @given(spot=st.lists(st.booleans(), min_size=1, max_size=4))
 def test_a_class_is_stopped_when_its_priorities_are_of_both_kinds(spot: list[bool]) -> None:
     priorities: list[Value] = [{"machineFamily": "n2", "spot": each} for each in spot]
-    found = says("compute-class-of-one-capacity-type", compute_class(*priorities))
+    found = says("compute-class-single-capacity-type", compute_class(*priorities))
     assert found is (len({*spot}) > 1), f"{spot}"
 
 
@@ -186,6 +185,4 @@ def test_an_aks_cluster_has_pools_of_its_one_way_of_scaling(
     cluster = aks_cluster({"mode": "Auto", "defaultNodePools": "None"} if auto else None)
     pools = [aks_pool("a100", enableAutoScaling=scaling), *([aks_node_pool()] if node_pool else [])]
     wrong = (auto and scaling) or (not auto and node_pool)
-    assert says("aks-cluster-scales-in-one-way", cluster, *pools) is wrong, (
-        "AKS would refuse, or make nothing"
-    )
+    assert says("aks-single-autoscaling-mode", cluster, *pools) is wrong, "AKS would refuse, or make nothing"

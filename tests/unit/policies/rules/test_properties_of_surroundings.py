@@ -14,12 +14,11 @@ from tests.support.policy_programs import reported
 from tests.support.stack_resources import namespace, resource
 
 if TYPE_CHECKING:
-    from holdfast.policies.findings import StackResource
-    from holdfast.policies.known_values import Value
+    from holdfast.policies.resources import StackResource, Value
 
-SAFE, IDENTITIES = "checkpoints-are-safe", "job-identities-reach-one-prefix"
-ENDPOINTS, PINNED = "api-endpoints-are-closed", "charts-and-images-are-pinned"
-QUOTAS = "training-namespaces-set-quotas"
+SAFE, IDENTITIES = "checkpoint-storage-protected", "job-identities-scoped-to-prefix"
+ENDPOINTS, PINNED = "api-server-not-public", "charts-and-images-pinned"
+QUOTAS = "training-namespaces-have-quotas"
 NAMES = st.text(string.ascii_lowercase, min_size=1, max_size=8)
 CIDRS = st.lists(st.sampled_from(("203.0.113.0/24", "10.0.0.0/8", "0.0.0.0/0", "::/0")), max_size=3)
 WORLD = {"0.0.0.0/0", "::/0"}

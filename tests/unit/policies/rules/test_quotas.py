@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.policies.known_values import UNKNOWN
 from holdfast.policies.rules import quotas
+from holdfast.scheduling.json import UNKNOWN
 from tests.support.policy_programs import STACKS, every, program, put, without
 from tests.support.stack_resources import FALLBACK_POLICY_TYPE, compliant, namespace, resource
 
 if TYPE_CHECKING:
-    from holdfast.policies.findings import StackResource
-    from holdfast.policies.known_values import Value
+    from holdfast.policies.resources import StackResource, Value
 
 QUOTA = "kubernetes:core/v1:ResourceQuota"
 FINETUNE: Value = {"name": "finetune", "pods": 4.0, "cpu": "48", "memory": "512Gi", "gpus": 8.0}

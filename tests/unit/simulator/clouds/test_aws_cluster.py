@@ -15,6 +15,21 @@ if TYPE_CHECKING:
     from holdfast.simulator.pulumi.values import Value
     from tests.support.provider_calls import Provider
 
+from typing import TYPE_CHECKING
+
+from holdfast.simulator.clouds.aws.api_server import CALLER
+from tests.support.eks_stand_in import ACCESS_ENTRY, ASSOCIATION
+
+if TYPE_CHECKING:
+    from holdfast.simulator.pulumi.values import Value
+    from tests.support.provider_calls import Provider
+import re
+from pathlib import Path
+
+from holdfast.simulator.clouds.state import CloudObject, CloudState
+from holdfast.simulator.pulumi.values import Properties
+from tests.support.provider_calls import Provider
+
 
 @pytest.fixture
 def console(aws: Provider) -> EksConsole:
@@ -110,3 +125,138 @@ def test_what_is_made_in_a_cluster_that_is_not_there_is_refused(console: EksCons
         engine = Engine(provider=aws, type=token)
         reason = refusal(lambda engine=engine, given=given: engine.create({"clusterName": NAME, **given}))
         assert reason == "ResourceNotFoundException: No cluster found for name: train.", f"{token}: {reason}"
+
+
+_ADMIN = "arn:aws:iam::123456789012:role/platform"
+_POLICY = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
+_TAKEN = "ResourceInUseException: The specified access entry resource is already in use on this cluster."
+
+
+def let_in(console: EksConsole, principal: str, *, name: str = "one", kind: str = "STANDARD") -> str:
+    inputs: dict[str, Value] = {"clusterName": NAME, "principalArn": principal, "type": kind}
+    return console.engine(ACCESS_ENTRY, name).create(inputs)[0]
+
+
+def make_admin(console: EksConsole, principal: str) -> str:
+    inputs: dict[str, Value] = {
+        "clusterName": NAME,
+        "principalArn": principal,
+        "policyArn": _POLICY,
+        "accessScope": {"type": "cluster"},
+    }
+    return console.engine(ASSOCIATION).create(inputs)[0]
+
+
+def test_a_principal_is_let_in_once(console: EksConsole) -> None:
+    console.cluster()
+    assert let_in(console, _ADMIN) == f"{NAME}:{_ADMIN}", "cluster and principal tell entries apart"
+    reason = refusal(lambda: let_in(console, _ADMIN, name="two"))
+    assert reason == _TAKEN, reason
+
+
+def test_the_creator_has_an_entry_from_the_beginning(console: EksConsole) -> None:
+    console.cluster()
+    reason = refusal(lambda: let_in(console, CALLER))
+    assert reason == _TAKEN, reason
+
+
+def test_a_creator_that_is_not_let_in_can_be_let_in_like_anybody(console: EksConsole) -> None:
+    console.cluster(
+        accessConfig={"authenticationMode": "API", "bootstrapClusterCreatorAdminPermissions": False}
+    )
+    assert let_in(console, CALLER), "there is no entry of EKS's own"
+
+
+def test_the_role_of_a_managed_group_has_an_entry_that_eks_made(console: EksConsole) -> None:
+    console.cluster()
+    console.network_addons()
+    role = console.node_group()
+    reason = refusal(lambda: let_in(console, role, kind="EC2_LINUX"))
+    assert reason == _TAKEN, reason
+
+
+def test_nodes_of_a_role_that_is_not_there_are_refused(console: EksConsole) -> None:
+    console.cluster()
+    reason = refusal(lambda: let_in(console, "arn:aws:iam::123456789012:role/nobody", kind="EC2_LINUX"))
+    assert reason == "InvalidParameterException: The specified principalArn is invalid: invalid principal.", (
+        reason
+    )
+    assert let_in(console, console.role("karpenter", "ec2"), kind="EC2_LINUX"), "one that is there is let in"
+
+
+def test_a_policy_needs_an_entry(console: EksConsole) -> None:
+    console.cluster()
+    reason = refusal(lambda: make_admin(console, _ADMIN))
+    assert reason.startswith("ResourceNotFoundException: The specified principalArn could not be found."), (
+        reason
+    )
+    let_in(console, _ADMIN)
+    assert make_admin(console, _ADMIN) == f"{NAME}#{_ADMIN}#{_POLICY}", (
+        "cluster, principal and policy name it"
+    )
+
+
+_ASSOCIATION = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
+_ROLE = "arn:aws:iam::123456789012:role/checkpoints"
+_INPUTS: Properties = {
+    "clusterName": "holdfast-dev",
+    "namespace": "vision",
+    "serviceAccount": "trainer",
+    "roleArn": _ROLE,
+}
+
+
+def a_cluster(state_file: Path) -> None:
+    with CloudState(state_file).changing() as console:
+        inputs = {"name": "holdfast-dev"}
+        console.put(CloudObject(type="aws:eks/cluster:Cluster", id="holdfast-dev", urn="", inputs=inputs))
+
+
+def a_role(aws: Provider) -> None:
+    Engine(provider=aws, type="aws:iam/role:Role").create({"name": "checkpoints", "assumeRolePolicy": "{}"})
+
+
+@pytest.fixture
+def association(aws: Provider, state_file: Path) -> Engine:
+    """An association, in an account where its cluster and its role are."""
+    a_cluster(state_file)
+    a_role(aws)
+    return Engine(provider=aws, type=_ASSOCIATION)
+
+
+def test_an_association_is_identified_as_eks_does(association: Engine) -> None:
+    made, outputs = association.create(_INPUTS)
+    assert re.fullmatch(r"a-[0-9a-z]{17}", made), "a- and 17 characters"
+    assert str(outputs["associationArn"]).endswith(f":podidentityassociation/holdfast-dev/{made}"), (
+        "in its ARN"
+    )
+
+
+def test_a_service_account_has_one_association(aws: Provider, association: Engine) -> None:
+    made, _ = association.create(_INPUTS)
+    second = Engine(provider=aws, type=_ASSOCIATION, name="two")
+    reason = refusal(lambda: second.create(_INPUTS))
+    assert reason == f"ResourceInUseException: Association already exists: {made}", reason
+    assert second.create({**_INPUTS, "namespace": "tabular"})[0], "another namespace's is another"
+
+
+def test_an_association_needs_its_cluster(aws: Provider) -> None:
+    a_role(aws)
+    reason = refusal(lambda: Engine(provider=aws, type=_ASSOCIATION).create(_INPUTS))
+    assert reason == "ResourceNotFoundException: No cluster found for name: holdfast-dev.", reason
+
+
+def test_an_association_needs_its_role(aws: Provider, state_file: Path) -> None:
+    a_cluster(state_file)
+    reason = refusal(lambda: Engine(provider=aws, type=_ASSOCIATION).create(_INPUTS))
+    assert reason == "InvalidParameterException: Role provided in the request does not exist.", reason
+
+
+def test_a_role_changes_in_place_and_whose_it_is_does_not(association: Engine) -> None:
+    assert list(association.diff(_INPUTS, {**_INPUTS, "roleArn": "arn:other"}).replaces) == [], (
+        "EKS updates it"
+    )
+    for name in ("clusterName", "namespace", "serviceAccount"):
+        assert list(association.diff(_INPUTS, {**_INPUTS, name: "other"}).replaces) == [name], (
+            f"{name} is fixed"
+        )

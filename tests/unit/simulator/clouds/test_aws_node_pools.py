@@ -13,6 +13,22 @@ if TYPE_CHECKING:
     from holdfast.simulator.pulumi.values import Properties
     from tests.support.provider_calls import Provider
 
+from typing import TYPE_CHECKING, Final
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.scheduling.json import Json, JsonValue
+from holdfast.scheduling.labels import INSTANCE_TYPE, ZONE
+from holdfast.simulator.clouds.aws.node_pools import NODE_GROUP, machines_of
+from holdfast.simulator.clouds.machines import Group, Machine
+from holdfast.simulator.clouds.state import CloudObject, Inventory
+from tests.support.provider_calls import Engine, Provider
+
+if TYPE_CHECKING:
+    from holdfast.simulator.pulumi.values import Properties
+
+
 _EBS_ACCOUNT = "ebs-csi-controller-sa"
 _ON_SYSTEM_NODES: Properties = {
     "nodeSelector": {"holdfast.dev/system": "true"},
@@ -119,3 +135,115 @@ def test_an_add_on_is_installed_once(console: EksConsole) -> None:
     console.addon("vpc-cni")
     reason = refusal(lambda: console.addon("vpc-cni"))
     assert reason == "ResourceInUseException: Addon already exists.", reason
+
+
+_SUBNETS = [
+    CloudObject(
+        type="aws:ec2/subnet:Subnet",
+        id=f"subnet-{zone}",
+        urn="",
+        inputs={"availabilityZone": f"eu-west-1{zone}"},
+    )
+    for zone in "abc"
+]
+
+
+def _machines(digest: str = "d", **inputs: JsonValue) -> list[Machine]:
+    asked: Json = {
+        "clusterName": "prod",
+        "nodeGroupName": "system",
+        "subnetIds": ["subnet-a", "subnet-b"],
+        "instanceTypes": ["m7i.large", "m6i.large"],
+        "scalingConfig": {"desiredSize": 2, "minSize": 2, "maxSize": 3},
+        **inputs,
+    }
+    arn = "arn:aws:eks:eu-west-1:123456789012:nodegroup/prod/system/x"
+    group = CloudObject(
+        type=NODE_GROUP, id="prod:system", urn="u", inputs=asked, computed={"arn": arn}, digest=digest
+    )
+    return list(machines_of(Group(target=group, inventory=Inventory(_SUBNETS, {}))))
+
+
+@given(count=st.integers(min_value=0, max_value=12))
+def test_there_are_as_many_as_desired_each_with_a_name_of_its_own(count: int) -> None:
+    found = _machines(scalingConfig={"desiredSize": count, "minSize": 0, "maxSize": 12})
+    assert len({machine.name for machine in found}) == count, "machines share a name, or are too many"
+
+
+def test_they_are_spread_over_the_subnets_zones() -> None:
+    assert [machine.labels[ZONE] for machine in _machines()] == ["eu-west-1a", "eu-west-1b"], (
+        "one zone's outage would take all"
+    )
+
+
+def test_subnets_of_the_users_own_have_zones_of_the_region() -> None:
+    found = _machines(subnetIds=["subnet-x", "subnet-y"])
+    assert [machine.labels[ZONE] for machine in found] == ["eu-west-1a", "eu-west-1b"], (
+        "they are in some zones"
+    )
+
+
+def test_a_machine_keeps_its_name_and_a_new_groups_machines_have_others() -> None:
+    assert _machines() == _machines(), "a machine would be ended and bought again at each look"
+    assert not {each.name for each in _machines()} & {each.name for each in _machines("other")}, (
+        "a replaced group would keep the old one's machines"
+    )
+
+
+def test_labels_taints_and_type_are_the_groups() -> None:
+    (one, _) = _machines(
+        labels={"holdfast.dev/system": "true"},
+        taints=[{"key": "CriticalAddonsOnly", "value": "true", "effect": "NO_SCHEDULE"}],
+    )
+    assert one.labels["holdfast.dev/system"] == "true", "the group's label is missing"
+    assert one.labels["eks.amazonaws.com/nodegroup"] == "system", "EKS labels a node with its group"
+    assert one.labels[INSTANCE_TYPE] == "m7i.large", "on demand the first type is bought"
+    assert one.taints == ({"key": "CriticalAddonsOnly", "value": "true", "effect": "NoSchedule"},), (
+        "Kubernetes spells effects in its own way"
+    )
+    assert (one.capacity["cpu"], one.capacity["memory"]) == ("2", "8192Mi"), "it holds what its type holds"
+    assert one.provider_id.startswith("aws:///eu-west-1a/i-"), "an instance in its zone"
+
+
+TEMPLATE: Final = "aws:ec2/launchTemplate:LaunchTemplate"
+PLACEMENT: Final = "aws:ec2/placementGroup:PlacementGroup"
+
+
+def test_a_change_of_a_launch_template_is_a_version_more(aws: Provider) -> None:
+    engine = Engine(provider=aws, type=TEMPLATE)
+    inputs: Properties = {"name": "system", "metadataOptions": {"httpTokens": "required"}}
+    made, outputs = engine.create(inputs)
+    assert (outputs["latestVersion"], outputs["defaultVersion"]) == (1, 1), "AWS counts from one"
+    changed = engine.update(made, {**inputs, "metadataOptions": {"httpPutResponseHopLimit": 1}})
+    assert (changed["latestVersion"], changed["defaultVersion"]) == (2, 1), (
+        "a node group that names the latest version rolls; the default one stays until it is moved"
+    )
+
+
+def test_tags_of_a_launch_template_are_no_new_version(aws: Provider) -> None:
+    engine = Engine(provider=aws, type=TEMPLATE)
+    made, _ = engine.create({"name": "system"})
+    tagged = engine.update(made, {"name": "system", "tags": {"team": "vision"}})
+    assert tagged["latestVersion"] == 1, "a tag replaces no machine"
+
+
+def test_the_default_version_follows_where_it_is_told_to(aws: Provider) -> None:
+    engine = Engine(provider=aws, type=TEMPLATE)
+    inputs: Properties = {"name": "system", "updateDefaultVersion": True}
+    made, _ = engine.create(inputs)
+    assert engine.update(made, {**inputs, "imageId": "ami-1"})["defaultVersion"] == 2, "it is the latest"
+
+
+def test_a_launch_templates_name_is_its_own(aws: Provider) -> None:
+    Engine(provider=aws, type=TEMPLATE).create({"name": "system"})
+    reason = refusal(lambda: Engine(provider=aws, type=TEMPLATE, name="two").create({"name": "system"}))
+    assert reason.startswith("InvalidLaunchTemplateName.AlreadyExistsException: Launch template name"), reason
+
+
+def test_a_placement_group_is_known_by_its_name(aws: Provider) -> None:
+    made, outputs = Engine(provider=aws, type=PLACEMENT).create({"name": "fabric", "strategy": "cluster"})
+    assert made == "fabric", "machines name it"
+    assert str(outputs["placementGroupId"]).startswith("pg-"), "it has an id beside"
+    two = Engine(provider=aws, type=PLACEMENT, name="two")
+    reason = refusal(lambda: two.create({"name": "fabric", "strategy": "spread"}))
+    assert reason == "InvalidPlacementGroup.Duplicate: The placement group 'fabric' already exists.", reason

@@ -19,7 +19,7 @@ _PUBLIC, _PRIVATE = "203.0.113.9", "172.16.0.2"
 _AUTHORITY = "Q0E="
 
 
-def _cluster(*, answers: bool = False, private: bool = False) -> CloudObject:
+def _gcp_cluster(*, answers: bool = False, private: bool = False) -> CloudObject:
     computed: Json = {
         "name": "train",
         "controlPlaneEndpointsConfig": {
@@ -37,7 +37,7 @@ def _cluster(*, answers: bool = False, private: bool = False) -> CloudObject:
     )
 
 
-def _refusal(*objects: CloudObject, host: str, authority: str | None = None) -> str | None:
+def _gcp_refusal(*objects: CloudObject, host: str, authority: str | None = None) -> str | None:
     told: Json = {"certificate-authority-data": authority} if authority else {}
     connection = Connection(
         cluster={"server": f"https://{host}", **told}, command="gke-gcloud-auth-plugin", arguments=()
@@ -46,48 +46,54 @@ def _refusal(*objects: CloudObject, host: str, authority: str | None = None) -> 
 
 
 def test_by_its_name_a_cluster_is_reached_without_its_own_authority() -> None:
-    assert _refusal(_cluster(answers=True), host=_NAME) is None, "Google's certificate is trusted anyway"
-    told = _refusal(_cluster(answers=True), host=_NAME, authority=_AUTHORITY)
+    assert _gcp_refusal(_gcp_cluster(answers=True), host=_NAME) is None, (
+        "Google's certificate is trusted anyway"
+    )
+    told = _gcp_refusal(_gcp_cluster(answers=True), host=_NAME, authority=_AUTHORITY)
     assert told is not None, "a client that trusts the cluster's authority alone does not trust Google's"
     assert "certificate signed by unknown authority" in told, told
 
 
 def test_a_name_that_answers_no_user_refuses() -> None:
-    told = _refusal(_cluster(answers=False), host=_NAME)
+    told = _gcp_refusal(_gcp_cluster(answers=False), host=_NAME)
     assert told is not None, "every cluster has a name, and few answer by it"
     assert told.endswith(": Forbidden"), told
 
 
 def test_by_its_address_a_cluster_is_reached_with_its_own_authority() -> None:
-    assert _refusal(_cluster(), host=_PUBLIC, authority=_AUTHORITY) is None, "it signed the certificate"
-    assert "unknown authority" in str(_refusal(_cluster(), host=_PUBLIC)), "nobody else did"
-    assert "unknown authority" in str(_refusal(_cluster(), host=_PUBLIC, authority="QW4=")), "nor another's"
+    assert _gcp_refusal(_gcp_cluster(), host=_PUBLIC, authority=_AUTHORITY) is None, (
+        "it signed the certificate"
+    )
+    assert "unknown authority" in str(_gcp_refusal(_gcp_cluster(), host=_PUBLIC)), "nobody else did"
+    assert "unknown authority" in str(_gcp_refusal(_gcp_cluster(), host=_PUBLIC, authority="QW4=")), (
+        "nor another's"
+    )
 
 
 def test_with_a_private_endpoint_alone_the_public_address_does_not_answer() -> None:
-    assert _refusal(_cluster(private=True), host=_PRIVATE, authority=_AUTHORITY) is None, (
+    assert _gcp_refusal(_gcp_cluster(private=True), host=_PRIVATE, authority=_AUTHORITY) is None, (
         "the private one does"
     )
-    assert "i/o timeout" in str(_refusal(_cluster(private=True), host=_PUBLIC, authority=_AUTHORITY)), (
-        "it is switched off"
-    )
+    assert "i/o timeout" in str(
+        _gcp_refusal(_gcp_cluster(private=True), host=_PUBLIC, authority=_AUTHORITY)
+    ), "it is switched off"
 
 
 @pytest.mark.parametrize(("host", "why"), [(_NAME, "no such host"), (_PUBLIC, "i/o timeout")])
 def test_without_the_cluster_nobody_answers(host: str, why: str) -> None:
-    told = _refusal(host=host)
+    told = _gcp_refusal(host=host)
     assert told is not None, "objects would be made in a cluster that is not there"
     assert why in told, "it does not say what is missing"
 
 
 def test_the_name_of_a_cluster_that_was_replaced_is_nobodys() -> None:
-    assert _refusal(_cluster(answers=True), host="gke-4567.europe-west4.gke.goog") is not None, (
+    assert _gcp_refusal(_gcp_cluster(answers=True), host="gke-4567.europe-west4.gke.goog") is not None, (
         "an old kubeconfig would lead to the new cluster"
     )
 
 
 def test_a_cluster_that_is_reached_from_inside_alone_is_remarked_upon() -> None:
-    assert where_from(Inventory([_cluster()], {})) == [], "a public address is reached from anywhere"
-    assert where_from(Inventory([_cluster(answers=True, private=True)], {})) == [], "and so is the name"
-    (told,) = where_from(Inventory([_cluster(private=True)], {}))
+    assert where_from(Inventory([_gcp_cluster()], {})) == [], "a public address is reached from anywhere"
+    assert where_from(Inventory([_gcp_cluster(answers=True, private=True)], {})) == [], "and so is the name"
+    (told,) = where_from(Inventory([_gcp_cluster(private=True)], {}))
     assert told.startswith("the API server of train has private addresses only: run `pulumi up` where"), told

@@ -1,16 +1,19 @@
 """The stand-in plans, checks and makes objects as the cloud's own provider would."""
 
+import json
 from pathlib import Path
 
+import grpc
 import pytest
 from google.protobuf import empty_pb2
+from pulumi.runtime.proto import provider_pb2
 
 from holdfast.simulator.clouds import CloudProvider
 from holdfast.simulator.clouds.schema import Schema
-from holdfast.simulator.clouds.state import CloudState
+from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.plugin import serve
-from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Secret
+from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Secret, from_struct, to_struct
 from tests.support.provider_calls import Engine, Provider, calling, refusal
 
 _BUCKET = "aws:s3/bucket:Bucket"
@@ -133,3 +136,190 @@ def test_every_clouds_resources_are_made_named_and_identified(
         assert made.startswith(prefix), f"{made} does not say where the object is"
         assert str(outputs["name"]).startswith("one"), "the object has no name"
         assert engine.read(made, inputs=inputs)[2] == inputs, "the object cannot be read back"
+
+
+def test_a_missing_object_reads_as_nothing_so_that_a_refresh_drops_it(aws: Provider) -> None:
+    assert Engine(provider=aws, type=_BUCKET).read("gone", inputs={"bucket": "gone"})[0] == "", (
+        "it must read as gone"
+    )
+
+
+def test_a_refresh_shows_what_was_changed_behind_the_engine(aws: Provider, state_file: Path) -> None:
+    engine = Engine(provider=aws, type=_BUCKET)
+    made, _ = engine.create({"bucket": "ckpt", "tags": {"a": "b"}})
+    document = json.loads(state_file.read_text())
+    document["objects"][0]["inputs"] |= {"tags": {"a": "changed"}, "forceDestroy": True}
+    state_file.write_text(json.dumps(document))
+    _, outputs, inputs = engine.read(made, inputs={"bucket": "ckpt", "tags": {"a": "b"}})
+    assert inputs == {"bucket": "ckpt", "tags": {"a": "changed"}}, (
+        "drift must show in the inputs the program set"
+    )
+    assert outputs["forceDestroy"] is True, "drift outside the program's inputs shows in the outputs"
+
+
+def test_an_import_shows_all_inputs_of_an_object_that_was_there(aws: Provider, state_file: Path) -> None:
+    with CloudState(state_file).changing() as inventory:
+        inventory.put(
+            CloudObject(type=_BUCKET, id="old", urn="", inputs={"bucket": "old", "forceDestroy": True})
+        )
+    _, _, inputs = Engine(provider=aws, type=_BUCKET).read("old")
+    assert inputs == {"bucket": "old", "forceDestroy": True}, "an import compares these with the program's"
+
+
+def test_an_update_keeps_id_and_computed_values(aws: Provider) -> None:
+    engine = Engine(provider=aws, type=_VPC)
+    vpc, before = engine.create({"cidrBlock": "10.0.0.0/16"})
+    after = engine.update(vpc, {"cidrBlock": "10.0.0.0/16", "tags": {"a": "b"}})
+    assert (after["arn"], after["tagsAll"]) == (before["arn"], {"a": "b"}), (
+        "only what follows from the tags changes"
+    )
+
+
+def test_a_previewed_update_changes_nothing(aws: Provider) -> None:
+    engine = Engine(provider=aws, type=_VPC)
+    vpc, before = engine.create({"cidrBlock": "10.0.0.0/16"})
+    planned = engine.update(vpc, {"cidrBlock": "10.0.0.0/16", "tags": {"a": UNKNOWN}}, preview=True)
+    assert planned["tags"] == {"a": UNKNOWN}, "what is not known yet must stay so"
+    assert planned["tagsAll"] is UNKNOWN, "what follows from the unknown is unknown"
+    assert planned["ownerId"] == before["ownerId"], "what does not follow from it is known"
+    assert engine.read(vpc)[1] == before, "a preview changed the object"
+
+
+def test_an_update_of_a_missing_object_fails_in_the_clouds_words(aws: Provider) -> None:
+    reason = refusal(lambda: Engine(provider=aws, type=_BUCKET).update("gone", {"bucket": "gone"}))
+    assert reason == "ResourceNotFoundException: aws:s3/bucket:Bucket gone does not exist", reason
+
+
+def test_deleting_what_is_gone_is_no_failure(aws: Provider) -> None:
+    engine = Engine(provider=aws, type=_BUCKET)
+    made, _ = engine.create({"bucket": "ckpt"})
+    engine.delete(made)
+    engine.delete(made)
+    assert engine.read(made)[0] == "", "the bucket is still there"
+
+
+def test_a_delete_the_cloud_refuses_leaves_the_object(aws: Provider) -> None:
+    engine = Engine(provider=aws, type=_VPC)
+    vpc, _ = engine.create({"cidrBlock": "10.0.0.0/16"})
+    Engine(provider=aws, type=_SUBNET).create({"vpcId": vpc, "cidrBlock": "10.0.0.0/24"})
+    assert refusal(lambda: engine.delete(vpc)).startswith("DependencyViolation"), (
+        "a VPC with subnets cannot go"
+    )
+    assert engine.read(vpc)[0] == vpc, "a refused delete deleted"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "replaces", "deletes_first"),
+    [
+        ({"bucket": "a"}, {"bucket": "a", "tags": {}}, [], False),
+        ({"bucket": "a"}, {"bucket": "b"}, ["bucket"], False),
+        ({"bucket": "one-0123abc"}, {"bucket": UNKNOWN}, ["bucket"], False),
+    ],
+)
+def test_a_bucket_is_replaced_only_for_its_name(
+    aws: Provider, old: Properties, new: Properties, replaces: list[str], *, deletes_first: bool
+) -> None:
+    answer = Engine(provider=aws, type=_BUCKET).diff(old, new)
+    assert (list(answer.replaces), answer.deleteBeforeReplace) == (replaces, deletes_first), (
+        "the plan is wrong"
+    )
+
+
+@pytest.mark.parametrize(("name", "deletes_first"), [("mine", True), ("one-0123abc", False)])
+def test_a_replacement_comes_after_the_delete_only_if_the_program_fixed_the_name(
+    aws: Provider, name: str, *, deletes_first: bool
+) -> None:
+    old = {"name": name, "roleArn": "a", "vpcConfig": {"subnetIds": ["s"]}}
+    answer = Engine(provider=aws, type="aws:eks/cluster:Cluster").diff(old, {**old, "roleArn": "b"})
+    assert list(answer.replaces) == ["roleArn"], "a cluster's role cannot be changed in place"
+    assert answer.deleteBeforeReplace is deletes_first, "two clusters of one name cannot exist together"
+    assert answer.detailedDiff["roleArn"].kind == provider_pb2.PropertyDiff.UPDATE_REPLACE, (
+        "the plan must say why"
+    )
+
+
+def test_each_provider_instance_keeps_its_own_configuration(state_file: Path) -> None:
+    with serve(CloudProvider("aws", state_file, Faults())) as served:
+        arns: set[str] = set()
+        for region in ("us-east-1", "eu-west-1"):
+            with calling(served.port) as provider:
+                configure = provider_pb2.ConfigureRequest(args=to_struct({"region": region}))
+                provider.Configure(configure)
+                _, outputs = Engine(provider=provider, type=_VPC, name=region).create({})
+                arns.add(str(outputs["arn"]).split(":")[3])
+    assert arns == {"us-east-1", "eu-west-1"}, (
+        "instances of a package share one server, not one configuration"
+    )
+
+
+def test_default_tags_of_the_provider_show_in_all_tags(aws: Provider) -> None:
+    tags = json.dumps({"tags": {"team": "ml", "a": "default"}})
+    aws.Configure(provider_pb2.ConfigureRequest(args=to_struct({"defaultTags": tags})))
+    _, outputs = Engine(provider=aws, type=_VPC).create({"tags": {"a": "own"}})
+    assert outputs["tagsAll"] == {"team": "ml", "a": "own"}, "a resource's own tag wins over the default"
+
+
+def test_an_invoke_answers_for_the_providers_region(aws: Provider) -> None:
+    aws.Configure(provider_pb2.ConfigureRequest(args=to_struct({"region": "eu-west-1"})))
+    request = provider_pb2.InvokeRequest(tok="aws:index/getAvailabilityZones:getAvailabilityZones")
+    zones = from_struct(getattr(aws.Invoke(request), "return"))["names"]
+    assert zones == ["eu-west-1a", "eu-west-1b", "eu-west-1c"], "zones of another region were named"
+
+
+def test_an_invoke_that_is_not_rehearsed_is_refused_by_name(aws: Provider) -> None:
+    request = provider_pb2.InvokeRequest(tok="aws:ec2/getAmi:getAmi")
+    reason = refusal(lambda: aws.Invoke(request))
+    assert "function 'aws:ec2/getAmi:getAmi' is not rehearsed; of aws these are: aws:" in reason, reason
+
+
+def test_a_component_of_a_package_is_refused_by_name_with_the_mend(aws: Provider) -> None:
+    request = provider_pb2.ConstructRequest(type="aws:network:Everything", name="network")
+    reason = refusal(lambda: aws.Construct(request))
+    assert (
+        "component 'aws:network:Everything' is not rehearsed; make the resources it is made of" in reason
+    ), reason
+
+
+def test_a_method_of_a_component_is_refused_by_name(aws: Provider) -> None:
+    reason = refusal(lambda: aws.Call(provider_pb2.CallRequest(tok="aws:network:Everything/open")))
+    assert reason.startswith("method 'aws:network:Everything/open' is not rehearsed"), reason
+
+
+def test_an_ordered_failure_of_the_nth_create_makes_nothing(state_file: Path) -> None:
+    faults = Faults()
+    faults.fail_create(2, "VpcLimitExceeded")
+    with serve(CloudProvider("aws", state_file, faults)) as served, calling(served.port) as aws:
+        Engine(provider=aws, type=_VPC).create({})
+        reason = refusal(lambda: Engine(provider=aws, type=_VPC, name="two").create({}))
+    assert reason == "creating two: VpcLimitExceeded", reason
+    assert len(CloudState(state_file).read().all()) == 1, "the refused create made an object"
+
+
+def test_a_crash_after_a_create_leaves_the_object_and_no_answer(state_file: Path) -> None:
+    faults = Faults(on_crash=lambda: None)
+    faults.crash_after_create(1)
+    with serve(CloudProvider("aws", state_file, faults)) as served, calling(served.port) as aws:
+        engine = Engine(provider=aws, type=_VPC)
+        request = provider_pb2.CreateRequest(urn=engine.urn, type=_VPC, name="one", properties=to_struct({}))
+        call = aws.Create.future(request)
+        with pytest.raises(grpc.FutureTimeoutError):
+            call.result(timeout=0.2)
+    (orphan,) = CloudState(state_file).read().all()
+    assert orphan.urn == engine.urn, "the next run cannot find what this one made"
+
+
+def test_a_throttled_call_is_served_after_retries(state_file: Path) -> None:
+    faults = Faults()
+    faults.throttle(1, times=3)
+    with serve(CloudProvider("aws", state_file, faults)) as served, calling(served.port) as aws:
+        made, _ = Engine(provider=aws, type=_VPC).create({})
+    assert made.startswith("vpc-"), "the call was not served in the end"
+    assert faults.retries == 3, "the provider did not try again as often as it was turned away"
+
+
+def test_a_call_throttled_beyond_the_retries_fails_in_the_clouds_words(state_file: Path) -> None:
+    faults = Faults()
+    faults.throttle(1, times=100)
+    with serve(CloudProvider("aws", state_file, faults)) as served, calling(served.port) as aws:
+        reason = refusal(lambda: Engine(provider=aws, type=_VPC).create({}))
+    assert reason.startswith("create aws:ec2/vpc:Vpc: ThrottlingException: Rate exceeded; gave up"), reason

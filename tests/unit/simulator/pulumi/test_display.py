@@ -1,6 +1,11 @@
 """The engine's lines as they are shown."""
 
-from holdfast.simulator.pulumi.display import Display
+import threading
+
+from pulumi.automation.events import EngineEvent
+
+from holdfast.simulator.pulumi.display import Display, Waiting, notice
+from tests.support.builders.engine_records import event, urn
 
 
 def _shown(*lines: str) -> list[str]:
@@ -30,3 +35,66 @@ def test_a_traceback_is_left_out_and_what_follows_is_shown() -> None:
 def test_advice_for_a_backend_kept_elsewhere_is_left_out() -> None:
     shown = _shown("Duration: 1s", "If you want to remove the stack completely, run `pulumi stack rm dev`.")
     assert shown == ["Duration: 1s"], "the command would not find this stack"
+
+
+def _step(kind: str, name: str, *, custom: bool = True) -> EngineEvent:
+    state = {"urn": urn(name), "type": "aws:ec2/vpc:Vpc", "custom": custom}
+    return event(
+        **{kind: {"metadata": {"op": "create", "urn": urn(name), "type": state["type"], "new": state}}}
+    )
+
+
+def _begins(name: str, *, custom: bool = True) -> EngineEvent:
+    return _step("resourcePreEvent", name, custom=custom)
+
+
+def _ends(name: str) -> EngineEvent:
+    return _step("resOutputsEvent", name)
+
+
+class _Screen:
+    """Keeps what is shown, and tells when the first line is there."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.first = threading.Event()
+
+    def __call__(self, line: str) -> None:
+        self.lines.append(line)
+        self.first.set()
+
+
+def test_a_notice_names_what_is_under_way_and_for_how_long() -> None:
+    line = notice({urn("new"): 28.0, urn("old"): 10.0}, now=30.0)
+    assert line == "    waiting for old (20 s), new (2 s)", "the longest first"
+
+
+def test_nothing_under_way_is_worth_no_word() -> None:
+    assert notice({}, now=30.0) is None, "an empty notice tells nothing"
+
+
+def test_a_quiet_engine_is_spoken_for() -> None:
+    screen = _Screen()
+    with Waiting(screen, quiet_seconds=0.001) as waiting:
+        waiting.event(_begins("operator"))
+        assert screen.first.wait(30), "nobody is told what takes so long"
+    assert screen.lines[0].startswith("    waiting for operator ("), "not what is under way"
+
+
+def test_what_has_ended_and_what_only_holds_others_is_not_waited_for() -> None:
+    screen = _Screen()
+    with Waiting(screen, quiet_seconds=0.001) as waiting:
+        for one in (_begins("component", custom=False), _begins("vpc"), _ends("vpc"), _begins("operator")):
+            waiting.event(one)
+        assert screen.first.wait(30), "nobody is told"
+        screen.lines.clear()
+        screen.first.clear()
+        assert screen.first.wait(30), "the next quiet while is passed over"
+    assert all("vpc" not in line and "component" not in line for line in screen.lines), "that is over"
+
+
+def test_the_engines_lines_are_shown_at_once() -> None:
+    screen = _Screen()
+    with Waiting(screen) as waiting:
+        waiting.line(" + vpc created")
+        assert screen.lines == [" + vpc created"], "the engine's line waits for something"

@@ -18,7 +18,7 @@ from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.tools.catalog import TOOLS, tool_named
 from holdfast.simulator.tools.command import build
-from holdfast.simulator.tools.locate import find_tool, look
+from holdfast.simulator.tools.locate import find_tool, take_survey
 from holdfast.simulator.tools.toolchain import GoRunner, Stopped, find_go
 from tests.support.tool_workspace import PROJECT, PretendedGo, checkout, says
 
@@ -49,7 +49,7 @@ def packages(module: str) -> list[str]:
 def test_on_a_fresh_checkout_everything_is_made_once(go: PretendedGo, workspace: Workspace) -> None:
     shown = make(workspace)
     assert go.built == sorted(tool.package for tool in TOOLS), "each tool is built from its package, once"
-    assert look(workspace).missing == [], "and then nothing is missing"
+    assert take_survey(workspace).missing == [], "and then nothing is missing"
     assert all(find_tool(tool.name, workspace).parent == workspace.tools_bin for tool in TOOLS), (
         "all are found"
     )
@@ -140,10 +140,10 @@ def test_a_failed_build_leaves_the_old_program_and_no_half_one(go: PretendedGo, 
     with pytest.raises(RehearsalError, match=r"pulumi could not be built\n.*some/package\n.*undefined: Y"):
         make(workspace)
     assert (workspace.tools_bin / "pulumi").read_text(encoding="utf-8") == before, "the old one is whole"
-    assert look(workspace).missing == ["pulumi"], "and known to be old"
+    assert take_survey(workspace).missing == ["pulumi"], "and known to be old"
     go.works()
     make(workspace)
-    assert look(workspace).missing == [], "the next run goes on from there"
+    assert take_survey(workspace).missing == [], "the next run goes on from there"
 
 
 def test_what_an_interrupted_run_left_is_cleared_away(go: PretendedGo, workspace: Workspace) -> None:
@@ -188,12 +188,10 @@ def test_an_interruption_ends_the_builds_and_the_next_run_goes_on(
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=30)
     assert process.returncode == 130, "the shell's code for an interruption"
-    assert told == "interrupted: run `holdfast tools` again and it continues from here\n", (
-        "no traceback"
-    )
+    assert told == "interrupted: run `holdfast tools` again and it continues from here\n", "no traceback"
     (go.folder / "hangs").unlink()
     make(workspace)
-    assert look(workspace).missing == [], "nothing half made is in the way"
+    assert take_survey(workspace).missing == [], "nothing half made is in the way"
 
 
 @pytest.mark.parametrize("arguments", [(), ("which", "helm"), ("crd-charts",)])

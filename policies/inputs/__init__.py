@@ -1,0 +1,30 @@
+"""The pools of a stack, whichever cloud they are on, in the one model that the rules are written for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.policies.inputs.aks import aks_pools
+from holdfast.policies.inputs.gke import gke_pools
+from holdfast.policies.inputs.karpenter import karpenter_pools
+from holdfast.policies.inputs.pool import DeclaredPool
+from holdfast.policies.resources import once
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.policies.resources import StackResource
+
+__all__ = ["DeclaredPool", "all_pools", "declared_pools"]
+
+
+@once
+def all_pools(resources: Sequence[StackResource]) -> tuple[DeclaredPool, ...]:
+    """Return all pools that the stack declares: system pools, and those inside an AKS cluster, included."""
+    return (*karpenter_pools(resources), *gke_pools(resources), *aks_pools(resources))
+
+
+@once
+def declared_pools(resources: Sequence[StackResource]) -> tuple[DeclaredPool, ...]:
+    """Return the pools that the stack declares for jobs."""
+    return tuple(pool for pool in all_pools(resources) if pool.is_for_jobs)

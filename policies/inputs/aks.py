@@ -1,0 +1,137 @@
+"""Reads AKS' agent pools, declared by themselves or inside their cluster, with what AKS adds to their nodes.
+
+Each is a scale set of one VM size.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from holdfast.policies.inputs.admission import tolerations_for
+from holdfast.policies.inputs.pool import DeclaredPool, known_taints, machines_named
+from holdfast.policies.resources import (
+    Value,
+    at,
+    count,
+    is_list,
+    items_at,
+    labels_at,
+    once,
+    text_at,
+    texts_at,
+)
+from holdfast.scheduling.json import UNKNOWN, Unknown
+from holdfast.scheduling.labels import AKS_SCALE_SET_PRIORITY, AKS_SPOT_VALUE, ON_DEMAND, POOL, SPOT
+from holdfast.scheduling.reachability.facts import Limits, PoolFacts
+from holdfast.scheduling.reachability.machine_capacity import Provisioner
+from holdfast.scheduling.taints import AKS_SPOT, Taint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from holdfast.policies.resources import StackResource
+    from holdfast.scheduling.reachability.facts import LabelValue
+
+# With or without an API version between the module and the type.
+_AGENT_POOL: Final = re.compile(r"azure-native:containerservice(/v\w+)?:AgentPool")
+_CLUSTER: Final = re.compile(r"azure-native:containerservice(/v\w+)?:ManagedCluster")
+
+
+def is_agent_pool(type_token: str) -> bool:
+    """Whether the type is an agent pool of any API version."""
+    return _AGENT_POOL.fullmatch(type_token) is not None
+
+
+def is_cluster(type_token: str) -> bool:
+    """Whether the type is an AKS cluster of any API version."""
+    return _CLUSTER.fullmatch(type_token) is not None
+
+
+@once
+def aks_pools(resources: Sequence[StackResource]) -> tuple[DeclaredPool, ...]:
+    """Return the pools of the stack's agent pools and clusters."""
+    return tuple(pool for resource in resources for pool in _pools(resource, resources))
+
+
+def _pools(resource: StackResource, resources: Sequence[StackResource]) -> Iterator[DeclaredPool]:
+    """Yield the pools that one resource declares; a cluster whose profiles are not known yet declares none."""
+    if is_agent_pool(resource.type):
+        is_for_jobs = at(resource.props, "mode") != "System"
+        yield _pool(resource, resource.props, "agentPoolName", resources, is_for_jobs=is_for_jobs)
+    elif is_cluster(resource.type):
+        profiles = items_at(resource.props, "agentPoolProfiles")
+        for profile in profiles if profiles is not UNKNOWN else ():
+            yield _pool(resource, profile, "name", resources, is_for_jobs=False)
+
+
+def _pool(
+    resource: StackResource,
+    profile: Value,
+    name_field: str,
+    resources: Sequence[StackResource],
+    *,
+    is_for_jobs: bool,
+) -> DeclaredPool:
+    label, declared = text_at(profile, "nodeLabels", POOL), text_at(profile, name_field)
+    name = declared if isinstance(declared, str) else resource.logical_name
+    priority = text_at(profile, "scaleSetPriority")
+    # Azure accepts its own values in any case.
+    is_spot = isinstance(priority, str) and priority.lower() == "spot"
+    size = text_at(profile, "vmSize")
+    machines = machines_named(size if size is UNKNOWN else [size or ""], "azure", Provisioner.AKS)
+    return DeclaredPool(
+        resource=resource,
+        provisioner=Provisioner.AKS,
+        label=label,
+        node_pool=name,
+        title=f"agent pool {name!r}",
+        labels_path="nodeLabels",
+        taints_path="nodeTaints",
+        facts=PoolFacts(
+            name=label if isinstance(label, str) else resource.logical_name,
+            title=f"agent pool {name!r}",
+            capacity_types=frozenset({SPOT} if is_spot else {ON_DEMAND}),
+            is_decided=priority is not UNKNOWN,
+            labels=_labels(profile, is_spot=is_spot),
+            taints=_taints(profile, is_spot=is_spot),
+            machines=machines.capacities,
+            unknown_machine_types=machines.unknown_types,
+            limits=Limits(nodes=_max_nodes(profile)),
+            zones=texts_at(profile, "availabilityZones"),
+            added_tolerations=tolerations_for(label, resources),
+        ),
+        is_for_jobs=is_for_jobs,
+    )
+
+
+def _labels(profile: Value, *, is_spot: bool) -> Mapping[str, LabelValue] | Unknown:
+    known = labels_at(profile, "nodeLabels")
+    if known is UNKNOWN or not is_spot:
+        return known
+    return {**known, AKS_SCALE_SET_PRIORITY: AKS_SPOT_VALUE}
+
+
+def _taints(profile: Value, *, is_spot: bool) -> tuple[Taint, ...] | Unknown:
+    listed = at(profile, "nodeTaints")
+    if listed is UNKNOWN:
+        return UNKNOWN
+    known = known_taints([_taint(each) for each in listed] if is_list(listed) else [])
+    # AKS adds its own taint to the nodes of every spot scale set.
+    return known if known is UNKNOWN or not is_spot or AKS_SPOT in known else (*known, AKS_SPOT)
+
+
+def _taint(value: Value) -> Taint | Unknown | None:
+    """Return a taint as AKS spells it: `key=value:Effect`."""
+    if not isinstance(value, str):
+        return UNKNOWN if value is UNKNOWN else None
+    pair, _, effect = value.rpartition(":")
+    key, _, given = pair.partition("=")
+    return Taint(key=key, value=given, effect=effect) if key and effect else None
+
+
+def _max_nodes(profile: Value) -> int | Unknown | None:
+    scales = at(profile, "enableAutoScaling")
+    if scales is UNKNOWN:
+        return UNKNOWN
+    return count(at(profile, "maxCount" if scales is True else "count"))

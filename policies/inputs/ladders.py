@@ -1,0 +1,215 @@
+"""Reads training namespaces, and the FallbackPolicies that are their ladders: tiers and shapes, each parsed once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from holdfast.policies.resources import (
+    Value,
+    at,
+    count,
+    cpu_millis,
+    items_at,
+    memory_mib,
+    once,
+    text_at,
+    whole_number,
+)
+from holdfast.scheduling.json import UNKNOWN, Unknown
+from holdfast.scheduling.labels import LADDER, TRAINING, TRAINING_VALUE
+from holdfast.scheduling.reachability.shape import DEFAULT_SHAPE, LEAST, Resources, Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.policies.inputs.pool import DeclaredPool
+    from holdfast.policies.resources import StackResource
+
+#: A patch that labels an existing namespace makes it a training namespace, too.
+NAMESPACE_TYPES: Final = frozenset({"kubernetes:core/v1:Namespace", "kubernetes:core/v1:NamespacePatch"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingNamespace:
+    """A namespace with the training label; unless `proven`, only the update will know whether it has the label."""
+
+    resource: StackResource
+    name: str | Unknown
+    proven: bool
+
+    @property
+    def title(self) -> str:
+        """The namespace in a message."""
+        return (
+            f"namespace {self.resource.logical_name!r} (its resource's name)"
+            if self.name is UNKNOWN
+            else f"namespace {self.name!r}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeclaredTier:
+    """One tier as it is declared. `pool` is None if it names none; `declared` is the tier unparsed, for messages."""
+
+    pool: str | Unknown | None
+    max_failures: int | Unknown | None
+    has_timeout: bool | Unknown
+    declared: Value
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeclaredLadder:
+    """A FallbackPolicy; `tiers` and `shapes` are UNKNOWN if not even their number is known."""
+
+    resource: StackResource
+    name: str | Unknown | None
+    namespace: str | Unknown
+    tiers: tuple[DeclaredTier, ...] | Unknown
+    shapes: tuple[Shape | Unknown, ...] | Unknown
+
+    @property
+    def title(self) -> str:
+        """The ladder in a message."""
+        where = self.resource.logical_name if self.namespace is UNKNOWN else self.namespace
+        return f"the ladder of namespace {where!r}"
+
+    @property
+    def pools(self) -> tuple[str, ...]:
+        """The names of its pools that are known."""
+        tiers = () if self.tiers is UNKNOWN else self.tiers
+        return tuple(tier.pool for tier in tiers if isinstance(tier.pool, str))
+
+    @property
+    def known_shapes(self) -> tuple[Shape, ...]:
+        """The declared shapes that are known."""
+        shapes = () if self.shapes is UNKNOWN else self.shapes
+        return tuple(shape for shape in shapes if isinstance(shape, Shape))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LadderCandidates:
+    """FallbackPolicies that may be a namespace's ladder."""
+
+    certain: Sequence[DeclaredLadder]
+    possible: Sequence[DeclaredLadder]
+    misnamed: Sequence[DeclaredLadder]
+
+
+@once
+def training_namespaces(resources: Sequence[StackResource]) -> tuple[TrainingNamespace, ...]:
+    """Return the stack's namespaces that have, or may turn out to have, the training label."""
+    found: list[TrainingNamespace] = []
+    for resource in (each for each in resources if each.type in NAMESPACE_TYPES):
+        label = at(resource.props, "metadata", "labels", TRAINING)
+        if label == TRAINING_VALUE or label is UNKNOWN:
+            name = text_at(resource.props, "metadata", "name")
+            found.append(
+                TrainingNamespace(
+                    resource=resource, name=UNKNOWN if name is None else name, proven=label is not UNKNOWN
+                )
+            )
+    return tuple(found)
+
+
+def is_fallback_policy(type_token: str) -> bool:
+    """Whether the type is a FallbackPolicy of any API version."""
+    return type_token.startswith("kubernetes:holdfast.dev/") and type_token.endswith(":FallbackPolicy")
+
+
+@once
+def ladders_of(resources: Sequence[StackResource]) -> tuple[DeclaredLadder, ...]:
+    """Return the stack's FallbackPolicies."""
+    return tuple(ladder_of(each) for each in resources if is_fallback_policy(each.type))
+
+
+def ladder_of(resource: StackResource) -> DeclaredLadder:
+    """Read one FallbackPolicy; if its tiers are not a list, it has none."""
+    tiers, shapes = items_at(resource.props, "spec", "tiers"), items_at(resource.props, "spec", "shapes")
+    return DeclaredLadder(
+        resource=resource,
+        name=text_at(resource.props, "metadata", "name"),
+        namespace=text_at(resource.props, "metadata", "namespace") or "default",
+        tiers=UNKNOWN if tiers is UNKNOWN else tuple(_tier(tier) for tier in tiers),
+        shapes=UNKNOWN
+        if shapes is UNKNOWN
+        else tuple(_shape(shape, index) for index, shape in enumerate(shapes)),
+    )
+
+
+def _tier(declared: Value) -> DeclaredTier:
+    timeout = at(declared, "procurementTimeout")
+    return DeclaredTier(
+        pool=UNKNOWN if declared is UNKNOWN else text_at(declared, "pool"),
+        max_failures=whole_number(at(declared, "maxFailures")),
+        has_timeout=UNKNOWN if timeout is UNKNOWN else timeout is not None,
+        declared=declared,
+    )
+
+
+def _shape(declared: Value, index: int) -> Shape | Unknown:
+    """Read one shape; the defaults of fields that it omits are the smallest values."""
+    if declared is UNKNOWN:
+        return UNKNOWN
+    name, accelerator = text_at(declared, "name"), text_at(declared, "accelerator")
+    pods, gpus = count(at(declared, "pods")), count(at(declared, "gpus"))
+    cpu, memory = cpu_millis(at(declared, "cpu")), memory_mib(at(declared, "memory"))
+    if UNKNOWN in (name, accelerator, pods, gpus, cpu, memory):
+        return UNKNOWN
+    return Shape(
+        name=name if isinstance(name, str) else f"{DEFAULT_SHAPE}-{index}",
+        pods=pods if isinstance(pods, int) and pods > 0 else 1,
+        requests=Resources(
+            cpu_millis=cpu if isinstance(cpu, int) else LEAST.cpu_millis,
+            memory_mib=memory if isinstance(memory, int) else LEAST.memory_mib,
+            gpus=gpus if isinstance(gpus, int) else 0,
+        ),
+        accelerator=accelerator if isinstance(accelerator, str) else None,
+    )
+
+
+def candidates(namespace: TrainingNamespace, resources: Sequence[StackResource]) -> LadderCandidates:
+    """Sort the stack's FallbackPolicies by whether they are this namespace's ladder."""
+    certain: list[DeclaredLadder] = []
+    possible: list[DeclaredLadder] = []
+    misnamed: list[DeclaredLadder] = []
+    for ladder in ladders_of(resources):
+        here = _equal(ladder.namespace, namespace.name)
+        named = _equal(ladder.name, LADDER)
+        if here is True and named is True:
+            certain.append(ladder)
+        elif here is True and named is False:
+            misnamed.append(ladder)
+        elif here is not False and named is not False:
+            possible.append(ladder)
+    return LadderCandidates(certain=certain, possible=possible, misnamed=misnamed)
+
+
+def _equal(left: str | Unknown | None, right: str | Unknown | None) -> bool | Unknown:
+    return UNKNOWN if left is UNKNOWN or right is UNKNOWN else left == right
+
+
+def shapes_of(ladder: DeclaredLadder, first_tier: Sequence[DeclaredPool]) -> tuple[Shape, ...] | Unknown:
+    """Return the shapes of the namespace: the declared ones, or one pod that uses all GPUs of a first-tier machine.
+
+    UNKNOWN if a declared shape is.
+    """
+    if ladder.shapes is UNKNOWN:
+        return UNKNOWN
+    if not ladder.shapes:
+        return (_default_shape(first_tier),)
+    return ladder.known_shapes if len(ladder.known_shapes) == len(ladder.shapes) else UNKNOWN
+
+
+def _default_shape(pools: Sequence[DeclaredPool]) -> Shape:
+    """Return a pod with all GPUs of the smallest of these machines, or with one CPU and 2 GiB if they have none."""
+    counts = [
+        machine.capacity.gpus
+        for pool in pools
+        if pool.facts.machines is not UNKNOWN
+        for machine in pool.facts.machines
+    ]
+    requests = Resources(
+        cpu_millis=LEAST.cpu_millis, memory_mib=LEAST.memory_mib, gpus=min(counts, default=0)
+    )
+    return Shape(requests=requests)

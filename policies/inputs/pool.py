@@ -1,0 +1,80 @@
+"""The model of a pool: its facts, and the resource that declares it. Each cloud's module creates it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from holdfast.policies.resources import Value, at
+from holdfast.scheduling.json import UNKNOWN, Unknown
+from holdfast.scheduling.machines import machine_catalogue
+from holdfast.scheduling.reachability.machine_capacity import machine_capacity
+from holdfast.scheduling.taints import Taint
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from holdfast.policies.resources import StackResource
+    from holdfast.scheduling.reachability.facts import PoolFacts
+    from holdfast.scheduling.reachability.machine_capacity import MachineCapacity, Provisioner
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeclaredPool:
+    """What a resource declares about a pool.
+
+    `label` is the value of the pool label on its nodes, None if they have none; `node_pool` the resource's name in the
+    cluster; `title` names it in messages; `labels_path` and `taints_path` are where the resource has them. `is_for_jobs`
+    is false for system pools, and for pools that an AKS cluster declares inline.
+    """
+
+    resource: StackResource
+    provisioner: Provisioner
+    label: str | Unknown | None
+    node_pool: str
+    title: str
+    labels_path: str
+    taints_path: str
+    facts: PoolFacts
+    is_for_jobs: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machines:
+    """A pool's machine types: the capacities of those in the machine table, and the names of the others."""
+
+    capacities: tuple[MachineCapacity, ...] | Unknown
+    unknown_types: tuple[str, ...] = ()
+
+    @property
+    def have_gpus(self) -> bool:
+        """Whether any of the known ones has GPUs."""
+        return self.capacities is not UNKNOWN and any(each.capacity.gpus for each in self.capacities)
+
+
+def machines_named(types: Collection[str] | Unknown | None, cloud: str, provisioner: Provisioner) -> Machines:
+    """Return the machines with these names on a cloud; UNKNOWN if the pool takes any type, or the cloud is not known."""
+    if types is UNKNOWN or types is None or not cloud:
+        return Machines(capacities=UNKNOWN)
+    table = machine_catalogue(cloud)
+    return Machines(
+        capacities=tuple(
+            machine_capacity(table[name], provisioner) for name in sorted(types) if name in table
+        ),
+        unknown_types=tuple(name for name in sorted(types) if name not in table),
+    )
+
+
+def taint_of(value: Value) -> Taint | Unknown | None:
+    """Return a taint as Kubernetes spells it; None if the value is not one."""
+    key, given, effect = (at(value, part) for part in ("key", "value", "effect"))
+    if value is UNKNOWN or UNKNOWN in (key, given, effect):
+        return UNKNOWN
+    if not isinstance(key, str) or not isinstance(effect, str):
+        return None
+    return Taint(key=key, value=given if isinstance(given, str) else "", effect=effect)
+
+
+def known_taints(found: Sequence[Taint | Unknown | None]) -> tuple[Taint, ...] | Unknown:
+    """Return the taints among these values; UNKNOWN if one of them is."""
+    return UNKNOWN if UNKNOWN in found else tuple(taint for taint in found if isinstance(taint, Taint))

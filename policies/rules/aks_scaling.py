@@ -1,0 +1,93 @@
+"""An AKS cluster has one autoscaling mode, and only pools of that mode.
+
+AKS rejects node pools that autoscale beside node auto-provisioning: an update would fail half-way. NodePools of a cluster
+without auto-provisioning, or whose auto-provisioning is turned off, get no machines, and jobs wait for them. The NodePools
+that AKS creates by default move and replace nodes at any time, and accept pods without a node selector.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from holdfast.policies.inputs.aks import is_agent_pool, is_cluster
+from holdfast.policies.inputs.karpenter import is_node_pool
+from holdfast.policies.resources import at, items_at, text_at
+from holdfast.policies.rule import Finding, Level, Rule, RuleSeverity
+from holdfast.scheduling.json import UNKNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from holdfast.policies.resources import StackResource
+    from holdfast.policies.rule import Settings
+
+_NODE_CLASS: Final = "AKSNodeClass"
+
+
+def find(resources: Sequence[StackResource], _: Settings) -> tuple[Finding, ...]:
+    """Return what is wrong with the autoscaling of the stack's one AKS cluster.
+
+    With several clusters it is not known before the update which one a pool belongs to; with none, the cluster belongs to
+    another program.
+    """
+    clusters = [resource for resource in resources if is_cluster(resource.type)]
+    if len(clusters) != 1:
+        return ()
+    cluster = clusters[0]
+    mode = at(cluster.props, "nodeProvisioningProfile", "mode")
+    if mode is UNKNOWN:
+        return ()
+    found = _with_provisioning(cluster, resources) if mode == "Auto" else _without(cluster, resources)
+    return tuple(found)
+
+
+def _with_provisioning(cluster: StackResource, resources: Sequence[StackResource]) -> Iterator[Finding]:
+    """Yield what conflicts with node auto-provisioning."""
+    for resource in resources:
+        if is_agent_pool(resource.type) and at(resource.props, "enableAutoScaling") is True:
+            yield _autoscaling_pool(resource, resource.logical_name, cluster)
+    profiles = items_at(cluster.props, "agentPoolProfiles")
+    for profile in profiles if profiles is not UNKNOWN else ():
+        if at(profile, "enableAutoScaling") is True:
+            yield _autoscaling_pool(cluster, str(text_at(profile, "name")), cluster)
+    defaults = at(cluster.props, "nodeProvisioningProfile", "defaultNodePools")
+    if defaults is not UNKNOWN and defaults != "None":
+        yield Finding(
+            urn=cluster.urn,
+            message=f"cluster {cluster.logical_name!r} lets AKS create its default NodePools, which move and replace nodes "
+            "while jobs train on them and accept pods without a node selector. Set "
+            "`nodeProvisioningProfile.defaultNodePools` to `None`; existing ones remain until they are deleted.",
+        )
+
+
+def _autoscaling_pool(resource: StackResource, pool: str, cluster: StackResource) -> Finding:
+    return Finding(
+        urn=resource.urn,
+        message=f"node pool {pool!r} autoscales, which AKS rejects in cluster {cluster.logical_name!r} with node "
+        "auto-provisioning. Make it a NodePool, give it a fixed number of nodes, or create the cluster without "
+        "`nodeProvisioningProfile.mode: Auto`.",
+    )
+
+
+def _without(cluster: StackResource, resources: Sequence[StackResource]) -> Iterator[Finding]:
+    """Yield the NodePools for which nothing makes machines."""
+    for resource in resources:
+        kind = at(resource.props, "spec", "template", "spec", "nodeClassRef", "kind")
+        if is_node_pool(resource.type) and kind == _NODE_CLASS:
+            yield Finding(
+                urn=resource.urn,
+                message=f"NodePool {resource.logical_name!r} has an {_NODE_CLASS}, but cluster {cluster.logical_name!r} has no "
+                "node auto-provisioning to make its machines. Changing the mode of a cluster drains every node of the old "
+                "mode: create a second stack, or remove the NodePools in an update of their own before the change.",
+            )
+
+
+RULE: Final = Rule(
+    name="aks-single-autoscaling-mode",
+    title="AKS clusters with one autoscaling mode",
+    description="An AKS cluster has either node auto-provisioning or pools that autoscale, and only pools of that mode.",
+    fix="Use NodePools with node auto-provisioning, and agent pools without it.",
+    level=Level.MANDATORY,
+    severity=RuleSeverity.HIGH,
+    find=find,
+)

@@ -1,0 +1,95 @@
+"""The pools that each cloud's reader finds in a stack."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.policies.inputs import all_pools, declared_pools
+from holdfast.policies.inputs.aks import aks_pools
+from holdfast.policies.inputs.gke import NODE_POOL, gke_pools
+from holdfast.scheduling.json import UNKNOWN
+from holdfast.scheduling.labels import POOL
+from holdfast.scheduling.reachability.checks import Undetermined, check_pool
+from holdfast.scheduling.reachability.shape import Resources, Shape
+from tests.support.aks_stack_resources import AGENT_POOL_TYPE, aks_cluster, aks_pool
+from tests.support.gke_stack_resources import gke_pool
+from tests.support.stack_resources import node_pool, resource
+
+if TYPE_CHECKING:
+    from holdfast.policies.resources import Value
+    from holdfast.scheduling.reachability.facts import PoolFacts
+
+TEAM = "example.com/team"
+
+
+def facts(*requirements: Value, labels: Value = None) -> PoolFacts:
+    (read,) = declared_pools([node_pool("a100", *requirements, labels=labels)])
+    return read.facts
+
+
+def team(operator: Value, *values: Value) -> Value:
+    return {"key": TEAM, "operator": operator, "values": list(values)}
+
+
+def test_requirement_with_one_value_is_a_label() -> None:
+    assert facts(team("In", "vision")).labels == {"holdfast.dev/pool": "a100", TEAM: "vision"}, (
+        "every node has it"
+    )
+
+
+@pytest.mark.parametrize(
+    "requirement_of_team",
+    [
+        team("In", "vision", "audio"),
+        team("In", UNKNOWN),
+        team("NotIn", "audio"),
+        team("Exists"),
+        team(UNKNOWN, "vision"),
+    ],
+    ids=["several", "unknown", "others", "any", "unknown-operator"],
+)
+def test_selector_for_a_label_with_several_possible_values_is_undetermined(
+    requirement_of_team: Value,
+) -> None:
+    job = Shape(requests=Resources(cpu_millis=1000, memory_mib=1024), selector={TEAM: "vision"})
+    found = [each for each in check_pool(job, facts(requirement_of_team)) if each.check == "selector"]
+    assert [type(each) for each in found] == [Undetermined], "Karpenter sets the value that the pods select"
+
+
+def test_label_takes_precedence_over_a_requirement_with_its_key() -> None:
+    labels: Value = {"holdfast.dev/pool": "a100", TEAM: "vision"}
+    assert facts(team("In", "vision", "audio"), labels=labels).labels == labels, "the label is set"
+
+
+def test_label_with_two_requirements_is_unknown() -> None:
+    read = facts(team("In", "vision"), team("NotIn", "vision")).labels
+    assert read == {"holdfast.dev/pool": "a100", TEAM: UNKNOWN}, "their intersection is not computed"
+
+
+def test_label_that_must_not_exist_is_absent() -> None:
+    assert facts(team("DoesNotExist")).labels == {"holdfast.dev/pool": "a100"}, "no node has it"
+
+
+def test_pool_has_the_name_that_the_cloud_shows() -> None:
+    (gke,) = gke_pools([gke_pool("a100")])
+    assert (gke.label, gke.node_pool) == ("a100", "a100"), "the name in GKE"
+    (aks,) = aks_pools([aks_pool("a100-spot")])
+    assert (aks.label, aks.node_pool) == ("a100-spot", "a100spot"), "the name in AKS"
+
+
+def test_pool_without_a_declared_name_has_the_name_of_its_resource() -> None:
+    (gke,) = gke_pools([resource(NODE_POOL, "pool-a100", {"nodeConfig": {"labels": {POOL: "a100"}}})])
+    (aks,) = aks_pools([resource(AGENT_POOL_TYPE, "pool-a100", {"nodeLabels": {POOL: "a100"}})])
+    assert gke.node_pool == aks.node_pool == "pool-a100", "the name in the program"
+
+
+def test_unknown_profiles_of_an_aks_cluster_make_no_pools() -> None:
+    assert aks_pools([aks_cluster(agentPoolProfiles=UNKNOWN)]) == (), "not even their number is known"
+
+
+def test_system_and_inline_pools_of_aks_are_not_for_jobs() -> None:
+    stack = [aks_pool("system", mode="System"), aks_cluster(), aks_pool("a100")]
+    assert [pool.label for pool in declared_pools(stack)] == ["a100"], "jobs run on the user pool"
+    assert len(all_pools(stack)) == 3, "a ladder may still name the others"

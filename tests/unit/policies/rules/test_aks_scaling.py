@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.policies.rules import aks_scaling
+from holdfast.scheduling.json import UNKNOWN
+from tests.support.aks_stack_resources import aks_cluster, aks_node_pool, aks_pool, aks_pools
+from tests.support.stack_resources import compliant
+
+if TYPE_CHECKING:
+    from holdfast.policies.resources import StackResource, Value
+    from holdfast.policies.rule import Finding
+
+AUTO: Value = {"mode": "Auto", "defaultNodePools": "None"}
+FIXED_SIZE = aks_pool("build", enableAutoScaling=False)
+
+
+def findings(resources: list[StackResource]) -> tuple[Finding, ...]:
+    return aks_scaling.find(resources, {})
+
+
+@pytest.mark.parametrize(
+    ("what", "resources"),
+    [
+        ("no AKS at all", compliant()),
+        ("NodePools under auto-provisioning", [aks_cluster(AUTO), aks_node_pool()]),
+        ("a pool of a fixed size beside them", [aks_cluster(AUTO), aks_node_pool(), FIXED_SIZE]),
+        ("scale sets without it", [aks_cluster(), *aks_pools()]),
+        ("scale sets where it is turned off", [aks_cluster({"mode": "Manual"}), *aks_pools()]),
+        ("NodePools for a cluster of another program", [aks_node_pool()]),
+        ("a cluster of which this is not known yet", [aks_cluster(UNKNOWN), *aks_pools(), aks_node_pool()]),
+        (
+            "default pools that are not known yet",
+            [aks_cluster({"mode": "Auto", "defaultNodePools": UNKNOWN})],
+        ),
+        ("two clusters, one of each kind", [aks_cluster(AUTO), aks_cluster(), *aks_pools(), aks_node_pool()]),
+        ("profiles that are not known yet", [aks_cluster(AUTO, agentPoolProfiles=UNKNOWN)]),
+    ],
+)
+def test_single_autoscaling_mode_passes(what: str, resources: list[StackResource]) -> None:
+    assert findings(resources) == (), f"{what}: no finding"
+
+
+def test_autoscaling_pools_beside_auto_provisioning_are_a_violation() -> None:
+    spot, on_demand = aks_pools()
+    found = findings([aks_cluster(AUTO), spot, on_demand])
+    assert [finding.urn for finding in found] == [spot.urn, on_demand.urn], "AKS rejects each"
+    assert "which AKS rejects in cluster 'cluster'" in found[0].message, found[0].message
+
+
+def test_autoscaling_inline_pool_beside_auto_provisioning_is_a_violation() -> None:
+    cluster = aks_cluster(AUTO, agentPoolProfiles=[{"name": "system", "enableAutoScaling": True}])
+    (finding,) = findings([cluster])
+    assert "node pool 'system' autoscales" in finding.message, finding.message
+    assert finding.urn == cluster.urn, "the cluster declares the pool"
+
+
+@pytest.mark.parametrize("defaults", ["Auto", None])
+def test_default_node_pools_of_aks_are_a_violation(defaults: Value) -> None:
+    (finding,) = findings([aks_cluster({"mode": "Auto", "defaultNodePools": defaults})])
+    assert "`nodeProvisioningProfile.defaultNodePools` to `None`" in finding.message, finding.message
+
+
+@pytest.mark.parametrize("provisioning", [None, {"mode": "Manual"}])
+def test_node_pools_without_auto_provisioning_are_a_violation(provisioning: Value) -> None:
+    node_pool = aks_node_pool()
+    (finding,) = findings([aks_cluster(provisioning), node_pool])
+    assert finding.urn == node_pool.urn, "its jobs would wait forever"
+    assert "drains every node" in finding.message, "the message warns about turning auto-provisioning off"

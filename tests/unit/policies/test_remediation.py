@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import pytest
+from pulumi.runtime.proto import analyzer_pb2
+
+from holdfast.policies.resources import at
+from holdfast.scheduling.json import UNKNOWN
+from holdfast.scheduling.labels import CAPACITY_TYPE, GKE_SPOT, POOL, SYSTEM
+from tests.support.aks_stack_resources import aks_pool
+from tests.support.gke_stack_resources import gke_pool
+from tests.support.policy_wire import Pack
+from tests.support.stack_resources import NODE_POOL_TYPE, capacity_requirement, namespace, node_pool, resource
+
+if TYPE_CHECKING:
+    from holdfast.policies.resources import StackResource, Value
+
+TAINT = "add-missing-spot-taint"
+LABEL = "add-missing-pool-label"
+TAINTS = ("spec", "template", "spec", "taints")
+LABELS = ("spec", "template", "metadata", "labels")
+SPOT = capacity_requirement("spot")
+ON_DEMAND = capacity_requirement("on-demand")
+
+
+def remediated(each: StackResource, *enabled: str) -> Value:
+    """The resource's properties with these remediations enabled; None if they change nothing."""
+    pack = Pack()
+    pack.configure(dict.fromkeys(enabled, analyzer_pb2.REMEDIATE))
+    return cast("Value", pack.remediated(each))
+
+
+def with_taints(name: str, taints: Value) -> StackResource:
+    """A spot NodePool with these taints."""
+    spec: Value = {"requirements": [SPOT], "taints": taints}
+    template: Value = {"metadata": {"labels": {POOL: name}}, "spec": spec}
+    return resource(NODE_POOL_TYPE, name, {"metadata": {"name": name}, "spec": {"template": template}})
+
+
+def test_remediations_are_disabled_by_default() -> None:
+    assert remediated(node_pool("a100-spot", SPOT)) is None, (
+        "a policy that changes resources has to be enabled"
+    )
+
+
+def test_taint_is_added_to_a_spot_pool_without_one() -> None:
+    found = remediated(node_pool("a100-spot", SPOT), TAINT)
+    assert at(found, *TAINTS) == [{"key": CAPACITY_TYPE, "value": "spot", "effect": "NoSchedule"}], (
+        "pods that do not tolerate spot are repelled"
+    )
+    assert at(found, *LABELS, POOL) == "a100-spot", "nothing else changes"
+
+
+def test_existing_prefer_no_schedule_taint_is_kept() -> None:
+    preference: Value = {"key": "team", "value": "nlp", "effect": "PreferNoSchedule"}
+    found = at(remediated(with_taints("a100-spot", [preference]), TAINT), *TAINTS)
+    assert isinstance(found, list), "a pool's taints are a list"
+    assert found[0] == preference, "the program's own taint is kept"
+    assert len(found) == 2, "it repels no pod, so the taint is added"
+
+
+def test_taint_on_gke_is_that_of_gke() -> None:
+    found = remediated(gke_pool("a100-spot", spot=True), TAINT)
+    assert at(found, "nodeConfig", "taints") == [
+        {"key": GKE_SPOT, "value": "true", "effect": "NO_SCHEDULE"}
+    ], "manifests for GKE tolerate it"
+
+
+@pytest.mark.parametrize(
+    ("what", "each"),
+    [
+        ("a tainted pool", with_taints("a100-spot", [{"key": "team", "value": "nlp", "effect": "NoSchedule"}])),
+        ("an on-demand pool", node_pool("a100", ON_DEMAND)),
+        ("a pool of both", node_pool("a100", capacity_requirement("spot", "on-demand"))),
+        ("a pool that may be on-demand", node_pool("a100", capacity_requirement(UNKNOWN))),
+        ("unknown taints", with_taints("a100-spot", UNKNOWN)),
+        ("one unknown taint", with_taints("a100-spot", [UNKNOWN])),
+        ("a pool of AKS, which AKS taints", aks_pool("a100-spot", scaleSetPriority="Spot")),
+        ("not a pool", namespace()),
+        ("a template that is not an object", resource(NODE_POOL_TYPE, "x", {"spec": {"template": "none"}})),
+        ("no properties", resource(NODE_POOL_TYPE, "x", {})),
+    ],
+)  # fmt: skip
+def test_taint_is_not_added(what: str, each: StackResource) -> None:
+    assert remediated(each, TAINT) is None, f"{what}: nothing is missing, or it is not certain"
+
+
+def test_label_is_added_to_a_pool_without_it() -> None:
+    found = remediated(node_pool("a100", ON_DEMAND, labels={"team": "nlp"}), LABEL)
+    assert at(found, *LABELS) == {"team": "nlp", POOL: "a100"}, "jobs select this label"
+
+
+def test_label_is_added_to_a_pool_without_any_labels() -> None:
+    bare = resource(NODE_POOL_TYPE, "x", {"metadata": {"name": "a100"}, "spec": {"template": {"spec": {}}}})
+    assert at(remediated(bare, LABEL), *LABELS) == {POOL: "a100"}, "missing parents are created"
+
+
+@pytest.mark.parametrize(
+    ("what", "each"),
+    [
+        ("a labelled pool", node_pool("a100", ON_DEMAND)),
+        ("unknown labels", node_pool("a100", ON_DEMAND, labels=UNKNOWN)),
+        ("a pool for operators", node_pool("system", ON_DEMAND, labels={SYSTEM: "true"})),
+        ("a pool that the cloud names", resource("gcp:container/nodePool:NodePool", "x", {"nodeConfig": {}})),
+        ("no properties", resource(NODE_POOL_TYPE, "x", {})),
+    ],
+)  # fmt: skip
+def test_label_is_not_added(what: str, each: StackResource) -> None:
+    assert remediated(each, LABEL) is None, f"{what}: nothing is missing, or it is not certain"
+
+
+def test_unknown_values_are_returned_unchanged() -> None:
+    spot = with_taints("a100-spot", [])
+    props: dict[str, Value] = {**spot.props, "status": UNKNOWN}
+    found = remediated(resource(NODE_POOL_TYPE, "a100-spot", props), TAINT, LABEL)
+    assert at(found, *TAINTS), "the taint is added"
+    assert isinstance(at(found, "status"), str), "the engine gets its own marker back"
