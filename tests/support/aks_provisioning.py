@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.simulator.clouds.state import CloudState
-from holdfast.simulator.cluster_autoscaler.scale_sets import AZURE
+from holdfast.simulator.cluster_autoscaler.node_groups import AZURE
 from holdfast.simulator.pulumi.workspace import EngineFolder
 from tests.support.clusters.control_plane import wait_until_served
 from tests.support.clusters.operators import STACK, HostedCharts, hosted_charts, is_ready

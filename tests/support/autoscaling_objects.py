@@ -8,8 +8,7 @@ from typing import Any
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.clouds.gcp.nodes import CLUSTER, NODE_POOL
 from holdfast.simulator.clouds.state import CloudObject
-from holdfast.simulator.cluster_autoscaler.observation import PodNeeds
-from holdfast.simulator.cluster_autoscaler.scale_up import Offer, Room
+from holdfast.simulator.cluster_autoscaler.scale_up import Offer, PodNeeds, Room
 
 NOW = datetime(2026, 11, 21, 9, 0, 0, tzinfo=UTC)
 SPOT_TAINT: Json = {"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NoSchedule"}

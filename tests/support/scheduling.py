@@ -77,4 +77,3 @@ class FolderScheduling(LoadScopeScheduling):
         if self.workqueue and self._pending_of(self.assigned_work[node]) > 1:
             return
         super()._reschedule(node)
-

@@ -10,8 +10,7 @@ from holdfast.rehearsal.scenarios.aks import AksScaleSets
 from holdfast.rehearsal.scenarios.gke import Gke
 from holdfast.simulator.clouds.state import CloudState
 from holdfast.simulator.cluster_autoscaler import Autoscaler
-from holdfast.simulator.cluster_autoscaler.instance_groups import InstanceGroups
-from holdfast.simulator.cluster_autoscaler.scale_sets import AZURE, ScaleSets
+from holdfast.simulator.cluster_autoscaler.node_groups import AZURE, InstanceGroups, ScaleSets
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.pulumi.workspace import EngineFolder

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pulumi
@@ -20,10 +19,12 @@ from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi import Outcome, Rehearsal, Subject
 from holdfast.simulator.pulumi.workspace import EngineFolder
+from tests.support.clusters.control_plane import CHECKOUT
 from tests.support.command_line import Program, StackCommands
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from holdfast.simulator.pulumi.faults import Faults
 
@@ -74,7 +75,7 @@ class CloudProgram(StackCommands):
         for shared in (".tools", "tools"):
             link = self.root / shared
             if not link.is_symlink():
-                link.symlink_to(Path(__file__).parents[2] / shared)
+                link.symlink_to(CHECKOUT / shared)
         return Workspace(project_root=self.root)
 
     def _run(self, program: Program, faults: Faults, command: Callable[[Rehearsal], Outcome]) -> Outcome:

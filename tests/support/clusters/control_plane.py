@@ -150,7 +150,7 @@ def run(client: KubeClient, pod: Json) -> Json:
     return found
 
 
-CHECKOUT = Path(__file__).resolve().parents[2]
+CHECKOUT = Path(__file__).resolve().parents[3]
 
 
 def scratch_workspace(folder: Path) -> Workspace:

@@ -6,7 +6,6 @@ import json
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.simulator.kubernetes_client.errors import Cancellation
@@ -31,8 +30,11 @@ from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.process import EngineProcess
 from holdfast.simulator.pulumi.values import Properties, Value
 from holdfast.simulator.pulumi.workspace import EngineFolder
+from tests.support.clusters.control_plane import CHECKOUT
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from holdfast.scheduling.json import Json, JsonValue
     from holdfast.simulator.kubernetes_client.client import KubeClient
     from holdfast.simulator.paths import Workspace
@@ -245,7 +247,7 @@ class Resource:
         return outcome
 
 
-TOOLS = Path(__file__).resolve().parents[2] / ".tools" / "bin"
+TOOLS = CHECKOUT / ".tools" / "bin"
 Program = Callable[[], None]
 
 
