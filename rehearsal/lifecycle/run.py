@@ -34,8 +34,7 @@ from holdfast.rehearsal.scenarios.provisioning import Provisioner
 from holdfast.rehearsal.scenarios.spot_restart import leave_running, restart_on_spot
 from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.azure.cluster import provisioned_cluster
-from holdfast.simulator.cluster_autoscaler.instance_groups import GCP
-from holdfast.simulator.cluster_autoscaler.scale_sets import AZURE, ScaleSets
+from holdfast.simulator.cluster_autoscaler.node_groups import AZURE, GCP, ScaleSets
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.pulumi import EngineFailure, Outcome

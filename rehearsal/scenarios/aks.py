@@ -9,9 +9,8 @@ from holdfast.rehearsal.scenarios.node_termination import EVICTED, ORPHANED, Nod
 from holdfast.rehearsal.scenarios.provisioning import Interruption
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CAPACITY_TYPE, GPU_RESOURCE, ON_DEMAND, SPOT
-from holdfast.simulator.cluster_autoscaler.node_groups import PoolSeen
+from holdfast.simulator.cluster_autoscaler.node_groups import NodeGroup, ScaleSets
 from holdfast.simulator.cluster_autoscaler.observation import empty_nodes
-from holdfast.simulator.cluster_autoscaler.scale_sets import ScaleSets
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.stacks.cluster_nodes import ClusterNodes
@@ -82,11 +81,11 @@ class AksScaleSets:
 
     def has_plain_spot(self) -> bool:
         """Whether there is a spot pool without GPUs."""
-        return any(seen.template.is_spot and not _has_gpus(seen) for seen in self.scale_sets.seen())
+        return any(seen.template.is_spot and not _has_gpus(seen) for seen in self.scale_sets.groups())
 
     def has_gpus_on_demand(self) -> bool:
         """Whether there is an on-demand pool with GPUs."""
-        return any(not seen.template.is_spot and _has_gpus(seen) for seen in self.scale_sets.seen())
+        return any(not seen.template.is_spot and _has_gpus(seen) for seen in self.scale_sets.groups())
 
     def release_empty_nodes(self) -> None:
         """Delete every empty node at once; the autoscaler would do so after ten minutes."""
@@ -96,7 +95,7 @@ class AksScaleSets:
 
     def interruption(self, node: str, say: Callable[[str], None]) -> Interruption:
         """Prepare the eviction of a spot node."""
-        spot = [seen for seen in self.scale_sets.seen() if seen.template.is_spot]
+        spot = [seen for seen in self.scale_sets.groups() if seen.template.is_spot]
         if not any(one.name == node for seen in spot for one in seen.instances):
             raise RehearsalError(f"node {node} is not a spot node of a node pool: choose one of a spot pool")
         return DrainedEviction(aks=self, node=node, say=say)
@@ -126,5 +125,5 @@ class DrainedEviction:
         """Do nothing: the machine is gone when `interrupt` returns."""
 
 
-def _has_gpus(seen: PoolSeen) -> bool:
+def _has_gpus(seen: NodeGroup) -> bool:
     return GPU_RESOURCE in seen.template.capacity

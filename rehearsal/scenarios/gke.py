@@ -10,8 +10,7 @@ from holdfast.scheduling.labels import GPU_RESOURCE
 from holdfast.simulator.clouds.gcp.instances import Instance, State, record
 from holdfast.simulator.clouds.gcp.nodes import GKE, PROVISIONING, node_config
 from holdfast.simulator.clouds.state import CloudState
-from holdfast.simulator.cluster_autoscaler.instance_groups import InstanceGroups
-from holdfast.simulator.cluster_autoscaler.node_groups import PoolSeen
+from holdfast.simulator.cluster_autoscaler.node_groups import InstanceGroups, NodeGroup
 from holdfast.simulator.cluster_autoscaler.observation import empty_nodes
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
@@ -72,8 +71,8 @@ class Gke:
                     return Preemption(gke=self, seen=seen, instance=one, say=say)
         raise RehearsalError(f"node {node} is not a spot node of a node pool: choose one of a spot pool")
 
-    def _pools(self) -> list[PoolSeen]:
-        return InstanceGroups(self.cloud).seen()
+    def _pools(self) -> list[NodeGroup]:
+        return InstanceGroups(self.cloud).groups()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +85,7 @@ class Preemption:
     """
 
     gke: Gke
-    seen: PoolSeen
+    seen: NodeGroup
     instance: Instance
     say: Callable[[str], None]
 

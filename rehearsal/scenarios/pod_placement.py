@@ -7,7 +7,7 @@ from holdfast.rehearsal.scenarios.platform import Platform, applied, where_gpus_
 from holdfast.rehearsal.scenarios.provisioning import WAIT_SECONDS, Provisioner
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import GPU_RESOURCE
-from holdfast.simulator.cluster_autoscaler.observation import requests_of
+from holdfast.simulator.cluster_autoscaler.scale_up import requests_of
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 SCENARIO = "holdfast.dev/scenario"

@@ -9,7 +9,7 @@ from typing import Final
 
 from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.machines import Nodes
-from holdfast.simulator.cluster_autoscaler.node_groups import Bought, NodeGroups, PoolSeen
+from holdfast.simulator.cluster_autoscaler.node_groups import Bought, NodeGroup, NodeGroups
 from holdfast.simulator.cluster_autoscaler.observation import (
     PodNeeds,
     class_priorities,
@@ -144,19 +144,19 @@ class Autoscaler:
 
     def step(self) -> None:
         """Look once, and do what there is to do."""
-        if not self._groups.seen():
+        if not self._groups.groups():
             return
         restored, lost = self._groups.restore()
         for one in lost:
             self._back_off(one.pool, one.zone)
-        pools = self._groups.seen()
+        pools = self._groups.groups()
         pods, nodes = self._client.list("v1", "Pod"), self._client.list("v1", "Node")
         bought = self._grow(pools, pods, nodes)
         ended = self._shrink(pools, pods, nodes)
         if restored or bought or ended:
             self._nodes.keep(self._groups.machines)
 
-    def _grow(self, pools: Sequence[PoolSeen], pods: Sequence[Json], nodes: Sequence[Json]) -> bool:
+    def _grow(self, pools: Sequence[NodeGroup], pods: Sequence[Json], nodes: Sequence[Json]) -> bool:
         waiting = pending(pods)
         self._events.forget(waiting)
         if not waiting:
@@ -177,7 +177,7 @@ class Autoscaler:
         except NoSuchKind:
             return []
 
-    def _buy(self, pools: Sequence[PoolSeen], purchases: Sequence[Purchase]) -> bool:
+    def _buy(self, pools: Sequence[NodeGroup], purchases: Sequence[Purchase]) -> bool:
         by_id = {seen.pool.id: seen for seen in pools}
         counts = {(seen.pool.id, zone): _count(seen, zone) for seen in pools for zone in seen.template.zones}
         done = self._groups.buy(purchases)
@@ -185,7 +185,7 @@ class Autoscaler:
             self._tell(one, by_id[one.purchase.pool], counts)
         return any(one.instance for one in done)
 
-    def _tell(self, one: Bought, seen: PoolSeen, counts: dict[tuple[str, str], int]) -> None:
+    def _tell(self, one: Bought, seen: NodeGroup, counts: dict[tuple[str, str], int]) -> None:
         pool, zone, pods = one.purchase.pool, one.purchase.zone, one.purchase.pods
         if one.instance is None:
             _log.info("%s is sold out in %s", seen.template.name, zone)
@@ -201,7 +201,7 @@ class Autoscaler:
         limit = seen.template.maximum
         self._events.triggered(pods, group, before=before, after=before + 1, limit=limit)
 
-    def _shrink(self, pools: Sequence[PoolSeen], pods: Sequence[Json], nodes: Sequence[Json]) -> int:
+    def _shrink(self, pools: Sequence[NodeGroup], pods: Sequence[Json], nodes: Sequence[Json]) -> int:
         ours = {one.name for seen in pools for one in seen.instances}
         empty = empty_nodes(nodes, pods) & ours
         now = self._clock()
@@ -213,7 +213,7 @@ class Autoscaler:
         self._backing_off_until[pool, zone] = self._clock() + _BACKOFF_SECONDS
 
 
-def _count(seen: PoolSeen, zone: str) -> int:
+def _count(seen: NodeGroup, zone: str) -> int:
     return sum(one.zone == zone for one in seen.instances)
 
 

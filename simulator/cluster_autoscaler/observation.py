@@ -6,8 +6,18 @@ from typing import Final
 
 from holdfast.scheduling.json import Json
 from holdfast.scheduling.quantities import parse_quantity
-from holdfast.simulator.cluster_autoscaler.node_groups import PoolSeen, Template
-from holdfast.simulator.cluster_autoscaler.scale_up import (Offer, PodNeeds, Resources, Room, is_daemons, moment, needs_of, node_of, requests_of)
+from holdfast.simulator.cluster_autoscaler.node_groups import NodeGroup, Template
+from holdfast.simulator.cluster_autoscaler.scale_up import (
+    Offer,
+    PodNeeds,
+    Resources,
+    Room,
+    is_daemons,
+    moment,
+    needs_of,
+    node_of,
+    requests_of,
+)
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 # What a kubelet says of a node whose machine was told to end.
@@ -35,7 +45,7 @@ def rooms(nodes: Iterable[Json], pods: Sequence[Json]) -> list[Room]:
     return [_room(node, taken) for node in nodes if not _is_going(node)]
 
 
-def upcoming(pools: Iterable[PoolSeen], nodes: Iterable[Json]) -> list[Room]:
+def upcoming(pools: Iterable[NodeGroup], nodes: Iterable[Json]) -> list[Room]:
     """Return the machines that are no nodes yet: they will be in a moment."""
     there = {_name(node) for node in nodes}
     return [
@@ -47,7 +57,7 @@ def upcoming(pools: Iterable[PoolSeen], nodes: Iterable[Json]) -> list[Room]:
 
 
 def offers(
-    pools: Iterable[PoolSeen],
+    pools: Iterable[NodeGroup],
     backing_off: Collection[tuple[str, str]],
     priorities: Mapping[str, int],
 ) -> list[Offer]:

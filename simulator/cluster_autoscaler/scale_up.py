@@ -11,7 +11,6 @@ from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.quantities import parse_quantity
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
-
 Resources: TypeAlias = Mapping[str, Fraction]
 
 _ENDED: Final = ("Succeeded", "Failed")

@@ -14,8 +14,7 @@ from pathlib import Path
 
 from holdfast.simulator.clouds.state import CloudState
 from holdfast.simulator.cluster_autoscaler import Autoscaler
-from holdfast.simulator.cluster_autoscaler.instance_groups import GCP, InstanceGroups
-from holdfast.simulator.cluster_autoscaler.scale_sets import AZURE, ScaleSets
+from holdfast.simulator.cluster_autoscaler.node_groups import AZURE, GCP, InstanceGroups, ScaleSets
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation

@@ -6,7 +6,6 @@ from typing import Final
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.simulator.clouds.catalogue import Making, Rules
-from holdfast.simulator.clouds.gcp import node_pools as defaults
 from holdfast.simulator.clouds.gcp.names import project
 from holdfast.simulator.clouds.gcp.node_account import no_account
 from holdfast.simulator.clouds.gcp.nodes import CLUSTER, NODE_POOL
@@ -184,7 +183,7 @@ def _no_cluster(making: Making) -> str | None:
 def _taint_said_twice(making: Making) -> str | None:
     """GKE adds the taint of GPUs itself, and takes no second one with the same key and effect."""
     seen: set[tuple[object, object]] = set()
-    for taint in map(mapping, defaults.effective_taints(making)):
+    for taint in map(mapping, effective_taints(making)):
         same = (taint.get("key"), taint.get("effect"))
         if same in seen:
             return _bad(f"Found more than one taint with key {same[0]} and effect {same[1]}.")
@@ -244,20 +243,20 @@ RESOURCES: Mapping[str, Rules] = {
         longest_name=_LONGEST_NAME,
         identify=pool_path,
         immutable=_IMMUTABLE,
-        keeps=defaults.kept_inputs,
+        keeps=kept_inputs,
         computed={
-            "instanceGroupUrls": defaults.instance_groups,
-            "managedInstanceGroupUrls": defaults.instance_groups,
+            "instanceGroupUrls": instance_groups,
+            "managedInstanceGroupUrls": instance_groups,
             "maxPodsPerNode": lambda making: making.inputs.get("maxPodsPerNode") or 110,
-            "networkConfig": defaults.network_config,
-            "nodeConfig": defaults.node_config,
-            "nodeLocations": defaults.zones,
-            "upgradeSettings": defaults.upgrade_settings,
-            "version": defaults.version,
+            "networkConfig": network_config,
+            "nodeConfig": node_config,
+            "nodeLocations": zones,
+            "upgradeSettings": upgrade_settings,
+            "version": version,
         },
         planned={
-            "networkConfig": defaults.planned_network_config,
-            "nodeConfig": defaults.planned_node_config,
+            "networkConfig": planned_network_config,
+            "nodeConfig": planned_node_config,
         },
         taken="resource - nodePools/{name} - already exists",
         refuse_create=(_no_cluster, no_account, *_ALWAYS),

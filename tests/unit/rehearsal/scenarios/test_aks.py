@@ -8,7 +8,7 @@ import pytest
 from holdfast.rehearsal.lifecycle.run import spot_example
 from holdfast.rehearsal.scenarios.aks import AksScaleSets, NodeAutoProvisioning
 from holdfast.simulator.clouds.state import CloudObject, CloudState
-from holdfast.simulator.cluster_autoscaler.scale_sets import ScaleSets
+from holdfast.simulator.cluster_autoscaler.node_groups import ScaleSets
 from holdfast.simulator.stacks.cluster_nodes import ClusterNodes
 from tests.support.aks_objects import agent_pool, aks_cluster
 

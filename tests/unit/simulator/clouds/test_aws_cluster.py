@@ -11,8 +11,10 @@ from tests.support.inputs import text
 from tests.support.provider_calls import Engine, refusal
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from holdfast.scheduling.json import Json
-    from holdfast.simulator.pulumi.values import Value
+    from holdfast.simulator.pulumi.values import Properties, Value
     from tests.support.provider_calls import Provider
 
 from typing import TYPE_CHECKING
@@ -24,10 +26,8 @@ if TYPE_CHECKING:
     from holdfast.simulator.pulumi.values import Value
     from tests.support.provider_calls import Provider
 import re
-from pathlib import Path
 
 from holdfast.simulator.clouds.state import CloudObject, CloudState
-from holdfast.simulator.pulumi.values import Properties
 from tests.support.provider_calls import Provider
 
 

@@ -10,6 +10,7 @@ from tests.support.eks_stand_in import ADDON, NAME, NODE_GROUP, EksConsole
 from tests.support.provider_calls import refusal
 
 if TYPE_CHECKING:
+    from holdfast.scheduling.json import Json, JsonValue
     from holdfast.simulator.pulumi.values import Properties
     from tests.support.provider_calls import Provider
 
@@ -18,9 +19,8 @@ from typing import TYPE_CHECKING, Final
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.labels import INSTANCE_TYPE, ZONE
-from holdfast.simulator.clouds.aws.node_pools import NODE_GROUP, machines_of
+from holdfast.simulator.clouds.aws.node_pools import machines_of
 from holdfast.simulator.clouds.machines import Group, Machine
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 from tests.support.provider_calls import Engine, Provider

@@ -10,10 +10,11 @@ from tests.support.inputs import mapping, text
 from tests.support.provider_calls import Engine, refusal
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from holdfast.scheduling.json import Json
     from holdfast.simulator.pulumi.values import Value
     from tests.support.provider_calls import Provider
-from collections.abc import Mapping
 
 import grpc
 from pulumi.runtime.proto import provider_pb2

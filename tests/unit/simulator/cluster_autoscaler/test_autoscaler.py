@@ -11,7 +11,7 @@ from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.machines import NoNodes
 from holdfast.simulator.clouds.state import CloudState
 from holdfast.simulator.cluster_autoscaler import Autoscaler, autoscaler
-from holdfast.simulator.cluster_autoscaler.instance_groups import InstanceGroups
+from holdfast.simulator.cluster_autoscaler.node_groups import InstanceGroups
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled
 from tests.support.autoscaling_objects import node_pool

@@ -7,21 +7,17 @@ from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.gcp.instances import Instance
 from holdfast.simulator.clouds.gcp.nodes import template_of
 from holdfast.simulator.clouds.state import Inventory
-from holdfast.simulator.cluster_autoscaler.node_groups import PoolSeen
+from holdfast.simulator.cluster_autoscaler.node_groups import NodeGroup
 from holdfast.simulator.cluster_autoscaler.observation import (
     SHUTTING_DOWN,
     class_priorities,
     empty_nodes,
-    is_daemons,
-    moment,
-    needs_of,
-    node_of,
     offers,
     pending,
-    requests_of,
     rooms,
     upcoming,
 )
+from holdfast.simulator.cluster_autoscaler.scale_up import is_daemons, moment, needs_of, node_of, requests_of
 from tests.support.autoscaling_objects import NOW, node, node_pool, pod
 
 
@@ -59,7 +55,7 @@ def test_a_node_that_is_starting_counts_as_one_that_is_there() -> None:
 def test_a_machine_that_is_no_node_yet_has_room_for_pods() -> None:
     pool = node_pool()
     machines = tuple(Instance(name=name, zone="europe-west4-a") for name in ("there", "coming"))
-    seen = PoolSeen(pool=pool, template=template_of(pool, Inventory([], {})), instances=machines)
+    seen = NodeGroup(pool=pool, template=template_of(pool, Inventory([], {})), instances=machines)
     (found,) = upcoming([seen], [node("there")])
     assert found.name == "coming", "a second one would be bought for the same pods"
     assert found.since is None, "it has only just been bought"
@@ -69,7 +65,7 @@ def test_a_machine_that_is_no_node_yet_has_room_for_pods() -> None:
 def test_each_pool_is_on_offer_in_each_of_its_zones() -> None:
     pool = node_pool(autoscaling={"totalMaxNodeCount": 3, "locationPolicy": "ANY"})
     template = template_of(pool, Inventory([], {}))
-    seen = PoolSeen(pool=pool, template=template, instances=(Instance(name="i", zone="europe-west4-b"),))
+    seen = NodeGroup(pool=pool, template=template, instances=(Instance(name="i", zone="europe-west4-b"),))
     first, second = offers([seen], {(pool.id, "europe-west4-a")}, {"cpu": 1})
     assert (first.zone, second.zone) == ("europe-west4-a", "europe-west4-b"), "zone by zone"
     assert (first.nodes, second.nodes, first.spare) == (0, 1, 2), "one of three is there, in the second zone"
