@@ -1,4 +1,4 @@
-"""What the fallback controller may do: what it does, and nothing else."""
+"""The fallback controller's permissions: those of the calls that it makes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ROLES = {
 
 
 def granted(rules: Iterable[Json]) -> set[tuple[str, str, str]]:
-    """Group, resource and verb of everything that rules allow."""
+    """The group, resource and verb of all that the rules allow."""
     return {
         (str(group), str(resource), str(verb))
         for rule in rules
@@ -41,37 +41,37 @@ def granted(rules: Iterable[Json]) -> set[tuple[str, str, str]]:
     }
 
 
-def test_each_role_allows_the_calls_that_are_made_and_no_other() -> None:
+def test_each_role_allows_exactly_the_calls_that_are_made() -> None:
     for place, rules in ROLES.items():
         made = {(call.group, call.resource, call.verb) for call in CALLS if call.place is place}
-        assert granted(rules) == made, f"{place.value}: a right too many is somebody else's way in"
+        assert granted(rules) == made, f"{place.value}: an unused permission is a risk"
 
 
-def test_every_kind_that_the_controller_knows_is_one_it_may_reach() -> None:
+def test_every_kind_of_the_client_is_covered_by_the_permissions() -> None:
     known = {each.plural for each in vars(client).values() if isinstance(each, client.Kind)}
     reached = {call.resource.partition("/")[0] for call in CALLS}
-    assert known == reached, "a kind that was added needs a right, and one that has gone needs none"
+    assert known == reached, "a new kind needs a permission, and an unused permission must be removed"
 
 
-def test_no_rule_is_for_everything() -> None:
+def test_no_rule_has_a_wildcard() -> None:
     for rules in ROLES.values():
         for rule in rules:
             assert "*" not in [
                 *objects(rule["apiGroups"]),
                 *objects(rule["resources"]),
                 *objects(rule["verbs"]),
-            ], "what is not named is not meant"
+            ], "permissions must be explicit"
 
 
-def test_only_its_own_lease_is_read_or_written() -> None:
+def test_only_its_own_lease_is_accessible() -> None:
     (bound,) = [rule for rule in OWN_RULES if "resourceNames" in rule]
-    assert bound["resourceNames"] == ["holdfast-fallback"], "another's election is none of its business"
+    assert bound["resourceNames"] == ["holdfast-fallback"], "other leases are other controllers'"
 
 
-def test_what_it_does_to_jobs_is_bound_nowhere_in_the_whole_cluster() -> None:
+def test_the_role_for_jobs_is_not_bound_cluster_wide() -> None:
     access = record(lambda: ControllerAccess("access"))
     bound = {str(obj(each.inputs["roleRef"])["name"]) for each in access.of(":ClusterRoleBinding")}
-    assert bound == {"fallback-controller"}, "a namespace that trains nothing is out of its reach"
+    assert bound == {"fallback-controller"}, "namespaces without training must be out of reach"
     assert JOBS_ROLE in {str(obj(each.inputs["metadata"])["name"]) for each in access.of(":ClusterRole")}, (
         "training namespaces bind it"
     )
@@ -79,4 +79,4 @@ def test_what_it_does_to_jobs_is_bound_nowhere_in_the_whole_cluster() -> None:
     for each in subjects:
         assert each.inputs["subjects"] == [
             {"kind": "ServiceAccount", "name": "fallback-controller", "namespace": "holdfast-system"}
-        ], f"{each.name} is for the controller alone"
+        ], f"{each.name} is for the controller only"

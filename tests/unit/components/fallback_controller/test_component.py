@@ -39,33 +39,27 @@ def container() -> Json:
     return found
 
 
-def test_the_deployment_arrives_at_the_engine_as_it_was_rendered() -> None:
+def test_the_deployment_is_registered_as_rendered() -> None:
     assert recorded().one(":Deployment").inputs["spec"] == deployment_spec(IMAGES, 2), (
-        "the SDK must pass the API's own field names through"
+        "the SDK must keep the API's field names"
     )
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_replicas_are_drained_one_after_the_other(replicas: int) -> None:
+def test_several_replicas_have_a_disruption_budget(replicas: int) -> None:
     controller = recorded(replicas)
-    assert obj(controller.one(":Deployment").inputs["spec"])["replicas"] == replicas, (
-        "as many as were asked for"
-    )
+    assert obj(controller.one(":Deployment").inputs["spec"])["replicas"] == replicas, "as configured"
     budgets = controller.of(":PodDisruptionBudget")
-    assert len(budgets) == (replicas > 1), (
-        "a single one could never be drained under a budget that means anything"
-    )
+    assert len(budgets) == (replicas > 1), "a single replica could not be drained with a budget"
     for budget in budgets:
-        assert obj(budget.inputs["spec"])["maxUnavailable"] == 1, "one leads while the other moves"
+        assert obj(budget.inputs["spec"])["maxUnavailable"] == 1, "one replica stays available"
 
 
-def test_its_pods_are_held_to_the_strictest_standard_and_keep_it() -> None:
+def test_the_controllers_pods_meet_the_restricted_standard() -> None:
     for namespace in recorded().of("core/v1:Namespace"):
         labels = obj(obj(namespace.inputs["metadata"])["labels"])
-        assert labels["pod-security.kubernetes.io/enforce"] == "restricted", (
-            f"{namespace.name} is nobody's playground"
-        )
-    assert obj(pod()["securityContext"])["runAsNonRoot"] is True, "it needs no right on its node"
+        assert labels["pod-security.kubernetes.io/enforce"] == "restricted", f"{namespace.name} enforces it"
+    assert obj(pod()["securityContext"])["runAsNonRoot"] is True, "it needs no permission on its node"
     assert container()["securityContext"] == {
         "allowPrivilegeEscalation": False,
         "capabilities": {"drop": ["ALL"]},
@@ -73,46 +67,53 @@ def test_its_pods_are_held_to_the_strictest_standard_and_keep_it() -> None:
     }, "it writes no file"
 
 
-def test_it_runs_where_no_interruption_takes_it() -> None:
+def test_the_controller_runs_on_system_nodes_in_different_zones() -> None:
     assert pod()["nodeSelector"] == {"holdfast.dev/system": "true"}, "with the other operators"
     assert pod()["tolerations"] == [{"key": "CriticalAddonsOnly", "operator": "Exists"}], (
-        "whose nodes are tainted"
+        "these nodes are tainted"
     )
     apart = obj(obj(pod()["affinity"])["podAntiAffinity"])
     assert "preferredDuringSchedulingIgnoredDuringExecution" in apart, "one zone may fail"
 
 
-def test_its_probes_and_metrics_are_where_it_serves_them() -> None:
+def test_probes_and_metrics_use_the_port_that_is_served() -> None:
     (port,) = objects(container()["ports"])
-    assert f"--port={port['containerPort']}" in [*objects(container()["args"])], "it is told where to listen"
+    assert f"--port={port['containerPort']}" in [*objects(container()["args"])], (
+        "it gets the port as an argument"
+    )
     for probe, path in (("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")):
         assert obj(obj(container()[probe])["httpGet"]) == {"path": path, "port": port["name"]}, (
-            f"{probe} is answered"
+            f"{probe} uses it"
         )
     annotations = obj(obj(obj(deployment_spec(IMAGES, 2)["template"])["metadata"])["annotations"])
     assert annotations == {
         "prometheus.io/scrape": "true",
         "prometheus.io/port": str(port["containerPort"]),
         "prometheus.io/path": "/metrics",
-    }, "Prometheus finds it by these"
+    }, "Prometheus discovers it by these"
     service = obj(recorded().one(":Service").inputs["spec"])
-    assert service["clusterIP"] == "None", "each replica has numbers of its own"
+    assert service["clusterIP"] == "None", "each replica has its own metrics"
 
 
-def test_placeholders_hold_their_place_without_taking_anybodys() -> None:
+def test_placeholder_pods_do_not_preempt() -> None:
     priority = recorded().one(":PriorityClass").inputs
-    assert priority["value"] == -10, "below every job; lower, no autoscaler would buy a node for it"
-    assert priority["preemptionPolicy"] == "Never", "it waits for room"
+    assert priority["value"] == -10, "below every job; with a lower one no autoscaler would add a node for it"
+    assert priority["preemptionPolicy"] == "Never", "it waits for free capacity"
     assert "--placeholder-image=registry.example.com/pause:1" in [*objects(container()["args"])], (
         "from a registry that the cluster reaches"
     )
 
 
-def test_the_pods_come_when_all_they_need_is_there() -> None:
+def test_the_pods_depend_on_everything_they_need() -> None:
     controller = recorded()
     earlier = controller.everything_before(controller.one(":Deployment"))
-    needed = {"fallback-holdfast-system", "fallback-holdfast-holding", "fallback-priority", "fallback-access"}
-    assert needed <= earlier, "and go before any of it"
+    needed = {
+        "fallback-holdfast-system",
+        "fallback-holdfast-reservations",
+        "fallback-priority",
+        "fallback-access",
+    }
+    assert needed <= earlier, "and are deleted first"
 
 
 @pytest.mark.parametrize(
@@ -133,10 +134,10 @@ def test_the_pods_come_when_all_they_need_is_there() -> None:
         ),
     ],
 )
-def test_images_come_from_a_mirror_unless_one_is_named(
+def test_images_come_from_the_mirror_unless_one_is_set(
     mirror: str | None, own: str | None, controller: str, placeholder: str
 ) -> None:
     found = controller_images("0.1.0", "3.10.1", mirror, own=own)
     assert (found.controller, found.placeholder) == (controller, placeholder), (
-        "what a cluster can reach is pulled"
+        "the cluster must be able to pull it"
     )

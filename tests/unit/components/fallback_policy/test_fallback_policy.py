@@ -1,4 +1,4 @@
-"""The FallbackPolicy's definition, and ladders as objects of that kind."""
+"""The CustomResourceDefinition of FallbackPolicy, and ladders as its objects."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.support.ladders import A100_SPOT, CONDUCT, FACTS, MACHINES, SHAPES, T
 
 
 def schemas(value: JsonValue) -> Iterator[Json]:
-    """Every schema within a schema, itself included."""
+    """All schemas in a schema, including itself."""
     if isinstance(value, Mapping):
         if isinstance(value.get("type"), str):
             yield value
@@ -45,18 +45,16 @@ def schemas(value: JsonValue) -> Iterator[Json]:
             yield from schemas(each)
 
 
-def test_the_definition_arrives_at_the_engine_as_it_was_rendered() -> None:
+def test_the_definition_is_registered_as_rendered() -> None:
     definition = record(lambda: FallbackPolicyDefinition("fallback-policy")).one(":CustomResourceDefinition")
     assert definition.inputs["metadata"] == {"name": "fallbackpolicies.holdfast.dev"}, (
-        "plural and group, as the API asks"
+        "plural and group, as the API requires"
     )
-    assert definition.inputs["spec"] == definition_spec(), (
-        "the SDK must pass the API's own field names through"
-    )
+    assert definition.inputs["spec"] == definition_spec(), "the SDK must keep the API's field names"
 
 
 @pytest.mark.parametrize(("kind", "bound"), [("array", "maxItems"), ("string", "maxLength")])
-def test_everything_that_can_grow_is_bounded(kind: str, bound: str) -> None:
+def test_everything_in_the_schema_is_bounded(kind: str, bound: str) -> None:
     found = [
         schema
         for schema in schemas(definition_spec()["versions"])
@@ -64,10 +62,10 @@ def test_everything_that_can_grow_is_bounded(kind: str, bound: str) -> None:
     ]
     assert found, f"the definition has a schema of type {kind}"
     for schema in found:
-        assert bound in schema, f"without {bound} the cost of a rule over {schema} has no bound"
+        assert bound in schema, f"without {bound} the cost of a rule over {schema} is unbounded"
 
 
-def test_a_ladder_is_written_with_what_it_says_and_nothing_else() -> None:
+def test_a_ladder_contains_only_what_its_tiers_set() -> None:
     ladder = Ladder(
         tiers=(
             Tier(pool="a100-spot", max_failures=5, procurement_timeout=timedelta(minutes=90)),
@@ -81,98 +79,96 @@ def test_a_ladder_is_written_with_what_it_says_and_nothing_else() -> None:
             {"pool": "h100-spot", "procurementTimeout": "45s"},
             {"pool": "a100"},
         ]
-    }, "what a tier leaves open must stay absent, since absent means without end"
+    }, "an absent limit means unlimited"
 
 
-def test_staying_for_ever_is_written_aloud() -> None:
+def test_an_unlimited_tier_is_written_explicitly() -> None:
     ladder = Ladder(tiers=(Tier(pool="a100-spot", max_failures=UNLIMITED),))
     assert ladder_spec(ladder) == {"tiers": [{"pool": "a100-spot", "maxFailures": -1}]}, (
-        "-1 is a statement of the author and not the same as silence"
+        "-1 is an explicit choice"
     )
 
 
-def test_a_limit_of_no_failures_is_not_taken_for_none() -> None:
+def test_a_limit_of_zero_failures_is_kept() -> None:
     ladder = Ladder(tiers=(Tier(pool="a100-spot", max_failures=0), Tier(pool="a100")))
     assert ladder_spec(ladder)["tiers"] == [{"pool": "a100-spot", "maxFailures": 0}, {"pool": "a100"}], (
-        "0 leaves the tier at its first failure; absent never does"
+        "0 leaves the tier at the first failure; an absent limit never does"
     )
 
 
 def read(ladder: Ladder) -> Policy:
     found = parse_policy({"spec": ladder_spec(ladder, {"a100-spot": FACTS})})
-    assert not isinstance(found, NoPolicy), f"the controller reads what the program writes: {found}"
+    assert not isinstance(found, NoPolicy), f"the controller must parse it: {found}"
     return found
 
 
-def test_every_setting_is_written_under_a_name_that_the_schema_knows() -> None:
+def test_every_setting_has_a_name_in_the_schema() -> None:
     written = ladder_spec(CONDUCT, shapes=SHAPES)
     schema = obj(spec_schema()["properties"])
-    assert written.keys() == schema.keys(), "what the API server does not know it drops"
+    assert written.keys() == schema.keys(), "the API server drops unknown fields"
     assert (
         objects(written["shapes"])[0].keys() == obj(obj(obj(schema["shapes"])["items"])["properties"]).keys()
-    ), "nor does it know another of a shape's"
+    ), "also in shapes"
 
 
-def test_shapes_are_written_out_in_full() -> None:
+def test_shapes_are_written_with_their_defaults() -> None:
     assert ladder_spec(CONDUCT, shapes=SHAPES)["shapes"] == [
         {"name": "finetune", "pods": 4, "cpu": "48", "memory": "512Gi", "gpus": 8, "accelerator": "a100"},
         {"name": "fit", "pods": 1, "cpu": "500m", "memory": "1500Mi", "gpus": 0},
-    ], "a reader need not know what is meant where nothing is said"
+    ], "readers need not know the defaults"
 
 
-def test_the_controller_makes_nothing_of_shapes() -> None:
+def test_the_controller_ignores_shapes() -> None:
     with_shapes = parse_policy({"spec": ladder_spec(CONDUCT, shapes=SHAPES)})
     assert with_shapes == parse_policy({"spec": ladder_spec(CONDUCT)}), "it moves jobs of any shape"
 
 
-def test_the_controller_reads_what_the_program_writes() -> None:
+def test_the_controller_parses_all_settings() -> None:
     policy = read(CONDUCT)
     for name in ("failures", "outage_window", "give_up_after", "application_failures", "return_after"):
-        assert getattr(policy, name) == getattr(CONDUCT, name), f"{name} means the same to both"
+        assert getattr(policy, name) == getattr(CONDUCT, name), f"{name} has the same meaning for both"
     for name in ("hold_timeout", "start_timeout", "deadline"):
-        assert getattr(policy, name) == getattr(CONDUCT, name), f"{name} means the same to both"
+        assert getattr(policy, name) == getattr(CONDUCT, name), f"{name} has the same meaning for both"
     assert [(tier.pool, tier.max_failures, tier.procurement_timeout) for tier in policy.tiers] == [
         (tier.pool, tier.max_failures, tier.procurement_timeout) for tier in TIERS
     ], "and so do the tiers"
 
 
-def test_the_controller_reads_the_facts_of_a_pool() -> None:
+def test_the_controller_parses_the_facts_of_a_pool() -> None:
     first, second, _ = read(CONDUCT).tiers
-    assert first.facts.capacity is CapacityType.SPOT, "how it is bought"
-    assert dict(first.facts.labels) == {POOL: "a100-spot", "disk": "fast"}, "by what its nodes are known"
-    assert first.facts.taints == (SPOT, GPU), "what its pods have to tolerate"
-    assert first.facts.max_nodes == 8, "how many there may be"
-    assert second.facts.capacity is None, "of a pool that is not known nothing is said"
+    assert first.facts.capacity is CapacityType.SPOT, "its capacity type"
+    assert dict(first.facts.labels) == {POOL: "a100-spot", "disk": "fast"}, "its node labels"
+    assert first.facts.taints == (SPOT, GPU), "its taints"
+    assert first.facts.max_nodes == 8, "its maximum size"
+    assert second.facts.capacity is None, "facts are optional"
 
 
-def test_the_smallest_machine_of_a_pool_speaks_for_all() -> None:
+def test_the_smallest_machine_of_a_pool_is_written() -> None:
     assert facts_object(FACTS)["machine"] == {"cpu": "96", "memory": "1000000Mi", "gpus": 8}, (
-        "whichever is bought, so much of each is there"
+        "every machine has at least this"
     )
 
 
-def test_what_a_ladder_leaves_open_stays_absent() -> None:
-    assert ladder_spec(Ladder(tiers=TIERS)).keys() == {"tiers"}, "defaults are the controller's"
+def test_settings_that_a_ladder_leaves_out_are_absent() -> None:
+    assert ladder_spec(Ladder(tiers=TIERS)).keys() == {"tiers"}, "the controller has defaults"
 
 
-def test_what_pods_get_of_machines_is_written_for_the_api_server() -> None:
+def test_machine_capacities_are_written_without_reservations() -> None:
     known = summarize_pool(A100_SPOT, MACHINES, A100_SPOT.taints, provisioner=Provisioner.LOCAL)
     assert facts_object(known)["machines"] == [
         {"name": "large", "cpu": "95900m", "memory": "1179638Mi", "gpus": 8, "pods": 110},
         {"name": "larger", "cpu": "127900m", "memory": "999990Mi", "gpus": 8, "pods": 110},
-    ], "without what is reserved there; neither has all that the other has"
+    ], "without system reservations; neither exceeds the other in everything"
 
 
-def test_of_machines_that_are_not_known_nothing_is_written() -> None:
-    assert "machines" not in facts_object(FACTS), (
-        "who makes its nodes, and with that what is left, is not known"
-    )
+def test_unknown_machine_capacities_are_left_out() -> None:
+    assert "machines" not in facts_object(FACTS), "reservations depend on the unknown provisioner"
 
 
-def test_the_schema_takes_as_many_machines_as_are_written_at_most() -> None:
+def test_the_schema_allows_as_many_machines_as_are_written() -> None:
     machines = obj(obj(facts_schema()["properties"])["machines"])
-    assert machines["maxItems"] == MOST_CAPACITIES, (
-        "an unbounded list would be beyond what an expression may cost"
-    )
+    assert machines["maxItems"] == MOST_CAPACITIES, "an unbounded list would exceed the cost limit of rules"
     room = room_object(replace(machine_capacity(MACHINES[0], Provisioner.LOCAL), accelerator="a100"))
-    assert room.keys() == obj(obj(machines["items"])["properties"]).keys(), "what it does not know it drops"
+    assert room.keys() == obj(obj(machines["items"])["properties"]).keys(), (
+        "the API server drops unknown fields"
+    )

@@ -1,4 +1,4 @@
-"""IAM documents as AWS reads them."""
+"""IAM documents in AWS's form, and a linter run over all of them."""
 
 from __future__ import annotations
 
@@ -42,53 +42,51 @@ def assuming(action: str = "sts:AssumeRole", **changed: str) -> Request:
     return Request(action=action, context=tags, service="pods.eks.amazonaws.com")
 
 
-def test_what_is_empty_is_left_out() -> None:
+def test_empty_fields_are_left_out() -> None:
     (statement,) = objects(obj(json.loads(document(Statement(sid="Read", actions=["s3:Get*"]))))["Statement"])
     assert statement == {"Sid": "Read", "Effect": "Allow", "Action": ["s3:Get*"]}, (
-        "IAM refuses an empty condition, an empty resource and a principal where there must be none"
+        "IAM rejects empty conditions and resources, and principals in identity policies"
     )
 
 
-def test_a_document_has_the_version_with_variables() -> None:
-    assert obj(json.loads(document()))["Version"] == "2012-10-17", "without it IAM takes the rules of 2008"
+def test_a_document_has_the_current_version() -> None:
+    assert obj(json.loads(document()))["Version"] == "2012-10-17", "without it IAM uses the rules of 2008"
 
 
-def test_a_service_may_assume_its_role_and_no_other_service_may() -> None:
+def test_only_the_given_service_may_assume_its_role() -> None:
     trust = service_trust("ec2.amazonaws.com")
     assert is_allowed([trust], Request(action="sts:AssumeRole", service="ec2.amazonaws.com")), "its own role"
     assert not is_allowed([trust], Request(action="sts:AssumeRole", service="lambda.amazonaws.com")), (
-        "not its"
+        "another service's role"
     )
 
 
 @pytest.mark.parametrize("action", ["sts:AssumeRole", "sts:TagSession"])
-def test_pods_assume_a_role_and_tag_the_session(action: str) -> None:
-    assert is_allowed([pod_identity_trust(WORKLOAD)], assuming(action)), (
-        "the agent does both, or neither works"
-    )
+def test_the_pod_identity_trust_allows_assuming_and_tagging(action: str) -> None:
+    assert is_allowed([pod_identity_trust(WORKLOAD)], assuming(action)), "the agent needs both"
 
 
 @pytest.mark.parametrize("other", [{"name": "prod"}, {"namespace": "tabular"}, {"account": "default"}])
-def test_another_workload_never_gets_the_role(other: dict[str, str]) -> None:
+def test_another_workload_cannot_assume_the_role(other: dict[str, str]) -> None:
     trust = pod_identity_trust(WORKLOAD)
     assert not is_allowed([trust], assuming(**other)), (
-        f"an association of {other} with this role would hand out what it may do"
+        f"an association of {other} with this role would give it the permissions"
     )
 
 
-def test_arns_are_those_of_the_partition() -> None:
+def test_arns_have_the_configured_partition() -> None:
     china = Place(account="123456789012", region="cn-north-1", partition="aws-cn")
-    assert china.role("r") == "arn:aws-cn:iam::123456789012:role/r", "roles belong to no region"
-    assert china.queue("q") == "arn:aws-cn:sqs:cn-north-1:123456789012:q", "queues do"
-    assert china.aws_policy("P") == "arn:aws-cn:iam::aws:policy/P", "AWS's own policies belong to no account"
-    assert china.ec2_service() == "ec2.amazonaws.com.cn", "EC2 has a name of its own in China"
+    assert china.role("r") == "arn:aws-cn:iam::123456789012:role/r", "roles have no region"
+    assert china.queue("q") == "arn:aws-cn:sqs:cn-north-1:123456789012:q", "queues have one"
+    assert china.aws_policy("P") == "arn:aws-cn:iam::aws:policy/P", "AWS managed policies have no account"
+    assert china.ec2_service() == "ec2.amazonaws.com.cn", "EC2's principal is different in China"
     assert (
         Place(account="1", region="us-gov-west-1", partition="aws-us-gov").ec2_service()
         == "ec2.amazonaws.com"
     ), "and only there"
 
 
-#: What the linter finds and we mean: statement and kind of finding → why.
+#: Accepted findings of the linter: statement and kind of finding → reason.
 MEANT = {
     ("Assume", "confused_deputy_risk"): (
         "EC2 and EKS serve roles of their own account alone, and a role is passed by somebody who may; roles of pods "
@@ -118,7 +116,7 @@ def findings(documents: dict[str, str], tmp_path_factory: pytest.TempPathFactory
     return lint(documents, tmp_path_factory.mktemp("reference"))
 
 
-def test_every_component_that_makes_something_in_aws_is_looked_at(
+def test_every_aws_component_is_linted(
     registered: list[tuple[str, Recorded]],
 ) -> None:
     made = {resource.type for _, resource in registered}
@@ -127,21 +125,21 @@ def test_every_component_that_makes_something_in_aws_is_looked_at(
             continue
         for component in module.components():
             assert f"holdfast:index:{component.name}" in made, (
-                f"{component.name} in {module.path} is made in none of {list(WAYS)}: add it to "
-                "tests/support/aws_components.py, or its documents are never looked at"
+                f"{component.name} in {module.path} is created in none of {list(WAYS)}: add it to "
+                "tests/support/aws_components.py so that its documents are linted"
             )
 
 
-def test_no_document_has_a_fault(findings: list[Finding]) -> None:
+def test_no_document_has_a_finding(findings: list[Finding]) -> None:
     wrong = [one for one in findings if (one.statement, one.kind) not in MEANT]
     assert not wrong, "\n".join(
         f"{one.document} [{one.statement}] {one.kind}: {one.message}" for one in wrong
     )
 
 
-def test_every_exception_is_still_needed(findings: list[Finding]) -> None:
+def test_every_accepted_finding_still_occurs(findings: list[Finding]) -> None:
     found = {(one.statement, one.kind) for one in findings}
-    assert set(MEANT) <= found, f"{set(MEANT) - found} no longer occurs: take the exception out"
+    assert set(MEANT) <= found, f"{set(MEANT) - found} no longer occurs: remove the exception"
 
 
 @pytest.mark.parametrize(
@@ -156,7 +154,7 @@ def test_every_exception_is_still_needed(findings: list[Finding]) -> None:
         ('"Action": "*", "Resource": "*"', "security_risk"),
     ],
 )
-def test_the_linter_finds_what_it_is_there_for(statement: str, kind: str, tmp_path: Path) -> None:
+def test_the_linter_finds_known_faults(statement: str, kind: str, tmp_path: Path) -> None:
     document = f'{{"Version": "2012-10-17", "Statement": [{{"Sid": "One", "Effect": "Allow", {statement}}}]}}'
     found = {one.kind for one in lint({"wrong": document}, tmp_path)}
-    assert kind in found, f"a linter that lets {statement} pass shows nothing; it found {found}"
+    assert kind in found, f"the linter must report {statement}; it found {found}"

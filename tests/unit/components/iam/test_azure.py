@@ -1,4 +1,4 @@
-"""A role on Azure, given to somebody: once, by a name that follows from who, what and where."""
+"""Role assignments on Azure."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ def made(args: AssignmentArgs) -> Recorded:
     return record(lambda: Assignment("grant", args)).one(":RoleAssignment")
 
 
-def test_a_role_is_named_by_whom_it_is_given_what_it_is_and_where() -> None:
+def test_an_assignment_is_named_after_principal_role_and_scope() -> None:
     assert text(made(ARGS), "roleAssignmentName") == assignment_name(
         scope="/subscriptions/s", principal_id="p", role=READER
-    ), "made twice it is the same one, and Azure refuses a second of another name"
+    ), "a second assignment has the same name, and Azure rejects another one"
     names = {
         text(made(args), "roleAssignmentName")
         for args in (ARGS, replace(ARGS, principal_id="q"), replace(ARGS, scope="/subscriptions/t"))
     }
-    assert len(names) == 3, "Azure lets nothing of an assignment be changed"
+    assert len(names) == 3, "an assignment is immutable"
 
 
 @pytest.mark.parametrize("kind", ["User", "Group", "ServicePrincipal"])
-def test_a_principal_that_is_known_is_called_what_it_is(kind: str) -> None:
+def test_a_known_principal_type_is_set(kind: str) -> None:
     grant = made(replace(ARGS, principal_type=kind))
     assert text(grant, "principalType") == kind, "Azure need not look it up"
 
 
-def test_of_a_principal_that_is_not_known_azure_is_told_nothing() -> None:
+def test_an_unknown_principal_type_is_null() -> None:
     assert "principalType" not in made(ARGS).inputs, (
-        "the SDK says `User`, and Azure refuses a pipeline for it: UnmatchedPrincipalType"
+        "the SDK's default `User` is rejected for pipelines: UnmatchedPrincipalType"
     )
 
 
-def test_who_was_given_a_role_for_good_keeps_it() -> None:
+def test_a_kept_assignment_ignores_another_principal() -> None:
     assert made(replace(ARGS, kept=True)).ignore_changes == {
         "principalId",
         "principalType",
         "roleAssignmentName",
-    }, "whoever comes after"
-    assert not made(ARGS).ignore_changes, "everybody else's goes when they do"
+    }, "a later deployer"
+    assert not made(ARGS).ignore_changes, "others follow their principal"

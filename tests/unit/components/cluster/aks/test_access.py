@@ -1,4 +1,4 @@
-"""From where the API server of AKS is reached, and who gets in once it is."""
+"""Access to AKS: the network access of the API server, role assignments and the kubeconfig."""
 
 from __future__ import annotations
 
@@ -55,30 +55,28 @@ def token_command(login: Login = "azurecli") -> Json:
     return mapping(user, "user", "exec")
 
 
-# --- from where -----------------------------------------------------------------------------------
+# --- network access
 
 
-def test_a_public_address_answers_named_ranges_and_the_nodes_own() -> None:
+def test_a_public_address_allows_the_named_ranges_and_the_nodes_egress() -> None:
     assert profile(PublicAccess(cidrs=["203.0.113.0/24"])) == {
         "enablePrivateCluster": False,
         "authorizedIPRanges": ["203.0.113.0/24", "198.51.100.7/32"],
-    }, "nodes come by their NAT gateway, which AKS does not add: they would never join"
+    }, "AKS does not add the nodes' NAT gateway: they would never join"
 
 
-def test_a_public_address_for_nobody_is_refused() -> None:
+def test_a_public_address_without_a_range_is_rejected() -> None:
     with pytest.raises(ValueError, match="the whole internet: add a range"):
         PublicAccess(cidrs=[])
 
 
-def test_a_private_address_takes_no_ranges_and_its_name_is_no_secret_if_that_is_asked_for() -> None:
+def test_a_private_address_has_no_ranges_and_its_public_name_is_optional() -> None:
     assert profile(PrivateAccess()) == {
         "enablePrivateCluster": True,
         "enablePrivateClusterPublicFQDN": False,
         "privateDNSZone": "system",
-    }, "AKS refuses ranges here, and shows the name to everybody unless it is told not to"
-    assert profile(PrivateAccess(public_name=True))["enablePrivateClusterPublicFQDN"] is True, (
-        "it was asked for"
-    )
+    }, "AKS rejects ranges here, and its default is a public name"
+    assert profile(PrivateAccess(public_name=True))["enablePrivateClusterPublicFQDN"] is True, "as configured"
 
 
 @pytest.mark.parametrize(
@@ -89,79 +87,81 @@ def test_a_private_address_takes_no_ranges_and_its_name_is_no_secret_if_that_is_
         (PrivateAccess(public_name=True), "public"),
     ],
 )
-def test_clients_are_given_the_name_that_they_can_look_up(access: ApiServerAccess, asked: str | None) -> None:
-    assert access.name_to_use == asked, "AKS gives the private name of a private cluster by itself"
+def test_clients_use_the_name_that_they_can_resolve(access: ApiServerAccess, asked: str | None) -> None:
+    assert access.name_to_use == asked, "AKS returns the private name of a private cluster by default"
 
 
-# --- who ------------------------------------------------------------------------------------------
+# --- role assignments
 
 
-def test_nobody_gets_in_who_is_not_somebody_in_entra_id_with_a_role_of_azures() -> None:
+def test_access_requires_entra_id_and_an_azure_role() -> None:
     cluster = recorded_cluster().one(_CLUSTER)
-    assert value(cluster, "disableLocalAccounts") is True, "admin credentials never expire and name nobody"
+    assert value(cluster, "disableLocalAccounts") is True, (
+        "static admin credentials never expire and identify no user"
+    )
     assert mapping(cluster, "aadProfile") == {
         "managed": True,
         "enableAzureRBAC": True,
         "tenantID": TENANT,
-    }, "Azure's roles are asked, in the tenant of the stack"
+    }, "Azure RBAC in the stack's tenant"
 
 
-def test_the_deployer_has_a_role_before_the_cluster_is_made_and_until_it_is_gone() -> None:
+def test_the_deployers_role_is_created_before_the_cluster_and_deleted_after_it() -> None:
     recording = recorded_cluster()
     grant = recording.one(_GRANT, "cluster-deployer-role-assignment")
     assert {name: grant.inputs[name] for name in ("scope", "principalId", "roleDefinitionId")} == {
         "scope": f"/subscriptions/{SUBSCRIPTION}/resourceGroups/{GROUP}",
         "principalId": DEPLOYER,
         "roleDefinitionId": _ADMIN,
-    }, "on the group, which is there before the cluster"
+    }, "on the resource group, which exists before the cluster"
     for later in (recording.one(_CLUSTER), recording.one(_PROVIDER)):
         assert grant.name in recording.everything_before(later), (
-            "Azure takes minutes to heed a role; and whoever loses it first cannot delete what is in the cluster"
+            "Azure needs minutes to apply a role, and without it the cluster's contents cannot be deleted"
         )
 
 
-def test_azure_looks_by_itself_what_kind_of_principal_the_deployer_is() -> None:
+def test_the_deployers_principal_type_is_looked_up_by_azure() -> None:
     recording = recorded_cluster(lambda args: replace(args, admins=ADMINS))
     for grant in recording.of(_GRANT):
         if grant.inputs["roleDefinitionId"] == _ADMIN:
             assert "principalType" not in grant.inputs, (
-                "the SDK says `User` where nothing is said, and Azure refuses groups and pipelines for that"
+                "the SDK's default is `User`, which Azure rejects for groups and pipelines"
             )
 
 
-def test_who_comes_after_the_deployer_does_not_take_their_role() -> None:
+def test_a_later_deployer_does_not_replace_the_first_ones_role() -> None:
     recording = recorded_cluster(lambda args: replace(args, admins=ADMINS))
     assert recording.one(_GRANT, "cluster-deployer-role-assignment").ignore_changes == {
         "principalId",
         "principalType",
         "roleAssignmentName",
-    }, "two who take turns would take it from each other"
+    }, "two deployers in turn would remove each other's role"
     for admin in ADMINS:
         grant = recording.one(_GRANT, f"cluster-administrators-{admin}-assignment")
-        assert not grant.ignore_changes, "who is named is let in, and nobody else"
+        assert not grant.ignore_changes, "only named administrators have access"
 
 
-def test_administrators_have_a_role_on_the_cluster_before_anything_is_in_it() -> None:
+def test_administrators_have_a_role_on_the_cluster_before_its_contents() -> None:
     recording = recorded_cluster(lambda args: replace(args, admins=[*ADMINS, DEPLOYER]))
     grants = [one for one in recording.of(_GRANT) if one.name.startswith("cluster-administrators-")]
     assert sorted(str(one.inputs["principalId"]) for one in grants) == sorted([*ADMINS, DEPLOYER]), (
-        "the deployer may be among them: theirs is on the group, and Azure takes no role twice on one thing"
+        "the deployer may be among them: a second assignment on the same scope would be rejected"
     )
     assert len({str(one.inputs["roleAssignmentName"]) for one in recording.of(_GRANT)}) == len(
         recording.of(_GRANT)
-    ), "Azure tells assignments apart by their names"
+    ), "assignments are identified by their names"
     before = recording.everything_before(recording.one(_PROVIDER))
     for one in grants:
-        assert one.inputs["scope"] == "cluster-control-plane-aks-id", "on the cluster alone"
-        assert one.name in before, "another administrator may be who runs `up`"
+        assert one.inputs["scope"] == "cluster-control-plane-aks-id", "on the cluster only"
+        assert one.name in before, "another administrator may run `up`"
 
 
-# --- how ------------------------------------------------------------------------------------------
+# --- kubeconfig
 
 
-def test_clients_ask_kubelogin_for_a_token_and_hold_none() -> None:
+def test_the_kubeconfig_calls_kubelogin_and_holds_no_token() -> None:
     command = token_command()
-    assert command["command"] == "kubelogin", "whoever has the kubeconfig needs this program"
+    assert command["command"] == "kubelogin", "users of the kubeconfig need this program"
     assert command["args"] == [
         "get-token",
         "--login",
@@ -172,37 +172,37 @@ def test_clients_ask_kubelogin_for_a_token_and_hold_none() -> None:
         "6dae42f8-4368-4678-94ff-3960e28e3630",
         "--tenant-id",
         TENANT,
-    ], "a token for AKS's own application in the stack's tenant"
-    assert command["interactiveMode"] == "Never", "a prompt would hang a pipeline"
+    ], "a token for AKS's application in the stack's tenant"
+    assert command["interactiveMode"] == "Never", "a prompt would block a pipeline"
 
 
 @pytest.mark.parametrize("login", get_args(Login))
-def test_a_pipeline_logs_in_its_own_way(login: Login) -> None:
-    assert list(map(str, objects(token_command(login), "args")))[2] == login, "its credentials are its own"
+def test_a_pipeline_uses_another_login_method(login: Login) -> None:
+    assert list(map(str, objects(token_command(login), "args")))[2] == login, "its own credentials"
 
 
-def test_the_cluster_is_known_by_its_own_id_however_it_is_reached() -> None:
+def test_the_provider_identifies_the_cluster_by_its_uid() -> None:
     provider = recorded_cluster(
         lambda args: replace(args, login="spn", access=PrivateAccess(public_name=True))
     ).one(_PROVIDER)
     assert provider.inputs["clusterIdentifier"] == UID, (
-        "by its address alone, another way in would replace everything in the cluster"
+        "by address, a change of access would replace everything in the cluster"
     )
 
 
-def test_on_preview_of_a_new_cluster_the_way_in_is_unknown_and_nothing_is_asked() -> None:
+def test_on_preview_of_a_new_cluster_access_is_unknown_and_nothing_is_looked_up() -> None:
     provider = recorded_cluster(preview=True).one(_PROVIDER)
-    assert not isinstance(provider.inputs["kubeconfig"], str), "there is no cluster to ask for"
+    assert not isinstance(provider.inputs["kubeconfig"], str), "there is no cluster yet"
 
 
 @given(st.from_regex(r"https://[a-z0-9.-]{1,60}:443", fullmatch=True), st.binary(min_size=1, max_size=60))
-def test_of_akss_credentials_the_api_server_and_its_authority_are_kept(url: str, authority: bytes) -> None:
+def test_the_api_server_and_its_authority_are_read_from_akss_credentials(url: str, authority: bytes) -> None:
     encoded = base64.b64encode(authority).decode()
     found = api_server(credentials(url, encoded))
-    assert found == ApiServer(url=url, certificate_authority=encoded), "the rest is whoever asked"
+    assert found == ApiServer(url=url, certificate_authority=encoded), "the rest depends on the caller"
     document: Json = json.loads(kubeconfig(found, cluster_name="c", tenant_id="t", login="spn"))
-    assert document["current-context"] == "c", "a client needs no further setting"
-    assert "token" not in json.dumps(document).replace("get-token", ""), "no credential is written down"
+    assert document["current-context"] == "c", "clients need no further setting"
+    assert "token" not in json.dumps(document).replace("get-token", ""), "no credential is stored"
 
 
 @pytest.mark.parametrize(
@@ -218,22 +218,22 @@ def test_of_akss_credentials_the_api_server_and_its_authority_are_kept(url: str,
         base64.b64encode(b"clusters: {a: ").decode(),
     ],
 )
-def test_credentials_that_name_no_api_server_are_refused(broken: str) -> None:
+def test_credentials_without_an_api_server_are_rejected(broken: str) -> None:
     with pytest.raises(ValueError, match="without the API server"):
         api_server(broken)
 
 
 @given(st.text(max_size=200))
-def test_what_is_no_kubeconfig_is_refused_in_words(handed_out: str) -> None:
+def test_malformed_credentials_are_rejected_with_a_message(handed_out: str) -> None:
     with pytest.raises(ValueError, match="AKS returned credentials"):
         api_server(base64.b64encode(handed_out.encode(errors="replace")).decode())
 
 
-def test_what_aks_is_asked_for_is_the_stacks_own_address() -> None:
+def test_the_looked_up_name_is_the_access_modes() -> None:
     recording = recorded_cluster()
     document: Json = json.loads(text(recording.one(_PROVIDER), "kubeconfig"))
     (server,) = objects(document, "clusters")
     assert mapping(server, "cluster") == {
         "server": SERVER,
         "certificate-authority-data": AUTHORITY,
-    }, "what AKS says, and nothing guessed"
+    }, "the value that AKS returns"

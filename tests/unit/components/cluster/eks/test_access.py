@@ -1,4 +1,4 @@
-"""Who is let into the cluster."""
+"""Access to EKS: access entries and the kubeconfig."""
 
 from __future__ import annotations
 
@@ -23,47 +23,47 @@ if TYPE_CHECKING:
 _NODE_ROLE = "arn:aws:iam::123456789012:role/karpenter-nodes"
 
 
-def test_an_administrator_has_an_entry_and_the_policy_for_the_whole_cluster() -> None:
+def test_an_administrator_has_an_entry_with_the_cluster_admin_policy() -> None:
     recording = recorded_cluster()
     entry, policy = recording.one(":AccessEntry"), recording.one(":AccessPolicyAssociation")
-    assert entry.inputs["principalArn"] == ADMIN, "the entry is the administrator's"
+    assert entry.inputs["principalArn"] == ADMIN, "the administrator's entry"
     assert (
         policy.inputs["policyArn"] == "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
-    ), "an entry alone lets its principal in to do nothing"
-    assert policy.inputs["accessScope"] == {"type": "cluster"}, "not only some namespaces"
-    assert entry.name in policy.depends_on, "EKS refuses a policy for a principal without an entry"
+    ), "an entry alone gives no permissions"
+    assert policy.inputs["accessScope"] == {"type": "cluster"}, "not only in some namespaces"
+    assert entry.name in policy.depends_on, "EKS rejects a policy for a principal without an entry"
 
 
-def test_administrators_of_one_name_in_two_accounts_are_two() -> None:
+def test_administrators_of_the_same_name_in_two_accounts_are_distinct() -> None:
     admins = [ADMIN, ADMIN.replace("123456789012", "210987654321")]
     entries = recorded_cluster(lambda args: replace(args, admins=admins)).of(":AccessEntry")
     assert {text(one, "principalArn") for one in entries} == set(admins), "each has an entry"
-    assert len({one.urn for one in entries}) == 2, "the engine refuses two resources of one name"
+    assert len({one.urn for one in entries}) == 2, "logical names must be unique"
 
 
-def test_the_system_nodes_get_no_entry_from_us() -> None:
+def test_the_system_nodes_have_no_entry_here() -> None:
     recording = recorded_cluster()
     kinds = {text(one, "type") for one in recording.of(":AccessEntry")}
     assert kinds == {"STANDARD"}, (
-        "EKS makes the entry of a managed group's role itself and refuses a second one"
+        "EKS creates the entry of a managed group's role itself and rejects a second one"
     )
 
 
-def test_everything_inside_depends_on_who_was_let_in() -> None:
+def test_the_clusters_contents_depend_on_the_administrators_access() -> None:
     recording = recorded_cluster()
     before = recording.everything_before(recording.one(":kubernetes"))
     entries = {one.name for one in recording if "access" in one.type.lower()}
     assert entries, "there is an administrator"
-    assert entries <= before, "a destroy must not take its own access away before it is done inside"
+    assert entries <= before, "destroy must keep its own access until it is done"
 
 
-def test_nodes_of_another_role_are_let_in_as_nodes() -> None:
+def test_nodes_of_another_role_have_a_node_entry() -> None:
     recording = record(
         lambda: NodeAccess("karpenter", NodeAccessArgs(cluster_name="holdfast-dev", role_arn=_NODE_ROLE))
     )
     entry = recording.one(":AccessEntry")
     assert entry.inputs == {"clusterName": "holdfast-dev", "principalArn": _NODE_ROLE, "type": "EC2_LINUX"}, (
-        "without this entry a node starts, is paid for, and never joins"
+        "without it a node starts and never joins"
     )
 
 
@@ -80,9 +80,9 @@ def command(kubeconfig: Json) -> Json:
     return mapping(user, "user", "exec")
 
 
-def test_the_provider_asks_the_aws_cli_for_a_token_of_this_cluster() -> None:
+def test_the_kubeconfig_calls_the_aws_cli_for_a_token_of_this_cluster() -> None:
     asked = command(document())
-    assert asked["command"] == "aws", "the CLI that whoever runs Pulumi has configured"
+    assert asked["command"] == "aws", "the CLI of the user that runs Pulumi"
     assert asked["args"] == [
         "eks",
         "get-token",
@@ -92,32 +92,32 @@ def test_the_provider_asks_the_aws_cli_for_a_token_of_this_cluster() -> None:
         "us-east-1",
         "--output",
         "json",
-    ], "the cluster's region is not the CLI's default one"
-    assert asked["interactiveMode"] == "Never", "a prompt would hang an unattended run"
+    ], "the CLI's default region may be another"
+    assert asked["interactiveMode"] == "Never", "a prompt would block an unattended run"
 
 
-def test_the_provider_goes_to_the_clusters_own_address_and_trusts_its_own_authority() -> None:
+def test_the_provider_uses_the_clusters_endpoint_and_authority() -> None:
     (cluster,) = objects(document(), "clusters")
     assert mapping(cluster, "cluster") == {
         "server": ENDPOINT,
         "certificate-authority-data": AUTHORITY,
-    }, "not whatever cluster the user's kubectl points at"
+    }, "not the cluster of the user's kubectl context"
 
 
-def test_before_there_is_a_cluster_how_it_is_reached_is_not_known() -> None:
+def test_on_preview_of_a_new_cluster_the_kubeconfig_is_unknown() -> None:
     provider = recorded_cluster(preview=True).one(":kubernetes")
     assert "https://" not in str(provider.inputs.get("kubeconfig")), "an address was made up"
 
 
-def test_a_profile_of_the_cli_is_asked_as() -> None:
+def test_the_kubeconfig_uses_the_configured_aws_profile() -> None:
     assert command(document("production"))["env"] == [{"name": "AWS_PROFILE", "value": "production"}], (
-        "Pulumi and the command must be the same caller"
+        "Pulumi and the command must be the same principal"
     )
-    assert "env" not in command(document()), "without one, whatever the surroundings say"
+    assert "env" not in command(document()), "the CLI's default"
 
 
 @given(name=_NAMES, region=_NAMES, profile=st.none() | _NAMES)
-def test_no_kubeconfig_holds_a_credential_and_each_is_complete(
+def test_every_kubeconfig_is_complete_and_holds_no_credential(
     name: str, region: str, profile: str | None
 ) -> None:
     server = ApiServer(cluster_name=name, region=region, endpoint=ENDPOINT, certificate_authority=AUTHORITY)
@@ -125,12 +125,12 @@ def test_no_kubeconfig_holds_a_credential_and_each_is_complete(
     context = next(one for one in made["contexts"] if one["name"] == made["current-context"])["context"]
     (cluster,), (user,) = made["clusters"], made["users"]
     assert (cluster["name"], user["name"]) == (context["cluster"], context["user"]), (
-        "a reference leads nowhere"
+        "a reference has no target"
     )
-    assert set(user["user"]) == {"exec"}, "a kubeconfig that is stored with the stack must hold no credential"
+    assert set(user["user"]) == {"exec"}, "a kubeconfig in the state must hold no credential"
 
 
 @pytest.mark.parametrize("preview", [False, True])
-def test_nothing_is_reached_through_any_other_provider(preview: bool) -> None:
+def test_all_kubernetes_resources_use_the_clusters_provider(preview: bool) -> None:
     recording = recorded_cluster(preview=preview)
-    assert len(recording.of("pulumi:providers:kubernetes")) == 1, "there is one way into the cluster"
+    assert len(recording.of("pulumi:providers:kubernetes")) == 1, "there is only one"

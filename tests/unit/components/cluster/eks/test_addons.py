@@ -1,4 +1,4 @@
-"""The five add-ons: pinned, in an order that works, on nodes that are there."""
+"""The five EKS add-ons: versions, order and placement."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def configuration(recording: Recording, name: str) -> dict[str, object]:
     return json.loads(text(addon(recording, name), "configurationValues"))
 
 
-def test_there_are_all_five_each_at_its_pinned_version() -> None:
+def test_all_five_addons_have_pinned_versions() -> None:
     found = {text(one, "addonName"): text(one, "addonVersion") for one in recorded_cluster().of(":Addon")}
     pinned = versions()
     assert found == {
@@ -39,16 +39,16 @@ def test_there_are_all_five_each_at_its_pinned_version() -> None:
         "eks-pod-identity-agent": pinned.pod_identity_agent,
         "coredns": pinned.coredns,
         "aws-ebs-csi-driver": pinned.ebs_csi,
-    }, "left out, a version means the newest of the day"
+    }, "without a version EKS installs the newest"
 
 
 @pytest.mark.parametrize("preview", [False, True])
-def test_nodes_come_after_what_they_need_and_before_what_needs_them(preview: bool) -> None:
+def test_nodes_are_created_between_node_addons_and_service_addons(preview: bool) -> None:
     recording = recorded_cluster(preview=preview)
     nodes = recording.one(":NodeGroup")
     before_nodes = recording.everything_before(nodes)
     for name in _BEFORE_NODES:
-        assert addon(recording, name).name in before_nodes, f"a node without {name} never gets ready"
+        assert addon(recording, name).name in before_nodes, f"a node without {name} never becomes ready"
     for name in _AFTER_NODES:
         found = addon(recording, name)
         assert nodes.name in recording.everything_before(found), (
@@ -57,14 +57,14 @@ def test_nodes_come_after_what_they_need_and_before_what_needs_them(preview: boo
 
 
 @pytest.mark.parametrize("preview", [False, True])
-def test_everything_inside_comes_after_nodes_and_add_ons_and_goes_before_them(preview: bool) -> None:
+def test_the_clusters_contents_depend_on_nodes_and_addons(preview: bool) -> None:
     recording = recorded_cluster(preview=preview)
     before = recording.everything_before(recording.one(":kubernetes"))
     needed = {one.name for one in [*recording.of(":Addon"), recording.one(":NodeGroup")]}
-    assert needed <= before, f"{needed - before} would be gone while operators still finish their work"
+    assert needed <= before, f"{needed - before} would be deleted while operators are still working"
 
 
-def test_deployments_of_add_ons_run_on_the_system_nodes() -> None:
+def test_deployments_of_addons_run_on_the_system_nodes() -> None:
     recording = recorded_cluster()
     places = {
         "coredns": configuration(recording, "coredns"),
@@ -74,11 +74,11 @@ def test_deployments_of_add_ons_run_on_the_system_nodes() -> None:
         assert place == {
             "nodeSelector": {"holdfast.dev/system": "true"},
             "tolerations": [{"key": SYSTEM_TAINT.key, "operator": "Exists"}],
-        }, f"{what} on a pool's node would keep it from ever being empty"
+        }, f"{what} on a pool's node would prevent scale-down to zero"
 
 
 @pytest.mark.parametrize("taint", [SPOT, GPU, SYSTEM_TAINT])
-def test_what_runs_on_every_node_tolerates_every_taint(taint: object) -> None:
+def test_daemon_sets_of_addons_tolerate_every_taint(taint: object) -> None:
     recording = recorded_cluster()
     assert configuration(recording, "eks-pod-identity-agent")["tolerations"] == [{"operator": "Exists"}], (
         f"a pod on a node with {taint} gets no identity"
@@ -88,7 +88,7 @@ def test_what_runs_on_every_node_tolerates_every_taint(taint: object) -> None:
     )
 
 
-def test_the_ebs_driver_has_an_identity_of_its_own_before_its_pods_start() -> None:
+def test_the_ebs_driver_depends_on_its_pod_identity() -> None:
     recording = recorded_cluster()
     identity = recording.one(":PodIdentityAssociation")
     role = recording.one(":Role", "cluster-services-ebs-iam-role")
@@ -96,42 +96,42 @@ def test_the_ebs_driver_has_an_identity_of_its_own_before_its_pods_start() -> No
         "kube-system",
         "ebs-csi-controller-sa",
     ), "the service account of the driver's controller"
-    assert role.name in identity.depends_on, "the role is not the nodes'"
+    assert role.name in identity.depends_on, "not the nodes' role"
     assert identity.name in addon(recording, "aws-ebs-csi-driver").depends_on, (
-        "a pod is given its identity when it is made and not later"
+        "identities are injected when a pod is created"
     )
 
 
-def test_the_ebs_driver_reaches_this_clusters_volumes_only() -> None:
+def test_the_ebs_driver_accesses_this_clusters_volumes_only() -> None:
     recording = recorded_cluster()
     attached = [
         one for one in recording.of(":RolePolicyAttachment") if one.name.startswith("cluster-services")
     ]
     assert [text(one, "policyArn") for one in attached] == [
         "arn:aws:iam::aws:policy/AmazonEBSCSIDriverEKSClusterScopedPolicy"
-    ], "the older policies reach every volume in the account"
+    ], "the older policies cover every volume of the account"
     statement = json.loads(text(recording.one(":Role", "cluster-services-ebs-iam-role"), "assumeRolePolicy"))
     assert value(statement["Statement"][0], "Condition", "StringEquals") == {
         "aws:RequestTag/eks-cluster-name": "holdfast-dev",
         "aws:RequestTag/kubernetes-namespace": "kube-system",
         "aws:RequestTag/kubernetes-service-account": "ebs-csi-controller-sa",
-    }, "no other workload can be given this role"
+    }, "no other workload can assume the role"
 
 
-def test_what_others_changed_by_hand_is_put_right() -> None:
+def test_manual_changes_of_addons_are_overwritten() -> None:
     for one in recorded_cluster().of(":Addon"):
-        assert one.inputs["resolveConflictsOnUpdate"] == "OVERWRITE", "the program says what an add-on is"
+        assert one.inputs["resolveConflictsOnUpdate"] == "OVERWRITE", "the program owns the configuration"
 
 
 @pytest.mark.parametrize("version", KUBERNETES_VERSIONS)
-def test_add_ons_are_pinned_as_eks_spells_them_and_proxies_to_their_own_version(version: str) -> None:
+def test_addon_versions_have_eks_form_and_kube_proxy_matches_kubernetes(version: str) -> None:
     found = addon_versions(version)
     assert found is not None, f"{version} is listed and has no add-ons"
     for name, pinned in vars(found).items():
         assert re.fullmatch(r"v\d+\.\d+\.\d+-eksbuild\.\d+", pinned), f"{name} of {version}: {pinned}"
-    assert found.kube_proxy.startswith(f"v{version}."), "kube-proxy goes with its Kubernetes version"
+    assert found.kube_proxy.startswith(f"v{version}."), "kube-proxy has the Kubernetes version"
 
 
 @pytest.mark.parametrize("version", ["1.35", "1.36.3", "v1.36", ""])
-def test_a_version_without_add_ons_is_said_to_have_none(version: str) -> None:
-    assert addon_versions(version) is None, f"nothing is known to run on {version!r}"
+def test_an_unknown_version_has_no_addons(version: str) -> None:
+    assert addon_versions(version) is None, f"no add-ons are known for {version!r}"

@@ -1,4 +1,4 @@
-"""The control plane: what it keeps secret, whom it answers, what it writes down."""
+"""The control plane of EKS: access mode, encryption, logs, endpoints, role and deletion."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from tests.support.inputs import text, value
 _CLUSTER = ":Cluster"
 
 
-def test_only_access_entries_say_who_gets_in_and_the_creators_is_the_clusters_own() -> None:
+def test_access_is_by_entries_only_and_the_creator_has_one() -> None:
     access = value(recorded_cluster().one(_CLUSTER), "accessConfig")
     assert access == {"authenticationMode": "API", "bootstrapClusterCreatorAdminPermissions": True}, (
-        "a ConfigMap beside the entries would be a second truth; without its own entry the creator is locked out"
+        "a ConfigMap would be a second source, and without an entry the creator is locked out"
     )
 
 
-def test_secrets_are_encrypted_with_a_customer_key_that_is_rotated() -> None:
+def test_secrets_are_encrypted_with_a_rotated_customer_key() -> None:
     recording = recorded_cluster()
     key, cluster = recording.one(":Key"), recording.one(_CLUSTER)
-    assert key.inputs["enableKeyRotation"] is True, "KMS rotates only the keys it is told to"
+    assert key.inputs["enableKeyRotation"] is True, "KMS rotates a key only if it is enabled"
     assert text(cluster, "encryptionConfig", "provider", "keyArn").endswith(key.name), "another key is used"
-    assert value(cluster, "encryptionConfig", "resources") == ["secrets"], "EKS takes nothing else"
+    assert value(cluster, "encryptionConfig", "resources") == ["secrets"], "EKS accepts nothing else"
     assert key.name in cluster.depends_on, "without its key the cluster cannot read its own state"
 
 
-def test_the_control_plane_logs_everything_to_a_group_that_does_not_keep_it_for_ever() -> None:
+def test_all_control_plane_logs_go_to_a_group_with_retention() -> None:
     recording = recorded_cluster(lambda args: replace(args, log_retention_days=30))
     logs, cluster = recording.one(":LogGroup"), recording.one(_CLUSTER)
     assert cluster.inputs["enabledClusterLogTypes"] == [
@@ -38,23 +38,23 @@ def test_the_control_plane_logs_everything_to_a_group_that_does_not_keep_it_for_
         "authenticator",
         "controllerManager",
         "scheduler",
-    ], "what happened is asked for after it happened"
-    assert logs.inputs["name"] == "/aws/eks/holdfast-dev/cluster", "EKS writes to this group and to no other"
-    assert logs.inputs["retentionInDays"] == 30, "a group that EKS makes itself is kept for ever"
-    assert logs.name in cluster.depends_on, "EKS makes the group itself where it does not find it"
+    ], "logs are needed after an incident"
+    assert logs.inputs["name"] == "/aws/eks/holdfast-dev/cluster", "EKS writes to this group only"
+    assert logs.inputs["retentionInDays"] == 30, "a group that EKS creates has no retention"
+    assert logs.name in cluster.depends_on, "EKS creates the group if it does not exist"
 
 
-def test_the_private_endpoint_is_on_and_the_public_one_answers_named_ranges_only() -> None:
+def test_the_private_endpoint_is_on_and_the_public_one_is_restricted() -> None:
     network = value(recorded_cluster().one(_CLUSTER), "vpcConfig")
     assert network == {
         "subnetIds": ["subnet-1", "subnet-2"],
         "endpointPrivateAccess": True,
         "endpointPublicAccess": True,
         "publicAccessCidrs": ["203.0.113.0/24"],
-    }, "nobody but the named ranges is answered over the internet"
+    }, "only the named ranges may connect over the internet"
 
 
-def test_without_a_named_range_there_is_no_public_endpoint() -> None:
+def test_without_a_public_range_there_is_no_public_endpoint() -> None:
     network = value(
         recorded_cluster(lambda args: replace(args, public_access_cidrs=())).one(_CLUSTER), "vpcConfig"
     )
@@ -62,58 +62,60 @@ def test_without_a_named_range_there_is_no_public_endpoint() -> None:
         "subnetIds": ["subnet-1", "subnet-2"],
         "endpointPrivateAccess": True,
         "endpointPublicAccess": False,
-    }, "left out, publicAccessCidrs means the whole internet to EKS"
+    }, "without publicAccessCidrs EKS allows the whole internet"
 
 
-def test_clients_in_the_vpc_are_let_in_by_name() -> None:
+def test_private_clients_have_security_group_rules() -> None:
     recording = recorded_cluster(lambda args: replace(args, private_access_cidrs=["10.40.0.0/16"]))
     rule = recording.one(":SecurityGroupIngressRule")
     asked = {name: rule.inputs[name] for name in ("securityGroupId", "cidrIpv4", "fromPort", "toPort")}
     assert asked == {"securityGroupId": GROUP, "cidrIpv4": "10.40.0.0/16", "fromPort": 443, "toPort": 443}, (
-        "the cluster's security group lets in only those who carry it: a build runner does not"
+        "the cluster's security group allows only its members, not a build runner"
     )
-    assert rule.name in recording.one(":kubernetes").depends_on, "who deploys from there needs it to the end"
+    assert rule.name in recording.one(":kubernetes").depends_on, (
+        "deployments from there need it until the end"
+    )
 
 
-def test_eks_installs_no_add_on_and_no_node_of_its_own() -> None:
+def test_eks_installs_no_default_addons_and_no_auto_mode_nodes() -> None:
     cluster = recorded_cluster().one(_CLUSTER)
     assert cluster.inputs["bootstrapSelfManagedAddons"] is False, (
-        "an add-on that EKS put there first is in the way of the program's"
+        "an add-on from EKS would conflict with the program's"
     )
-    assert "computeConfig" not in cluster.inputs, "nodes are the program's and Karpenter's business"
+    assert "computeConfig" not in cluster.inputs, "the program and Karpenter create the nodes"
 
 
 @pytest.mark.parametrize("setting", ["accessConfig", "bootstrapSelfManagedAddons"])
-def test_what_eks_reads_only_once_never_replaces_the_cluster(setting: str) -> None:
+def test_properties_that_eks_reads_once_never_replace_the_cluster(setting: str) -> None:
     ignored = recorded_cluster().one(_CLUSTER).ignore_changes
     assert any(path.startswith(setting) for path in ignored), (
         f"a later difference in {setting} would replace the cluster with everything in it"
     )
 
 
-def test_the_service_range_is_chosen_by_the_program() -> None:
+def test_the_service_range_is_set_explicitly() -> None:
     network = value(recorded_cluster().one(_CLUSTER), "kubernetesNetworkConfig")
     assert network == {"ipFamily": "ipv4", "serviceIpv4Cidr": "172.20.0.0/16"}, (
-        "left to EKS it depends on the VPC, and whether it overlaps can no longer be said beforehand"
+        "EKS's choice depends on the VPC, so an overlap could not be checked in advance"
     )
 
 
-def test_a_protected_cluster_and_its_key_cannot_be_deleted_by_pulumi_or_by_hand() -> None:
+def test_a_protected_cluster_and_its_key_cannot_be_deleted() -> None:
     recording = recorded_cluster(lambda args: replace(args, protected=True))
     cluster, key = recording.one(_CLUSTER), recording.one(":Key")
-    assert cluster.protect, "pulumi destroy must refuse it"
-    assert key.protect, "the key is worth as much as the cluster"
-    assert cluster.inputs["deletionProtection"] is True, "the console must refuse it too"
-    assert key.inputs["deletionWindowInDays"] == 30, "there is a month to undo a deletion"
+    assert cluster.protect, "pulumi destroy must reject it"
+    assert key.protect, "the key is as important as the cluster"
+    assert cluster.inputs["deletionProtection"] is True, "the console must reject it too"
+    assert key.inputs["deletionWindowInDays"] == 30, "a deletion can be canceled for 30 days"
 
 
-def test_an_unprotected_cluster_goes_without_further_ado() -> None:
+def test_an_unprotected_cluster_can_be_deleted() -> None:
     recording = recorded_cluster()
-    assert not [one.name for one in recording if one.protect], "nothing is in the way of a destroy"
-    assert recording.one(_CLUSTER).inputs["deletionProtection"] is False, "nor is EKS"
+    assert not [one.name for one in recording if one.protect], "nothing blocks destroy"
+    assert recording.one(_CLUSTER).inputs["deletionProtection"] is False, "nor does EKS"
 
 
-def test_the_role_of_the_control_plane_is_eks_alone_and_whole_before_the_cluster() -> None:
+def test_the_cluster_depends_on_its_role_with_all_policies() -> None:
     recording = recorded_cluster()
     cluster = recording.one(_CLUSTER)
     policies = {
@@ -128,17 +130,17 @@ def test_the_role_of_the_control_plane_is_eks_alone_and_whole_before_the_cluster
     assert '"eks.amazonaws.com"' in text(role, "assumeRolePolicy"), "EKS assumes it"
 
 
-def test_names_in_another_partition_are_that_partitions() -> None:
+def test_arns_have_the_configured_partition() -> None:
     recording = recorded_cluster(lambda args: replace(args, partition="aws-us-gov", region="us-gov-west-1"))
     arns = [text(one, "policyArn") for one in recording if "policyArn" in one.inputs]
-    assert arns, "policies are named by ARN"
-    assert all(arn.startswith("arn:aws-us-gov:") for arn in arns), f"{arns}: of a partition that is not there"
+    assert arns, "policies are referenced by ARN"
+    assert all(arn.startswith("arn:aws-us-gov:") for arn in arns), f"{arns}: of another partition"
 
 
-def test_the_cluster_is_in_the_subnets_it_is_given() -> None:
+def test_the_cluster_uses_the_given_subnets() -> None:
     recording = recorded_cluster(lambda args: replace(args, private_subnet_ids=["subnet-a", "subnet-b"]))
     assert value(recording.one(_CLUSTER), "vpcConfig", "subnetIds") == ["subnet-a", "subnet-b"], (
         "and no other"
     )
-    assert not recording.of(":Subnet"), "no subnet is made here"
-    assert not recording.of(":Tag"), "a subnet of the user's own is never tagged"
+    assert not recording.of(":Subnet"), "no subnet is created"
+    assert not recording.of(":Tag"), "the user's subnets are never tagged"

@@ -1,4 +1,4 @@
-"""From where the API server of GKE is reached: by a name behind IAM, or by address from named ranges."""
+"""Access to GKE: by a DNS name with IAM or by address from named ranges, and the kubeconfig."""
 
 from __future__ import annotations
 
@@ -42,109 +42,107 @@ def server(document: Json) -> Json:
     return mapping(found, "cluster")
 
 
-def test_by_name_there_is_no_address_to_reach() -> None:
+def test_with_a_dns_endpoint_there_is_no_ip_endpoint() -> None:
     made = cluster(DnsEndpoint(allow_external=True))
     assert mapping(made, "controlPlaneEndpointsConfig") == {
         "dnsEndpointConfig": {"allowExternalTraffic": True},
         "ipEndpointsConfig": {"enabled": False},
-    }, "an address beside the name is reached without IAM in between"
+    }, "an address would be reachable without IAM"
     assert mapping(made, "privateClusterConfig") == {"enablePrivateNodes": True}, (
-        "whether there is a private endpoint GKE says itself then; a wish is a difference for ever"
+        "GKE sets it itself, and a value would always show a difference"
     )
-    assert value(made, "masterAuthorizedNetworksConfig") is None, "ranges are for addresses"
+    assert value(made, "masterAuthorizedNetworksConfig") is None, "ranges apply to addresses"
 
 
-def test_a_name_that_answers_nobody_is_refused() -> None:
+def test_a_dns_endpoint_closed_to_all_is_rejected() -> None:
     with pytest.raises(ValueError, match="use AuthorizedNetworks"):
         DnsEndpoint(allow_external=False)
 
 
-def test_addresses_that_nobody_is_let_in_to_are_refused() -> None:
+def test_addresses_without_a_range_are_rejected() -> None:
     with pytest.raises(ValueError, match="add a range"):
         AuthorizedNetworks(cidrs=[])
 
 
-def test_from_ranges_of_the_internet_there_is_a_public_address_for_them_alone() -> None:
+def test_public_ranges_have_a_public_endpoint_for_them_only() -> None:
     made = cluster(AuthorizedNetworks(cidrs=["203.0.113.0/24", "10.0.0.0/8"]))
     assert value(made, "controlPlaneEndpointsConfig", "dnsEndpointConfig", "allowExternalTraffic") is False, (
-        "the name would answer the whole internet"
+        "the DNS name would be open to the internet"
     )
     assert mapping(made, "privateClusterConfig") == {
         "enablePrivateNodes": True,
         "enablePrivateEndpoint": False,
-    }, "without the public address the ranges reach nothing"
+    }, "the ranges need the public address"
     networks = mapping(made, "masterAuthorizedNetworksConfig")
     assert [text(one, "cidrBlock") for one in objects(networks, "cidrBlocks")] == [
         "203.0.113.0/24",
         "10.0.0.0/8",
-    ], "nobody but these"
+    ], "only these ranges"
     assert networks["gcpPublicCidrsAccessEnabled"] is False, (
-        "every machine on Google Cloud with a public address is let in otherwise"
+        "otherwise all public addresses of Google Cloud are allowed"
     )
-    assert networks["privateEndpointEnforcementEnabled"] is True, "every pod is let in otherwise"
+    assert networks["privateEndpointEnforcementEnabled"] is True, "otherwise every pod is allowed"
 
 
-def test_from_private_ranges_alone_there_is_no_public_address() -> None:
+def test_private_ranges_have_no_public_endpoint() -> None:
     made = cluster(AuthorizedNetworks(cidrs=["10.0.0.0/8", "100.64.0.0/10"]))
     assert value(made, "privateClusterConfig", "enablePrivateEndpoint") is True, (
-        "nobody reaches it from outside"
+        "it is unreachable from outside"
     )
     assert "gcpPublicCidrsAccessEnabled" not in mapping(made, "masterAuthorizedNetworksConfig"), (
-        "there is no public address to let in to"
+        "there is no public address"
     )
 
 
 @pytest.mark.parametrize(
     "access", [DnsEndpoint(allow_external=True), AuthorizedNetworks(cidrs=["10.0.0.0/8"])]
 )
-def test_no_node_has_a_public_address(access: ControlPlaneAccess) -> None:
+def test_nodes_have_no_public_addresses(access: ControlPlaneAccess) -> None:
     assert value(cluster(access), "privateClusterConfig", "enablePrivateNodes") is True, "nodes are private"
 
 
-def test_by_name_the_clusters_own_authority_is_left_out() -> None:
+def test_the_kubeconfig_of_a_dns_endpoint_has_no_authority() -> None:
     found = server(document(DnsEndpoint(allow_external=True)))
     assert found == {"server": f"https://{DNS_ENDPOINT}"}, (
-        "a client that is told the cluster's authority refuses the certificate of Google's name"
+        "a client with the cluster's authority rejects Google's certificate"
     )
 
 
-def test_by_address_the_clusters_own_authority_is_needed() -> None:
+def test_the_kubeconfig_of_an_ip_endpoint_has_the_clusters_authority() -> None:
     found = server(document(AuthorizedNetworks(cidrs=["203.0.113.0/24"])))
     assert found == {"server": f"https://{ADDRESS}", "certificate-authority-data": AUTHORITY}, (
-        "nobody else signed its certificate"
+        "no public authority signed its certificate"
     )
 
 
-def test_a_token_is_asked_for_with_pulumis_own_credentials() -> None:
+def test_the_kubeconfig_uses_pulumis_credentials() -> None:
     (user,) = objects(document(DnsEndpoint(allow_external=True)), "users")
     command = mapping(user, "user", "exec")
-    assert command["command"] == "gke-gcloud-auth-plugin", "a token in its place expires within the hour"
+    assert command["command"] == "gke-gcloud-auth-plugin", "a static token expires within an hour"
     assert command["args"] == ["--use_application_default_credentials"], (
-        "else the caller is gcloud's account, which may be another than Pulumi's"
+        "otherwise the plugin uses gcloud's account, which may be another"
     )
-    assert command["interactiveMode"] == "Never", "a prompt hangs an unattended run"
+    assert command["interactiveMode"] == "Never", "a prompt would block an unattended run"
     assert "gcloud components install" in text(command, "installHint"), (
-        "whoever lacks it is told how to get it"
+        "the hint describes the installation of the plugin"
     )
 
 
 @given(name=_NAMES, host=_NAMES, authority=st.none() | _NAMES)
-def test_no_kubeconfig_holds_a_credential_and_each_is_complete(
+def test_every_kubeconfig_is_complete_and_holds_no_credential(
     name: str, host: str, authority: str | None
 ) -> None:
     made = json.loads(kubeconfig(ApiServer(cluster_name=name, host=host, certificate_authority=authority)))
     context = next(one for one in made["contexts"] if one["name"] == made["current-context"])["context"]
     (cluster,), (user,) = made["clusters"], made["users"]
     assert (cluster["name"], user["name"]) == (context["cluster"], context["user"]), (
-        "a reference leads nowhere"
+        "a reference has no target"
     )
-    assert set(user["user"]) == {"exec"}, "a kubeconfig that is stored with the stack must hold no credential"
-    assert "insecure-skip-tls-verify" not in cluster["cluster"], (
-        "whoever is in between reads all that is sent"
-    )
+    assert set(user["user"]) == {"exec"}, "a kubeconfig in the state must hold no credential"
+    assert "insecure-skip-tls-verify" not in cluster["cluster"], "TLS must be verified"
 
 
 @pytest.mark.parametrize("preview", [False, True])
-def test_nothing_is_reached_through_any_other_provider(preview: bool) -> None:
+def test_all_kubernetes_resources_use_the_clusters_provider(preview: bool) -> None:
     recording = recorded_cluster(preview=preview)
-    assert len(recording.of("pulumi:providers:kubernetes")) == 1, "there is one way into the cluster"
+    assert len(recording.of("pulumi:providers:kubernetes")) == 1, "there is only one"

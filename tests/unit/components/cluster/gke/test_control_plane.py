@@ -1,4 +1,4 @@
-"""The control plane of GKE: what it is made of, what it keeps secret, and how it is let go."""
+"""The control plane of GKE: network, initial pool, upgrades, encryption and deletion."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tests.support.inputs import mapping, objects, text, value
 _CLUSTER = ":Cluster"
 
 
-def test_pods_get_their_own_identities_and_addresses_on_dataplane_v2() -> None:
+def test_pods_have_workload_identities_and_own_addresses_on_dataplane_v2() -> None:
     cluster = recorded_cluster().one(_CLUSTER)
     assert mapping(cluster, "workloadIdentityConfig") == {"workloadPool": "ml.svc.id.goog"}, (
-        "without it pods are whoever the node is"
+        "without it pods have the node's identity"
     )
     assert value(cluster, "datapathProvider") == "ADVANCED_DATAPATH", (
         "network policies work without an add-on"
@@ -24,59 +24,59 @@ def test_pods_get_their_own_identities_and_addresses_on_dataplane_v2() -> None:
     assert mapping(cluster, "ipAllocationPolicy") == {
         "clusterSecondaryRangeName": "pods",
         "servicesSecondaryRangeName": "services",
-    }, "VPC-native: the ranges of the subnetwork, and none that GKE adds to it"
+    }, "VPC-native with the subnetwork's ranges, none added by GKE"
 
 
-def test_the_cluster_is_in_the_network_it_is_given() -> None:
+def test_the_cluster_uses_the_given_network() -> None:
     recording = recorded_cluster()
     cluster = recording.one(_CLUSTER)
     assert text(cluster, "network") == "projects/shared/global/networks/ml", "another network"
     assert text(cluster, "subnetwork").endswith("/subnetworks/nodes"), "another subnetwork"
-    assert not recording.of("Subnetwork"), "none is made here"
+    assert not recording.of("Subnetwork"), "none is created"
 
 
-def test_gkes_first_pool_has_the_nodes_own_account_and_goes_at_once() -> None:
+def test_the_initial_pool_has_the_nodes_account_and_is_removed() -> None:
     cluster = recorded_cluster().one(_CLUSTER)
-    assert cluster.inputs["removeDefaultNodePool"] is True, "a pool that nobody asked for stays"
-    assert cluster.inputs["initialNodeCount"] == 1, "GKE makes no cluster without"
+    assert cluster.inputs["removeDefaultNodePool"] is True, "the initial pool would stay"
+    assert cluster.inputs["initialNodeCount"] == 1, "GKE requires one"
     assert text(cluster, "nodeConfig", "serviceAccount") == NODE_ACCOUNT, (
-        "Compute Engine's default account may be disabled, and the cluster is then never made"
+        "Compute Engine's default account may be disabled, and the cluster could not be created"
     )
     assert value(cluster, "nodeConfig", "diskType") == "pd-standard", (
-        "a new project's quota of SSD would be spent on a pool that lives a minute"
+        "it would use most of a new project's SSD quota"
     )
 
 
 @pytest.mark.parametrize("setting", ["nodeConfig", "initialNodeCount"])
-def test_what_describes_the_first_pool_never_replaces_the_cluster(setting: str) -> None:
+def test_a_difference_in_the_initial_pool_never_replaces_the_cluster(setting: str) -> None:
     assert setting in recorded_cluster().one(_CLUSTER).ignore_changes, (
-        "GKE shows other nodes there once the first are gone: a difference replaces the cluster with all in it"
+        "GKE later returns another pool's values there"
     )
 
 
-def test_pools_that_come_later_are_no_difference_of_the_cluster() -> None:
+def test_pools_do_not_show_as_differences_of_the_cluster() -> None:
     assert recorded_cluster().one(_CLUSTER).inputs["skipNodePoolRefresh"] is True, (
-        "each refresh would show the cluster changed by its own pools"
+        "each refresh would show the cluster's pools as changes"
     )
 
 
-def test_the_autoscaler_never_moves_pods_to_empty_a_node() -> None:
+def test_the_autoscaler_profile_evicts_no_pods() -> None:
     scaling = mapping(recorded_cluster().one(_CLUSTER), "clusterAutoscaling")
     assert scaling == {"enabled": False, "autoscalingProfile": "BALANCED"}, (
-        "the other profile evicts training pods to save a machine; and nodes are our pools' business"
+        "the other profile evicts training pods, and auto-provisioning is not used"
     )
 
 
-def test_upgrades_come_in_the_window_and_leave_nodes_alone_until_the_version_is_no_longer_supported() -> None:
+def test_upgrades_run_in_the_window_and_nodes_are_excluded_until_the_end_of_support() -> None:
     cluster = recorded_cluster().one(_CLUSTER)
-    assert value(cluster, "releaseChannel", "channel") == "REGULAR", "GKE keeps the control plane patched"
-    assert text(cluster, "minMasterVersion") == "1.36", "the channel goes on from there"
+    assert value(cluster, "releaseChannel", "channel") == "REGULAR", "GKE patches the control plane"
+    assert text(cluster, "minMasterVersion") == "1.36", "the channel upgrades from there"
     policy = mapping(cluster, "maintenancePolicy")
     assert policy["recurringWindow"] == {
         "startTime": "2026-01-03T00:00:00Z",
         "endTime": "2026-01-03T08:00:00Z",
         "recurrence": "FREQ=WEEKLY;BYDAY=SA,SU",
-    }, "in UTC, as GKE answers: another spelling is a difference for ever"
+    }, "in UTC as GKE returns it: another form would always show a difference"
     (exclusion,) = objects(policy, "maintenanceExclusions")
     assert exclusion == {
         "exclusionName": "training",
@@ -85,18 +85,18 @@ def test_upgrades_come_in_the_window_and_leave_nodes_alone_until_the_version_is_
             "scope": "NO_MINOR_OR_NODE_UPGRADES",
             "endTimeBehavior": "UNTIL_END_OF_SUPPORT",
         },
-    }, "an upgrade of nodes evicts training pods after an hour in spite of disruption budgets"
+    }, "a node upgrade evicts training pods after an hour despite disruption budgets"
 
 
-def test_an_exclusion_with_an_end_has_no_other_end() -> None:
+def test_an_exclusion_with_an_end_time_has_no_end_time_behavior() -> None:
     until = MaintenanceExclusion(name="freeze", start="2026-12-01T00:00:00Z", end="2027-01-15T00:00:00Z")
     cluster = recorded_cluster(
         lambda args: replace(args, maintenance=replace(MAINTENANCE, exclusions=[until]))
     ).one(_CLUSTER)
     (exclusion,) = objects(cluster, "maintenancePolicy", "maintenanceExclusions")
-    assert text(exclusion, "endTime") == "2027-01-15T00:00:00Z", "GKE is told until when"
+    assert text(exclusion, "endTime") == "2027-01-15T00:00:00Z", "the given end"
     assert mapping(exclusion, "exclusionOptions") == {"scope": "NO_MINOR_OR_NODE_UPGRADES"}, (
-        "GKE takes one of both, and refuses both"
+        "GKE rejects both together"
     )
 
 
@@ -108,21 +108,23 @@ def test_an_exclusion_with_an_end_has_no_other_end() -> None:
         ("europe-west4-a", ["europe-west4-a"], None),
     ],
 )
-def test_a_control_plane_in_one_zone_leaves_that_one_away(
+def test_a_zonal_control_plane_leaves_its_own_zone_out(
     location: str, zones: list[str], beside: list[str] | None
 ) -> None:
     cluster = recorded_cluster(lambda args: replace(args, location=location, zones=zones)).one(_CLUSTER)
-    assert text(cluster, "location") == location, "regional or zonal as was asked"
-    assert value(cluster, "nodeLocations") == beside, "named again, its own zone is a difference for ever"
+    assert text(cluster, "location") == location, "regional or zonal as configured"
+    assert value(cluster, "nodeLocations") == beside, (
+        "listed again, its own zone would always show a difference"
+    )
 
 
-def test_without_a_key_of_the_users_google_encrypts_by_itself() -> None:
+def test_without_a_customer_key_google_encrypts_with_its_own() -> None:
     recording = recorded_cluster()
-    assert value(recording.one(_CLUSTER), "databaseEncryption") is None, "no key was given"
+    assert value(recording.one(_CLUSTER), "databaseEncryption") is None, "no key is configured"
     assert not recording.of(":CryptoKeyIAMMember"), "nothing is granted"
 
 
-def test_the_service_agent_may_use_the_key_before_the_cluster_needs_it_and_after_it_is_gone() -> None:
+def test_the_grant_of_the_key_comes_before_the_cluster_and_is_retained() -> None:
     recording = recorded_cluster(
         lambda args: replace(args, database_key=DatabaseKey(key=KEY, project_number="123456789012"))
     )
@@ -132,20 +134,22 @@ def test_the_service_agent_may_use_the_key_before_the_cluster_needs_it_and_after
         "cryptoKeyId": KEY,
         "member": "serviceAccount:service-123456789012@container-engine-robot.iam.gserviceaccount.com",
         "role": "roles/cloudkms.cryptoKeyEncrypterDecrypter",
-    }, "GKE's own agent of the project uses the key"
-    assert grant.name in recording.everything_before(cluster), "GKE makes no cluster with a key it cannot use"
-    assert grant.retain_on_delete, "the grant is the whole project's: another cluster would lose its database"
+    }, "the project's GKE agent uses the key"
+    assert grant.name in recording.everything_before(cluster), (
+        "GKE creates no cluster with a key that it cannot use"
+    )
+    assert grant.retain_on_delete, "another cluster of the project may need the grant"
 
 
-def test_a_protected_cluster_cannot_be_deleted_by_pulumi_or_its_provider() -> None:
+def test_a_protected_cluster_cannot_be_deleted() -> None:
     cluster = recorded_cluster(lambda args: replace(args, protected=True)).one(_CLUSTER)
-    assert cluster.protect, "pulumi destroy must refuse it"
-    assert cluster.inputs["deletionProtection"] is True, "the provider must refuse it too"
+    assert cluster.protect, "pulumi destroy must reject it"
+    assert cluster.inputs["deletionProtection"] is True, "the provider must reject it too"
 
 
-def test_an_unprotected_cluster_goes_without_further_ado() -> None:
+def test_an_unprotected_cluster_can_be_deleted() -> None:
     recording = recorded_cluster()
-    assert not [one.name for one in recording if one.protect], "nothing is in the way of a destroy"
+    assert not [one.name for one in recording if one.protect], "nothing blocks destroy"
     assert recording.one(_CLUSTER).inputs["deletionProtection"] is False, (
-        "left out, the provider protects a cluster by itself"
+        "the provider's default is protection"
     )
