@@ -1,4 +1,9 @@
-"""Puts jobs on the pools of a ladder with the real scheduler and Karpenter, to compare with what the rules predict."""
+"""Puts jobs on the pools of a ladder with the real scheduler and Karpenter, to compare with what the rules predict.
+
+All pods are pending before the first NodePool exists: Karpenter plans for all pending pods together, so that it never
+sees a part of a gang. A simulated node has the capacity that its pods requested and no more (kwok/cloudprovider, toNode),
+so that the limits of a pool count too little: a policy gives each node the capacity of its machine.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,8 @@ from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from holdfast.components.pools.karpenter import KWOK
-from holdfast.policies.resources import count, cpu_millis, memory_mib
+from holdfast.policies import resources
+from holdfast.policies.resources import cpu_millis, memory_mib
 from holdfast.scheduling.labels import GPU_RESOURCE, INSTANCE_TYPE, POOL, CapacityType
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.scheduling.reachability.shape import Resources
@@ -28,7 +34,7 @@ if TYPE_CHECKING:
     from tests.support.strategies.reachability_jobs import TriedJob
 
 
-_NAME: Final = "count-machines"
+_NAME: Final = "whole-machines"
 _POOL: Final = "karpenter.sh/nodepool"
 
 
@@ -42,7 +48,7 @@ def sell_whole_machines(client: KubeClient) -> None:
 def allocatable(node: Json) -> Resources:
     """What pods get of a node, as it says itself."""
     there = obj(obj(node["status"])["allocatable"])
-    cpu, memory, gpus = cpu_millis(there["cpu"]), memory_mib(there["memory"]), count(there.get(GPU_RESOURCE))
+    cpu, memory, gpus = cpu_millis(there["cpu"]), memory_mib(there["memory"]), resources.count(there.get(GPU_RESOURCE))
     assert isinstance(cpu, int), f"a node says how many CPUs it has: {there}"
     assert isinstance(memory, int), f"and how much memory: {there}"
     return Resources(cpu_millis=cpu, memory_mib=memory, gpus=gpus if isinstance(gpus, int) else 0)
@@ -109,7 +115,7 @@ class Trial:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the count gang was there at once."""
+        """Whether the whole gang had nodes at once."""
         return self.bound == self.job.shape.pods
 
 
@@ -192,7 +198,7 @@ def _wait_until_placed(client: KubeClient, job: TriedJob, tier: TriedTier) -> No
 
     def is_placed(pods: list[Json]) -> bool:
         there = Counter(str(obj(pod["spec"])["nodeName"]) for pod in pods if _is_bound(pod))
-        return there.capacity() == job.shape.pods or not any(
+        return there.total() == job.shape.pods or not any(
             job.shape.requests.times_in(room) > there[node] for node, room in rooms.items()
         )
 
@@ -207,7 +213,7 @@ def _wait_until_placed(client: KubeClient, job: TriedJob, tier: TriedTier) -> No
 
 
 def _refusals(client: KubeClient, asked: Iterable[tuple[TriedJob, TriedTier]]) -> dict[str, str]:
-    """What Karpenter says of one more pod of each gang that is not count, by tier.
+    """What Karpenter says of one more pod of each gang that is not whole, by tier.
 
     It says it once of a pod, and of those that wait it may have done so before it knew the pool.
     """
@@ -224,7 +230,7 @@ def _refusals(client: KubeClient, asked: Iterable[tuple[TriedJob, TriedTier]]) -
         "Event",
         timeout_seconds=_SECONDS,
         condition=all_told,
-        what="Karpenter refuses one more pod of each gang that is not count",
+        what="Karpenter refuses one more pod of each gang that is not whole",
     )
     return {tier.name: told[name] for name, (_, tier) in asking.items()}
 
