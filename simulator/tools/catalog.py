@@ -27,7 +27,7 @@ class Accepts(Enum):
 
     EXACT = "exactly {pin}"
     SAME_MAJOR = "{pin} or newer, below {next_major}"
-    NEIGHBOUR_MINOR = "{pin} or at most one minor version away"
+    NEIGHBOR_MINOR = "{pin} or at most one minor version away"
 
     def good(self, found: Version, pin: Version) -> bool:
         """Whether `found` can replace `pin`."""
@@ -251,7 +251,7 @@ class PackagedTool:
 KUBECTL = PackagedTool(
     name="kubectl",
     asks=("version", "--client"),
-    accepts=Accepts.NEIGHBOUR_MINOR,
+    accepts=Accepts.NEIGHBOR_MINOR,
     same_version_as="kube-apiserver",
 )
 

@@ -106,7 +106,7 @@ def _find_kubectl(workspace: Workspace) -> Path:
     packaged = Path(sysconfig.get_path("scripts")) / KUBECTL.name
     if packaged.is_file():
         return packaged
-    wanted = Accepts.NEIGHBOUR_MINOR.wanted(pin)
+    wanted = Accepts.NEIGHBOR_MINOR.wanted(pin)
     seen = _seen(on_path, knows_version=True)
     raise RehearsalError(
         f"kubectl is missing: the accepted version is {wanted}; {seen}, and {packaged} does not exist. "

@@ -48,16 +48,16 @@ def find_go(missing: Iterable[str], outer: dict[str, str] | None = None) -> GoTo
     environment = go_environment(dict(os.environ) if outer is None else outer)
     found = shutil.which("go", path=environment.get("PATH", os.defpath))
     if found is None:
-        raise RehearsalError(
-            f"go is not on PATH, but is required to build {', '.join(missing)}; {_INSTALL}"
-        )
+        raise RehearsalError(f"go is not on PATH, but is required to build {', '.join(missing)}; {_INSTALL}")
     asked = ("GOVERSION", "GOTOOLCHAIN", "GOPROXY", "GOCACHE")
     # Outside of modules: inside one, an old Go would first download a newer one.
     answer = subprocess.run(
         (found, "env", "-json", *asked), capture_output=True, text=True, env=environment, cwd="/", check=False
     )
     if answer.returncode != 0:
-        raise RehearsalError(f"{found} does not work: `go env` failed with {answer.stderr.strip()!r}; {_INSTALL}")
+        raise RehearsalError(
+            f"{found} does not work: `go env` failed with {answer.stderr.strip()!r}; {_INSTALL}"
+        )
     settings = cast("dict[str, str]", json.loads(answer.stdout))
     return GoToolchain(
         go=Path(found),
@@ -118,9 +118,7 @@ def diagnose(name: str, lines: Sequence[str], *, proxy: str, cache: str) -> str:
             f"cache {cache}), then run `make tools` again; finished pieces remain"
         )
     if _ALTERED.search(output):
-        return _with_tail(
-            f"{name}: a downloaded module does not match go.sum; do not use it", lines
-        )
+        return _with_tail(f"{name}: a downloaded module does not match go.sum; do not use it", lines)
     if _LOOKUP_OFF.search(output):
         return f"{name} needs modules that are not on this machine, and GOPROXY=off forbids downloads; set GOPROXY"
     if _NO_NETWORK.search(output):

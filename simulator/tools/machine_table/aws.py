@@ -1,4 +1,4 @@
-"""Where EC2's answers are recorded: moto's data files, and Karpenter's price lists."""
+"""The machine table of AWS, from the data files of moto and the price lists of Karpenter."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ MOTO: Final = "5.2.5"
 
 KARPENTER: Final = "github.com/aws/karpenter-provider-aws"
 
-#: The region whose prices a machine stands with.
+#: The table has the prices of this region.
 PRICED: Final = "us-east-1"
 
-# The package alone: its data are read, nothing of it is run.
+# Only the package without dependencies: only its data files are read.
 _INSTALL: Final = (sys.executable, "-m", "uv", "pip", "install", "--quiet", "--no-deps")
 
 _OFFERINGS: Final = "instance_type_offerings"
@@ -37,10 +37,10 @@ _PRICE: Final = re.compile(r'"(?P<name>[a-z0-9-]+\.[a-z0-9-]+)": (?P<price>[0-9.
 
 
 def read_sources(project_root: Path) -> tuple[Sequence[Json], Market]:
-    """What EC2 says of its types, and of what is sold where.
+    """Return the instance types and where they are offered.
 
-    Fetches moto's wheel, and Karpenter's module as tools/karpenter pins it. Raises RehearsalError where one of them
-    cannot be had.
+    Downloads the wheel of moto and the pinned module of Karpenter. Raises RehearsalError if a download
+    fails.
     """
     with tempfile.TemporaryDirectory() as folder:
         run([*_INSTALL, "--target", folder, f"moto=={MOTO}"], project_root)
@@ -49,13 +49,13 @@ def read_sources(project_root: Path) -> tuple[Sequence[Json], Market]:
         types = _offered(answers / _OFFERINGS / "region", "InstanceType")
         zones = _offered(answers / _OFFERINGS / "availability-zone", "Location")
     priced = _priced(project_root)
-    # China and GovCloud answer to accounts of their own, so moto has not asked them: what has a price there is sold.
+    # moto has no data of China and GovCloud, which need separate accounts: a type with a price is offered there.
     elsewhere = {region: frozenset(prices) for region, prices in priced.items() if region not in types}
     return list(described.values()), Market(types={**types, **elsewhere}, zones=zones, prices=priced[PRICED])
 
 
 def prices(source: str) -> Mapping[str, Mapping[str, float]]:
-    """The prices by region and type in one of Karpenter's price lists, which are Go."""
+    """Return the prices by region and type in a price list of Karpenter, which is Go source."""
     return {
         region["region"]: {found["name"]: float(found["price"]) for found in _PRICE.finditer(region["body"])}
         for region in _REGION.finditer(source)
@@ -100,16 +100,16 @@ COLUMNS: Final = (
     "regions",
 )
 
-#: Kubernetes' names of the architectures; a type of any other (macOS) is none for a node.
+#: The architecture names of Kubernetes; types of other architectures (macOS) cannot be nodes.
 _ARCHITECTURES: Final = {"x86_64": "amd64", "arm64": "arm64"}
 
-# Accelerators that need a driver, a device plugin and an image of their own, none of which a node is given here.
+# Accelerators that need a special driver, device plugin and image, which nodes do not get.
 _FOREIGN: Final = ("FpgaInfo", "InferenceAcceleratorInfo", "MediaAcceleratorInfo", "NeuronInfo")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Market:
-    """What is sold where: instance types and zones by region, on-demand prices in USD an hour by type."""
+    """Offerings: instance types and zones by region, and hourly on-demand prices in USD by type."""
 
     types: Mapping[str, frozenset[str]]
     zones: Mapping[str, frozenset[str]]
@@ -117,10 +117,10 @@ class Market:
 
 
 def machine_table(described: Sequence[Json], market: Market) -> str:
-    """The table's text: one line for a machine that can be a node here.
+    """Return the text of the table: one line for each machine that can be a node.
 
-    `described` are EC2's descriptions of its instance types (DescribeInstanceTypes). Each region stands as one letter.
-    Raises RehearsalError where there are more regions than letters.
+    `described` are the instance types of EC2 (DescribeInstanceTypes). One letter stands for a region.
+    Raises RehearsalError if there are more regions than letters.
     """
     regions = sorted(market.types)
     if len(regions) > len(ascii_letters):
@@ -168,9 +168,9 @@ def _row(machine: Json, market: Market, letters: Mapping[str, str]) -> str:
 
 
 def _can_be_a_node(machine: Json) -> bool:
-    # Before Nitro came the generations which EC2 has retired.
+    # Types before Nitro are generations that EC2 has retired.
     lives = machine["CurrentGeneration"] is True or machine.get("Hypervisor") == "nitro"
-    # A share of a GPU counts as none to Karpenter, and needs a driver which the pinned image does not have.
+    # Karpenter counts no fractional GPU, and the pinned image does not have its driver.
     whole = not machine.get("GpuInfo") or _number(_gpu(machine), "Count") > 0
     return lives and whole and _architecture(machine) is not None and not any(map(machine.get, _FOREIGN))
 

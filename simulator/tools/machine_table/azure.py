@@ -1,6 +1,6 @@
-"""What the name of a VM size says of it, and what it does not. Pure.
+"""The machine table of Azure, from the names of VM sizes and the data of Karpenter's Azure provider.
 
-No registry carries Azure's own answers; its documentation says how names are made, and what each size has.
+No package contains the responses of the Azure API; its documentation defines names and sizes.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
 
 _MIB_IN_GIB: Final = 1024
 
-#: AKS takes none smaller.
+#: The smallest size that AKS supports.
 _FEWEST_VCPUS: Final = 2
 
-# D4ads_v5: a family, vCPUs, what it adds, a version. `a` AMD, `d` local disk, `l` less and `m` more memory, `n` more
-# network, `p` Arm, `s` premium disks, without which a node's own disk is a slow one. Sizes whose vCPUs are constrained
+# D4ads_v5: family, vCPUs, options and version. `a` AMD, `d` local disk, `l` less and `m` more memory, `n` more
+# network, `p` Arm, `s` premium disks, without which the disk of a node is slow. Sizes whose vCPUs are constrained
 # (E16-4ds_v5) and whole hosts (`i`) are other names.
 _NAME: Final = re.compile(r"Standard_(?P<family>[DEF])(?P<vcpus>\d+)(?P<adds>[adlmnps]*)_v(?P<version>\d+)")
 
-#: F had no second ratio yet, and the least memory of all.
+#: The first generation of F has one ratio, with the least memory.
 _FIRST_F: Final = 2
 
-# E's larger sizes have less than the 8 GiB to a vCPU of the others, each another amount: they are left out.
+# Larger sizes of E have different amounts below 8 GiB per vCPU; they are omitted.
 _MOST_VCPUS_OF_E: Final = 48
 _MOST_VCPUS_OF_E_ON_ARM: Final = 20
 
-# vCPUs, GiB, GPUs, kind. AKS has drivers for all of them. Shares of a GPU are left out, since Kubernetes counts whole ones,
-# and what Azure has retired.
+# vCPUs, GiB, GPUs, kind. AKS has drivers for all of them. Fractional GPUs are omitted, because Kubernetes counts whole
+# GPUs, and retired sizes.
 _ACCELERATED: Final[Mapping[str, tuple[int, int, int, str]]] = {
     "Standard_NC4as_T4_v3": (4, 28, 1, "t4"),
     "Standard_NC8as_T4_v3": (8, 56, 1, "t4"),
@@ -64,7 +64,7 @@ _ACCELERATED: Final[Mapping[str, tuple[int, int, int, str]]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """What a VM size has. Memory in MiB."""
+    """The resources of a VM size; memory in MiB."""
 
     arch: Architecture
     vcpus: int
@@ -74,7 +74,7 @@ class Shape:
 
 
 def shape_of(name: str) -> Shape | None:
-    """What a VM size of this name has; None for one that is no node here."""
+    """Return the resources of a VM size by its name; None for a size that cannot be a node."""
     if name in _ACCELERATED:
         vcpus, gib, gpus, accelerator = _ACCELERATED[name]
         return Shape(
@@ -111,7 +111,7 @@ _PRICE: Final = re.compile(r'"(?P<name>\w[\w-]*)":\s+(?P<price>[0-9.]+)')
 
 
 def read_azure_sources(project_root: Path) -> AzureMarket:
-    """What Azure sells. Raises RehearsalError where Karpenter's module cannot be had or has no such data any more."""
+    """Return the offerings of Azure. Raises RehearsalError if the module of Karpenter or its data is missing."""
     packages = pinned_module(project_root, KARPENTER) / "pkg"
     try:
         priced = prices((packages / "providers" / "pricing" / "zz_generated.pricing.go").read_text())
@@ -125,7 +125,7 @@ def read_azure_sources(project_root: Path) -> AzureMarket:
 
 
 def prices(source: str) -> Mapping[str, Mapping[str, float]]:
-    """The prices by region and VM size in Karpenter's price list, which is Go."""
+    """Return the prices by region and VM size in the price list of Karpenter, which is Go source."""
     return {
         region["region"]: {found["name"]: float(found["price"]) for found in _PRICE.finditer(region["body"])}
         for region in _REGION.finditer(source)
@@ -133,13 +133,13 @@ def prices(source: str) -> Mapping[str, Mapping[str, float]]:
 
 
 def zones_of(source: str) -> Mapping[str, str]:
-    """The zones of each region, one character for each, in the answer of Azure to a subscription's locations."""
+    """Return the zones of each region, one character each, from the locations of a subscription."""
     locations = cast("Sequence[Json]", json.loads(source))
     return {str(location["name"]): _zones(location) for location in locations}
 
 
 def sizes_with_drivers(source: str) -> frozenset[str]:
-    """The VM sizes, in small letters, for whose GPUs AKS has drivers: NVIDIA's."""
+    """Return the VM sizes in lower case with GPUs that have AKS drivers (NVIDIA)."""
     listed = cast("Mapping[str, Json]", yaml.safe_load(source))
     return frozenset(name for name, known in listed.items() if known["gpu"] == "nvidia")
 
@@ -151,15 +151,15 @@ def _zones(location: Json) -> str:
 
 COLUMNS: Final = ("name", "arch", "vcpus", "memoryMiB", "gpus", "accelerator", "hourlyPrice", "regions")
 
-#: The region whose prices a machine stands with; one that is not sold there has its lowest price elsewhere.
+#: The table has the prices of this region; for a machine that is not offered there, the lowest price of any region.
 PRICED: Final = "eastus"
 
 
 @dataclass(frozen=True, kw_only=True)
 class AzureMarket:
-    """What is sold where: on-demand prices in USD an hour by region and VM size, and the zones of regions.
+    """Offerings: hourly on-demand prices in USD by region and VM size, and the zones of regions.
 
-    `drivers` are the VM sizes, in small letters, for whose GPUs AKS has drivers.
+    `drivers` are the VM sizes in lower case with GPUs that have AKS drivers.
     """
 
     prices: Mapping[str, Mapping[str, float]]
@@ -168,9 +168,9 @@ class AzureMarket:
 
 
 def azure_machine_table(market: AzureMarket) -> str:
-    """The table's text: one line for a machine that can be a node here. Each region stands as one character.
+    """Return the text of the table: one line for each machine that can be a node. One character stands for a region.
 
-    Raises RehearsalError where there are more regions than characters.
+    Raises RehearsalError if there are more regions than characters.
     """
     regions = sorted(market.prices)
     characters = ascii_letters + digits

@@ -1,4 +1,4 @@
-"""Go modules whose data are read: Karpenter's providers, as tools/karpenter pins them."""
+"""The Go modules of the Karpenter providers with machine data, pinned in tools/karpenter."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _PINS: Final = "karpenter"
 
 
 def pinned_module(project_root: Path, module: str) -> Path:
-    """The folder of a module at its pinned version, which is fetched. Raises RehearsalError where it cannot be had."""
+    """Download a module at its pinned version and return its folder. Raises RehearsalError."""
     version = pinned_text(project_root, _PINS, module)
-    told = run(["go", "mod", "download", "-json", f"{module}@{version}"], project_root / "tools" / _PINS)
-    return Path(json.loads(told)["Dir"])
+    output = run(["go", "mod", "download", "-json", f"{module}@{version}"], project_root / "tools" / _PINS)
+    return Path(json.loads(output)["Dir"])
 
 
 def run(command: Sequence[str], folder: Path) -> str:
-    """What a command prints. Raises RehearsalError with what it complains of."""
+    """Return the output of a command. Raises RehearsalError with its error message."""
     try:
         done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
     except OSError as error:
-        raise RehearsalError(f"{command[0]} cannot be run ({error.strerror}): install it") from error
+        raise RehearsalError(f"{command[0]} cannot run ({error.strerror}); install it") from error
     if done.returncode:
         raise RehearsalError(f"`{' '.join(command)}` failed: {done.stderr.strip()}")
     return done.stdout

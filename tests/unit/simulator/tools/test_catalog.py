@@ -1,4 +1,4 @@
-"""Each program is told its version when it is linked, and compiled no more carefully than it is used."""
+"""The catalog has the build flags, the versions and the pins of all tools."""
 
 from pathlib import Path
 
@@ -30,26 +30,22 @@ def flags(name: str) -> str:
     return " ".join(tool_named(name).build_flags(PIN))
 
 
-def test_a_control_plane_knows_its_version() -> None:
-    told = flags("kube-apiserver")
+def test_control_plane_is_linked_with_its_version() -> None:
+    linked = flags("kube-apiserver")
     for variable in ("version.gitVersion=v1.36.3", "version.gitMajor=1", "version.gitMinor=36"):
-        assert variable in told, "unstamped it says v0.0.0 and clients refuse it for its skew"
+        assert variable in linked, "otherwise clients refuse v0.0.0 because of the version skew"
 
 
 @pytest.mark.parametrize("tool", [tool for tool in TOOLS if tool.stamps], ids=lambda tool: tool.name)
-def test_nothing_is_left_to_fill_in(tool: Tool) -> None:
-    assert "{" not in " ".join(tool.build_flags(PIN)), (
-        "a placeholder in a version is a version no one can read"
-    )
+def test_build_flags_contain_no_placeholder(tool: Tool) -> None:
+    assert "{" not in " ".join(tool.build_flags(PIN)), "the version must be filled in"
 
 
-def test_only_what_never_runs_is_compiled_without_inlining() -> None:
-    assert "-gcflags=github.com/pb33f/libopenapi/...=-l" in flags("pulumi"), (
-        "it is a quarter of the compiling"
-    )
-    # Without inlining everywhere helm took 1.7 s where it takes 1.2 s.
+def test_only_unused_packages_compile_without_inlining() -> None:
+    assert "-gcflags=github.com/pb33f/libopenapi/...=-l" in flags("pulumi"), "a quarter of the build time"
+    # Without inlining, helm takes 1.7 s instead of 1.2 s.
     assert not any("-gcflags" in flags(tool.name) for tool in TOOLS if tool.name != "pulumi"), (
-        "the others do run"
+        "the other packages run"
     )
 
 
@@ -59,13 +55,13 @@ version_numbers = st.builds(Version, major=numbers, minor=numbers, patch=numbers
 
 def version(text: str) -> Version:
     parsed = parse_version(text)
-    assert parsed is not None, f"{text} is a version, or the test is wrong"
+    assert parsed is not None, f"{text} must be a version"
     return parsed
 
 
 @given(version_numbers)
-def test_a_version_reads_back_as_it_is_written(one: Version) -> None:
-    assert parse_version(f"v{one}") == one, "a version and its text are the same thing"
+def test_version_survives_formatting_and_parsing(one: Version) -> None:
+    assert parse_version(f"v{one}") == one, "the text is the version"
 
 
 @pytest.mark.parametrize(
@@ -79,42 +75,44 @@ def test_a_version_reads_back_as_it_is_written(one: Version) -> None:
         ("v1.7.12\ninstalled by building from source\n", "1.7.12"),
     ],
 )
-def test_the_version_is_found_in_what_each_program_prints(answer: str, found: str) -> None:
-    assert str(parse_version(answer)) == found, f"{answer!r} tells {found}"
+def test_version_is_found_in_the_output_of_each_program(answer: str, found: str) -> None:
+    assert str(parse_version(answer)) == found, f"{answer!r} contains {found}"
 
 
 @pytest.mark.parametrize("answer", ["", "unknown flag: --version", "v1.36", "v3.246.0-alpha.1"])
-def test_what_is_no_release_is_no_version(answer: str) -> None:
-    assert parse_version(answer) is None, f"{answer!r} promises nothing that could be relied on"
+def test_output_without_a_release_has_no_version(answer: str) -> None:
+    assert parse_version(answer) is None, f"{answer!r} contains no released version"
 
 
 @given(version_numbers, version_numbers)
-def test_an_exact_pin_takes_nothing_else(found: Version, pin: Version) -> None:
-    assert Accepts.EXACT.good(found, pin) == (found == pin), "these programs must be the very version tested"
+def test_exact_pin_accepts_only_itself(found: Version, pin: Version) -> None:
+    assert Accepts.EXACT.good(found, pin) == (found == pin), "these programs must have the tested version"
 
 
 @given(version_numbers)
-def test_every_rule_takes_the_pin_itself(pin: Version) -> None:
-    assert all(rule.good(pin, pin) for rule in Accepts), "the pinned version is what all was tested with"
+def test_every_rule_accepts_the_pin(pin: Version) -> None:
+    assert all(rule.good(pin, pin) for rule in Accepts), "the pinned version is tested"
 
 
 @pytest.mark.parametrize(
     ("found", "good"),
     [("3.245.0", True), ("3.246.1", True), ("3.244.9", False), ("4.0.0", False), ("2.999.0", False)],
 )
-def test_a_stable_command_line_may_be_newer_within_its_major(found: str, *, good: bool) -> None:
+def test_same_major_accepts_newer_versions(found: str, *, good: bool) -> None:
     assert Accepts.SAME_MAJOR.good(version(found), version("3.245.0")) is good, f"{found} against 3.245.0"
 
 
 @pytest.mark.parametrize(
     ("found", "good"), [("1.35.9", True), ("1.37.0", True), ("1.34.0", False), ("1.38.0", False)]
 )
-def test_kubectl_may_be_one_minor_away_as_its_skew_policy_says(found: str, *, good: bool) -> None:
-    assert Accepts.NEIGHBOUR_MINOR.good(version(found), version("1.36.3")) is good, f"{found} against 1.36.3"
+def test_neighbor_minor_accepts_one_minor_version_difference(found: str, *, good: bool) -> None:
+    assert Accepts.NEIGHBOR_MINOR.good(version(found), version("1.36.3")) is good, f"{found} against 1.36.3"
 
 
-def test_the_wanted_versions_are_told_in_words() -> None:
-    assert Accepts.SAME_MAJOR.wanted(version("3.245.0")) == "3.245.0 or newer, below 4", "a user reads this"
+def test_accepted_versions_are_formatted() -> None:
+    assert Accepts.SAME_MAJOR.wanted(version("3.245.0")) == "3.245.0 or newer, below 4", (
+        "messages contain this text"
+    )
 
 
 FOLDER = Path("tools/example")
@@ -140,89 +138,85 @@ require (
 """
 
 
-def test_both_forms_of_require_are_read_and_replacements_are_none() -> None:
+def test_both_forms_of_require_are_parsed_without_replacements() -> None:
     read = parse_go_mod(FOLDER, GO_MOD)
     assert read.requires == {
         "example.com/alone": "v1.0.0",
         "example.com/one": "v1.2.3",
         "example.com/one/cmd": "v2.0.0",
-    }, "a replacement is no pin of its own"
-    assert str(read.go) == "1.26.0", "a language version without a patch is its first release"
+    }, "a replacement is no pin"
+    assert str(read.go) == "1.26.0", "a version without a patch is the first release"
 
 
-def test_a_package_belongs_to_the_longest_matching_module() -> None:
+def test_package_belongs_to_the_longest_matching_module() -> None:
     read = parse_go_mod(FOLDER, GO_MOD)
     assert read.providing("example.com/one/cmd/thing") == ("example.com/one/cmd", "v2.0.0"), (
-        "as Go itself resolves it"
+        "like Go resolves it"
     )
-    assert read.providing("example.com/one") == ("example.com/one", "v1.2.3"), "a module is also a package"
+    assert read.providing("example.com/one") == ("example.com/one", "v1.2.3"), "a module is a package, too"
 
 
-def test_a_module_that_is_not_required_is_named_with_the_command_that_adds_it() -> None:
+def test_missing_requirement_is_reported_with_the_command_that_adds_it() -> None:
     with pytest.raises(RehearsalError, match=r"requires no module for example.com/onetwo.*go get -tool"):
         parse_go_mod(FOLDER, GO_MOD).providing("example.com/onetwo")
 
 
-def test_a_missing_go_mod_is_one_clear_message(tmp_path: Path) -> None:
+def test_missing_go_mod_is_reported(tmp_path: Path) -> None:
     with pytest.raises(RehearsalError, match="cannot be read"):
         read_go_module(tmp_path)
 
 
 def upstream_tools() -> list[Tool]:
-    """The tools whose package is upstream's; one of ours is kept by its own imports."""
+    """The tools with an upstream package; the imports of our own tool keep it in go.mod."""
     return [tool for tool in TOOLS if tool.version_of is None]
 
 
 @pytest.mark.parametrize("tool", upstream_tools(), ids=lambda tool: tool.name)
-def test_every_tool_is_kept_by_a_tool_directive(tool: Tool) -> None:
+def test_every_upstream_tool_has_a_tool_directive(tool: Tool) -> None:
     module = read_go_module(PROJECT / "tools" / tool.module)
     assert tool.package in module.tools, f"`go mod tidy` in tools/{tool.module} would drop {tool.package}"
 
 
-def test_a_tool_of_ours_has_sources_and_the_version_of_what_it_wraps() -> None:
+def test_own_tool_has_sources_and_the_version_of_its_dependency() -> None:
     (ours,) = (tool for tool in TOOLS if tool not in upstream_tools())
-    assert ours.name == "karpenter-kwok", "the others are upstream's as they are"
-    assert ours.own_sources(PROJECT), "go.mod alone does not decide it"
-    assert str(ours.pin(PROJECT)) == versions.KARPENTER, "it is Karpenter's own core"
+    assert ours.name == "karpenter-kwok", "the other tools are unchanged upstream programs"
+    assert ours.own_sources(PROJECT), "its sources are part of the fingerprint"
+    assert str(ours.pin(PROJECT)) == versions.KARPENTER, "the version of Karpenter"
 
 
-def test_every_tool_directive_is_catalogued() -> None:
+def test_every_tool_directive_is_in_the_catalog() -> None:
     directives = {
         (folder.parent.name, package)
         for folder in (PROJECT / "tools").glob("*/go.mod")
         for package in read_go_module(folder.parent).tools
     }
-    catalogued = {(tool.module, tool.package) for tool in upstream_tools()}
-    assert directives == catalogued, "what is pinned is built, and what is built is pinned"
+    cataloged = {(tool.module, tool.package) for tool in upstream_tools()}
+    assert directives == cataloged, "pins and catalog must agree"
 
 
-def test_every_module_is_built_in_one_chain() -> None:
+def test_every_module_is_in_exactly_one_chain() -> None:
     chained = sorted(module for chain in CHAINS for module in chain)
     built = sorted({tool.module for tool in TOOLS})
-    assert chained == built, "a module in no chain is never built, one in two chains is built twice"
+    assert chained == built, "without a chain it is never built, in two chains it is built twice"
 
 
-def test_every_module_is_built_or_fetched_for_a_chart() -> None:
+def test_every_module_has_a_tool_or_a_chart() -> None:
     used = {tool.module for tool in TOOLS} | {chart.module for chart in CHARTS}
     folders = {folder.parent.name for folder in (PROJECT / "tools").glob("*/go.mod")}
-    assert used == folders, "pins that nothing reads go stale unseen"
+    assert used == folders, "unused pins become stale"
 
 
-def test_all_of_kubernetes_is_one_release() -> None:
+def test_all_kubernetes_modules_have_the_same_release() -> None:
     module = read_go_module(PROJECT / "tools" / "kubernetes")
     text = (module.folder / "go.mod").read_text(encoding="utf-8")
     pin = tool_named("kube-apiserver").pin(PROJECT)
     replaced = {line.split()[-1] for line in text.splitlines() if " => k8s.io/" in line}
-    assert replaced == {f"v0.{pin.minor}.{pin.patch}"}, (
-        "staging modules of another release would not compile together"
-    )
+    assert replaced == {f"v0.{pin.minor}.{pin.patch}"}, "staging modules of different releases do not compile"
 
 
-def test_the_control_plane_is_of_the_version_the_platform_declares() -> None:
+def test_control_plane_has_the_kubernetes_version_of_the_platform() -> None:
     pin = tool_named("kube-apiserver").pin(PROJECT)
-    assert f"{pin.major}.{pin.minor}" == versions.KUBERNETES, (
-        "the rehearsal must rehearse the declared Kubernetes"
-    )
+    assert f"{pin.major}.{pin.minor}" == versions.KUBERNETES, "the rehearsal must use the declared version"
 
 
 @pytest.mark.parametrize(
@@ -233,13 +227,13 @@ def test_the_control_plane_is_of_the_version_the_platform_declares() -> None:
         (versions.KARPENTER, "karpenter-kwok"),
     ],
 )
-def test_an_operator_runs_here_in_the_version_that_is_deployed(declared: str, tool: str) -> None:
+def test_operator_has_the_deployed_version(declared: str, tool: str) -> None:
     assert declared == str(tool_named(tool).pin(PROJECT)), (
-        f"infra/versions.py and tools/ disagree about {tool}"
+        f"infra/versions.py and tools/ must agree on {tool}"
     )
 
 
-def test_a_chart_is_of_the_version_of_its_operator() -> None:
+def test_chart_has_the_version_of_its_operator() -> None:
     deployed = [chart for chart in CHARTS if chart.module != "charts" and chart.name != "karpenter-azure"]
     operators = {chart.name: str(chart.pin(PROJECT)) for chart in deployed}
     assert operators == {
@@ -247,21 +241,19 @@ def test_a_chart_is_of_the_version_of_its_operator() -> None:
         "kuberay-operator": versions.KUBERAY,
         "karpenter-kwok": versions.KARPENTER,
         "karpenter": versions.KARPENTER,
-    }, "a chart of another release deploys flags its operator does not know"
+    }, "a chart of another release can set unknown flags"
 
 
-def test_what_aks_runs_by_itself_is_near_to_the_karpenter_that_plays_it() -> None:
+def test_karpenter_of_aks_has_the_minor_version_of_its_simulator() -> None:
     (aks,) = (chart.pin(PROJECT) for chart in CHARTS if chart.name == "karpenter-azure")
     core = tool_named("karpenter-kwok").pin(PROJECT)
-    assert (aks.major, aks.minor) == (core.major, core.minor), (
-        "its kinds are read by a core of another release"
-    )
+    assert (aks.major, aks.minor) == (core.major, core.minor), "another release may not read its CRDs"
 
 
-def test_nvidias_chart_is_of_the_version_that_is_deployed() -> None:
+def test_nvidia_chart_has_the_deployed_version() -> None:
     (nvidia,) = (chart for chart in CHARTS if chart.name == "nvidia-device-plugin")
     assert str(nvidia.pin(PROJECT)) == versions.NVIDIA_DEVICE_PLUGIN, (
-        "change both: the module and the constant"
+        "change the module and the constant together"
     )
 
 
@@ -275,8 +267,8 @@ def test_nvidias_chart_is_of_the_version_that_is_deployed() -> None:
         ("aws-efa-k8s-device-plugin", versions.EFA_DEVICE_PLUGIN),
     ],
 )
-def test_a_gathered_chart_says_the_version_that_is_asked_for(chart: str, declared: str) -> None:
+def test_copied_chart_has_the_declared_version(chart: str, declared: str) -> None:
     described = yaml.safe_load(
         (PROJECT / ".tools" / "charts" / chart / "Chart.yaml").read_text(encoding="utf-8")
     )
-    assert described["version"] == declared, "a rehearsal would refuse the release: run `make tools`"
+    assert described["version"] == declared, "the rehearsal would refuse the release; run `make tools`"

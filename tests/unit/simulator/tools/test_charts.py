@@ -1,4 +1,4 @@
-"""Our CRD charts carry upstream's CRDs bit for bit, and Helm renders them with one annotation more."""
+"""The CRD charts contain the upstream CRDs unchanged; Helm adds one annotation to them."""
 
 import base64
 import gzip
@@ -19,7 +19,7 @@ from tests.support.tool_workspace import PROJECT, checkout
 
 WORKSPACE = Workspace(project_root=PROJECT)
 
-#: What the API server takes in one Secret, where Helm keeps a release.
+#: The size limit of a Secret, in which Helm stores a release.
 SECRET_BYTES = 1024 * 1024
 
 each_chart = pytest.mark.parametrize("chart", CRD_CHARTS, ids=lambda chart: chart.name)
@@ -39,7 +39,7 @@ def by_name(text: str) -> dict[str, Json]:
     return {str(cast("Json", document["metadata"])["name"]): document for document in documents}
 
 
-def kept(crd: Json) -> Json:
+def with_keep_annotation(crd: Json) -> Json:
     metadata = cast("Json", crd["metadata"])
     annotations: dict[str, JsonValue] = dict(cast("Json", metadata.get("annotations", {})))
     return {
@@ -59,7 +59,7 @@ def release_secret_bytes(chart: CrdChart, manifest: str) -> int:
 
 
 @each_chart
-def test_the_chart_says_which_version_of_the_operator_its_crds_are_for(chart: CrdChart) -> None:
+def test_crd_chart_has_the_version_of_its_operator(chart: CrdChart) -> None:
     described = yaml.safe_load((folder_of(chart) / "Chart.yaml").read_text(encoding="utf-8"))
     pin = str(chart.source.pin(PROJECT))
     assert (described["version"], described["appVersion"]) == (pin, pin), (
@@ -67,36 +67,36 @@ def test_the_chart_says_which_version_of_the_operator_its_crds_are_for(chart: Cr
     )
 
 
-def test_without_the_upstream_chart_nothing_is_written(tmp_path: Path) -> None:
-    with pytest.raises(RehearsalError, match="is missing or from another version: run `make tools` first"):
+def test_missing_upstream_chart_is_reported(tmp_path: Path) -> None:
+    with pytest.raises(RehearsalError, match="is missing or from another version; run `make tools` first"):
         write_crd_charts(checkout(tmp_path))
-    assert not (tmp_path / "components").exists(), "a failure leaves nothing half made"
+    assert not (tmp_path / "components").exists(), "a failure leaves no partial chart"
 
 
 @pytest.mark.engine
 @each_chart
-def test_the_chart_is_what_the_pinned_module_gives(chart: CrdChart) -> None:
+def test_crd_chart_matches_the_pinned_module(chart: CrdChart) -> None:
     folder = folder_of(chart)
     there = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     wanted = crd_chart_files(chart, WORKSPACE)
-    assert sorted(there) == sorted(wanted), f"components/charts/{chart.name} is not `make crds`'s: run it"
+    assert sorted(there) == sorted(wanted), f"components/charts/{chart.name} is not current; run `make crds`"
     changed = [path for path, contents in wanted.items() if there[path] != contents]
     assert not changed, f"edited by hand or from another version: {changed}; run `make crds`"
 
 
 @pytest.mark.engine
 @each_chart
-def test_helm_renders_upstreams_crds_with_the_keep_annotation_and_no_other_change(chart: CrdChart) -> None:
+def test_rendered_crds_differ_only_in_the_keep_annotation(chart: CrdChart) -> None:
     upstream = "\n---\n".join(
         path.read_text(encoding="utf-8") for path in sorted((folder_of(chart) / "files").glob("*.yaml"))
     )
-    wanted = {name: kept(crd) for name, crd in by_name(upstream).items()}
-    assert wanted, "a chart without CRDs would pass everything below"
-    assert by_name(rendered(chart)) == wanted, "rendering must not lose or round anything"
+    wanted = {name: with_keep_annotation(crd) for name, crd in by_name(upstream).items()}
+    assert wanted, "the chart must contain CRDs"
+    assert by_name(rendered(chart)) == wanted, "rendering must not change a CRD"
 
 
 @pytest.mark.engine
 @each_chart
-def test_a_release_fits_into_the_secret_that_holds_it(chart: CrdChart) -> None:
+def test_release_fits_into_a_secret(chart: CrdChart) -> None:
     size = release_secret_bytes(chart, rendered(chart))
-    assert size < SECRET_BYTES, f"{chart.name} takes {size} bytes of {SECRET_BYTES}: split it in two charts"
+    assert size < SECRET_BYTES, f"{chart.name} takes {size} of {SECRET_BYTES} bytes; split it into two charts"

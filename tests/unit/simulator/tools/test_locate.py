@@ -1,4 +1,4 @@
-"""A tool comes from PATH at a good version, else from .tools/bin, else the user learns what to do."""
+"""A tool is found on PATH or in .tools/bin; chains build the missing ones."""
 
 from pathlib import Path
 
@@ -28,68 +28,64 @@ def built(name: str, workspace: Workspace) -> Path:
     return executable(workspace.tools_bin / name, "#!/bin/sh\n")
 
 
-def test_a_good_version_on_path_is_taken_before_the_built_one(workspace: Workspace, tmp_path: Path) -> None:
+def test_accepted_version_on_path_is_preferred_to_the_built_one(workspace: Workspace, tmp_path: Path) -> None:
     built("kube-scheduler", workspace)
     pin = tool_named("kube-scheduler").pin(workspace.project_root)
     mine = says(tmp_path / "path" / "kube-scheduler", f"Kubernetes v{pin}")
-    assert find_tool("kube-scheduler", workspace) == mine, "what a user installed is used, not built again"
+    assert find_tool("kube-scheduler", workspace) == mine, "a program of the user needs no build"
 
 
-def test_a_newer_pulumi_on_path_is_good_enough(workspace: Workspace, tmp_path: Path) -> None:
+def test_newer_pulumi_on_path_is_accepted(workspace: Workspace, tmp_path: Path) -> None:
     mine = says(tmp_path / "path" / "pulumi", "v3.999.0")
-    assert find_tool("pulumi", workspace) == mine, "the engine keeps its interface within a major version"
+    assert find_tool("pulumi", workspace) == mine, "the engine is compatible within a major version"
 
 
-def test_a_wrong_version_on_path_is_passed_over_for_the_built_one(
-    workspace: Workspace, tmp_path: Path
-) -> None:
+def test_wrong_version_on_path_is_skipped(workspace: Workspace, tmp_path: Path) -> None:
     says(tmp_path / "path" / "etcd", "etcd Version: 3.5.0")
     ours = built("etcd", workspace)
-    assert find_tool("etcd", workspace) == ours, "an old etcd on PATH must not be run"
+    assert find_tool("etcd", workspace) == ours, "an old etcd must not run"
 
 
-def test_a_wrong_version_alone_is_named_with_the_wanted_one_and_the_mend(
+def test_wrong_version_is_reported_with_the_accepted_one_and_the_fix(
     workspace: Workspace, tmp_path: Path
 ) -> None:
     says(tmp_path / "path" / "kwok", "kwok version v0.6.0 go1.22")
     pin = tool_named("kwok").pin(workspace.project_root)
     with pytest.raises(
-        RehearsalError, match=rf"kwok is missing: wanted exactly {pin}; .* is 0\.6\.0\. Run `make tools`"
+        RehearsalError,
+        match=rf"kwok is missing: the accepted version is exactly {pin}; .* has version 0\.6\.0\. Run `make tools`",
     ):
         find_tool("kwok", workspace)
 
 
-def test_a_missing_tool_is_named_with_the_wanted_version_and_the_mend(workspace: Workspace) -> None:
+def test_missing_tool_is_reported_with_the_accepted_version_and_the_fix(workspace: Workspace) -> None:
     with pytest.raises(
-        RehearsalError, match=r"helm is missing: wanted 4\.\S+ or newer, below 5; none is on PATH.*make tools"
+        RehearsalError,
+        match=r"helm is missing: the accepted version is 4\.\S+ or newer, below 5; none is on PATH.*make tools",
     ):
         find_tool("helm", workspace)
 
 
-def test_a_program_that_fails_when_asked_is_passed_over(workspace: Workspace, tmp_path: Path) -> None:
+def test_program_without_a_readable_version_is_skipped(workspace: Workspace, tmp_path: Path) -> None:
     executable(tmp_path / "path" / "helm", "#!/bin/sh\nexit 1\n")
-    with pytest.raises(RehearsalError, match="of no version it would tell"):
+    with pytest.raises(RehearsalError, match="no readable version"):
         find_tool("helm", workspace)
 
 
-def test_a_program_that_cannot_tell_its_version_is_never_taken_from_path(
-    workspace: Workspace, tmp_path: Path
-) -> None:
+def test_tool_without_a_version_command_is_never_used_from_path(workspace: Workspace, tmp_path: Path) -> None:
     says(tmp_path / "path" / "jobset-controller", "v0.12.0")
-    with pytest.raises(RehearsalError, match="cannot tell its version"):
+    with pytest.raises(RehearsalError, match="cannot print its version"):
         find_tool("jobset-controller", workspace)
 
 
-def test_our_own_folder_on_path_is_no_second_opinion(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tools_folder_on_path_is_ignored(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     says(workspace.tools_bin / "helm", "v4.99.0")
     monkeypatch.setenv("PATH", str(workspace.tools_bin))
     with pytest.raises(RehearsalError, match="was built from other pins"):
         find_tool("helm", workspace)
 
 
-def test_a_tool_built_from_other_pins_is_refused(workspace: Workspace) -> None:
+def test_tool_built_from_other_pins_is_refused(workspace: Workspace) -> None:
     built("pulumi", workspace)
     with (workspace.project_root / "tools/pulumi/go.sum").open("a", encoding="utf-8") as sums:
         sums.write("example.com/new v1.0.0 h1:x\n")
@@ -97,18 +93,16 @@ def test_a_tool_built_from_other_pins_is_refused(workspace: Workspace) -> None:
         find_tool("pulumi", workspace)
 
 
-def test_kubectl_comes_with_the_python_packages_where_path_has_an_old_one(
-    workspace: Workspace, tmp_path: Path
-) -> None:
+def test_kubectl_of_the_python_package_replaces_an_old_one(workspace: Workspace, tmp_path: Path) -> None:
     says(tmp_path / "path" / "kubectl", "Client Version: v1.32.0")
     assert find_tool("kubectl", workspace).parent != tmp_path / "path", (
-        "four minor versions are beyond its skew policy"
+        "four minor versions exceed its skew policy"
     )
 
 
-def test_a_name_that_is_no_tool_lists_the_tools(workspace: Workspace) -> None:
+def test_unknown_name_is_reported_with_the_known_names(workspace: Workspace) -> None:
     with pytest.raises(
-        RehearsalError, match=r"'helmet' is no tool of this project; there are .*helm.*kubectl"
+        RehearsalError, match=r"'helmet' is no tool of this project; use one of .*helm.*kubectl"
     ):
         find_tool("helmet", workspace)
 
@@ -122,20 +116,20 @@ surveys = st.builds(
 
 
 @given(surveys)
-def test_every_missing_piece_is_made_once_and_nothing_else(survey: Survey) -> None:
+def test_chains_contain_exactly_the_missing_pieces(survey: Survey) -> None:
     planned = sorted(piece.title for chain in chains(survey, CHAINS) for piece in chain)
-    assert planned == sorted(survey.missing), "the plan is what is missing, no more and no less"
+    assert planned == sorted(survey.missing), "each missing piece is built once"
 
 
 @given(surveys)
-def test_tools_that_share_packages_are_never_in_two_chains(survey: Survey) -> None:
+def test_module_is_never_in_two_chains(survey: Survey) -> None:
     planned = chains(survey, CHAINS)
     modules = [{piece.module for piece in chain if piece in survey.tools} for chain in planned]
     for index, chain in enumerate(modules):
         beside = set[str]().union(*modules[:index], *modules[index + 1 :])
-        assert not chain & beside, "side by side they would compile the same packages twice"
+        assert not chain & beside, "parallel chains would compile the same packages twice"
 
 
 @given(surveys)
 def test_no_chain_is_empty(survey: Survey) -> None:
-    assert all(chains(survey, CHAINS)), "an empty chain would be a thread with nothing to do"
+    assert all(chains(survey, CHAINS)), "an empty chain would use a thread"

@@ -1,4 +1,4 @@
-"""A long build shows that it is alive, without filling a log."""
+"""A long build shows its progress without filling a log."""
 
 import io
 
@@ -8,7 +8,7 @@ from holdfast.simulator.tools.progress import LiveProgress, Progress, clock, pro
 
 
 class Clock:
-    """Monotonic seconds that pass when told to."""
+    """A manual clock of monotonic seconds."""
 
     def __init__(self) -> None:
         self.seconds = 100.0
@@ -22,7 +22,7 @@ def shown_by(console: Console) -> str:
     return console.file.getvalue()
 
 
-def test_start_and_end_are_a_line_each_with_the_time_and_the_count() -> None:
+def test_start_and_end_of_a_piece_are_one_line_each() -> None:
     now, console = Clock(), Console(file=io.StringIO(), width=20)
     progress = Progress(console, total=2, now=now)
     progress.started("helm")
@@ -34,7 +34,7 @@ def test_start_and_end_are_a_line_each_with_the_time_and_the_count() -> None:
     assert progress.seconds == {"helm": 125.0}, "the summary shows the same seconds"
 
 
-def test_a_log_gets_a_heartbeat_every_quarter_of_a_minute_and_no_more() -> None:
+def test_log_gets_a_heartbeat_every_15_seconds() -> None:
     now, console = Clock(), Console(file=io.StringIO())
     progress = Progress(console, total=2, now=now)
     progress.started("helm")
@@ -50,23 +50,23 @@ def test_a_log_gets_a_heartbeat_every_quarter_of_a_minute_and_no_more() -> None:
     ], "a download is no compiled package"
 
 
-def test_a_terminal_shows_a_table_that_goes_away() -> None:
+def test_terminal_shows_a_live_table() -> None:
     now, console = Clock(), Console(file=io.StringIO(), force_terminal=True, width=100)
     progress = LiveProgress(console, total=1, now=now)
     with progress:
         progress.started("helm")
         progress.line("helm", "k8s.io/api/core/v1")
         now.seconds += 61
-    assert "k8s.io/api/core/v1 (1 packages)" in shown_by(console), "the package being compiled is shown"
-    assert "1:01" in shown_by(console), "with the time it has taken"
+    assert "k8s.io/api/core/v1 (1 packages)" in shown_by(console), "the table shows the current package"
+    assert "1:01" in shown_by(console), "the table shows the elapsed time"
 
 
-def test_the_output_decides_between_lines_and_table() -> None:
+def test_table_is_used_only_on_a_terminal() -> None:
     assert isinstance(progress_on(Console(file=io.StringIO(), force_terminal=True), 1), LiveProgress), (
-        "a terminal moves"
+        "a terminal gets a table"
     )
     assert not isinstance(progress_on(Console(file=io.StringIO()), 1), LiveProgress), "a log gets lines"
 
 
-def test_an_hour_is_still_told_in_minutes() -> None:
-    assert clock(3725.9) == "62:05", "no build has hours to be told in"
+def test_hour_is_shown_in_minutes() -> None:
+    assert clock(3725.9) == "62:05", "builds take minutes"
