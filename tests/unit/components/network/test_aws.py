@@ -1,4 +1,4 @@
-"""A network made for a stack on AWS."""
+"""Networks on AWS: with NAT, isolated and existing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ZONES: Final = ("us-east-1a", "us-east-1b", "us-east-1c")
 
 
 class NodeGroup(CustomResource):
-    """Anything that stands in the subnets."""
+    """A resource in the subnets."""
 
     def __init__(self, subnets: object) -> None:
         super().__init__("test:index:NodeGroup", "nodes", {"subnets": subnets})
@@ -59,32 +59,30 @@ def private_subnets(recording: Recording) -> list[Recorded]:
 
 
 @pytest.mark.parametrize("zones", [ZONES[:2], ZONES])
-def test_there_is_a_private_subnet_in_each_zone(zones: tuple[str, ...]) -> None:
+def test_each_zone_has_a_private_subnet(zones: tuple[str, ...]) -> None:
     subnets = private_subnets(recorded(zones=zones))
     assert [text(subnet, "availabilityZone") for subnet in subnets] == list(zones), "one each, in order"
-    assert len({text(subnet, "cidrBlock") for subnet in subnets}) == len(zones), (
-        "each has addresses of its own"
-    )
+    assert len({text(subnet, "cidrBlock") for subnet in subnets}) == len(zones), "each has its own range"
 
 
-def test_no_node_gets_a_public_address() -> None:
+def test_nodes_get_no_public_addresses() -> None:
     for subnet in recorded(nat="per-zone").of(":Subnet"):
-        assert not value(subnet, "mapPublicIpOnLaunch"), f"{subnet.name} would give its machines one"
+        assert not value(subnet, "mapPublicIpOnLaunch"), f"{subnet.name} would assign one"
 
 
-def test_nodes_find_names_and_register() -> None:
+def test_dns_is_enabled() -> None:
     vpc = recorded().one(":Vpc")
-    assert value(vpc, "enableDnsSupport") is True, "EKS: otherwise nodes can't register"
-    assert value(vpc, "enableDnsHostnames") is True, "EKS: otherwise nodes can't register"
+    assert value(vpc, "enableDnsSupport") is True, "EKS requires it for nodes"
+    assert value(vpc, "enableDnsHostnames") is True, "EKS requires it for nodes"
 
 
 @pytest.mark.parametrize(("nat", "count"), [("single", 1), ("per-zone", 3)])
-def test_there_is_one_nat_gateway_or_one_in_each_zone(nat: Literal["single", "per-zone"], count: int) -> None:
+def test_there_is_one_nat_gateway_or_one_per_zone(nat: Literal["single", "per-zone"], count: int) -> None:
     made = recorded(nat=nat)
     for kind in (":NatGateway", ":Eip"):
-        assert len(made.of(kind)) == count, f"each {kind} is paid by the hour"
+        assert len(made.of(kind)) == count, f"each {kind} is billed by the hour"
     assert len([subnet for subnet in made.of(":Subnet") if subnet.parent == "network-nat"]) == count, (
-        "a public subnet holds a gateway and nothing else"
+        "a public subnet contains only a gateway"
     )
 
 
@@ -92,71 +90,71 @@ def test_there_is_one_nat_gateway_or_one_in_each_zone(nat: Literal["single", "pe
     ("nat", "gateways"),
     [("single", ["us-east-1a"] * 3), ("per-zone", ["us-east-1a", "us-east-1b", "us-east-1c"])],
 )
-def test_each_zone_leaves_by_its_own_gateway_or_by_the_only_one(
+def test_each_zone_uses_its_own_gateway_or_the_only_one(
     nat: Literal["single", "per-zone"], gateways: list[str]
 ) -> None:
     made = recorded(nat=nat)
     routes = [made.one(":Route", f"network-nat-route-{zone}") for zone in ZONES]
     assert [text(route, "natGatewayId") for route in routes] == [
         f"network-nat-gateway-{zone}-id" for zone in gateways
-    ], "traffic between zones is paid for, and ends when the other zone does"
-    assert {text(route, "destinationCidrBlock") for route in routes} == {"0.0.0.0/0"}, "all that is not near"
+    ], "traffic between zones is billed and depends on both"
+    assert {text(route, "destinationCidrBlock") for route in routes} == {"0.0.0.0/0"}, "all other addresses"
 
 
-def test_another_number_of_gateways_changes_routes_and_no_subnet() -> None:
+def test_changing_the_number_of_gateways_changes_routes_only() -> None:
     single, per_zone = recorded(nat="single"), recorded(nat="per-zone")
     assert [(subnet.urn, subnet.inputs) for subnet in private_subnets(single)] == [
         (subnet.urn, subnet.inputs) for subnet in private_subnets(per_zone)
-    ], "nodes stay where they are"
+    ], "nodes stay in their subnets"
     tables = {route.name: text(route, "routeTableId") for route in single.of(":Route")}
     assert (
         tables.items() <= {route.name: text(route, "routeTableId") for route in per_zone.of(":Route")}.items()
-    ), "a route's gateway changes in place, its table does not"
+    ), "a route's gateway can be changed in place, its table cannot"
 
 
-def test_a_zone_that_is_added_leaves_the_others_as_they_are() -> None:
+def test_an_appended_zone_leaves_the_others_unchanged() -> None:
     two, three = recorded(zones=ZONES[:2]), recorded()
     before = {(subnet.urn, text(subnet, "cidrBlock")) for subnet in two.of(":Subnet")}
     assert before < {(subnet.urn, text(subnet, "cidrBlock")) for subnet in three.of(":Subnet")}, (
-        "a subnet that is replaced takes the node group with it"
+        "replacing a subnet would replace the node group"
     )
 
 
-def test_checkpoints_reach_s3_from_every_zone_without_nat() -> None:
+def test_every_zone_reaches_s3_without_nat() -> None:
     made = recorded()
     s3 = made.one(":VpcEndpoint")
     assert (text(s3, "vpcEndpointType"), text(s3, "serviceName")) == (
         "Gateway",
         "com.amazonaws.us-east-1.s3",
-    ), "a gateway endpoint costs nothing"
+    ), "a gateway endpoint is free"
     tables = {
         text(made.one(":RouteTableAssociation", f"network-private-association-{zone}"), "routeTableId")
         for zone in ZONES
     }
-    assert texts(s3, "routeTableIds") == tables, "a zone without it pays NAT for each gigabyte"
+    assert texts(s3, "routeTableIds") == tables, "otherwise NAT bills each gigabyte"
 
 
-def test_what_names_no_security_group_is_let_nowhere() -> None:
+def test_the_default_security_group_allows_nothing() -> None:
     group = recorded().one(":DefaultSecurityGroup")
-    assert not value(group, "ingress"), "AWS's own default lets its members reach each other"
-    assert not value(group, "egress"), "AWS's own default lets its members reach everything"
+    assert not value(group, "ingress"), "AWS's default allows traffic between its members"
+    assert not value(group, "egress"), "AWS's default allows all egress"
 
 
-def test_nothing_is_tagged_for_others_to_find() -> None:
+def test_nothing_has_a_discovery_tag() -> None:
     for resource in recorded(nat="per-zone"):
         tags = set(mapping(resource, "tags")) if value(resource, "tags") else set[str]()
-        assert tags <= {"Name"}, f"{resource.name}: subnets are selected by id, not by tag"
+        assert tags <= {"Name"}, f"{resource.name}: subnets are selected by ID, not by tag"
 
 
-def test_names_in_the_console_begin_with_the_stacks() -> None:
+def test_console_names_have_the_stacks_prefix() -> None:
     made = recorded()
     names = [text(resource, "tags", "Name") for resource in made if value(resource, "tags")]
-    assert len(names) >= 10, "an account has many networks, and its console shows ids beside these names"
-    assert all(name.startswith("holdfast-dev") for name in names), f"whose is which? {names}"
+    assert len(names) >= 10, "the AWS console shows IDs and these names"
+    assert all(name.startswith("holdfast-dev") for name in names), f"each name has the prefix: {names}"
 
 
 @pytest.mark.parametrize("preview", [False, True])
-def test_all_routing_outlives_what_drains_through_it(preview: bool) -> None:
+def test_routes_are_deleted_after_the_subnets_contents(preview: bool) -> None:
     made = recorded(nat="per-zone", preview=preview)
     kinds = (
         ":Route",
@@ -172,17 +170,15 @@ def test_all_routing_outlives_what_drains_through_it(preview: bool) -> None:
         "four routes, six associations and subnets, three gateways and addresses, two others"
     )
     before = made.everything_before(made.one(":NodeGroup"))
-    assert routing <= before, (
-        f"nodes that drain lose the way to EC2, S3 or the API server: {routing - before}"
-    )
+    assert routing <= before, f"draining nodes need EC2, S3 and the API server: {routing - before}"
 
 
-def test_a_gateway_is_there_only_while_its_own_way_out_is() -> None:
+def test_a_gateway_depends_on_its_route() -> None:
     made = recorded(nat="per-zone")
     for gateway in made.of(":NatGateway"):
         zone = gateway.name.removeprefix("network-nat-gateway-")
         needed = {"network-nat-internet", "network-nat-public-route", f"network-nat-association-{zone}"}
-        assert needed <= made.everything_before(gateway), "packets through it would be lost"
+        assert needed <= made.everything_before(gateway), "its packets would be dropped"
 
 
 ISOLATED_ZONES: Final = ("us-east-1a", "us-east-1b")
@@ -206,50 +202,50 @@ def interfaces(recording: Recording) -> list[Recorded]:
 
 
 @pytest.mark.parametrize("kind", [":InternetGateway", ":NatGateway", ":Eip", ":Route"])
-def test_nothing_leads_to_the_internet(kind: str) -> None:
-    assert recorded_isolated().of(kind) == [], "isolated is isolated"
+def test_an_isolated_network_has_no_internet_gateway(kind: str) -> None:
+    assert recorded_isolated().of(kind) == [], "it is isolated"
 
 
 def test_every_service_that_nodes_and_karpenter_call_has_an_endpoint() -> None:
     names = {text(one, "serviceName") for one in interfaces(recorded_isolated())}
     assert names == {f"com.amazonaws.us-east-1.{service}" for service in SERVICES}, (
-        "a call without an endpoint waits for its timeout"
+        "a call without an endpoint times out"
     )
 
 
-def test_s3_has_a_gateway_here_too() -> None:
+def test_an_isolated_network_has_an_s3_gateway_endpoint() -> None:
     gateways = [
         one for one in recorded_isolated().of(":VpcEndpoint") if value(one, "vpcEndpointType") == "Gateway"
     ]
     assert [text(one, "serviceName") for one in gateways] == ["com.amazonaws.us-east-1.s3"], (
-        "checkpoints and the layers of images come from S3"
+        "checkpoints and image layers come from S3"
     )
 
 
-def test_programs_reach_endpoints_by_the_services_own_names_from_every_zone() -> None:
+def test_endpoints_have_private_dns_and_addresses_in_every_zone() -> None:
     for one in interfaces(recorded_isolated()):
-        assert value(one, "privateDnsEnabled") is True, f"{one.name}: SDKs call the public name"
+        assert value(one, "privateDnsEnabled") is True, f"{one.name}: SDKs use the public name"
         assert value(one, "subnetIds") == [f"network-private-subnet-{zone}-id" for zone in ISOLATED_ZONES], (
-            f"{one.name}: when a zone is lost the others go on"
+            f"{one.name}: the loss of a zone must not affect the others"
         )
 
 
-def test_the_whole_vpc_reaches_endpoints_by_https_and_nothing_else() -> None:
+def test_endpoints_allow_https_from_the_whole_vpc_only() -> None:
     made = recorded_isolated()
     group = f"{made.one(':SecurityGroup').name}-id"
     rule = made.one(":SecurityGroupIngressRule").inputs
     names = ("securityGroupId", "cidrIpv4", "ipProtocol", "fromPort", "toPort")
     assert [rule[name] for name in names] == [group, "10.40.0.0/16", "tcp", 443, 443], (
-        "EKS: the endpoints' group must let the CIDR of the subnets in"
+        "EKS requires access from the subnets' ranges"
     )
-    assert all(value(one, "securityGroupIds") == [group] for one in interfaces(made)), "behind that group"
-    assert made.of(":SecurityGroupEgressRule") == [], "an endpoint answers and never calls"
+    assert all(value(one, "securityGroupIds") == [group] for one in interfaces(made)), "in that group"
+    assert made.of(":SecurityGroupEgressRule") == [], "an endpoint opens no connections"
 
 
-def test_endpoints_outlive_what_drains_through_them() -> None:
+def test_endpoints_are_deleted_after_the_subnets_contents() -> None:
     made = recorded_isolated()
     ways = {one.name for kind in (":VpcEndpoint", ":SecurityGroupIngressRule") for one in made.of(kind)}
-    assert ways <= made.everything_before(made.one(":NodeGroup")), "a node that drains still calls EC2"
+    assert ways <= made.everything_before(made.one(":NodeGroup")), "draining nodes call EC2"
 
 
 @pytest.mark.parametrize(
@@ -262,24 +258,24 @@ def test_endpoints_outlive_what_drains_through_them() -> None:
         *((service, f"com.amazonaws.cn-north-1.{service}") for service in ("ssm", "eks-auth")),
     ],
 )
-def test_services_in_china_have_names_of_their_own(service: str, name: str) -> None:
-    assert interface_service("cn-north-1", service) == name, "AWS knows it by no other name"
+def test_service_names_in_china_have_a_prefix(service: str, name: str) -> None:
+    assert interface_service("cn-north-1", service) == name, "AWS's name of the service"
 
 
-def test_s3s_gateway_is_named_alike_everywhere() -> None:
+def test_the_s3_gateway_has_the_same_name_everywhere() -> None:
     names = {region: s3_service(region) for region in ("us-gov-west-1", "cn-north-1")}
     assert names == {region: f"com.amazonaws.{region}.s3" for region in names}, (
-        "only interfaces differ in China"
+        "only interface endpoints differ in China"
     )
 
 
-def test_a_users_own_network_is_named_and_left_alone() -> None:
+def test_an_existing_network_is_left_unchanged() -> None:
     networks: list[Network] = []
 
     def build() -> None:
         networks.append(ExistingNetwork(vpc_id="vpc-1", private_subnet_ids=("subnet-1", "subnet-2")))
 
-    assert list(record(build)) == [], "nothing in it is made, changed or tagged"
+    assert list(record(build)) == [], "nothing in it is created, changed or tagged"
     assert (networks[0].vpc_id, networks[0].private_subnet_ids) == ("vpc-1", ("subnet-1", "subnet-2")), (
-        "it offers what every network does"
+        "it provides what every network does"
     )

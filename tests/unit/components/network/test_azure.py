@@ -1,4 +1,4 @@
-"""A network made for a stack on Azure, and one that is brought."""
+"""Networks on Azure: created and existing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SUBNET = "/subscriptions/s/resourceGroups/net/providers/Microsoft.Network/virtua
 
 
 class Nodes(CustomResource):
-    """Anything that stands in the subnet."""
+    """A resource in the subnet."""
 
     def __init__(self, subnet: object, egress: object) -> None:
         super().__init__("test:index:Nodes", "nodes", {"subnet": subnet, "egress": egress})
@@ -37,80 +37,78 @@ def recorded(*, nodes_cidr: str | None = None, preview: bool = False) -> Recordi
                 label="holdfast-dev",
             ),
         )
-        assert network.outbound == "userAssignedNATGateway", "AKS is told so, and looks for it"
+        assert network.outbound == "userAssignedNATGateway", "AKS checks it on creation"
         Nodes(network.subnet_id, list(network.egress_cidrs))
 
     return record(build, preview=preview)
 
 
-def test_the_nat_gateway_is_on_the_subnet_from_the_beginning() -> None:
+def test_the_nat_gateway_is_on_the_subnet_from_the_start() -> None:
     subnet = recorded().one(":Subnet")
     assert mapping(subnet, "natGateway") == {"id": "network-nat-gateway-id"}, (
-        "how nodes call out is fixed when the cluster is made, and AKS looks whether it is there"
+        "the kind of egress is immutable, and AKS checks that it exists"
     )
 
 
-def test_whatever_stands_in_the_subnet_is_gone_before_its_way_out() -> None:
+def test_the_subnets_contents_are_deleted_before_its_egress() -> None:
     recording = recorded()
     before = recording.everything_before(recording.one(":Nodes"))
     assert {"network-nodes", "network-nat-gateway", "network-nat-address"} <= before, (
-        "nodes that drain still call out"
+        "draining nodes need egress"
     )
 
 
-def test_nodes_are_seen_to_call_from_the_one_address_of_the_gateway() -> None:
+def test_nodes_have_the_gateways_static_source_address() -> None:
     recording = recorded()
-    assert value(recording.one(":Nodes"), "egress") == [f"{ADDRESS}/32"], "the API server lets it in"
+    assert value(recording.one(":Nodes"), "egress") == [f"{ADDRESS}/32"], "the API server allows it"
     address = recording.one(":PublicIPAddress")
     assert (text(address, "publicIPAllocationMethod"), text(address, "sku", "name")) == (
         "Static",
         "Standard",
-    ), "an address that changes is let in nowhere"
+    ), "a dynamic address could not be allowed"
     (named,) = objects(recording.one(":NatGateway"), "publicIpAddresses")
-    assert named == {"id": "network-nat-address-id"}, "the gateway has that address"
+    assert named == {"id": "network-nat-address-id"}, "the gateway's address"
 
 
-def test_the_subnet_is_a_resource_of_its_own() -> None:
+def test_the_subnet_is_a_separate_resource() -> None:
     recording = recorded()
     assert "subnets" not in recording.one(":VirtualNetwork").inputs, (
-        "listed in the network as well, each would be a difference of the other"
+        "listed in the network as well, each would show a difference"
     )
     assert text(recording.one(":Subnet"), "addressPrefix") == "10.40.0.0/16", "all of the network"
     smaller = recorded(nodes_cidr="10.40.0.0/20").one(":Subnet")
-    assert text(smaller, "addressPrefix") == "10.40.0.0/20", "or what of it is asked for"
+    assert text(smaller, "addressPrefix") == "10.40.0.0/20", "or the configured part"
 
 
-def test_checkpoints_do_not_go_by_the_gateway() -> None:
+def test_checkpoints_bypass_the_nat_gateway() -> None:
     assert list(objects(recorded().one(":Subnet"), "serviceEndpoints")) == [
         {"service": "Microsoft.Storage"}
-    ], "it is paid for by the gigabyte"
+    ], "it is billed by the gigabyte"
 
 
-def test_names_in_the_group_begin_with_the_label() -> None:
+def test_names_have_the_stacks_prefix() -> None:
     recording = recorded()
-    assert text(recording.one(":VirtualNetwork"), "virtualNetworkName") == "holdfast-dev", "the network's own"
-    assert text(recording.one(":NatGateway"), "natGatewayName") == "holdfast-dev-nat", "the gateway's"
-    assert text(recording.one(":Subnet"), "subnetName") == "nodes", "within the network it needs no more"
+    assert text(recording.one(":VirtualNetwork"), "virtualNetworkName") == "holdfast-dev", "the network"
+    assert text(recording.one(":NatGateway"), "natGatewayName") == "holdfast-dev-nat", "the gateway"
+    assert text(recording.one(":Subnet"), "subnetName") == "nodes", "unique within the network"
 
 
-def test_on_a_first_preview_the_subnet_is_unknown_and_nothing_fails() -> None:
+def test_on_the_first_preview_the_subnet_is_unknown() -> None:
     recording = recorded(preview=True)
-    assert not isinstance(value(recording.one(":Nodes"), "subnet"), str), "it is not there yet"
+    assert not isinstance(value(recording.one(":Nodes"), "subnet"), str), "it does not exist yet"
 
 
 @pytest.mark.parametrize("outbound", ["userAssignedNATGateway", "userDefinedRouting"])
-def test_a_network_that_is_brought_is_named_and_left_alone(outbound: str) -> None:
+def test_an_existing_network_is_left_unchanged(outbound: str) -> None:
     def build() -> None:
         network: NodeSubnet = ExistingAzureNetwork(
             subnet_id=SUBNET,
             outbound="userDefinedRouting" if outbound == "userDefinedRouting" else "userAssignedNATGateway",
             egress_cidrs=("198.51.100.7/32",),
         )
-        assert network.outbound == outbound, "its owner knows how its nodes call out"
+        assert network.outbound == outbound, "its owner knows the source ranges"
         Nodes(network.subnet_id, list(network.egress_cidrs))
 
     recording = record(build)
-    assert [one.type for one in recording] == ["test:index:Nodes"], (
-        "nothing is made in a network of the user's"
-    )
-    assert value(recording.one(":Nodes"), "subnet") == SUBNET, "the subnet by its id"
+    assert [one.type for one in recording] == ["test:index:Nodes"], "nothing is created in the user's network"
+    assert value(recording.one(":Nodes"), "subnet") == SUBNET, "the subnet's ID"

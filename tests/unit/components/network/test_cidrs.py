@@ -1,4 +1,4 @@
-"""How a VPC's addresses are divided."""
+"""The address plan of a VPC."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PRIVATE: Final = [
 
 @st.composite
 def vpc_cidrs(draw: st.DrawFn) -> str:
-    """A range that a VPC may have."""
+    """A valid range of a VPC."""
     private = draw(st.sampled_from(PRIVATE))
     prefix = draw(st.integers(LARGEST_PREFIX, SMALLEST_PREFIX))
     step = 2 ** (32 - prefix)
@@ -39,7 +39,7 @@ zones = st.integers(FEWEST_ZONES, MOST_ZONES)
 
 
 @given(vpc_cidrs(), zones)
-def test_subnets_lie_in_the_vpc_and_apart_from_each_other(cidr: str, count: int) -> None:
+def test_subnets_are_in_the_vpc_and_do_not_overlap(cidr: str, count: int) -> None:
     plan = plan_subnets(cidr, count)
     subnets = [IPv4Network(subnet) for subnet in (*plan.private, *plan.public)]
     assert all(subnet.subnet_of(IPv4Network(cidr)) for subnet in subnets), "AWS: InvalidSubnet.Range"
@@ -49,47 +49,45 @@ def test_subnets_lie_in_the_vpc_and_apart_from_each_other(cidr: str, count: int)
 
 
 @given(vpc_cidrs(), zones)
-def test_each_zone_has_one_subnet_of_each_kind_of_a_size_that_aws_makes(cidr: str, count: int) -> None:
+def test_each_zone_has_one_subnet_of_each_kind_with_a_valid_size(cidr: str, count: int) -> None:
     plan = plan_subnets(cidr, count)
-    assert len(plan.private) == len(plan.public) == count, "a zone went without"
+    assert len(plan.private) == len(plan.public) == count, "a zone has none"
     assert all(16 <= IPv4Network(subnet).prefixlen <= 28 for subnet in (*plan.private, *plan.public)), (
-        "AWS makes subnets from /16 to /28"
+        "AWS allows /16 to /28"
     )
 
 
 @given(vpc_cidrs(), zones)
-def test_a_zones_nodes_and_pods_have_an_eighth_of_all_addresses(cidr: str, count: int) -> None:
+def test_a_zones_private_subnet_has_an_eighth_of_all_addresses(cidr: str, count: int) -> None:
     for subnet in plan_subnets(cidr, count).private:
         assert IPv4Network(subnet).num_addresses * 8 == IPv4Network(cidr).num_addresses, (
-            "each pod takes an address, so private subnets have nearly all of them"
+            "each pod takes an address"
         )
 
 
 @given(vpc_cidrs(), zones, zones)
-def test_a_zone_that_is_added_moves_no_other_zones_subnet(cidr: str, one: int, other: int) -> None:
+def test_an_appended_zone_moves_no_other_subnet(cidr: str, one: int, other: int) -> None:
     fewer, more = plan_subnets(cidr, min(one, other)), plan_subnets(cidr, max(one, other))
-    assert more.private[: len(fewer.private)] == fewer.private, "a moved subnet takes its nodes with it"
-    assert more.public[: len(fewer.public)] == fewer.public, "a moved subnet takes its NAT gateway with it"
+    assert more.private[: len(fewer.private)] == fewer.private, "moving a subnet replaces its nodes"
+    assert more.public[: len(fewer.public)] == fewer.public, "moving a subnet replaces its NAT gateway"
 
 
 @given(vpc_cidrs(), zones)
-def test_a_range_without_fault_can_be_divided(cidr: str, count: int) -> None:
-    assert list(cidr_problems(cidr, FIELD)) == [], (
-        "it is private, of a fitting size and written as AWS writes it"
-    )
+def test_a_valid_range_can_be_divided(cidr: str, count: int) -> None:
+    assert list(cidr_problems(cidr, FIELD)) == [], "it is private, of a valid size and in canonical form"
     plan_subnets(cidr, count)
 
 
-def test_the_usual_range_gives_each_zone_eight_thousand_addresses() -> None:
+def test_the_default_range_gives_each_zone_8192_addresses() -> None:
     plan = plan_subnets("10.40.0.0/16", 3)
     assert plan.private == ("10.40.0.0/19", "10.40.32.0/19", "10.40.64.0/19"), "a zone's subnet has 8192"
-    assert plan.public == ("10.40.224.0/22", "10.40.228.0/22", "10.40.232.0/22"), "NAT needs an address each"
+    assert plan.public == ("10.40.224.0/22", "10.40.228.0/22", "10.40.232.0/22"), "each NAT gateway needs one"
 
 
 @pytest.mark.parametrize(
     ("cidr", "count"), [("10.0.0.0/8", 3), ("10.0.0.0/24", 3), ("10.0.0.0/16", 1), ("10.0.0.0/16", 7)]
 )
-def test_what_was_not_checked_before_is_not_divided(cidr: str, count: int) -> None:
+def test_an_invalid_range_is_not_divided(cidr: str, count: int) -> None:
     with pytest.raises(ValueError, match=f"{cidr} cannot be divided among {count} zones"):
         plan_subnets(cidr, count)
 
@@ -110,33 +108,33 @@ def test_what_was_not_checked_before_is_not_divided(cidr: str, count: int) -> No
         ("", 'Write, for example, "10.40.0.0/16".'),
     ],
 )
-def test_a_range_that_no_vpc_can_have_is_refused_with_one_that_it_can(cidr: str, fix: str) -> None:
+def test_an_invalid_range_is_rejected_with_a_valid_one(cidr: str, fix: str) -> None:
     (problem,) = cidr_problems(cidr, FIELD)
-    assert problem.field == FIELD, "the user must find the place"
-    assert f'"{cidr}"' in problem.value, "the user must recognise what stands there"
-    assert problem.fix == fix, "the fix is something to write"
+    assert problem.field == FIELD, "the field's path"
+    assert f'"{cidr}"' in problem.value, "the value as written"
+    assert problem.fix == fix, "the fix is a value that can be set"
 
 
-def test_a_range_that_overlaps_another_is_refused_with_the_other_and_one_that_is_free() -> None:
+def test_an_overlapping_range_is_rejected_with_the_other_and_a_free_one() -> None:
     taken = {"the cluster's services": "10.40.0.0/16", "the office": "10.41.0.0/16"}
     (problem,) = cidr_problems("10.40.128.0/18", FIELD, taken=taken)
     assert problem.value == '"10.40.128.0/18", which overlaps the cluster\'s services (10.40.0.0/16)', (
-        "both sides must be named"
+        "both ranges must be named"
     )
-    assert problem.fix == 'Write, for example, "10.42.0.0/16".', "the example must be free itself"
+    assert problem.fix == 'Write, for example, "10.42.0.0/16".', "the example itself must not overlap"
 
 
 @given(vpc_cidrs(), vpc_cidrs())
-def test_two_ranges_overlap_whichever_of_them_is_the_vpcs(one: str, other: str) -> None:
+def test_an_overlap_is_symmetric(one: str, other: str) -> None:
     found = [
         bool(list(cidr_problems(mine, FIELD, taken={"the other": yours})))
         for mine, yours in ((one, other), (other, one))
     ]
     expected = IPv4Network(one).overlaps(IPv4Network(other))
-    assert found == [expected, expected], "addresses that are in both would be reached in one only"
+    assert found == [expected, expected], "addresses in both ranges are ambiguous"
 
 
 @given(st.text(max_size=20))
-def test_no_text_breaks_the_check(text: str) -> None:
+def test_any_text_gives_a_problem_or_a_valid_range(text: str) -> None:
     for problem in cidr_problems(text, FIELD):
-        assert problem.fix.startswith("Write"), "whatever was written, the user learns what to write"
+        assert problem.fix.startswith("Write"), "the fix is always a valid value"

@@ -1,4 +1,4 @@
-"""An operator made of two charts."""
+"""An operator that is installed from two charts."""
 
 from __future__ import annotations
 
@@ -44,39 +44,39 @@ def controller(recording: Recording) -> Recorded:
 
 
 @pytest.mark.parametrize("preview", [False, True])
-def test_it_makes_its_namespace_its_files_and_two_releases(preview: bool) -> None:
+def test_it_creates_its_namespace_config_maps_and_two_releases(preview: bool) -> None:
     names = sorted(resource.name for resource in recorded(preview=preview) if resource.custom)
     assert names == ["operator-controller", "operator-crds", "operator-namespace", "operator-settings"], (
         "and nothing else"
     )
 
 
-def test_the_crds_come_first_and_go_last() -> None:
+def test_the_crds_are_created_first_and_deleted_last() -> None:
     recording = recorded()
     assert "operator-crds" in controller(recording).depends_on, "a controller without its CRDs does not start"
-    assert "operator-namespace" in crds(recording).depends_on, "helm records its releases in the namespace"
+    assert "operator-namespace" in crds(recording).depends_on, "Helm stores its releases in the namespace"
 
 
-def test_the_controllers_chart_leaves_the_crds_alone() -> None:
+def test_the_controllers_release_skips_crds() -> None:
     recording = recorded()
     assert controller(recording).inputs["skipCrds"] is True, (
-        "helm would install them once and never upgrade them"
+        "Helm would install them once and never upgrade them"
     )
-    assert not crds(recording).inputs.get("skipCrds"), "in their own chart they are ordinary templates"
+    assert not crds(recording).inputs.get("skipCrds"), "in their own chart they are regular templates"
 
 
-def test_both_releases_have_the_names_and_versions_given() -> None:
+def test_both_releases_have_the_configured_names_and_versions() -> None:
     recording = recorded()
     made = [
         (text(release, "name"), text(release, "namespace"), text(release, "version"))
         for release in (crds(recording), controller(recording))
     ]
     assert made == [("jobset-crds", "jobset-system", "0.12.0"), ("jobset", "jobset-system", "0.12.1")], (
-        "an upgrade shows in the plan as another version of each"
+        "previews show an upgrade as another version"
     )
 
 
-def test_the_crds_chart_is_part_of_the_package() -> None:
+def test_the_crds_chart_is_in_the_package() -> None:
     chart = Path(text(crds(recorded()), "chart"))
     assert (chart / "Chart.yaml").is_file(), f"{chart} is found from any working directory"
 
@@ -90,12 +90,12 @@ def test_the_crds_chart_is_part_of_the_package() -> None:
         ("https://mirror.example.com/charts", "jobset", "https://mirror.example.com/charts"),
     ],
 )
-def test_the_controllers_chart_is_taken_from_the_mirror(
-    charts: str, chart: str, repository: str | None
-) -> None:
+def test_the_controllers_chart_comes_from_the_mirror(charts: str, chart: str, repository: str | None) -> None:
     release = controller(recorded(replace(ARGS, charts=charts)))
-    assert text(release, "chart") == chart, f"that is how helm names a chart of {charts}"
-    assert value(release, "repositoryOpts", "repo") == repository, "only a chart repository is named apart"
+    assert text(release, "chart") == chart, f"Helm's form for a chart of {charts}"
+    assert value(release, "repositoryOpts", "repo") == repository, (
+        "only chart repositories are set separately"
+    )
 
 
 @pytest.mark.parametrize(
@@ -115,17 +115,17 @@ def test_the_controllers_chart_is_taken_from_the_mirror(
         ),
     ],
 )
-def test_without_a_mirror_a_chart_is_its_projects_own(chart: str, reference: ChartReference) -> None:
-    assert chart_reference(None, chart) == reference, "as helm names it there"
+def test_without_a_mirror_a_chart_is_the_projects_own(chart: str, reference: ChartReference) -> None:
+    assert chart_reference(None, chart) == reference, "Helm's form"
 
 
 @pytest.mark.parametrize("chart", UPSTREAM)
-def test_every_chart_is_in_the_mirror_under_its_own_name(chart: str) -> None:
+def test_every_chart_has_its_own_name_in_the_mirror(chart: str) -> None:
     assert chart_reference("oci://registry.example.com/charts", chart).chart == (
         f"oci://registry.example.com/charts/{chart}"
-    ), "one mirror holds them all"
+    ), "one mirror contains them all"
 
 
 @pytest.mark.parametrize("chart", UPSTREAM)
-def test_upstream_charts_are_fetched_over_a_connection_that_proves_who_answers(chart: str) -> None:
-    assert UPSTREAM[chart].startswith(("https://", "oci://")), "charts run with rights over the cluster"
+def test_upstream_charts_use_encrypted_connections(chart: str) -> None:
+    assert UPSTREAM[chart].startswith(("https://", "oci://")), "charts are installed with cluster permissions"

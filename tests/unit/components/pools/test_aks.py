@@ -1,4 +1,4 @@
-"""A pool of AKS: one scale set that the cluster's own autoscaler keeps."""
+"""Pools of AKS: agent pools, the AKSNodeClass and pool names."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def agent_pool(args: AksPoolArgs = A100_SPOT) -> Recorded:
 
 
 @pytest.mark.parametrize("preview", [False, True])
-def test_it_makes_one_agent_pool(preview: bool) -> None:
+def test_it_creates_one_agent_pool(preview: bool) -> None:
     made = sorted((resource.type, resource.name) for resource in recorded(preview=preview))
     assert made == [
         ("azure-native:containerservice:AgentPool", "pool-it-agent-pool"),
@@ -54,29 +54,29 @@ def test_it_makes_one_agent_pool(preview: bool) -> None:
     ], "a pool is one scale set"
 
 
-def test_it_is_a_pool_of_its_cluster_under_a_name_that_aks_takes() -> None:
+def test_the_agent_pool_has_a_valid_name_in_its_cluster() -> None:
     made = agent_pool()
-    assert value(made, "agentPoolName") == "a100spot", "AKS knows no hyphens"
+    assert value(made, "agentPoolName") == "a100spot", "AKS allows no hyphens"
     assert (value(made, "resourceName"), value(made, "resourceGroupName")) == (
         "holdfast-test",
         "holdfast-test",
-    ), "and is asked by the cluster's name"
+    ), "the cluster's name"
     assert (value(made, "mode"), value(made, "type")) == ("User", "VirtualMachineScaleSets"), (
-        "spot is never for cluster services"
+        "system pools cannot be spot"
     )
 
 
-def test_it_scales_from_none_to_its_limit() -> None:
+def test_it_scales_from_zero_to_its_limit() -> None:
     made = agent_pool()
     scaling = [value(made, field) for field in ("enableAutoScaling", "minCount", "maxCount")]
-    assert scaling == [True, 0, 8], "a pool that nobody selects costs nothing"
-    assert value(made, "scaleDownMode") == "Delete", "machines that are kept count against the quota"
+    assert scaling == [True, 0, 8], "an unused pool costs nothing"
+    assert value(made, "scaleDownMode") == "Delete", "deallocated machines count against the quota"
 
 
-def test_how_many_nodes_there_are_is_the_autoscalers_business() -> None:
+def test_the_autoscaler_sets_the_number_of_nodes() -> None:
     made = agent_pool()
-    assert value(made, "count") == 0, "AKS refuses to make a pool without a number"
-    assert made.ignore_changes == {"count"}, "and from then on it is not ours"
+    assert value(made, "count") == 0, "AKS requires a number on creation"
+    assert made.ignore_changes == {"count"}, "later changes are ignored"
 
 
 @pytest.mark.parametrize(
@@ -94,11 +94,9 @@ def test_how_many_nodes_there_are_is_the_autoscalers_business() -> None:
         (CPU, {"holdfast.dev/pool": "cpu", "karpenter.sh/capacity-type": "on-demand"}),
     ],
 )
-def test_its_nodes_are_labelled_as_karpenter_would_label_them(
-    args: AksPoolArgs, labels: dict[str, str]
-) -> None:
+def test_nodes_have_the_labels_of_a_karpenter_pool(args: AksPoolArgs, labels: dict[str, str]) -> None:
     assert mapping(agent_pool(args), "nodeLabels") == labels, (
-        "one manifest for both ways of scaling; AKS's own label goes if it is not named"
+        "the same manifests work in both modes; AKS's own label is removed unless it is set"
     )
 
 
@@ -125,38 +123,38 @@ def test_its_nodes_are_labelled_as_karpenter_would_label_them(
     ],
     ids=["gpu-spot", "spot", "gpu", "default"],
 )
-def test_its_nodes_are_tainted_as_admission_expects(args: AksPoolArgs, taints: list[str]) -> None:
+def test_nodes_have_the_taints_that_admission_expects(args: AksPoolArgs, taints: list[str]) -> None:
     assert value(agent_pool(args), "nodeTaints") == taints, (
-        "AKS adds its own for spot: unsaid, an update would take it away again"
+        "AKS adds its own for spot, and an update would remove it"
     )
 
 
-def test_pods_find_the_same_taints_as_in_karpenters_pools() -> None:
+def test_nodes_have_the_same_taints_as_in_karpenter_pools() -> None:
     said = value(agent_pool(), "nodeTaints")
     assert isinstance(said, list), "taints are a list"
     assert {f"{taint.key}={taint.value}:{taint.effect}" for taint in (SPOT, GPU)} <= set(map(str, said)), (
-        "a job moves between both kinds as it stands"
+        "jobs move between both kinds of pools"
     )
 
 
-def test_only_spot_is_bought_as_spot() -> None:
+def test_only_spot_pools_have_spot_settings() -> None:
     spot, on_demand = agent_pool(A100_SPOT), agent_pool(CPU)
     fields = ("scaleSetPriority", "scaleSetEvictionPolicy", "spotMaxPrice")
     assert [value(spot, field) for field in fields] == ["Spot", "Delete", NO_CAP], (
-        "gone for good when it is taken back, and never for its price"
+        "deleted on eviction, without a price limit"
     )
     assert [value(on_demand, field) for field in fields] == [None, None, None], (
-        "AKS refuses the two, and answers without the first"
+        "AKS rejects two of them, and returns no value for the first"
     )
 
 
-def test_a_price_cap_is_passed_on() -> None:
+def test_the_price_limit_is_set() -> None:
     assert value(agent_pool(replace(A100_SPOT, spot_max_price=9.87654)), "spotMaxPrice") == 9.87654, (
-        "five decimals are what AKS takes"
+        "AKS allows five decimals"
     )
 
 
-def test_what_aks_cannot_change_replaces_the_pool() -> None:
+def test_immutable_properties_replace_the_pool() -> None:
     made = agent_pool()
     assert made.replace_on_changes == {
         "availabilityZones",
@@ -165,32 +163,40 @@ def test_what_aks_cannot_change_replaces_the_pool() -> None:
         "scaleSetPriority",
         "spotMaxPrice",
         "vnetSubnetID",
-    }, "the provider would send each as an update, and AKS refuse it half-way"
-    assert made.deletes_first, "two pools cannot have one name"
+    }, "the provider would update them, which AKS rejects"
+    assert made.deletes_first, "two pools cannot have the same name"
 
 
-def test_its_nodes_follow_the_clusters_version() -> None:
+def test_nodes_have_the_clusters_version() -> None:
     assert value(agent_pool(), "orchestratorVersion") == "1.36", (
-        "AKS upgrades the control plane of a cluster alone"
+        "AKS upgrades only the control plane with the cluster"
     )
 
 
-def test_jobs_are_restarted_once_by_an_upgrade() -> None:
-    assert upgrade_settings(CPU) == {"max_surge": "0", "max_unavailable": "100%"}, "in place, and all at once"
-    assert value(agent_pool(A100_SPOT), "upgradeSettings") is None, "AKS refuses either word on spot pools"
+def test_an_upgrade_restarts_jobs_once() -> None:
+    assert upgrade_settings(CPU) == {"max_surge": "0", "max_unavailable": "100%"}, (
+        "in place, and all nodes at once"
+    )
+    assert value(agent_pool(A100_SPOT), "upgradeSettings") is None, (
+        "AKS rejects these settings for spot pools"
+    )
 
 
-def test_its_machines_are_where_they_were_asked_for() -> None:
+def test_machines_are_in_the_configured_zones_and_subnet() -> None:
     made = agent_pool(replace(CPU, zones=("3", "1")))
-    assert value(made, "availabilityZones") == ["1", "3"], "in order, whatever the configuration's"
-    assert value(made, "vnetSubnetID") == SUBNET, "pods of all pools reach each other there"
-    assert value(agent_pool(replace(CPU, zones=())), "availabilityZones") is None, "some locations have none"
+    assert value(made, "availabilityZones") == ["1", "3"], "sorted, so that the order does not matter"
+    assert value(made, "vnetSubnetID") == SUBNET, "pods of all pools reach each other"
+    assert value(agent_pool(replace(CPU, zones=())), "availabilityZones") is None, (
+        "some locations have no zones"
+    )
 
 
-def test_its_machines_are_of_the_size_that_was_asked_for() -> None:
+def test_machines_have_the_configured_size_disk_and_tags() -> None:
     made = agent_pool()
-    assert (value(made, "vmSize"), value(made, "osDiskSizeGB")) == ("Standard_ND96asr_v4", 256), "as asked"
-    assert mapping(made, "tags") == {"holdfast-stack": "test"}, "the bill is read by them"
+    assert (value(made, "vmSize"), value(made, "osDiskSizeGB")) == ("Standard_ND96asr_v4", 256), (
+        "as configured"
+    )
+    assert mapping(made, "tags") == {"holdfast-stack": "test"}, "bills use tags"
 
 
 @pytest.mark.parametrize(
@@ -207,17 +213,15 @@ def test_its_machines_are_of_the_size_that_was_asked_for() -> None:
         (A100_SPOT, {"spot_max_price": 0.123456}, "up to 5 decimals"),
     ],
 )
-def test_what_aks_would_not_make_is_refused(
-    args: AksPoolArgs, change: dict[str, object], reason: str
-) -> None:
+def test_invalid_pools_are_rejected(args: AksPoolArgs, change: dict[str, object], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         replace(args, **change)  # pyright: ignore[reportArgumentType] - one change of any field
 
 
-def test_the_capacity_type_is_labelled_whatever_it_is() -> None:
+def test_the_capacity_type_is_a_label() -> None:
     for args in (A100_SPOT, A100, CPU, CPU_SPOT):
         label = value(agent_pool(args), "nodeLabels", CAPACITY_TYPE)
-        assert label == args.pool.capacity.value, f"{args.pool.name} is selected by it"
+        assert label == args.pool.capacity.value, f"{args.pool.name}: pods select it"
 
 
 ARGS = AksNodeClassArgs(disk_gib=256, tags={"holdfast-stack": "azure-dev"})
@@ -247,23 +251,23 @@ def requirement(key: str) -> list[str]:
     return [str(one) for one in cast("list[object]", values)]
 
 
-def test_it_is_the_one_version_of_aks_kind() -> None:
+def test_the_node_class_has_the_supported_version() -> None:
     node_class = aks_node_class(ARGS)
     assert (node_class.api_version, node_class.kind) == ("karpenter.azure.com/v1beta1", "AKSNodeClass"), (
-        "v1alpha2 is served with a warning, and goes"
+        "v1alpha2 is deprecated"
     )
 
 
-def test_it_says_what_every_version_of_the_provider_understands_and_no_more() -> None:
+def test_the_node_class_has_only_fields_of_every_version() -> None:
     assert spec() == {
         "imageFamily": "Ubuntu",
         "osDiskSizeGB": 256,
         "tags": {"holdfast-stack": "azure-dev"},
-    }, "AKS brings its CRD and its controller up to date when it likes"
+    }, "AKS upgrades its CRD and controller at any time"
 
 
-def test_gpu_drivers_are_left_to_aks() -> None:
-    assert "gpu" not in spec(), "so that it buys only sizes which it has a driver for"
+def test_gpu_drivers_are_installed_by_aks() -> None:
+    assert "gpu" not in spec(), "it then offers only sizes with a driver"
 
 
 def test_its_node_pool_refers_to_it() -> None:
