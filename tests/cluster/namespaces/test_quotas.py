@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from holdfast.components.training_namespace import QUOTA, hard
-from holdfast.policies.inputs.ladders import declared_shapes
+from holdfast.policies.inputs.ladders import ladder_of
 from holdfast.scheduling.labels import TRAINING, TRAINING_VALUE
 from holdfast.scheduling.quotas import Quota
 from holdfast.simulator.kubernetes_client.errors import KubeError
@@ -105,7 +105,7 @@ def test_the_examples_of_a_cloud_are_let_in_all_at_once(client: KubeClient, clou
 def test_the_gang_of_every_declared_shape_is_let_in(client: KubeClient, cloud: str) -> None:
     bounds = bounds_of(STACKS[cloud])
     for ladder in every(program(STACKS[cloud]), ":FallbackPolicy"):
-        for shape in declared_shapes(ladder):
+        for shape in ladder_of(ladder).known_shapes:
             of_namespace = str(obj(ladder.props["metadata"])["namespace"])
             namespace = make_training_namespace(client, bounds[of_namespace])
             create(client, namespace, pods_of_shape(shape))

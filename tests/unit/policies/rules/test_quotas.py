@@ -1,4 +1,4 @@
-"""Training namespaces without quota, and quotas that keep a gang from ever running."""
+"""Training namespaces without a quota, and quotas that are too small for a gang."""
 
 from __future__ import annotations
 
@@ -39,27 +39,27 @@ def messages(*resources: StackResource) -> list[str]:
 
 
 @pytest.mark.parametrize("stack", STACKS)
-def test_the_repositorys_own_stacks_set_quotas_with_room_for_what_they_declare(stack: str) -> None:
-    assert messages(*program(stack)) == [], "they are what users start from"
+def test_own_stacks_have_quotas_with_room_for_their_shapes(stack: str) -> None:
+    assert messages(*program(stack)) == [], "users start from them"
 
 
 @pytest.mark.parametrize("stack", STACKS)
-def test_a_namespace_whose_quota_is_gone_is_named(stack: str) -> None:
+def test_namespace_without_a_quota_is_reported(stack: str) -> None:
     resources = program(stack)
     without(resources, *every(resources, ":ResourceQuota"))
     found = messages(*resources)
     assert len(found) == len(every(resources, ":FallbackPolicy")), "one for each training namespace"
-    assert all("has no ResourceQuota" in message for message in found), "and why"
+    assert all("has no ResourceQuota" in message for message in found), "with the reason"
 
 
 @pytest.mark.parametrize("stack", STACKS)
-def test_a_quota_of_one_pod_less_than_the_gang_is_named(stack: str) -> None:
+def test_quota_below_the_gang_is_reported_on_every_stack(stack: str) -> None:
     resources = program(stack)
     for each in every(resources, ":ResourceQuota"):
         put(each, "1", "spec", "hard", "pods")
     found = messages(*resources)
     assert len(found) == len(every(resources, ":FallbackPolicy")), "one for each training namespace"
-    assert all("ResourceQuota 'training' has `pods: 1`" in message for message in found), "and why"
+    assert all("ResourceQuota 'training' has `pods: 1`" in message for message in found), "with the reason"
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_a_quota_of_one_pod_less_than_the_gang_is_named(stack: str) -> None:
         {"pods": UNKNOWN},
     ],
 )
-def test_a_quota_with_room_for_the_gang_is_passed_over(hard: Value) -> None:
-    assert messages(namespace(), shaped(FINETUNE), quota(hard)) == [], "there is nothing to say of it"
+def test_quota_with_room_for_the_gang_passes(hard: Value) -> None:
+    assert messages(namespace(), shaped(FINETUNE), quota(hard)) == [], "no finding"
 
 
 @pytest.mark.parametrize(
@@ -87,39 +87,41 @@ def test_a_quota_with_room_for_the_gang_is_passed_over(hard: Value) -> None:
         ({"memory": "2047Gi"}, "`memory: 2047Gi`"),
     ],
 )
-def test_a_quota_too_small_for_the_gang_is_named_with_what_it_lacks(hard: Value, named: str) -> None:
+def test_quota_too_small_for_the_gang_is_reported_with_its_key(hard: Value, named: str) -> None:
     (message,) = messages(namespace(), shaped(FINETUNE), quota(hard))
-    assert message.startswith("namespace 'vision' cannot run shape finetune (4 pods of 8 GPUs"), "whose"
-    assert named in message, "and what"
+    assert message.startswith("namespace 'vision' cannot run shape finetune (4 pods of 8 GPUs"), "the shape"
+    assert named in message, "the key and value"
 
 
-def test_a_quota_of_other_things_bounds_nothing() -> None:
+def test_quota_for_other_resources_is_not_effective() -> None:
     (message,) = messages(namespace(), quota({"configmaps": "10"}))
-    assert "bounds neither GPUs nor CPUs nor pods" in message, "one job may still take everything"
+    assert "limits neither GPUs nor CPUs nor pods" in message, "one job may still use everything"
 
 
-def test_a_quota_of_some_pods_is_not_held_against_a_gang() -> None:
+def test_scoped_quota_is_not_compared_with_the_gang() -> None:
     assert messages(namespace(), shaped(FINETUNE), quota({"pods": "1"}, scopes=["Terminating"])) == [], (
-        "a gang's pods may not be among them"
+        "the scope may not cover the gang's pods"
     )
 
 
 @pytest.mark.parametrize("inside", [UNKNOWN, "elsewhere"])
-def test_a_quota_whose_namespace_is_not_known_may_be_the_one(inside: Value) -> None:
+def test_quota_in_an_unknown_namespace_may_be_the_required_one(inside: Value) -> None:
     found = messages(namespace(), quota({"pods": "100"}, inside=inside))
-    assert (found == []) is (inside is UNKNOWN), "a verdict waits for what only the update knows"
+    assert (found == []) is (inside is UNKNOWN), "a missing quota is not certain"
 
 
-def test_a_quota_whose_bounds_are_not_known_may_bound_anything() -> None:
-    assert messages(namespace(), shaped(FINETUNE), quota(UNKNOWN)) == [], "only the update knows"
+def test_quota_with_unknown_limits_passes() -> None:
+    assert messages(namespace(), shaped(FINETUNE), quota(UNKNOWN)) == [], "only the update knows them"
 
 
 @given(pods=st.integers(1, 300), bound=st.integers(0, 300))
-def test_a_gang_is_refused_exactly_when_it_has_more_pods_than_the_quota(pods: int, bound: int) -> None:
+def test_gang_is_reported_exactly_if_it_has_more_pods_than_the_quota(pods: int, bound: int) -> None:
     shape: Value = {"name": "wide", "pods": float(pods), "cpu": "1", "memory": "1Gi"}
     found = messages(namespace(), shaped(shape), quota({"pods": str(bound)}))
-    assert bool(found) is (pods > bound), "the API server lets in as many as the quota says"
+    assert bool(found) is (pods > bound), "the API server admits as many pods as the quota allows"
 
 
-def test_a_namespace_that_trains_nothing_needs_none() -> None:
-    assert messages(*compliant()[1:], namespace(labels={"team": "web"})) == [], "the rule is about training"
+def test_namespace_without_training_needs_no_quota() -> None:
+    assert messages(*compliant()[1:], namespace(labels={"team": "web"})) == [], (
+        "the rule is only about training namespaces"
+    )

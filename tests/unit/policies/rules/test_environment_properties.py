@@ -1,4 +1,4 @@
-"""What each rule on what training relies on says of any of it, beside a model of it in a line."""
+"""Properties of the rules on checkpoints, identities, API servers, versions and quotas: each agrees with a model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ENDPOINTS, PINNED = "api-server-not-public", "charts-and-images-pinned"
 QUOTAS = "training-namespaces-have-quotas"
 NAMES = st.text(string.ascii_lowercase, min_size=1, max_size=8)
 CIDRS = st.lists(st.sampled_from(("203.0.113.0/24", "10.0.0.0/8", "0.0.0.0/0", "::/0")), max_size=3)
-WORLD = {"0.0.0.0/0", "::/0"}
+ANYWHERE = {"0.0.0.0/0", "::/0"}
 
 
 @given(
@@ -34,7 +34,7 @@ WORLD = {"0.0.0.0/0", "::/0"}
     prod=st.booleans(),
     named=st.booleans(),
 )
-def test_a_bucket_of_checkpoints_is_private_kept_and_protected(
+def test_checkpoint_bucket_is_private_versioned_and_protected(
     *,
     private: bool,
     uniform: bool,
@@ -57,7 +57,7 @@ def test_a_bucket_of_checkpoints_is_private_kept_and_protected(
     urn = bucket.urn.replace("urn:pulumi:local", f"urn:pulumi:{'team-prod' if prod else 'team-dev'}")
     wrong = not (private and uniform and (versioned or softly) and not expiring) or (prod and not protected)
     found = reported([replace(bucket, urn=urn, is_protected=protected)])
-    assert (SAFE in found) is (named and wrong), "only what holds checkpoints, and only what endangers them"
+    assert (SAFE in found) is (named and wrong), "only buckets with checkpoints, and only unsafe ones"
 
 
 @given(
@@ -66,7 +66,7 @@ def test_a_bucket_of_checkpoints_is_private_kept_and_protected(
     action=st.sampled_from(("s3:GetObject", "s3:PutObject", "s3:*", "s3:ListBucket")),
     effect=st.sampled_from(("Allow", "Deny")),
 )
-def test_a_grant_names_a_prefix_before_its_star(
+def test_grant_has_a_prefix_before_its_wildcard(
     bucket: str, prefix: list[str], action: str, effect: str
 ) -> None:
     target = f"arn:aws:s3:::{'/'.join((bucket, *prefix, '*'))}"
@@ -77,23 +77,21 @@ def test_a_grant_names_a_prefix_before_its_star(
 
 
 @given(cidrs=CIDRS, public=st.booleans())
-def test_an_endpoint_of_eks_is_private_or_has_ranges_that_are_not_the_world(
-    cidrs: list[str], public: bool
-) -> None:
+def test_eks_endpoint_is_private_or_restricted_to_ranges(cidrs: list[str], public: bool) -> None:
     access: Value = {"endpointPublicAccess": public, "publicAccessCidrs": cidrs}
     cluster = resource("aws:eks/cluster:Cluster", "cluster", {"vpcConfig": access})
-    assert (ENDPOINTS in reported([cluster])) is (public and (not cidrs or bool({*cidrs} & WORLD))), (
+    assert (ENDPOINTS in reported([cluster])) is (public and (not cidrs or bool({*cidrs} & ANYWHERE))), (
         f"{cidrs}"
     )
 
 
 @given(cidrs=CIDRS, private=st.booleans())
-def test_so_is_one_of_aks(cidrs: list[str], private: bool) -> None:
+def test_aks_endpoint_is_private_or_restricted_to_ranges(cidrs: list[str], private: bool) -> None:
     access: Value = {"enablePrivateCluster": private, "authorizedIPRanges": cidrs}
     cluster = resource(
         "azure-native:containerservice:ManagedCluster", "cluster", {"apiServerAccessProfile": access}
     )
-    assert (ENDPOINTS in reported([cluster])) is (not private and (not cidrs or bool({*cidrs} & WORLD))), (
+    assert (ENDPOINTS in reported([cluster])) is (not private and (not cidrs or bool({*cidrs} & ANYWHERE))), (
         f"{cidrs}"
     )
 
@@ -104,7 +102,7 @@ def test_so_is_one_of_aks(cidrs: list[str], private: bool) -> None:
     tag=st.sampled_from(("", "latest", "1.2.3", "2026-11")),
     digest=st.booleans(),
 )
-def test_an_image_is_pinned_by_a_tag_or_a_digest(host: str, name: str, tag: str, digest: bool) -> None:
+def test_image_is_pinned_by_a_tag_or_a_digest(host: str, name: str, tag: str, digest: bool) -> None:
     image = f"{host}{name}{':' if tag else ''}{tag}{'@sha256:' + 'a' * 64 if digest else ''}"
     pod = resource("kubernetes:core/v1:Pod", "p", {"spec": {"containers": [{"image": image}]}})
     assert (PINNED in reported([pod])) is (not digest and tag in {"", "latest"}), image
@@ -114,7 +112,7 @@ def test_an_image_is_pinned_by_a_tag_or_a_digest(host: str, name: str, tag: str,
     version=st.sampled_from((None, "1.14.1", "v2.0.0-rc.1", "^1.2", "1.x", ">=1", "latest")),
     local=st.booleans(),
 )
-def test_a_chart_is_pinned_by_its_exact_version(version: str | None, local: bool) -> None:
+def test_chart_is_pinned_by_its_exact_version(version: str | None, local: bool) -> None:
     chart = "./charts/karpenter" if local else "oci://registry.example.com/karpenter"
     release = resource("kubernetes:helm.sh/v3:Release", "r", {"chart": chart, "version": version})
     exact = version in {"1.14.1", "v2.0.0-rc.1"}

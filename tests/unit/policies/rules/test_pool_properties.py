@@ -1,4 +1,4 @@
-"""What each rule on pools says of any pool, beside a model of it in a line."""
+"""Properties of the rules on pools: each agrees with a one-line model on any pool."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ CPU, GPU = "c7i.4xlarge", "p4d.24xlarge"
 TYPES = st.sets(st.sampled_from(("m7i.xlarge", CPU, "c7a.4xlarge", "c6i.4xlarge")), min_size=1)
 
 
-def says(rule: str, *resources: StackResource, **settings: object) -> bool:
-    """Whether a rule has something to say of these resources."""
+def reports(rule: str, *resources: StackResource, **settings: object) -> bool:
+    """Whether a rule has a finding about these resources."""
     assert rule in NAMES, f"there is no rule {rule}"
     return rule in reported(resources, **settings)
 
 
 def one_of(key: str, *values: str) -> Value:
-    """A requirement of a NodePool's."""
+    """A requirement of a NodePool."""
     return {"key": key, "operator": "In", "values": sorted(values)}
 
 
@@ -66,12 +66,12 @@ def karpenter(
 
 
 def taint(value: str, effect: str) -> Value:
-    """A taint of that value."""
+    """A taint with that value."""
     return {"key": "team", "value": value, "effect": effect}
 
 
 @given(kinds=KINDS, effects=st.lists(EFFECTS, max_size=2), says_spot=st.booleans())
-def test_spot_is_tainted_on_demand_is_not_tainted_as_spot_and_none_is_both(
+def test_spot_pool_has_a_taint_and_on_demand_pool_has_no_spot_taint(
     kinds: set[str], effects: list[str], says_spot: bool
 ) -> None:
     taints = [taint("spot" if says_spot else "nlp", effect) for effect in effects]
@@ -80,7 +80,7 @@ def test_spot_is_tainted_on_demand_is_not_tainted_as_spot_and_none_is_both(
         frozenset({"spot"}): not keeps_away,
         frozenset({"on-demand"}): says_spot and bool(taints),
     }.get(frozenset(kinds), True)
-    assert says("spot-pools-tainted", karpenter("a", kinds, taints=taints)) is wrong, f"{kinds}, {taints}"
+    assert reports("spot-pools-tainted", karpenter("a", kinds, taints=taints)) is wrong, f"{kinds}, {taints}"
 
 
 @given(kinds=KINDS, types=TYPES, zones=st.none() | st.sets(st.sampled_from("abc"), min_size=1), enough=st.integers(1, 12), there=st.integers(1, 4))  # fmt: skip
@@ -89,12 +89,12 @@ def test_markets_are_machine_types_times_zones(
 ) -> None:
     markets = len(types) * (there if zones is None else len(zones))
     pool = karpenter("a", kinds, types=types, zones=zones)
-    found = says("spot-pools-diversified", pool, markets=enough, zones=there)
+    found = reports("spot-pools-diversified", pool, markets=enough, zones=there)
     assert found is ("spot" in kinds and markets < enough), f"{markets} of {enough}"
 
 
 @given(pools=st.lists(st.tuples(st.booleans(), st.booleans(), st.booleans()), min_size=1, max_size=3))
-def test_a_default_pool_is_on_demand_of_cpu_machines_and_without_taints(
+def test_default_pool_is_on_demand_cpu_without_taints(
     pools: list[tuple[bool, bool, bool]],
 ) -> None:
     made = [
@@ -107,7 +107,7 @@ def test_a_default_pool_is_on_demand_of_cpu_machines_and_without_taints(
         for index, (spot, gpus, tainted) in enumerate(pools)
     ]
     wanted = not any(not spot and not gpus and not tainted for spot, gpus, tainted in pools)
-    assert says("default-pool-exists", namespace(), *made) is wanted, f"{pools}"
+    assert reports("default-pool-exists", namespace(), *made) is wanted, f"{pools}"
 
 
 @given(
@@ -117,7 +117,7 @@ def test_a_default_pool_is_on_demand_of_cpu_machines_and_without_taints(
     schedule=st.none() | st.just("0 9 * * *"),
     is_tier=st.booleans(),
 )
-def test_only_a_pool_of_a_ladder_that_nothing_ends_is_safe(
+def test_pool_of_a_ladder_has_no_voluntary_disruption(
     policy: str | None, expires: str | None, budget: str | None, schedule: str | None, is_tier: bool
 ) -> None:
     budgets: list[Value] = (
@@ -130,7 +130,9 @@ def test_only_a_pool_of_a_ladder_that_nothing_ends_is_safe(
         expires=expires,
     )
     safe = policy == "WhenEmpty" and expires == "Never" and budget == "0" and schedule is None
-    assert says("no-voluntary-disruption", ladder(), pool) is (is_tier and not safe), "Karpenter would"
+    assert reports("no-voluntary-disruption", ladder(), pool) is (is_tier and not safe), (
+        "Karpenter would evict training pods"
+    )
 
 
 @given(
@@ -140,7 +142,7 @@ def test_only_a_pool_of_a_ladder_that_nothing_ends_is_safe(
     kinds=KINDS,
     on_aws=st.booleans(),
 )
-def test_karpenter_on_aws_hears_of_interruptions_where_it_buys_spot(
+def test_karpenter_with_spot_on_aws_has_an_interruption_queue(
     queue: str | None, noticed: bool, targeted: bool, kinds: set[str], on_aws: bool
 ) -> None:
     pool = karpenter("a", kinds, group="karpenter.k8s.aws" if on_aws else "karpenter.kwok.sh")
@@ -154,35 +156,37 @@ def test_karpenter_on_aws_hears_of_interruptions_where_it_buys_spot(
     target = resource(
         "aws:cloudwatch/eventTarget:EventTarget", "t", {"rule": "r" if targeted else "other", "arn": "q"}
     )
-    deaf = not queue or not noticed or not targeted
-    found = says("interruption-queue-configured", pool, release, rule, target)
-    assert found is (on_aws and "spot" in kinds and deaf), "two minutes are all there is"
+    missing = not queue or not noticed or not targeted
+    found = reports("interruption-queue-configured", pool, release, rule, target)
+    assert found is (on_aws and "spot" in kinds and missing), "a queue, a rule for the notice, and its target"
 
 
 @given(kinds=KINDS, on_aws=st.booleans(), made=st.booleans(), exists=st.booleans())
-def test_the_role_of_spot_is_ensured_where_spot_is_bought_on_aws(
+def test_spot_on_aws_requires_the_service_linked_role(
     kinds: set[str], on_aws: bool, made: bool, exists: bool
 ) -> None:
     pool = karpenter("a", kinds, group="karpenter.k8s.aws" if on_aws else "karpenter.kwok.sh")
     role = resource(
         "aws:iam/serviceLinkedRole:ServiceLinkedRole", "r", {"awsServiceName": "spot.amazonaws.com"}
     )
-    found = says("spot-service-linked-role-exists", pool, *([role] if made else []), roleExists=exists)
+    found = reports("spot-service-linked-role-exists", pool, *([role] if made else []), roleExists=exists)
     assert found is (on_aws and "spot" in kinds and not made and not exists), "the first launch would fail"
 
 
 @given(spot=st.lists(st.booleans(), min_size=1, max_size=4))
-def test_a_class_is_stopped_when_its_priorities_are_of_both_kinds(spot: list[bool]) -> None:
+def test_compute_class_has_one_capacity_type(spot: list[bool]) -> None:
     priorities: list[Value] = [{"machineFamily": "n2", "spot": each} for each in spot]
-    found = says("compute-class-single-capacity-type", compute_class(*priorities))
+    found = reports("compute-class-single-capacity-type", compute_class(*priorities))
     assert found is (len({*spot}) > 1), f"{spot}"
 
 
 @given(auto=st.booleans(), scaling=st.booleans(), node_pool=st.booleans())
-def test_an_aks_cluster_has_pools_of_its_one_way_of_scaling(
+def test_aks_cluster_has_only_pools_of_its_autoscaling_mode(
     auto: bool, scaling: bool, node_pool: bool
 ) -> None:
     cluster = aks_cluster({"mode": "Auto", "defaultNodePools": "None"} if auto else None)
     pools = [aks_pool("a100", enableAutoScaling=scaling), *([aks_node_pool()] if node_pool else [])]
     wrong = (auto and scaling) or (not auto and node_pool)
-    assert says("aks-single-autoscaling-mode", cluster, *pools) is wrong, "AKS would refuse, or make nothing"
+    assert reports("aks-single-autoscaling-mode", cluster, *pools) is wrong, (
+        "AKS would refuse, or make nothing"
+    )
