@@ -73,45 +73,40 @@ def checkpoint_access(namespace: str) -> str:
     return f"checkpoint-access-of-{namespace}"
 
 
-#: Of the names that a cluster's begins, the API server's is the shortest that Azure takes.
-_LONGEST: Final = 54
-_CLUSTER: Final = "holdfast-"
-_DIGEST: Final = 8
+_CLUSTER_PREFIX: Final = "holdfast-"
+_DIGEST_LENGTH: Final = 8
+
+#: Azure's limit for the DNS name of the API server, the shortest of the names that start with the cluster's.
+_MAX_AKS_CLUSTER: Final = 54
+#: GKE's limit for the name of a cluster.
+_MAX_GKE_CLUSTER: Final = 40
+#: Short enough for every name that contains it.
+_MAX_ENVIRONMENT: Final = 40
 
 
 def aks_cluster_name(stack: str) -> str:
-    """The name of a stack's cluster, and of its resource group, which `az aks list` shows; no two stacks share it.
-
-    A name that cannot stay as it is keeps what can, and a digest of the whole.
-    """
-    longest = _LONGEST - len(_CLUSTER)
-    kept = re.sub(r"-+", "-", as_dns_label(stack))
-    if kept == stack and len(stack) <= longest:
-        return f"{_CLUSTER}{stack}"
-    digest = sha256(stack.encode()).hexdigest()[:_DIGEST]
-    return f"{_CLUSTER}{kept[: longest - _DIGEST - 1].strip('-') or 'stack'}-{digest}"
-
-
-#: Short enough for whatever it becomes a part of.
-_ENVIRONMENT_LONGEST: Final = 40
-#: The most characters that GKE takes as a cluster's name.
-_LONGEST_CLUSTER: Final = 40
-
-
-def gke_environment(stack: str, longest: int = _ENVIRONMENT_LONGEST) -> str:
-    """The name of a stack as a part of the names of its identities, with at most `longest` characters (14 or more).
-
-    GKE knows a pod by its project, namespace and service account, and not by its cluster: two stacks in one project that
-    gave their jobs the same names would give them each other's checkpoints. Nobody writes this one, and no two stacks
-    share it: a name that cannot stay as it is keeps what can, and a digest of the whole.
-    """
-    kept = re.sub(r"-+", "-", as_dns_label(stack))
-    if kept == stack and len(stack) <= longest:
-        return stack
-    digest = sha256(stack.encode()).hexdigest()[:_DIGEST]
-    return f"{kept[: longest - _DIGEST - 1].strip('-') or 'stack'}-{digest}"
+    """The name of a stack's AKS cluster and of its resource group, unique for each stack; `az aks list` shows it."""
+    return f"{_CLUSTER_PREFIX}{_unique_label(stack, _MAX_AKS_CLUSTER - len(_CLUSTER_PREFIX))}"
 
 
 def gke_cluster_name(stack: str) -> str:
-    """The name of a stack's cluster, which `gcloud container clusters list` shows; no two stacks share it."""
-    return f"{_CLUSTER}{gke_environment(stack, _LONGEST_CLUSTER - len(_CLUSTER))}"
+    """The name of a stack's GKE cluster, unique for each stack; `gcloud container clusters list` shows it."""
+    return f"{_CLUSTER_PREFIX}{_unique_label(stack, _MAX_GKE_CLUSTER - len(_CLUSTER_PREFIX))}"
+
+
+def gke_environment(stack: str, longest: int = _MAX_ENVIRONMENT) -> str:
+    """The name of a stack as a part of the names of its identities, with at most `longest` characters (14 or more).
+
+    GKE identifies a pod by its project, namespace and service account, without its cluster. If two stacks of a project
+    used the same names, the jobs of each could read the checkpoints of the other.
+    """
+    return _unique_label(stack, longest)
+
+
+def _unique_label(stack: str, longest: int) -> str:
+    """A stack's name as a DNS label; a name that has to change gets a digest, so that no two stacks share a label."""
+    label = re.sub(r"-+", "-", as_dns_label(stack))
+    if label == stack and len(stack) <= longest:
+        return stack
+    digest = sha256(stack.encode()).hexdigest()[:_DIGEST_LENGTH]
+    return f"{label[: longest - _DIGEST_LENGTH - 1].strip('-') or 'stack'}-{digest}"

@@ -13,7 +13,7 @@ from holdfast.infra import naming
 from holdfast.scheduling.quantities import DurationError, format_duration, parse_duration
 
 #: The error type of errors with their own fix.
-WITH_FIX: Final = "mended"
+WITH_FIX: Final = "with_fix"
 
 
 def error_with_fix(fix: str) -> PydanticCustomError:

@@ -26,14 +26,14 @@ class PoolSection(Section):
     max_nodes: int = Field(ge=1, le=1000, description="a whole number of nodes, 1 to 1000", examples=["8"])
     default: bool = Field(
         default=False,
-        description="true on the one pool for pods that ask for nothing, false elsewhere",
+        description="true on the one pool for pods that name no pool, false on others",
         examples=["true"],
     )
 
 
 _NO_PRICE_CAP = (
     "Leave it out: Karpenter has no field that holds a price cap. Spot costs at most the on-demand price; "
-    "a tier's procurementTimeout moves jobs on where it cannot be had."
+    "a tier's procurementTimeout moves jobs if there is no capacity."
 )
 
 

@@ -1,4 +1,4 @@
-"""What an account's answers mean for a stack: what cannot work, and what may not. Pure."""
+"""Checks what an AWS account offers against a stack: problems that stop it, and warnings. Pure, except for the PATH."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Account:
-    """What was asked of an account in a region.
+    """What the preflight queries found in an account and a region.
 
-    `caller` is the ARN of the principal that asks. `zones` are those in which EKS makes clusters, in order. `offered`
-    are the zones that have each instance type, `bought` the instance types that can be bought in each way, `quotas`
-    the vCPUs of each quota by its code. `spot_role` is the ARN of the role that EC2 Spot needs, None where there is
-    none yet. What the account did not answer is None, or missing in a mapping, and `failed_queries` says why.
+    `caller` is the ARN of the caller. `zones` are those that can have an EKS cluster, in order. `offered` are the zones
+    that offer each instance type, `available` the instance types of each capacity type, `quotas` the vCPUs of each
+    quota by its code. `spot_role` is the ARN of the service-linked role of EC2 Spot, None if there is none. The result
+    of a failed query is None, or missing in a mapping; `failed_queries` has the reasons.
     """
 
     id: str
     caller: str
     zones: tuple[str, ...] | None = None
     offered: Mapping[str, frozenset[str]] | None = None
-    bought: Mapping[CapacityType, frozenset[str]] = field(
+    available: Mapping[CapacityType, frozenset[str]] = field(
         default_factory=dict["CapacityType", "frozenset[str]"]
     )
     quotas: Mapping[str, float] = field(default_factory=dict[str, float])
@@ -47,73 +47,75 @@ class Account:
 
 
 def preflight_problems(platform: AwsPlatform, account: Account) -> Iterator[Problem]:
-    """What cannot work in this account: nothing should be made before it is mended."""
+    """The problems that stop a stack in this account."""
     if platform.account is not None and platform.account != account.id:
         yield Problem(
             field=f"{PLATFORM}.account",
-            value=f"{format_value(platform.account)}, while the credentials are those of {format_value(account.id)}",
-            allowed="the account in which the stack is to be",
-            fix=f"Log in to {platform.account}, or write {format_value(account.id)} if that is the one.",
+            value=f"{format_value(platform.account)}, but the credentials are of {format_value(account.id)}",
+            allowed="the account of the credentials",
+            fix=f"Log in to {platform.account}, or write {format_value(account.id)}.",
         )
-        # Whatever else this account lacks, another one was meant.
+        # Other problems of the wrong account do not matter.
         return
-    yield from _zone_refusals(platform, account)
+    yield from _zone_problems(platform, account)
     for index, pool in enumerate(platform.pools):
-        yield from _pool_refusals(platform, pool, account, f"{PLATFORM}.pools[{index}]")
+        yield from _pool_problems(platform, pool, account, f"{PLATFORM}.pools[{index}]")
     for need in quota_demands(platform):
         if need.is_all and account.quotas.get(need.quota.code, need.smallest) < need.smallest:
             yield _no_machine_fits(need, account, platform.region)
 
 
 def preflight_warnings(platform: AwsPlatform, account: Account) -> Iterator[str]:
-    """What works, and may be less than is hoped for: a line each."""
+    """What works in this account with limits: a line each."""
     yield from _quota_warnings(platform, account)
     for pool in platform.pools:
-        bought = account.bought.get(pool.capacity)
+        available = account.available.get(pool.capacity)
         missing = [
-            m.name for m in pool.machines(platform.region) if bought is not None and m.name not in bought
+            m.name
+            for m in pool.machines(platform.region)
+            if available is not None and m.name not in available
         ]
         if missing:
             yield (
-                f"pool {pool.name}: this account cannot buy {', '.join(missing)} {_how(pool)}; "
-                "the pool does without."
+                f"pool {pool.name}: {', '.join(missing)} is not available {_how(pool)} in this account; "
+                "the pool uses its other machine types."
             )
     for admin in platform.cluster.admins:
         if is_acting(admin, account.caller):
             yield (
-                f"{admin} makes the cluster and is its administrator by that: EKS refuses a second access entry for "
-                f"it. Leave it out of {PLATFORM}.cluster.admins, unless another principal made the cluster."
+                f"{admin} creates the cluster and so is its administrator: EKS rejects a second access entry for "
+                f"it. Leave it out of {PLATFORM}.cluster.admins, unless another principal created the cluster."
             )
     if account.failed_queries:
-        yield f"the account did not say, so it was not checked: {'; '.join(account.failed_queries)}."
+        yield f"not checked, because these queries failed: {'; '.join(account.failed_queries)}."
 
 
 def zones_of_network(
     network: AwsNewNetwork, account: Account, region_zones: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """The zones that a network is made in; of `region_zones` where the account does not say its own."""
+    """The zones of a new network; from `region_zones` if those of the account are unknown."""
     return network.zone_names(region_zones if account.zones is None else account.zones)
 
 
 def is_acting(principal: str, caller: str) -> bool:
-    """Whether a caller is a principal, or a session of a role; sessions are called by the role without its path."""
+    """Whether a caller is a principal or a session of it; the ARN of a session has the role's name without its path."""
     kind, _, name = principal.rpartition(":")[2].partition("/")
     account = principal.split(":")[4]
     session = f":sts::{account}:assumed-role/{name.rpartition('/')[2]}/"
     return caller == principal or (kind == "role" and session in caller)
 
 
-def _zone_refusals(platform: AwsPlatform, account: Account) -> Iterator[Problem]:
+def _zone_problems(platform: AwsPlatform, account: Account) -> Iterator[Problem]:
     network, zones = platform.network, account.zones
     if zones is None or not isinstance(network, AwsNewNetwork):
         return
-    has = f"{', '.join(zones)}: the zones of {platform.region} in which this account can have a cluster"
+    has = f"one of {', '.join(zones)}, the zones of {platform.region} where this account can have a cluster"
     if isinstance(network.zones, int):
         if len(zones) < network.zones:
             yield Problem(
                 field=f"{PLATFORM}.network.zones",
                 value=str(network.zones),
-                allowed=f"up to {len(zones)}, as many as there are here: {', '.join(zones)}",
+                allowed=f"up to {len(zones)}, the number of zones of this account: {', '.join(zones)}",
                 fix=f"Write `zones: {len(zones)}`, or another aws:region.",
             )
         return
@@ -123,20 +125,20 @@ def _zone_refusals(platform: AwsPlatform, account: Account) -> Iterator[Problem]
                 field=f"{PLATFORM}.network.zones[{index}]",
                 value=format_value(zone),
                 allowed=has,
-                fix="Write another of them.",
+                fix="Write another zone.",
             )
 
 
-def _pool_refusals(platform: AwsPlatform, pool: AwsPool, account: Account, at: str) -> Iterator[Problem]:
+def _pool_problems(platform: AwsPlatform, pool: AwsPool, account: Account, at: str) -> Iterator[Problem]:
     names = [machine.name for machine in pool.machines(platform.region)]
     zones = _zones_of_pool(platform, pool, account)
-    bought = account.bought.get(pool.capacity)
-    if bought is not None and not bought & set(names):
+    available = account.available.get(pool.capacity)
+    if available is not None and not available & set(names):
         yield Problem(
             field=f"{at}.capacity",
-            value=f"{pool.capacity.value}, while none of {', '.join(names)} can be bought so",
-            allowed="a way in which at least one machine of the pool can be bought",
-            fix="Write other machines, or the other capacity.",
+            value=f"{pool.capacity.value}, but none of {', '.join(names)} is available with it",
+            allowed="a capacity type that at least one machine type of the pool is available with",
+            fix="Write other machine types, or the other capacity.",
         )
     yield from _zones_without_subnet(platform, pool, account, f"{at}.zones")
     if account.offered is None or zones is None:
@@ -146,16 +148,16 @@ def _pool_refusals(platform: AwsPlatform, pool: AwsPool, account: Account, at: s
         sellers = sorted({zone for name in names for zone in offered.get(name, ())})
         yield Problem(
             field=at,
-            value=f"a pool in {', '.join(sorted(zones))}, where none of {', '.join(names)} is sold",
-            allowed=f"zones that sell one of them: {', '.join(sellers) or 'there are none in this region'}",
-            fix="Write other zones for the network, or other machines.",
+            value=f"a pool in {', '.join(sorted(zones))}, which offer none of {', '.join(names)}",
+            allowed=f"zones that offer one of them: {', '.join(sellers) or 'none in this region'}",
+            fix="Write other zones for the network, or other machine types.",
         )
 
 
 def _zones_without_subnet(
     platform: AwsPlatform, pool: AwsPool, account: Account, at: str
 ) -> Iterator[Problem]:
-    """Zones of a pool that the network, of which only the number of zones is written, turns out not to be in."""
+    """Zones of a pool outside the network, if the configuration has only the network's number of zones."""
     network = platform.network
     if not isinstance(network, AwsNewNetwork) or not isinstance(network.zones, int):
         return
@@ -165,13 +167,13 @@ def _zones_without_subnet(
             yield Problem(
                 field=f"{at}[{index}]",
                 value=format_value(zone),
-                allowed=f"the zones of the network, which with zones: {network.zones} are {', '.join(zones)}",
-                fix="Write one of them, or name the zones of the network.",
+                allowed=f"the zones of the network; with zones: {network.zones} these are {', '.join(zones)}",
+                fix="Write one of them, or write the names of the network's zones.",
             )
 
 
 def _zones_of_pool(platform: AwsPlatform, pool: AwsPool, account: Account) -> frozenset[str] | None:
-    """The zones in which a pool's machines may be; None where that is not known."""
+    """The zones of a pool's machines; None if they are unknown."""
     if pool.zones is not None:
         return frozenset(pool.zones)
     if not isinstance(platform.network, AwsNewNetwork):
@@ -183,10 +185,10 @@ def _no_machine_fits(need: QuotaDemand, account: Account, region: str) -> Proble
     value = account.quotas[need.quota.code]
     return Problem(
         field=need.field,
-        value=f"machines of {need.smallest} vCPUs or more, while this account's quota "
+        value=f"machines of {need.smallest} vCPUs or more, but this account's quota "
         f'"{need.quota.name}" ({need.quota.code}) is {value:g} vCPUs in {region}',
-        allowed="a quota that holds at least one of them: EC2 answers as if it were out of stock otherwise",
-        fix=f"Ask for more with `{_increase(need.quota, need.vcpus, region)}`, or leave the pool out until it is granted.",
+        allowed="a quota for at least one of them; below it EC2 reports insufficient capacity",
+        fix=f"Request more with `{_increase(need.quota, need.vcpus, region)}`, or leave out the pool until it is granted.",
     )
 
 
@@ -199,9 +201,9 @@ def _quota_warnings(platform: AwsPlatform, account: Account) -> Iterator[str]:
         if value is not None and value < total:
             places = ", ".join(need.field.removeprefix(f"{PLATFORM}.") for need in wanted)
             yield (
-                f'quota "{quota.name}" ({quota.code}) is {value:g} vCPUs in {platform.region}; {places} at their '
-                f"largest need {total}. Beyond it machines are not to be had, as if they were out of stock. "
-                f"`{_increase(quota, total, platform.region)}` asks for more."
+                f'quota "{quota.name}" ({quota.code}) is {value:g} vCPUs in {platform.region}; at their maximum, '
+                f"{places} need {total}. Beyond the quota EC2 reports insufficient capacity. "
+                f"Request more with `{_increase(quota, total, platform.region)}`."
             )
 
 
@@ -218,10 +220,10 @@ def _how(pool: AwsPool) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class QuotaDemand:
-    """Machines of one place in the configuration that count against one quota.
+    """Machines of one field of the configuration that count against one quota.
 
-    `smallest` and `largest` are the vCPUs of one machine, `count` how many machines there may be of them. With
-    `is_all`, no other quota has machines for the place.
+    `smallest` and `largest` are the vCPUs of one machine, `count` is the largest number of machines. With `is_all`, all
+    machines of the field count against this quota.
     """
 
     field: str
@@ -233,12 +235,12 @@ class QuotaDemand:
 
     @property
     def vcpus(self) -> int:
-        """The vCPUs of as many of the largest."""
+        """The vCPUs of `count` of the largest machines."""
         return self.largest * self.count
 
 
 def quota_demands(platform: AwsPlatform) -> Iterator[QuotaDemand]:
-    """Everything that a stack may run at once."""
+    """The most that a stack may run at a time, by quota."""
     system = platform.cluster.system_nodes
     yield from _needs(
         platform.system_machines(), CapacityType.ON_DEMAND, system.count, f"{PLATFORM}.cluster.systemNodes"
@@ -310,7 +312,7 @@ _SPOT: Final[Mapping[str, Quota]] = {
 
 
 def quota_of(instance_type: str, capacity: CapacityType) -> Quota | None:
-    """The quota that machines of a type count against, None for families of which AWS does not say."""
+    """The quota that machines of a type count against; None for families that AWS does not document."""
     series = re.match(r"([a-z]+)([0-9]*)", instance_type, re.ASCII)
     if series is None:
         return None
@@ -327,16 +329,16 @@ def _group(letters: str) -> str:
 
 
 def credential_plugin_problem(find: Callable[[str], str | None] = shutil.which) -> Problem | None:
-    """Why nobody here would get into the cluster; None where the AWS CLI is there.
+    """The problem of a missing AWS CLI, the credential plugin of EKS clusters; None if it is installed.
 
-    `find` tells the path of a command. Without it the cluster would be made, a quarter of an hour later nothing could be
-    put into it, and nothing in it could be read or destroyed.
+    `find` returns the path of a command. Without the plugin, `pulumi up` would create the cluster and then fail a
+    quarter of an hour later, and no object in the cluster could be read or deleted.
     """
     if find(AWS_CLI) is not None:
         return None
     return Problem(
         field=AWS_CLI,
-        value="no such command on the PATH of whoever runs pulumi",
-        allowed="the AWS CLI, version 2, which gets the tokens that clients of the cluster show",
+        value="no such command on the PATH of pulumi",
+        allowed="the AWS CLI, version 2, which gets tokens for clients of the cluster",
         fix="Install it: https://docs.aws.amazon.com/cli/latest/userguide/getting-started-install.html",
     )

@@ -1,4 +1,4 @@
-"""Asks AWS. The only module of the program that does; every question is a read."""
+"""Queries AWS. No other module of the program does; every query is a read."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ if TYPE_CHECKING:
 
     from holdfast.infra.aws.config.stack import AwsPlatform
 
-#: Zones in which EKS makes no cluster, by the ids that are the same for every account.
+#: Zones without EKS, by the ids that are the same in every account.
 _WITHOUT_EKS: Final = ("use1-az3", "usw1-az2", "cac1-az3")
 
-#: EC2 takes so many values in one filter.
+#: EC2's limit for the values of one filter.
 _LONGEST_FILTER: Final = 200
 
 
 class AccountQueries:
-    """Questions to the account that a stack's credentials lead to.
+    """Queries for the account of a stack's credentials.
 
-    What is not answered, because the caller may not ask, stays out of the account and is kept in `failed_queries`.
+    The result of a query without permission is missing in the account; `failed_queries` has the reason.
     """
 
     def __init__(self, platform: AwsPlatform) -> None:
         self._platform = platform
         self._queries = CloudQueries(
             credentials="AWS credentials",
-            fix="Log in, or name a profile: `pulumi config set aws:profile …`; "
-            "`aws sts get-caller-identity` shows who you are.",
+            fix="Log in, or set a profile with `pulumi config set aws:profile …`; "
+            "check with `aws sts get-caller-identity`.",
         )
 
     def account(self) -> Account:
-        """Ask everything.
+        """Run all queries.
 
-        Raises ConfigError where nobody answers at all, or the one thing stays open that the stack must know.
+        Raises ConfigError if a query that the stack needs fails.
         """
         identity = self._queries.required("sts:GetCallerIdentity", get_caller_identity)
         by_capacity = self._machines()
@@ -56,7 +56,7 @@ class AccountQueries:
             offered=self._queries.optional(
                 "ec2:DescribeInstanceTypeOfferings", lambda: self._offered(every_type)
             ),
-            bought={
+            available={
                 capacity: found
                 for capacity, names in by_capacity.items()
                 if (found := self._bought(capacity, sorted(names))) is not None
@@ -67,7 +67,7 @@ class AccountQueries:
         )
 
     def _machines(self) -> Mapping[CapacityType, set[str]]:
-        """The instance types of the stack, by how they are bought."""
+        """The instance types of the stack, by capacity type."""
         found: dict[CapacityType, set[str]] = defaultdict(set)
         found[CapacityType.ON_DEMAND].update(machine.name for machine in self._platform.system_machines())
         for pool in self._platform.pools:
@@ -75,7 +75,7 @@ class AccountQueries:
         return found
 
     def _zones(self) -> tuple[str, ...]:
-        # Of every state: one that is impaired for an hour must not take its subnets out of the plan.
+        # Zones of every state: an impaired zone must not remove its subnets from the plan.
         answer = get_availability_zones(
             exclude_zone_ids=[*_WITHOUT_EKS],
             filters=[{"name": "zone-type", "values": ["availability-zone"]}],
@@ -117,14 +117,14 @@ class AccountQueries:
             except Exception as error:  # noqa: BLE001 - the SDK raises nothing narrower
                 silent[code] = error
         if silent:
-            # One reason for all of them: whoever may not ask for one may not ask for another.
+            # One reason for all: a caller without permission for one quota has none for others.
             self._queries.record_failure(
                 f"servicequotas:GetServiceQuota ({', '.join(silent)})", next(iter(silent.values()))
             )
         return values
 
     def _spot_role(self) -> str | None:
-        # A role that is there and not seen would be made a second time, which AWS refuses.
+        # AWS rejects a second role, so an existing one must be found.
         roles = self._queries.required("iam:ListRoles", lambda: get_roles(path_prefix=PATH))
         return next(iter(roles.arns), None)
 

@@ -56,15 +56,15 @@ def fixed_pool_problems(pool: FixedPool, location: str | None, at: str) -> Itera
 
 
 def scale_set_names(names: Mapping[int, str]) -> Iterator[Problem]:
-    """Pools whose scale sets would have one name: AKS takes no hyphen in it, and 12 characters at most."""
+    """Pools whose scale sets would have the same name: AKS allows 12 characters and no hyphen."""
     first: dict[str, int] = {}
     for index, name in names.items():
         other = first.setdefault(agent_pool_name(name), index)
         if names[other] != name:
             yield Problem(
                 field=f"{POOLS}[{index}].name",
-                value=f"{format_value(name)}, which AKS would call {agent_pool_name(name)}, as it does {names[other]}",
-                allowed="names that differ in their letters and digits: AKS takes no hyphens in a node pool's",
+                value=f"{format_value(name)}, whose scale set would be {agent_pool_name(name)}, as that of {names[other]}",
+                allowed="names with different letters and digits: AKS allows no hyphen in the name of a node pool",
                 fix=f"Rename one of the two, such as {format_value(f'{name}-2')}.",
             )
 

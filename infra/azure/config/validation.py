@@ -298,8 +298,7 @@ def network_problems(
 ) -> Iterator[Problem]:
     """The problems of a network.
 
-    `most_nodes` is how many nodes there may be at once, as far as that is known; `access` is how the API server is
-    reached, None where it is not known.
+    `most_nodes` is the largest number of nodes at a time, as far as it is known; `access` is None if it is unknown.
     """
     pods = Range(field=f"{at}.podsCidr", block=IPv4Network(network.pods_cidr))
     services = Range(field=f"{at}.servicesCidr", block=IPv4Network(network.services_cidr))

@@ -1,4 +1,4 @@
-"""What a subscription's answers mean for a stack. Pure."""
+"""Checks an Azure subscription against a stack. Pure, except for the PATH."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Subscription:
-    """Where a stack is made and who makes it, each by its id.
+    """The subscription of a stack and its deployer, by id.
 
-    `deployer` is whoever runs `pulumi`, as Entra ID knows them: a user, or the principal of a pipeline. `signed_in_to` is
-    the tenant they are in.
+    `deployer` is the Entra ID object of the caller: a user or a service principal. `signed_in_to` is its tenant.
     """
 
     subscription_id: str
@@ -33,41 +32,41 @@ _TENANT: Final = "azure-native:tenantId"
 
 
 def preflight_problems(subscription: Subscription) -> Iterator[Problem]:
-    """What cannot work: nothing should be made before it is mended."""
+    """The problems that stop a stack in this subscription."""
     if not subscription.subscription_id:
         yield Problem(
             field=_SUBSCRIPTION,
-            value="nothing, and the credentials lead to none",
+            value="nothing, and the credentials have none",
             allowed="the id of a subscription",
-            fix="`az account list --output table` shows yours: `pulumi config set azure-native:subscriptionId …`.",
+            fix="Find it with `az account list --output table`, and run `pulumi config set azure-native:subscriptionId …`.",
         )
     if subscription.tenant_id != subscription.signed_in_to:
         yield Problem(
             field=_TENANT,
-            value=f"{format_value(subscription.tenant_id)}, while the credentials are of {subscription.signed_in_to}",
-            allowed="the tenant in which whoever runs pulumi is, which is the one that AKS lets in",
-            fix=f"Log in there with `az login --tenant {subscription.tenant_id}`, or leave {_TENANT} out.",
+            value=f"{format_value(subscription.tenant_id)}, but the credentials are of {subscription.signed_in_to}",
+            allowed="the tenant of the credentials, the one that AKS gives access to",
+            fix=f"Log in with `az login --tenant {subscription.tenant_id}`, or leave out {_TENANT}.",
         )
     if not subscription.deployer:
         yield Problem(
             field="Azure credentials",
-            value="somebody without an object id in Entra ID",
-            allowed="a user or a service principal, whom the cluster can let in",
-            fix="Log in with `az login`, or as a service principal; `az ad signed-in-user show` shows who you are.",
+            value="an identity without an object id in Entra ID",
+            allowed="a user or a service principal, which the cluster can give access to",
+            fix="Log in with `az login`, or as a service principal; check with `az ad signed-in-user show`.",
         )
 
 
 def credential_plugin_problem(find: Callable[[str], str | None] = shutil.which) -> Problem | None:
-    """Why nobody here would get into the cluster; None where kubelogin is there.
+    """The problem of a missing kubelogin, the credential plugin of AKS clusters; None if it is installed.
 
-    `find` tells the path of a command. A cluster without local accounts lets in nobody without a token of Entra ID's: it
-    would be made, ten minutes later nothing could be put into it, and nothing of it could be read or destroyed.
+    `find` returns the path of a command. A cluster without local accounts needs a token from Entra ID. Without the
+    plugin, `pulumi up` would create the cluster and then fail ten minutes later, and no object in it could be deleted.
     """
     if find(KUBELOGIN) is not None:
         return None
     return Problem(
         field=KUBELOGIN,
-        value="no such command on the PATH of whoever runs pulumi",
-        allowed="Azure's plugin, which gets the tokens that clients of the cluster show",
+        value="no such command on the PATH of pulumi",
+        allowed="Azure's credential plugin, which gets tokens for clients of the cluster",
         fix="Install it with `az aks install-cli`, or from https://azure.github.io/kubelogin/install.html.",
     )

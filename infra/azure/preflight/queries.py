@@ -1,4 +1,4 @@
-"""Asks Azure. The only module of the program that does; every question is a read."""
+"""Queries Azure. No other module of the program does; every query is a read."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 def query_subscription(platform: AzurePlatform) -> Subscription:
-    """The subscription of a stack: what is written beside it, else what its credentials lead to.
+    """The subscription of a stack: from its settings, otherwise from its credentials.
 
-    Raises ConfigError where nobody answers. Azure is asked for no more: what a location offers (versions of Kubernetes, VM
-    sizes, vCPUs of a quota) no function of the provider tells.
+    Raises ConfigError if the query fails. The provider has no function for what a location offers, such as versions of
+    Kubernetes, VM sizes and quotas.
     """
     queries = CloudQueries(
         credentials="Azure credentials",
-        fix="Log in with `az login`, or set ARM_CLIENT_ID and what belongs to it; `az account show` shows who you are.",
+        fix="Log in with `az login`, or set ARM_CLIENT_ID and the related variables; check with `az account show`.",
     )
     client = queries.required("authorization:getClientConfig", get_client_config)
     return Subscription(
@@ -40,7 +40,7 @@ def query_subscription(platform: AzurePlatform) -> Subscription:
 
 
 def api_server_of(cluster_name: str, *, by_public_name: bool) -> str | None:
-    """The name that the API server of a stack's cluster is called by; None where there is none yet, or nobody says."""
+    """The host name of the API server of a stack's cluster; None if there is no cluster yet, or the query fails."""
     try:
         cluster = get_managed_cluster(resource_group_name=cluster_name, resource_name=cluster_name)
     except Exception:  # noqa: BLE001 - the SDK raises nothing narrower, and a new stack has no cluster
@@ -48,7 +48,7 @@ def api_server_of(cluster_name: str, *, by_public_name: bool) -> str | None:
     return (cluster.fqdn if by_public_name else cluster.private_fqdn) or None
 
 
-#: Tells why nobody answers at a host, None where somebody does.
+#: Returns why a host does not answer, None if it does.
 ConnectionCheck: TypeAlias = "Callable[[str], str | None]"
 
 _PORT: Final = 443
@@ -56,7 +56,7 @@ _SECONDS: Final = 5.0
 
 
 def connection_error(host: str) -> str | None:
-    """Why nobody answers at a host; None where somebody does."""
+    """Why a host does not answer; None if it does."""
     try:
         socket.create_connection((host, _PORT), timeout=_SECONDS).close()
     except OSError as error:
@@ -67,10 +67,9 @@ def connection_error(host: str) -> str | None:
 def unreachable_api_server(
     platform: AzurePlatform, stack: str, try_it: ConnectionCheck = connection_error
 ) -> Problem | None:
-    """Why this run could put nothing into the stack's cluster; None where it can, or where there is none yet.
+    """The problem of an API server that does not answer from here; None if it does, or if there is no cluster yet.
 
-    A private API server answers in its network alone: from elsewhere each object in the cluster would be waited for in
-    vain, one after the other.
+    A private API server answers only in its network: from elsewhere, `pulumi up` would time out on each object.
     """
     access = platform.cluster.access
     if not access.private:
@@ -81,8 +80,8 @@ def unreachable_api_server(
         return None
     return Problem(
         field=f"{PLATFORM}.cluster.access.private",
-        value=f"true, and {host} does not answer here ({reason})",
-        allowed="a place in the cluster's network, or beside it: a runner in its subnet, a peered network, a VPN",
-        fix="Run pulumi there. Where the name alone is not known, link the cluster's private DNS zone to your network, "
+        value=f"true, but {host} does not answer ({reason})",
+        allowed="a client in the cluster's network or one connected to it: a runner in its subnet, a peered network, a VPN",
+        fix="Run pulumi there. If only the name does not resolve, link the cluster's private DNS zone to your network, "
         "or write `publicName: true`.",
     )

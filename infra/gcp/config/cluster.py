@@ -1,4 +1,4 @@
-"""A GKE cluster's configuration: its version, who reaches it, when it is maintained, what its services run on."""
+"""The configuration of a GKE cluster: version, access, maintenance, system nodes."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -31,7 +31,7 @@ _A_MONDAY: Final = datetime(2026, 1, 5, tzinfo=UTC)
 
 
 class MaintenanceWindow(Section):
-    """When GKE may upgrade, every week."""
+    """The weekly maintenance window."""
 
     days: tuple[Weekday, ...] = Field(
         default=(Weekday.SATURDAY, Weekday.SUNDAY),
@@ -45,12 +45,12 @@ class MaintenanceWindow(Section):
 
     @property
     def recurrence(self) -> str:
-        """When it comes again, as RFC 5545 spells it."""
+        """The recurrence rule, as in RFC 5545."""
         return f"FREQ=WEEKLY;BYDAY={','.join(day.short for day in self._in_order())}"
 
     @property
     def first(self) -> tuple[str, str]:
-        """Start and end of one of them, in UTC; always the same one, or each update would move it."""
+        """Start and end of the first window, in UTC; a fixed date, so that updates do not change it."""
         hours, minutes = (int(part) for part in self.start.split(":"))
         begin = _A_MONDAY + timedelta(days=self._in_order()[0].number, hours=hours, minutes=minutes)
         return _spelled(begin), _spelled(begin + timedelta(hours=self.hours))
@@ -60,20 +60,20 @@ class MaintenanceWindow(Section):
 
 
 class MaintenanceExclusion(Section):
-    """While GKE upgrades neither the minor version nor any node."""
+    """Days on which GKE upgrades neither the minor version nor nodes."""
 
     fixes: ClassVar[Mapping[str, str]] = {"from": "Write start.", "until": "Write end.", "to": "Write end."}
 
     start: Day = Field(description=DATE_ALLOWED, examples=['"2026-12-01"'])
     end: Day | None = Field(
         default=None,
-        description=f"{DATE_ALLOWED}, not after the end of the version's support",
+        description=f"{DATE_ALLOWED}: the end, before the end of the version's support",
         examples=['"2027-06-30"'],
     )
 
 
 class GcpMaintenance(Section):
-    """When the cluster is upgraded, and when its nodes are not."""
+    """When GKE upgrades the cluster and its nodes."""
 
     window: MaintenanceWindow = Field(
         default_factory=MaintenanceWindow,
@@ -90,7 +90,7 @@ def _spelled(moment: datetime) -> str:
 
 
 class Channel(StrEnum):
-    """GKE's release channels: how early a version comes, and how long it may stay."""
+    """GKE's release channels."""
 
     RAPID = "rapid"
     REGULAR = "regular"
@@ -99,18 +99,18 @@ class Channel(StrEnum):
 
 
 class DnsEndpoint(Section):
-    """The API server under a name in Google's DNS: whoever reaches Google's APIs reaches it, and IAM decides."""
+    """The DNS-based endpoint of the API server, reachable wherever Google's APIs are; IAM controls access."""
 
-    # GKE has no endpoint of this kind for a network alone: `false` closes it to everybody.
+    # GKE has no DNS-based endpoint for a single network: `false` closes it to every client.
     allow_external: bool = Field(
         default=False,
-        description="true, which lets the whole internet reach the endpoint, with IAM alone to guard it",
+        description="true, which opens the endpoint to the whole internet, protected only by IAM",
         examples=["true"],
     )
 
 
 class GcpAccess(Section):
-    """From where the API server is reached: by name, or at an address. One of the two."""
+    """Access to the API server: by DNS name or at an address. Exactly one of the two."""
 
     fixes: ClassVar[Mapping[str, str]] = {
         "publicAccessCidrs": "Write authorizedNetworks.",
@@ -130,7 +130,7 @@ class GcpAccess(Section):
 
 
 class GcpSystemNodes(Section):
-    """The on-demand machines of the cluster's services, of operators and of Ray heads, beside all pools."""
+    """The on-demand nodes of the cluster's services, operators and Ray heads, which belong to no pool."""
 
     machine_type: MachineType = Field(
         default="e2-standard-4",
@@ -140,7 +140,7 @@ class GcpSystemNodes(Section):
     per_zone: int = Field(
         default=1, ge=1, le=10, description="a whole number of nodes, 1 to 10", examples=["1"]
     )
-    # What asks for nothing is let in here too, and a Ray head that finds no room would wait for ever.
+    # Pods that name no pool run here too. Without spare nodes a Ray head could stay pending forever.
     spare_per_zone: int = Field(
         default=2, ge=0, le=10, description="a whole number of nodes, 0 to 10", examples=["2"]
     )
@@ -150,12 +150,12 @@ class GcpCluster(Section):
     """The control plane."""
 
     fixes: ClassVar[Mapping[str, str]] = {
-        "kubeconfig": "Leave it out: the program asks gke-gcloud-auth-plugin for a token whenever it needs one.",
-        "region": "Write it as gcp:region, beside holdfast:platform; write location for a cluster in one zone.",
+        "kubeconfig": "Leave it out: the program gets a token from gke-gcloud-auth-plugin whenever it needs one.",
+        "region": "Write gcp:region beside holdfast:platform; write location for a cluster in one zone.",
         "zone": "Write location.",
         "publicAccessCidrs": "Write access: {authorizedNetworks: […]}.",
         "privateAccessCidrs": "Write access: {authorizedNetworks: […]}.",
-        "admins": "Leave it out: IAM says who administers a cluster (roles/container.admin).",
+        "admins": "Leave it out: IAM controls who administers a cluster (roles/container.admin).",
         "serviceCidr": "Write servicesCidr under network.",
         "minMasterVersion": "Write version.",
     }

@@ -1,4 +1,4 @@
-"""Types of single GCP values: a machine type, a zone, a key, a network."""
+"""Types of single GCP values (machine types, zones, keys, networks), and the rules of projects and regions."""
 
 import re
 from difflib import get_close_matches
@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 ZONE_ALLOWED: Final = "a zone, such as us-central1-a"
 MACHINE_ALLOWED: Final = "one machine type of Compute Engine"
 KEY_ALLOWED: Final = "the name of a key: projects/…/locations/…/keyRings/…/cryptoKeys/…"
-NETWORK_ALLOWED: Final = "the name of a network of the project, or projects/…/global/networks/… of another's"
+NETWORK_ALLOWED: Final = (
+    "the name of a network of the project, or projects/…/global/networks/… of another project"
+)
 SUBNETWORK_ALLOWED: Final = (
-    "the name of a subnetwork of the project, or projects/…/regions/…/subnetworks/… of another's"
+    "the name of a subnetwork of the project, or projects/…/regions/…/subnetworks/… of another project"
 )
 RANGE_ALLOWED: Final = "the name of a secondary range of the subnetwork"
 
@@ -43,7 +45,7 @@ def _machine_type(value: object) -> object:
     if len(types) == 1 and isinstance(types[0], str):
         raise error_with_fix(f'Write "{types[0]}", without the brackets.')
     raise error_with_fix(
-        "Write one of them: a node pool of GKE has one machine type. Where it is often sold out, list more zones, "
+        "Write one of them: a GKE node pool has one machine type. If it is often out of capacity, list more zones, "
         "or add a pool for each type and a tier for each pool."
     )
 
@@ -59,11 +61,9 @@ def _zone(text: str) -> str:
 def _key(text: str) -> str:
     without_version = re.sub(r"/cryptoKeyVersions/[0-9]+$", "", text)
     if without_version != text and _KEY.fullmatch(without_version):
-        raise error_with_fix(f'Write the key without its version, which changes: "{without_version}".')
+        raise error_with_fix(f'Write the key without its version, which rotates: "{without_version}".')
     if not _KEY.fullmatch(text):
-        raise error_with_fix(
-            "Write what `gcloud kms keys list --keyring RING --location REGION` prints as its name."
-        )
+        raise error_with_fix("Write the name from `gcloud kms keys list --keyring RING --location REGION`.")
     return text
 
 
@@ -86,7 +86,7 @@ def _linked(text: str, shape: re.Pattern[str], command: str) -> str:
 
 def _range(text: str) -> str:
     if not re.fullmatch(_NAME, text, re.ASCII):
-        raise error_with_fix("Write one of those which `gcloud compute networks subnets describe` prints.")
+        raise error_with_fix("Write one from `gcloud compute networks subnets describe`.")
     return text
 
 
@@ -108,7 +108,7 @@ _EXAMPLE: Final = f"Write, for example, `{REGION}: us-central1` beside holdfast:
 
 
 def project_problem(project: str | None) -> Problem | None:
-    """What is wrong with a stack's project; None for an id that a project can have."""
+    """The problem of a stack's project; None for a valid id."""
     if project is None:
         return Problem(
             field=PROJECT,
@@ -123,14 +123,14 @@ def project_problem(project: str | None) -> Problem | None:
         field=PROJECT,
         value=format_value(project),
         allowed=_PROJECT_ALLOWED,
-        fix=f"Write the id that belongs to this number: `gcloud projects describe {project}` shows it."
+        fix=f"Write the id of this project number from `gcloud projects describe {project}`."
         if number
-        else "Write the id, and not the name, that `gcloud projects list` shows.",
+        else "Write the id from `gcloud projects list`, not the name.",
     )
 
 
 def region_problem(region: str | None) -> Problem | None:
-    """What is wrong with a stack's region; None for one that there is."""
+    """The problem of a stack's region; None for a known region."""
     known = regions("gcp")
     if region is None:
         return Problem(
@@ -148,6 +148,6 @@ def region_problem(region: str | None) -> Problem | None:
 
 
 def is_zone_of(zone: str, region: str) -> bool:
-    """Whether a zone is one of a region's; any letter is, where the region's zones are not known."""
+    """Whether a zone is in a region; any letter is valid if the region's zones are unknown."""
     known = zones_of(region)
     return zone in known if known else zone[:-2] == region

@@ -1,4 +1,4 @@
-"""Where a GCP stack's nodes are: in a network made for it, or in one that is brought."""
+"""The configuration of a GCP stack's network: a new network or an existing one."""
 
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, TypeAlias
@@ -21,11 +21,11 @@ _OF_A_MADE_NETWORK = ("nodesCidr", "podsCidr", "servicesCidr")
 
 
 class GcpNewNetwork(Section):
-    """A network of the stack's own: one subnetwork, with ranges for pods and Services."""
+    """A new network for the stack: one subnetwork, with ranges for pods and Services."""
 
     fixes: ClassVar[Mapping[str, str]] = {
         "cidr": "Write nodesCidr, podsCidr and servicesCidr.",
-        "zones": "Write it under cluster: a subnetwork is in all zones of its region.",
+        "zones": "Move it to cluster: a subnetwork spans all zones of its region.",
         "nat": "Leave it out: Cloud NAT serves all zones of a region.",
     }
 
@@ -35,11 +35,11 @@ class GcpNewNetwork(Section):
 
 
 class GcpExistingNetwork(Section):
-    """A subnetwork that is there already. Nothing in it is changed."""
+    """An existing subnetwork. The stack changes nothing in it."""
 
     fixes: ClassVar[Mapping[str, str]] = dict.fromkeys(
         _OF_A_MADE_NETWORK,
-        "Leave it out: a network that is brought has its own; without network and subnetwork one is made.",
+        "Leave it out: an existing network has its own; without network and subnetwork the stack creates one.",
     )
 
     network: NetworkName = Field(description=NETWORK_ALLOWED, examples=["shared"])
@@ -49,7 +49,7 @@ class GcpExistingNetwork(Section):
 
 
 def network_variant(value: object) -> type[GcpNewNetwork] | type[GcpExistingNetwork]:
-    """The model that a value is meant for: whoever names a network, or anything in it, brings it."""
+    """The section for a value: an existing network if it has a network or a part of one."""
     brought = isinstance(value, Mapping) and any(name in value for name in _OF_A_BROUGHT_NETWORK)
     return GcpExistingNetwork if brought else GcpNewNetwork
 

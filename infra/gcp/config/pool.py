@@ -1,4 +1,4 @@
-"""A pool on GCP: a node pool of GKE, of one machine type."""
+"""The configuration of a pool on GCP: a GKE node pool of one machine type."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -14,27 +14,27 @@ from holdfast.scheduling.machines import Machine, machine_catalogue, with_attach
 from holdfast.scheduling.pools import Pool
 
 _NO_PRICE_CAP = (
-    "Leave it out: Compute Engine takes no bid, so GKE has no field that holds a price cap. A Spot VM costs what the "
-    "price list says; a tier's procurementTimeout moves jobs on where it cannot be had."
+    "Leave it out: Compute Engine has no bids, so GKE has no field that holds a price cap. A Spot VM has a list price; "
+    "a tier's procurementTimeout moves jobs if there is no capacity."
 )
-_ONE_MACHINE_TYPE = "Write machineType, one for a pool: a node pool of GKE has no more."
+_ONE_MACHINE_TYPE = "Write machineType, one for each pool: a GKE node pool has one machine type."
 _TAINTS_ARE_KNOWN = (
     "Leave it out: a pool's taints follow from its capacity and its GPUs, and GKE adds the one of GPUs."
 )
 
-#: Seconds that a Spot VM's pods together have to end.
+#: Seconds until a preempted Spot VM stops.
 ShutdownSeconds: TypeAlias = Literal[0, 30, 120]
 
 
 class Upgrades(StrEnum):
-    """How the nodes of a pool are replaced by such of another version."""
+    """How GKE replaces the nodes of a pool in an upgrade."""
 
     SURGE = "surge"
     BLUE_GREEN = "blue-green"
 
 
 class GcpAccelerator(Section):
-    """GPUs that are attached to a machine which has none of its own."""
+    """GPUs attached to a machine type without GPUs."""
 
     type: str = Field(description="a kind of GPU of Compute Engine", examples=["nvidia-tesla-t4"])
     count: int = Field(ge=1, le=8, description="a whole number of GPUs, 1 to 8", examples=["1"])
@@ -56,7 +56,7 @@ class GcpPool(PoolSection):
         "taint": _TAINTS_ARE_KNOWN,
         "taints": _TAINTS_ARE_KNOWN,
         "minNodes": "Leave it out: a pool scales down to zero nodes.",
-        "initialNodeCount": "Leave it out: a pool has the machines that its pods need, from none.",
+        "initialNodeCount": "Leave it out: a pool starts with zero nodes.",
         "placementGroup": "Write compactPlacement.",
         "diskSizeGb": "Write diskGiB.",
         "volumeGiB": "Write diskGiB.",
@@ -82,7 +82,7 @@ class GcpPool(PoolSection):
     )
     upgrades: Upgrades = Field(
         default=Upgrades.SURGE,
-        description="surge, one node after the other and none more, or blue-green, a second set beside the first",
+        description="surge, one node at a time without extra nodes, or blue-green, with a second set of nodes",
         examples=["surge"],
     )
     graceful_shutdown_seconds: ShutdownSeconds | None = Field(
@@ -102,13 +102,13 @@ class GcpPool(PoolSection):
 
     @property
     def shutdown_seconds(self) -> ShutdownSeconds:
-        """What the pods of a preempted node have, the cluster's own included; 30 where nothing else is said."""
+        """The graceful shutdown time of a preempted node, in seconds; 30 by default."""
         return 30 if self.graceful_shutdown_seconds is None else self.graceful_shutdown_seconds
 
     def machine(self) -> Machine | None:
-        """The pool's machine, with the GPUs that are attached to it; None where it is not known.
+        """The pool's machine, with the GPUs that are attached to it; None if it is unknown.
 
-        Raises ValueError for GPUs that it does not take, which the rules refuse.
+        Raises ValueError for GPUs that it does not support, which validation rejects.
         """
         machine = machine_catalogue("gcp").get(self.machine_type)
         if machine is None or self.accelerator is None:

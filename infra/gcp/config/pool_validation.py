@@ -1,4 +1,4 @@
-"""The rules of a single pool on GCP."""
+"""Validates the pools, machine types, zones and ComputeClasses of a GCP stack."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from holdfast.scheduling.machines import Machine
 
 
-#: GKE makes no node pool of a longer name.
+#: GKE's limit for the name of a node pool.
 _LONGEST_NAME: Final = 40
 
 _CLASSES_OF_GKE: Final = ("gke", "autopilot")
 
 
 def pool_problems(pool: GcpPool, region: str | None, at: str) -> Iterator[Problem]:
-    """Everything that is wrong with a pool; `region` is None where it is not known."""
+    """The problems of a pool; `region` is None if it is unknown."""
     yield from _name(pool.name, f"{at}.name")
     yield from machine_problems(pool, at)
     if region is not None:
@@ -46,7 +46,7 @@ def _name(name: str, field: str) -> Iterator[Problem]:
         yield Problem(
             field=field,
             value=format_value(name),
-            allowed=f"a name of up to {_LONGEST_NAME} characters that starts with a letter, as a node pool's",
+            allowed=f"a name of up to {_LONGEST_NAME} characters that starts with a letter, GKE's rule for node pools",
             fix=f'Write "{shorter}".' if shorter else "Write a name such as a100-spot.",
         )
 
@@ -59,8 +59,8 @@ def _compact(pool: GcpPool, region: str | None, at: str) -> Iterator[Problem]:
             field=f"{at}.compactPlacement",
             value=f"true on a pool in {len(zones) or 'all'} zones",
             allowed="true on a pool in one zone, because placement is within a zone",
-            fix=f"Write `zones: [{example}]` beside it, or leave it out. Another zone later is another node pool: the "
-            "first one is replaced, and what runs there starts again.",
+            fix=f"Add `zones: [{example}]`, or leave it out. A later change of the zone replaces the node pool, and "
+            "restarts its jobs.",
         )
 
 
@@ -69,7 +69,7 @@ def _shutdown(pool: GcpPool, at: str) -> Iterator[Problem]:
         yield Problem(
             field=f"{at}.gracefulShutdownSeconds",
             value=f"{pool.graceful_shutdown_seconds} on a pool that is {pool.capacity.value}",
-            allowed="nothing here: GKE takes it for Spot VMs alone, which are the ones taken back",
+            allowed="nothing: GKE supports it for Spot VMs only",
             fix="Leave it out.",
         )
 
@@ -82,20 +82,20 @@ def _compute_class(pool: GcpPool, at: str) -> Iterator[Problem]:
         yield Problem(
             field=f"{at}.computeClass",
             value=format_value(name),
-            allowed=f"any name that does not start with {' or '.join(_CLASSES_OF_GKE)}: GKE's own do",
+            allowed=f"a name that does not start with {' or '.join(_CLASSES_OF_GKE)}, which GKE uses for its own",
             fix=f'Write another name, such as "training-{name}".',
         )
     if pool.default:
         yield Problem(
             field=f"{at}.computeClass",
             value=f"{format_value(name)} on the pool with default: true",
-            allowed="a class on pools that jobs name: a pod that asks for nothing selects none",
-            fix="Leave it out here.",
+            allowed="a class on other pools: a pod that names no pool selects no class",
+            fix="Leave it out on this pool.",
         )
 
 
 def machine_problems(pool: GcpPool, at: str) -> Iterator[Problem]:
-    """Everything that is wrong with a pool's machine."""
+    """The problems of a pool's machine type."""
     field = f"{at}.machineType"
     wrong = list(named_machine(pool.machine_type, field))
     yield from wrong
@@ -108,7 +108,7 @@ def machine_problems(pool: GcpPool, at: str) -> Iterator[Problem]:
         yield Problem(
             field=f"{at}.compactPlacement",
             value=f"true for {machine.name}",
-            allowed="true for machines that Compute Engine places close together, and this family it does not",
+            allowed="true for a machine family that supports compact placement; this one does not",
             fix="Leave it out, or write another machineType, such as c2-standard-8.",
         )
     yield from _sold(pool.capacity, machine, field)
@@ -116,28 +116,26 @@ def machine_problems(pool: GcpPool, at: str) -> Iterator[Problem]:
 
 
 def named_machine(name: str, field: str) -> Iterator[Problem]:
-    """A machine type that there is not."""
+    """A machine type that does not exist."""
     known = machine_catalogue("gcp")
     if name not in known:
         close = get_close_matches(name, known, n=1)
         yield Problem(
             field=field,
             value=format_value(name),
-            allowed=f"one of the {len(known)} machine types that are known",
-            fix=f'Write "{close[0]}".'
-            if close
-            else "Write one that `gcloud compute machine-types list` shows.",
+            allowed=f"one of the {len(known)} known machine types",
+            fix=f'Write "{close[0]}".' if close else "Write one from `gcloud compute machine-types list`.",
         )
 
 
 def no_gpus(name: str, field: str) -> Iterator[Problem]:
-    """A machine with GPUs where these would only cost."""
+    """A machine with GPUs for system nodes, which use none."""
     machine = machine_catalogue("gcp").get(name)
     if machine is not None and machine.gpus:
         yield Problem(
             field=field,
             value=f"{format_value(name)}, which has {machine.gpus} GPUs",
-            allowed="a machine without GPUs: GKE taints those of GPU machines only where others are there before",
+            allowed="a machine without GPUs: GKE taints GPU nodes only if other nodes exist first",
             fix="Write, for example, e2-standard-4.",
         )
 
@@ -146,9 +144,9 @@ def _attached(accelerator: GcpAccelerator, machine: Machine, at: str) -> Iterato
     if machine.gpus:
         yield Problem(
             field=at,
-            value=f"{accelerator.count} × {accelerator.type} beside the {machine.gpus} × {machine.accelerator} of "
+            value=f"{accelerator.count} × {accelerator.type} in addition to the {machine.gpus} × {machine.accelerator} of "
             f"{machine.name}",
-            allowed="nothing: the machine brings its GPUs",
+            allowed="nothing: the machine type includes its GPUs",
             fix="Leave it out.",
         )
         return
@@ -157,15 +155,15 @@ def _attached(accelerator: GcpAccelerator, machine: Machine, at: str) -> Iterato
         yield Problem(
             field=at,
             value=f"GPUs for {machine.name}",
-            allowed="GPUs for machines of the n1 series, which alone take them",
-            fix="Write a machineType such as n1-standard-8, or one that brings its GPUs, such as g2-standard-8.",
+            allowed="GPUs for machines of the n1 series, the only ones that support them",
+            fix="Write a machineType such as n1-standard-8, or one that includes GPUs, such as g2-standard-8.",
         )
     elif accelerator.type not in taken:
         close = get_close_matches(accelerator.type, taken, n=1)
         yield Problem(
             field=f"{at}.type",
             value=format_value(accelerator.type),
-            allowed=f"what {machine.name} takes: {', '.join(sorted(taken))}",
+            allowed=f"one of the kinds that {machine.name} supports: {', '.join(sorted(taken))}",
             fix=f'Write "{close[0]}".' if close else "Write one of them.",
         )
     elif accelerator.count not in taken[accelerator.type]:
@@ -173,8 +171,8 @@ def _attached(accelerator: GcpAccelerator, machine: Machine, at: str) -> Iterato
         yield Problem(
             field=f"{at}.count",
             value=str(accelerator.count),
-            allowed=f"as many of this kind as {machine.name} takes: {' or '.join(map(str, counts))}",
-            fix=f"Write `count: {counts[0]}`; a machine of fewer vCPUs may take fewer.",
+            allowed=f"a number of this kind that {machine.name} supports: {' or '.join(map(str, counts))}",
+            fix=f"Write `count: {counts[0]}`; a machine with fewer vCPUs may support fewer.",
         )
 
 
@@ -184,9 +182,9 @@ def _sold(capacity: CapacityType, machine: Machine, field: str) -> Iterator[Prob
         yield Problem(
             field=field,
             value=f"{format_value(machine.name)} {'on spot' if on_spot else 'on demand'}",
-            allowed=f"a machine that Compute Engine sells so, and this one only {'on demand' if on_spot else 'on spot'}"
+            allowed=f"another machine type; Compute Engine offers this one only {'on demand' if on_spot else 'on spot'}"
             if machine.on_spot or machine.on_demand
-            else "a machine that Compute Engine sells so, and this one only by reservation",
+            else "another machine type; Compute Engine offers this one only by reservation",
             fix="Write another machineType, or the other capacity.",
         )
 
@@ -196,14 +194,14 @@ def _architecture(machine: Machine, field: str) -> Iterator[Problem]:
         yield Problem(
             field=field,
             value=f"{format_value(machine.name)}, a machine of {machine.arch}",
-            allowed="machines of amd64: GKE taints the nodes of others with kubernetes.io/arch, and no job's pods "
-            "tolerate that of their own accord",
+            allowed="machines of amd64: GKE taints nodes of other architectures with kubernetes.io/arch, which the pods "
+            "of jobs do not tolerate",
             fix="Write, for example, n2-standard-4.",
         )
 
 
 def class_problems(document: Json, pools: Mapping[int, GcpPool]) -> Iterator[Problem]:
-    """Everything that is wrong with the classes that the pools of a document name."""
+    """The problems of the ComputeClasses that a document's pools name."""
     yield from _mixed_capacity(pools)
     first_of_name: dict[str, GcpPool] = {}
     for pool in pools.values():
@@ -225,11 +223,11 @@ def _mixed_capacity(pools: Mapping[int, GcpPool]) -> Iterator[Problem]:
         if other.capacity is not pool.capacity:
             yield Problem(
                 field=f"{POOLS}[{index}].computeClass",
-                value=f"{format_value(pool.compute_class)} on a pool that is {pool.capacity.value}, while {other.name} of the "
+                value=f"{format_value(pool.compute_class)} on a pool that is {pool.capacity.value}, but {other.name} of the "
                 f"same class is {other.capacity.value}",
-                allowed="pools of one capacity type in a class: GKE goes on to the next at once and for each node by "
-                "itself, and a job's pods would be on both",
-                fix="Write a class for each capacity type, and a tier for each.",
+                allowed="pools of one capacity type in a class: GKE tries the next pool immediately and for each node, so "
+                "a job's pods would run on both capacity types",
+                fix="Write a class and a tier for each capacity type.",
             )
 
 
@@ -240,8 +238,8 @@ def _mixed_ladder(tiers: list[GcpPool], field: str) -> Iterator[Problem]:
         yield Problem(
             field=field,
             value=f"{', '.join(classes)} with computeClass, and {', '.join(others)} without",
-            allowed="pools that all have a class, or none: a class is selected by cloud.google.com/compute-class, "
-            "which GKE refuses beside its labels for spot, and a job that moves on keeps the selectors it had",
+            allowed="pools that all have a class, or none: jobs select a class by cloud.google.com/compute-class, which "
+            "GKE rejects together with its spot labels, and a job that moves keeps its node selectors",
             fix="Add computeClass to each of them, or to none.",
         )
 
@@ -255,9 +253,9 @@ def _repeated_class(tiers: list[GcpPool], field: str) -> Iterator[Problem]:
         if len(set(members)) > 1:
             yield Problem(
                 field=field,
-                value=f"{', '.join(members)}, which are all of the class {format_value(name)}",
-                allowed="one pool of a class: whoever selects the class gets any of them, and no tier is left",
-                fix="Keep the first of them, or give each a class of its own.",
+                value=f"{', '.join(members)}, all of the class {format_value(name)}",
+                allowed="one pool of a class: a job that selects the class gets any of them, so they are one tier",
+                fix="Keep the first of them, or write a class for each.",
             )
 
 
@@ -284,7 +282,7 @@ def zone_problem(zone: str, region: str, field: str) -> Problem | None:
 
 
 def zone_problems(zones: tuple[str, ...], region: str, at: str) -> Iterator[Problem]:
-    """Zones of other regions, and such as stand there twice."""
+    """Zones of other regions, and duplicates."""
     for index, zone in enumerate(zones):
         wrong = zone_problem(zone, region, f"{at}[{index}]")
         yield from (wrong,) if wrong else ()

@@ -1,4 +1,4 @@
-"""The whole configuration of a GCP stack."""
+"""The configuration of a GCP stack: its document, and the project and region beside it."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -17,20 +17,20 @@ from holdfast.scheduling.pools import Pool
 
 
 class Recovery(StrEnum):
-    """What keeps a checkpoint that was overwritten or deleted."""
+    """How overwritten and deleted checkpoints are kept."""
 
     SOFT_DELETE = "soft-delete"
     VERSIONING = "versioning"
 
 
 class GcpCheckpoints(Section):
-    """Where training keeps its checkpoints: a bucket of Cloud Storage, in the stack's region."""
+    """The Cloud Storage bucket for checkpoints, in the stack's region."""
 
     fixes: ClassVar[Mapping[str, str]] = {
         "bucket": "Leave it out: the stack creates the bucket, and names it.",
-        "directory": "Leave it out: on GCP checkpoints are objects in a bucket.",
-        "location": "Leave it out: the bucket is in the stack's region, where reading it costs nothing.",
-        "kms": "Write kmsKey, the name of a key; without it Google's encrypt.",
+        "directory": "Leave it out: on GCP, checkpoints are objects in a bucket.",
+        "location": "Leave it out: the bucket is in the stack's region, where reads are free.",
+        "kms": "Write kmsKey, the name of a key; without it, Google's keys encrypt.",
         "versioning": "Write recovery: versioning.",
         "softDelete": "Write recovery: soft-delete.",
     }
@@ -49,7 +49,7 @@ class GcpCheckpoints(Section):
     )
     hierarchical: bool = Field(
         default=False,
-        description="true for real folders, which are renamed at once, false for names with slashes",
+        description="true for a hierarchical namespace with folders, false for a flat one",
         examples=["true"],
     )
     kms_key: KeyName | None = Field(
@@ -63,17 +63,17 @@ class GcpDocument(CloudDocument):
     """The document under holdfast:platform."""
 
     fixes: ClassVar[Mapping[str, str]] = {
-        "project": "Write it as gcp:project, beside holdfast:platform: the GCP provider reads it there.",
-        "account": "Write gcp:project, beside holdfast:platform.",
-        "region": "Write it as gcp:region, beside holdfast:platform: the GCP provider reads it there.",
-        "zones": "Write it under cluster, or in a pool.",
-        "environment": "Leave it out: the identities of a stack's jobs have the stack's name in theirs.",
+        "project": "Write gcp:project beside holdfast:platform, where the GCP provider reads it.",
+        "account": "Write gcp:project beside holdfast:platform.",
+        "region": "Write gcp:region beside holdfast:platform, where the GCP provider reads it.",
+        "zones": "Move it to cluster or a pool.",
+        "environment": "Leave it out: the names of the jobs' identities contain the stack's name.",
         "resourcePools": "Write pools, each with its machineType.",
     }
 
     cloud: Literal["gcp"] = Field(description="gcp", examples=["gcp"])
     cluster: GcpCluster = Field(
-        description="a mapping of access, and of version, channel, systemNodes and what else there is",
+        description="a mapping of access, version, channel, systemNodes and other fields",
         examples=["{access: {authorizedNetworks: [203.0.113.0/24]}}"],
     )
     network: GcpNetworkConfig = Field(
@@ -95,14 +95,14 @@ class GcpDocument(CloudDocument):
 
 
 class GcpPlatform(GcpDocument):
-    """A GCP stack: its document, and the project and region that stand beside it."""
+    """A GCP stack: its document, project and region."""
 
     project: str
     region: str
 
     @property
     def location(self) -> str:
-        """Where the control plane is: a region or a zone."""
+        """The location of the control plane: a region or a zone."""
         return self.cluster.location or self.region
 
     @property

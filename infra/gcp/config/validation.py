@@ -1,4 +1,4 @@
-"""The rules across fields of a GCP stack."""
+"""Validates a GCP stack's configuration: cluster, maintenance, network, checkpoints, and rules across them."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ _A_DEFAULT_POOL: Final = (
     "`{name: cpu, capacity: on-demand, machineType: n2-standard-4, maxNodes: 20, default: true}`"
 )
 
-#: A control plane of a region has its nodes in three zones unless others are named.
+#: A regional control plane has its nodes in three zones by default.
 _ZONES_OF_A_REGION: Final = 3
 
-#: Namespaces that GKE makes, or keeps for itself.
+#: Prefixes of the namespaces that GKE creates or reserves.
 _OF_GKE: Final = ("gke-", "gmp-")
 
 
@@ -73,7 +73,7 @@ def read_gcp_platform(document: Json, *, project: str | None, region: str | None
 
 
 def gcp_problems(document: Json, *, project: str | None, region: str | None) -> Iterator[Problem]:
-    """Everything that is wrong across the fields of a GCP stack's document, and with its project and region."""
+    """The problems of a GCP stack's document, project and region that involve more than one field."""
     wrong_project, wrong_region = project_problem(project), region_problem(region)
     yield from (problem for problem in (wrong_project, wrong_region) if problem is not None)
     # Zones and keys are a region's: nothing is said of these before there is one.
@@ -103,8 +103,8 @@ def gcp_problems(document: Json, *, project: str | None, region: str | None) -> 
 
 
 def _most_nodes(cluster: GcpCluster | None, pools: Parts[GcpPool]) -> int:
-    """How many nodes there may be at once, as far as the configuration can be read."""
-    # Blue-green upgrades make a second set beside the first.
+    """The largest number of nodes at a time, as far as the configuration is valid."""
+    # A blue-green upgrade creates a second set of nodes.
     of_pools = sum(
         pool.max_nodes * (2 if pool.upgrades is Upgrades.BLUE_GREEN else 1) for pool in pools.items.values()
     )
@@ -139,14 +139,14 @@ def cluster_problems(cluster: GcpCluster, region: str | None, at: str) -> Iterat
 
 
 def access_problems(access: GcpAccess, at: str) -> Iterator[Problem]:
-    """Ways in that nobody can use, or that everybody can without its having been said."""
+    """Access that no client can use, or that opens the API server to the internet without confirmation."""
     named, blocks = access.dns_endpoint, access.authorized_networks
     if named is None and blocks is None:
         yield Problem(
             field=at,
             value="neither dnsEndpoint nor authorizedNetworks",
             allowed=_ONE_WAY_IN,
-            fix="Add the public address from which you work, such as `authorizedNetworks: [203.0.113.7/32]`; or, for "
+            fix="Add your public address, such as `authorizedNetworks: [203.0.113.7/32]`; or, for "
             "a private endpoint, the block of the network in which `pulumi up` runs.",
         )
     if named is not None and blocks is not None:
@@ -159,7 +159,7 @@ def access_problems(access: GcpAccess, at: str) -> Iterator[Problem]:
             value="the whole internet",
             allowed="the public blocks of your network",
             fix="Write your own addresses, such as 203.0.113.0/24; or, for an endpoint that is open to the internet "
-            "and guarded by IAM, dnsEndpoint: {allowExternal: true}.",
+            "and protected by IAM, `dnsEndpoint: {allowExternal: true}`.",
         )
     yield from validation.duplicate_problems(blocks or (), f"{at}.authorizedNetworks", "block")
 
@@ -169,9 +169,9 @@ def _dns_endpoint(endpoint: DnsEndpoint, at: str) -> Iterator[Problem]:
         yield Problem(
             field=f"{at}.allowExternal",
             value="not true",
-            allowed="true: this endpoint is reached from the whole internet, where IAM alone guards it, or by nobody",
-            fix="Say `allowExternal: true` if that is meant; or write authorizedNetworks instead of dnsEndpoint, with "
-            "the blocks from which you work.",
+            allowed="true: only IAM protects this endpoint, which is open to the whole internet or to no client",
+            fix="Write `allowExternal: true` to confirm it; or write authorizedNetworks instead of dnsEndpoint, with "
+            "the blocks of your network.",
         )
 
 
@@ -203,25 +203,25 @@ def _of_region(key: str | None, region: str, field: str) -> Iterator[Problem]:
 
 
 def key_problem(key: str, region: str, field: str) -> Problem | None:
-    """What is wrong with a key for something that is in a region: it is elsewhere."""
+    """The problem of a key in another location than the region of what it encrypts; None for the right one."""
     location = key.split("/")[3]
     if location == region:
         return None
     return Problem(
         field=field,
         value=f"a key in {location}",
-        allowed=f"a key in {region}: what it encrypts is there, and takes no key from another place",
-        fix=f"Make one there: `gcloud kms keys create NAME --keyring RING --location {region} --purpose encryption`.",
+        allowed=f"a key in {region}, the region of what it encrypts",
+        fix=f"Create one there: `gcloud kms keys create NAME --keyring RING --location {region} --purpose encryption`.",
     )
 
 
-#: GKE wants so many hours in which it may upgrade among any 32 days, of which 28 are whole weeks.
+#: GKE needs so many hours of maintenance windows in any 32 days, of which 28 are whole weeks.
 _FEWEST_HOURS: Final = 48
 _WEEKS: Final = 4
 
 
 def maintenance_problems(maintenance: GcpMaintenance, at: str) -> Iterator[Problem]:
-    """Windows that GKE takes for too short, and exclusions that end before they begin."""
+    """Windows that are too short for GKE, and exclusions that end before they start."""
     yield from _window(maintenance.window, f"{at}.window")
     if maintenance.exclusion is not None:
         yield from _exclusion(maintenance.exclusion, f"{at}.exclusion")
@@ -243,7 +243,7 @@ def _window(window: MaintenanceWindow, at: str) -> Iterator[Problem]:
         yield Problem(
             field=f"{at}.hours",
             value=f"{window.hours} on {len(set(days))} days, {a_week} hours a week",
-            allowed=f"{_FEWEST_HOURS // _WEEKS} hours a week or more: GKE refuses a window that leaves it less",
+            allowed=f"{_FEWEST_HOURS // _WEEKS} hours a week or more: GKE rejects less",
             fix=f"Write `hours: {enough}`, or more days.",
         )
 
@@ -252,16 +252,16 @@ def _exclusion(exclusion: MaintenanceExclusion, at: str) -> Iterator[Problem]:
     if exclusion.end is not None and exclusion.end <= exclusion.start:
         yield Problem(
             field=f"{at}.end",
-            value=f"{exclusion.end}, while it starts on {exclusion.start}",
+            value=f"{exclusion.end}, not after the start {exclusion.start}",
             allowed="a day after the start",
-            fix="Write a later one, or leave it out for an exclusion until the version's support ends.",
+            fix="Write a later date, or leave it out for an exclusion until the version's support ends.",
         )
 
 
-#: Compute Engine keeps these of a subnetwork for itself.
+#: The number of addresses that Compute Engine reserves in a subnetwork.
 _RESERVED_ADDRESSES: Final = 4
 
-#: GKE gives each node a block of this size for its pods, up to 110 of them.
+#: The prefix length of the block that GKE gives each node, for up to 110 pods.
 _PODS_OF_A_NODE: Final = 24
 
 _WIDEST_SERVICES: Final = 16
@@ -273,7 +273,7 @@ def network_problems(
 ) -> Iterator[Problem]:
     """The problems of a network.
 
-    `most_nodes` is how many nodes there may be at once, as far as that is known; `region` is None where it is not.
+    `most_nodes` is the largest number of nodes at a time, as far as it is known; `region` is None if it is unknown.
     """
     if isinstance(network, GcpNewNetwork):
         yield from _made(network, most_nodes, at)
@@ -300,38 +300,38 @@ def _brought(network: GcpExistingNetwork, region: str | None, at: str) -> Iterat
             field=f"{at}.subnetwork",
             value=f"a subnetwork in {parts[3]}",
             allowed=f"one in {region}, the stack's region",
-            fix=f"Write another, or change {REGION}.",
+            fix=f"Write another subnetwork, or change {REGION}.",
         )
     if network.pods_range == network.services_range:
         yield Problem(
             field=f"{at}.servicesRange",
-            value=f"{format_value(network.services_range)}, which is the pods' too",
-            allowed="a secondary range of its own",
-            fix="Write another one of the subnetwork's.",
+            value=f"{format_value(network.services_range)}, also the range of pods",
+            allowed="a secondary range for Services only",
+            fix="Write another secondary range of the subnetwork.",
         )
 
 
-#: Days for which Cloud Storage can keep what was soft-deleted.
+#: The range of days for which Cloud Storage can keep soft-deleted objects.
 _FEWEST_DAYS: Final = 7
 _MOST_DAYS: Final = 90
 
 
 def checkpoint_problems(checkpoints: GcpCheckpoints, region: str | None, at: str) -> Iterator[Problem]:
-    """Everything that is wrong with a bucket; `region` is None where it is not known."""
+    """The problems of a bucket; `region` is None if it is unknown."""
     days = checkpoints.retain_days
     if checkpoints.recovery is Recovery.SOFT_DELETE and not _FEWEST_DAYS <= days <= _MOST_DAYS:
         yield Problem(
             field=f"{at}.retainDays",
             value=f"{days} with soft delete",
-            allowed=f"{_FEWEST_DAYS} to {_MOST_DAYS}, for which Cloud Storage can keep what was soft-deleted",
-            fix=f"Write `retainDays: {min(max(days, _FEWEST_DAYS), _MOST_DAYS)}`, or `recovery: versioning` beside it.",
+            allowed=f"{_FEWEST_DAYS} to {_MOST_DAYS}, Cloud Storage's range for soft delete",
+            fix=f"Write `retainDays: {min(max(days, _FEWEST_DAYS), _MOST_DAYS)}`, or add `recovery: versioning`.",
         )
     if checkpoints.hierarchical and checkpoints.recovery is Recovery.VERSIONING:
         yield Problem(
             field=f"{at}.recovery",
             value="versioning with hierarchical: true",
-            allowed="soft-delete there: a bucket with real folders keeps no versions, and Cloud Storage FUSE, for which "
-            "such folders are made, supports none",
+            allowed="soft-delete: a bucket with a hierarchical namespace keeps no versions, and Cloud Storage FUSE "
+            "supports none",
             fix="Write `recovery: soft-delete`, or leave out hierarchical.",
         )
     if checkpoints.kms_key is not None and region is not None:

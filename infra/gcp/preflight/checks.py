@@ -1,4 +1,4 @@
-"""What a project's answers mean for a stack: what cannot work, and what was not checked. Pure."""
+"""Checks what a Google Cloud project offers against a stack. Pure, except for the PATH."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Project:
-    """What was asked of a project.
+    """What the preflight queries found in a project.
 
-    `number` is in the names of its identities; `storage_agent` is the address of the account that Cloud Storage uses
-    keys as, which is there if the stack brings a key. `cluster_zones` are those of the cluster's system nodes, and of
-    pools that name none. `zones` are those of the stack's region, in order; `sold` the machine types of the stack that
-    each of them has; `newest` the newest version of each release channel. What the project did not answer is None, or
-    missing in a mapping, and `failed_queries` says why.
+    `number` is part of the names of its identities. `storage_agent` is the email of the account with which Cloud
+    Storage uses keys; it exists if the stack has a key. `cluster_zones` are the zones of the system nodes, and of pools
+    without zones. `zones` are those of the stack's region, in order, `sold` the stack's machine types that each of them
+    offers, `newest` the newest version of each release channel. The result of a failed query is None, or missing in a
+    mapping; `failed_queries` has the reasons.
     """
 
     number: str
@@ -40,7 +40,7 @@ class Project:
 
 
 def preflight_problems(platform: GcpPlatform, project: Project) -> Iterator[Problem]:
-    """What cannot work in this project: nothing should be made before it is mended."""
+    """The problems that stop a stack in this project."""
     cluster = f"{PLATFORM}.cluster"
     yield from _version(platform, project)
     yield from _zones(platform.cluster.zones or (), project, f"{cluster}.zones")
@@ -66,9 +66,9 @@ def preflight_problems(platform: GcpPlatform, project: Project) -> Iterator[Prob
 
 
 def preflight_warnings(project: Project) -> Iterator[str]:
-    """What was not checked: a line."""
+    """The checks that did not run: a line."""
     if project.failed_queries:
-        yield f"the project did not say, so it was not checked: {'; '.join(project.failed_queries)}."
+        yield f"not checked, because these queries failed: {'; '.join(project.failed_queries)}."
 
 
 def _version(platform: GcpPlatform, project: Project) -> Iterator[Problem]:
@@ -80,7 +80,7 @@ def _version(platform: GcpPlatform, project: Project) -> Iterator[Problem]:
     yield Problem(
         field=f"{PLATFORM}.cluster.channel",
         value=f"{channel.value}, whose newest version in {platform.location} is {newest}",
-        allowed=f"a channel that has {platform.cluster.version}: {', '.join(having) or 'none has it yet'}",
+        allowed=f"a channel with {platform.cluster.version}: {', '.join(having) or 'none yet'}",
         fix=f"Write `channel: {having[0]}`."
         if having
         else "Write another location, or wait for the version.",
@@ -102,15 +102,15 @@ def _zone(zone: str, project: Project, field: str) -> Iterator[Problem]:
         yield Problem(
             field=field,
             value=format_value(zone),
-            allowed=f"the zones that this project has there: {', '.join(project.zones)}",
-            fix="Write another of them.",
+            allowed=f"one of the zones of this project: {', '.join(project.zones)}",
+            fix="Write another zone.",
         )
 
 
 def _unsold(
     machine_type: str, zones: Sequence[str], project: Project, *, machine_at: str, zones_at: str
 ) -> Iterator[Problem]:
-    """A machine that some zone of a node pool does not have: GKE makes the pool in all of them, or not at all."""
+    """A machine type that a zone of a node pool does not offer: GKE creates the pool in all zones or in none."""
     without = [zone for zone in zones if zone in project.sold and machine_type not in project.sold[zone]]
     if not without:
         return
@@ -118,26 +118,26 @@ def _unsold(
     elsewhere = sorted(zone for zone, sold in project.sold.items() if machine_type in sold)
     yield Problem(
         field=zones_at if there else machine_at,
-        value=f"{format_value(machine_type)}, which there is not in {', '.join(without)}",
-        allowed=f"zones that have it: {', '.join(elsewhere) or 'none of those that were asked'}",
-        fix=f"Write `zones: [{', '.join(there or elsewhere)}]` beside it."
+        value=f"{format_value(machine_type)}, which {', '.join(without)} does not offer",
+        allowed=f"zones that offer it: {', '.join(elsewhere) or 'none of the zones queried'}",
+        fix=f"Write `zones: [{', '.join(there or elsewhere)}]`."
         if there or elsewhere
-        else f"`gcloud compute machine-types list --filter name={machine_type}` shows the zones that have it.",
+        else f"Find its zones with `gcloud compute machine-types list --filter name={machine_type}`.",
     )
 
 
 def credential_plugin_problem(find: Callable[[str], str | None] = shutil.which) -> Problem | None:
-    """Why nobody here would get into the cluster; None where the plugin is there.
+    """The problem of a missing credential plugin of GKE clusters; None if it is installed.
 
-    `find` tells the path of a command. Without the plugin the cluster would be made, half an hour later nothing could be
-    put into it, and nothing of it could be read or destroyed.
+    `find` returns the path of a command. Without the plugin, `pulumi up` would create the cluster and then fail half an
+    hour later, and no object in the cluster could be read or deleted.
     """
     if find(AUTH_PLUGIN) is not None:
         return None
     return Problem(
         field=AUTH_PLUGIN,
-        value="no such command on the PATH of whoever runs pulumi",
-        allowed="Google's plugin, which gets the tokens that clients of the cluster show",
+        value="no such command on the PATH of pulumi",
+        allowed="Google's credential plugin, which gets tokens for clients of the cluster",
         fix=f"Install it with `gcloud components install {AUTH_PLUGIN}`, or as the package "
         f"google-cloud-cli-{AUTH_PLUGIN} of your distribution.",
     )

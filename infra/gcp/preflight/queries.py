@@ -1,4 +1,4 @@
-"""Asks Google Cloud. The only module of the program that does; every question is a read."""
+"""Queries Google Cloud. No other module of the program does; every query is a read."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ if TYPE_CHECKING:
 
 
 class ProjectQueries:
-    """Questions to the project of a stack.
+    """Queries for the project of a stack.
 
-    What is not answered, because the caller may not ask or the API is off, stays out of the facts and is kept in
-    `failed_queries`.
+    The result of a query without permission, or of a disabled API, is missing in the project; `failed_queries` has the
+    reason.
     """
 
     def __init__(self, platform: GcpPlatform) -> None:
         self._platform = platform
         self._queries = CloudQueries(
             credentials="Google Cloud credentials",
-            fix="Log in with `gcloud auth application-default login`, and enable the API that is named, if one is: "
+            fix="Log in with `gcloud auth application-default login`; if the message names an API, enable it with "
             f"`gcloud services enable API --project {platform.project}`.",
         )
 
     def project(self) -> Project:
-        """Ask everything.
+        """Run all queries.
 
-        Raises ConfigError where nobody answers at all, or the one thing stays open that the stack must know.
+        Raises ConfigError if a query that the stack needs fails.
         """
         platform, queries = self._platform, self._queries
-        # In every principal's name, and there is nothing that it could be guessed from.
+        # The number is part of every principal's name.
         number = queries.required(
             "resourcemanager.projects.get", lambda: get_project(project_id=platform.project).number
         )
@@ -57,7 +57,7 @@ class ProjectQueries:
         )
 
     def _zones(self) -> tuple[str, ...]:
-        # Of every state: one that is down for an hour must not move the nodes of a stack.
+        # Zones of every state: an outage of a zone must not move the nodes of a stack.
         answer = get_zones(project=self._platform.project, region=self._platform.region)
         return tuple(sorted(answer.names))
 
@@ -77,7 +77,7 @@ class ProjectQueries:
                 sold[zone] = frozenset(machine.name for machine in answer.machine_types)
             except Exception as error:  # noqa: BLE001 - the SDK raises nothing narrower
                 if not silent:
-                    # One reason for all of them: whoever may not ask in one zone may not ask in another.
+                    # One reason for all: a caller without permission in one zone has none in others.
                     self._queries.record_failure("compute.machineTypes.list", error)
                 silent.append(zone)
         return sold
@@ -90,22 +90,22 @@ class ProjectQueries:
     def _storage_agent(self, number: str) -> str:
         if self._platform.checkpoints.kms_key is None:
             return f"service-{number}@gs-project-accounts.iam.gserviceaccount.com"
-        # Asking makes it, where nobody has asked before: a grant to it is refused until then.
+        # The query creates the account if it does not exist; until then a grant to it is rejected.
         return self._queries.required(
             "storage.projects.serviceAccount.get",
             lambda: get_project_service_account(project=self._platform.project).email_address,
         )
 
 
-#: As many as GKE takes for a cluster of a region.
+#: GKE's default number of zones for a regional cluster.
 _ZONES_OF_A_REGION: Final = 3
 
 
 def zones_of_cluster(platform: GcpPlatform, available: Sequence[str] | None) -> tuple[str, ...]:
-    """The zones of the system nodes, and of pools that name none.
+    """The zones of the system nodes, and of pools without zones.
 
-    Those that are written; else the control plane's own; else the first three by name of those that are `available` in
-    the region, for which None takes those that are known.
+    Those of the configuration; otherwise that of a zonal control plane; otherwise the first three, by name, of the
+    region's `available` zones, with None for the known ones.
     """
     cluster = platform.cluster
     if cluster.zones is not None:

@@ -1,4 +1,4 @@
-"""The local platform's configuration: a control plane and simulated nodes on this machine."""
+"""The configuration of a local stack: a control plane and simulated nodes on this machine."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Final, Literal
@@ -14,12 +14,12 @@ from holdfast.infra.config.stack import KarpenterPoolSection
 from holdfast.scheduling.machines import Machine, machine_catalogue
 from holdfast.scheduling.pools import Pool
 
-#: Where the instance types are listed, as a refusal names it.
+#: The file with the instance types, as problems name it.
 CATALOGUE: Final = "scheduling/machines/local.json"
 
 
 class LocalCluster(Section):
-    """The control plane and the nodes which its operators run on."""
+    """The control plane and the nodes of the operators."""
 
     version: str = Field(
         default=versions.KUBERNETES,
@@ -28,7 +28,7 @@ class LocalCluster(Section):
     )
     kubeconfig: FilePath = Field(
         default=".rehearsal/local/kubeconfig",
-        description="the path of a kubeconfig, from the project's folder",
+        description="the path of a kubeconfig, relative to the project's directory",
         examples=[".rehearsal/local/kubeconfig"],
     )
     system_nodes: int = Field(
@@ -46,7 +46,7 @@ class LocalPool(KarpenterPoolSection):
     )
 
     def machines(self) -> tuple[Machine, ...]:
-        """The pool's machine types, as far as the catalogue has them."""
+        """The pool's known machine types."""
         catalogue = machine_catalogue("local")
         return tuple(catalogue[name] for name in self.instance_types if name in catalogue)
 
@@ -62,22 +62,22 @@ class LocalPool(KarpenterPoolSection):
 
 
 class LocalCheckpoints(Section):
-    """Where training keeps its checkpoints on this machine."""
+    """The directory for checkpoints on this machine."""
 
     fixes: ClassVar[Mapping[str, str]] = {
-        "retainDays": "Leave it out: a directory keeps no old versions of a file that could expire.",
-        "bucket": "Write directory: on this machine checkpoints are files.",
+        "retainDays": "Leave it out: a directory keeps no old versions of files.",
+        "bucket": "Write directory: on this machine, checkpoints are files.",
     }
 
     directory: FilePath = Field(
         default=".rehearsal/local/checkpoints",
-        description="the path of a directory, from the project's folder",
+        description="the path of a directory, relative to the project's directory",
         examples=[".rehearsal/local/checkpoints"],
     )
 
 
 class LocalPlatform(Section):
-    """The whole configuration of a local stack."""
+    """A local stack: its document."""
 
     cloud: Literal["local"] = Field(description="local", examples=["local"])
     cluster: LocalCluster = Field(

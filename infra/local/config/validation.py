@@ -1,4 +1,4 @@
-"""The rules across fields of a local stack."""
+"""Validates a local stack's configuration: rules that involve more than one field."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def local_problems(document: Json) -> Iterator[Problem]:
-    """Everything that is wrong across the fields of a local stack's document."""
+    """The problems of a local stack's document that involve more than one field."""
     yield from validation.kubernetes_version_problems(
         document.get("cluster"), versions.KUBERNETES, f"{PLATFORM}.cluster"
     )
@@ -36,13 +36,13 @@ def _pool_problems(pool: LocalPool, at: str) -> Iterator[Problem]:
     sold = machine_validation.MachineOffer(
         catalogue=catalogue,
         allowed=f"the instance types in {CATALOGUE}: {', '.join(catalogue)}",
-        fix=f"Choose one of them, or describe it in {CATALOGUE}.",
+        fix=f"Write one of them, or describe it in {CATALOGUE}.",
     )
     yield from machine_validation.machine_type_problems(pool.instance_types, sold, f"{at}.instanceTypes")
 
 
 def read_local_platform(document: Json) -> LocalPlatform:
-    """Read a local stack's platform.
+    """Parse and validate a local stack's configuration.
 
     Raises ConfigError with every problem.
     """

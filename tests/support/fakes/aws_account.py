@@ -33,7 +33,7 @@ def account(
     caller: str = CALLER,
     zones: tuple[str, ...] | None = ZONES,
     offered: Mapping[str, frozenset[str]] | None = None,
-    bought: Mapping[CapacityType, frozenset[str]] | None = None,
+    available: Mapping[CapacityType, frozenset[str]] | None = None,
     quotas: Mapping[str, float] | None = None,
     failed_queries: tuple[str, ...] = (),
 ) -> Account:
@@ -44,7 +44,7 @@ def account(
         caller=caller,
         zones=zones,
         offered=dict.fromkeys(everything, frozenset(ZONES)) if offered is None else offered,
-        bought=dict.fromkeys(CapacityType, everything) if bought is None else bought,
+        available=dict.fromkeys(CapacityType, everything) if available is None else available,
         quotas={} if quotas is None else quotas,
         failed_queries=failed_queries,
     )

@@ -120,11 +120,11 @@ def test_one_machine_in_one_zone_is_enough() -> None:
 
 def test_a_pool_whose_machines_are_not_sold_on_spot_is_refused() -> None:
     everything = frozenset(machine_catalogue("aws"))
-    bought = {
+    available = {
         CapacityType.SPOT: everything - {"p4d.24xlarge", "p4de.24xlarge"},
         CapacityType.ON_DEMAND: everything,
     }
-    assert refused(aws_platform(), account(bought=bought)) == [".pools[2].capacity"], (
+    assert refused(aws_platform(), account(available=available)) == [".pools[2].capacity"], (
         "the on-demand one is fine"
     )
 
@@ -172,8 +172,8 @@ def test_system_nodes_count_against_the_quota_of_the_pools() -> None:
 
 def test_a_machine_that_cannot_be_bought_is_said_while_another_can() -> None:
     everything = frozenset(machine_catalogue("aws"))
-    bought = dict.fromkeys(CapacityType, everything - {"p4de.24xlarge"})
-    (warning,) = preflight_warnings(aws_platform(), account(bought=bought))
+    available = dict.fromkeys(CapacityType, everything - {"p4de.24xlarge"})
+    (warning,) = preflight_warnings(aws_platform(), account(available=available))
     assert "pool a100-spot" in warning, "the pool is named"
     assert "p4de.24xlarge on spot" in warning, "and what it does without"
 
@@ -304,7 +304,7 @@ def test_the_answers_are_kept_as_what_they_mean() -> None:
     assert found.spot_role == SPOT_ROLE, "the role that is there is adopted by its ARN"
     assert found.offered is not None, "where machines are sold"
     assert found.offered["p4d.24xlarge"] == frozenset(ZONES), "by zone"
-    assert found.bought[CapacityType.SPOT] >= {"p4d.24xlarge", "c7i.xlarge"}, "what is sold on spot"
+    assert found.available[CapacityType.SPOT] >= {"p4d.24xlarge", "c7i.xlarge"}, "what is sold on spot"
     assert found.quotas[P4_SPOT] == 10_000, "and how much of it"
     assert not found.failed_queries, "nothing stays open"
 
