@@ -1,1 +1,1 @@
-"""Pure facts and rules of where pods may land; imported by every other package, imports none of them."""
+"""Facts and rules about where pods can be scheduled. Every other package imports this one; it imports none of them."""

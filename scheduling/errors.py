@@ -1,4 +1,4 @@
-"""Refusals of configuration: what was given, what is allowed, and the fix."""
+"""Invalid configuration: what was given, what is allowed, and the fix."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """One thing wrong with what the user wrote.
+    """One invalid field of a configuration.
 
-    `field` is the full path (`holdfast:platform.pools[2].capacity`), `value` what stands there as the user would
-    recognise it, `allowed` what may stand there, `fix` a sentence that says what to write.
+    `field` is the full path (`holdfast:platform.pools[2].capacity`), `value` what it contains as the user would recognize
+    it, `allowed` what it may contain, `fix` an imperative sentence.
     """
 
     field: str
@@ -22,9 +22,9 @@ class Problem:
 
 
 class ConfigError(Exception):
-    """A configuration that cannot be used, with every problem found in it.
+    """An invalid configuration, with every problem in it; raised before anything is created.
 
-    Its text is for the user: one line for a problem, and nothing has been made when it is raised.
+    Its text is for the user, one line for each problem.
     """
 
     def __init__(self, problems: Iterable[Problem]) -> None:

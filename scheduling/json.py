@@ -1,23 +1,21 @@
-"""The types of JSON documents: configuration as it is read, Kubernetes objects as they are sent."""
+"""The types of JSON documents, and UNKNOWN, the value of an output that a preview does not know yet."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from enum import Enum
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-from enum import Enum
-from typing import Final
+
+JsonValue: TypeAlias = "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
+Json: TypeAlias = "Mapping[str, JsonValue]"
 
 
 class Unknown(Enum):
-    """The type of `UNKNOWN`; an enumeration of one, so that `is` narrows it."""
+    """The type of `UNKNOWN`: an enumeration with one member, so that type checkers narrow it with `is`."""
 
     UNKNOWN = "unknown until the update"
 
 
 UNKNOWN: Final = Unknown.UNKNOWN
-
-
-JsonValue: TypeAlias = "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
-Json: TypeAlias = "Mapping[str, JsonValue]"

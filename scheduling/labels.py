@@ -5,75 +5,89 @@ from typing import Final
 
 
 class CapacityType(StrEnum):
-    """How a pool's machines are bought, as Karpenter spells it; a pool has exactly one."""
+    """How a pool's machines are bought, as Karpenter spells it; each pool has exactly one."""
 
     SPOT = "spot"
     ON_DEMAND = "on-demand"
 
 
-# The single selector key that every tier of a ladder uses: JobSet merges selectors when it resumes a job, so a
-# second key left over from a spot tier would make the on-demand tier unschedulable for ever.
+# The only selector key that all tiers of a ladder use: JobSet merges selectors when it resumes a job, so a second key left
+# over from a spot tier would make the pods unschedulable on the on-demand tier.
 POOL: Final = "holdfast.dev/pool"
 
-# On a Namespace: jobs run here, so admission and the policies look at it.
+# On a Namespace: training jobs run here, so admission and the policies apply to it.
 TRAINING: Final = "holdfast.dev/training"
 TRAINING_VALUE: Final = "true"
 
 # The name of the one FallbackPolicy in each training namespace.
 LADDER: Final = "ladder"
 
-# On a JobSet or RayJob: it follows the ladder of its namespace ("true"), or is left as it was written ("false").
+# On a JobSet or RayJob: it follows the ladder of its namespace ("true"), or stays as it was created ("false").
 FOLLOWS: Final = "holdfast.dev/fallback"
 FOLLOWS_VALUE: Final = "true"
 STAYS_VALUE: Final = "false"
 
-# Annotation on a job that follows: where it is on its ladder, written in the same update as what was done.
+# Annotation on a job that follows: its state on the ladder, written in the same update as the action.
 STATE: Final = "fallback.holdfast.dev/state"
 
-# Annotation on a job that follows: what admission took out of the manifest, as JSON.
+# Annotation on a job that follows: what admission removed from the manifest, as JSON.
 ORIGINAL: Final = "fallback.holdfast.dev/original"
 
-# Annotation on a RayJob: one that failed by an eviction may be made anew under another name ("true").
+# Annotation on a RayJob: if an eviction fails it, it may be created again under another name ("true").
 RECREATE: Final = "fallback.holdfast.dev/recreate"
 
-# Annotation on a Namespace: the volume claims, with commas between them, that its jobs may mount although they follow a
-# ladder, since nothing ties these to a zone.
+# Annotation on a job: its program answers checkpoint requests ("true").
+CHECKPOINTS_ON_REQUEST: Final = "fallback.holdfast.dev/checkpoints-on-request"
+
+# Annotations with times: the request, on a job and its pods; the answer of the program, on a pod, not before the request.
+CHECKPOINT_REQUESTED: Final = "fallback.holdfast.dev/checkpoint-requested"
+CHECKPOINTED: Final = "fallback.holdfast.dev/checkpointed"
+
+# Annotations on RayJobs: the name of a failed one's successor, and on a successor the name of the first RayJob.
+SUCCESSOR: Final = "fallback.holdfast.dev/successor"
+SUCCESSOR_OF: Final = "fallback.holdfast.dev/successor-of"
+
+# Annotation on a placeholder pod: the job that it reserves capacity for, for users.
+RESERVED_BY: Final = "holdfast.dev/reserved-by"
+
+# Annotation on a Namespace: a comma-separated list of volume claims that jobs which follow the ladder may mount, because they
+# are not bound to a zone.
 VOLUME_CLAIMS: Final = "holdfast.dev/volume-claims"
 
-# On a node, as label and as taint: capacity that is held for the job of this uid, and for no other.
-HELD_FOR: Final = "holdfast.dev/held-for"
+# On a node, as label and as taint: its capacity is reserved for the job with this uid.
+RESERVED_FOR: Final = "holdfast.dev/reserved-for"
 
-# On the nodes that carry operators; they are not part of any pool.
+# On nodes that run operators; they belong to no pool.
 SYSTEM: Final = "holdfast.dev/system"
 SYSTEM_VALUE: Final = "true"
 
-# Karpenter's own label, which users' manifests select spot by.
+# Karpenter's label for the capacity type; users' manifests select spot by it.
 CAPACITY_TYPE: Final = "karpenter.sh/capacity-type"
 SPOT: Final = CapacityType.SPOT.value
 ON_DEMAND: Final = CapacityType.ON_DEMAND.value
 
-# GKE's own labels on its spot nodes, which users' manifests select spot by.
+# GKE's labels on its spot nodes; users' manifests select spot by them.
 GKE_SPOT: Final = "cloud.google.com/gke-spot"
 GKE_SPOT_VALUE: Final = "true"
 GKE_PROVISIONING: Final = "cloud.google.com/gke-provisioning"
 
-# AKS's own labels on its spot nodes, under node auto-provisioning and in scale sets alike; the first one is also the key
-# of the taint that scale sets have.
+# AKS' labels on its spot nodes, with node auto-provisioning and in scale sets alike; the first one is also the key of the
+# taint of scale sets.
 AKS_SCALE_SET_PRIORITY: Final = "kubernetes.azure.com/scalesetpriority"
 AKS_PRIORITY: Final = "kubernetes.azure.com/priority"
 AKS_SPOT_VALUE: Final = "spot"
 
-# On the nodes of a ComputeClass, and what pods select one by.
+# On the nodes of a ComputeClass; pods select a class by it.
 COMPUTE_CLASS: Final = "cloud.google.com/compute-class"
 
-# What pods select capacity by, on any cloud, other than by a pool's name. All of them go when a pool is selected: one left
-# over from a spot tier would make the on-demand tier unschedulable for ever.
+# The labels by which pods select capacity on any cloud, other than by pool. All of them are removed when a pool is selected:
+# one left over from a spot tier would make the pods unschedulable on the on-demand tier.
 CAPACITY_KEYS: Final = frozenset(
     {CAPACITY_TYPE, GKE_SPOT, GKE_PROVISIONING, COMPUTE_CLASS, AKS_SCALE_SET_PRIORITY, AKS_PRIORITY}
 )
 
-# Labels that clouds, Kubernetes and the makers of devices put on nodes by themselves, by the domain of their keys: what
-# declares a pool does not know all of them. RE2 and Python read it alike.
+# The domains of labels that clouds, Kubernetes and device vendors set on nodes: a pool's declaration does not list all of
+# them. RE2 and Python read the pattern alike.
 GIVEN_LABEL_PATTERN: Final = (
     r"^([^/]*\.)?(kubernetes\.io|k8s\.io|x-k8s\.io|karpenter\.sh|k8s\.aws|aws\.com|amazonaws\.com|google\.com|gke\.io|azure\.com"
     r"|nvidia\.com|amd\.com|intel\.com)/"
@@ -84,34 +98,34 @@ INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 OS: Final = "kubernetes.io/os"
 ZONE: Final = "topology.kubernetes.io/zone"
 
-# The resource that GPU machines offer and GPU pods request.
+# The extended resource of GPUs.
 GPU_RESOURCE: Final = "nvidia.com/gpu"
 
-# On the nodes of GPU pools: the label by which NVIDIA's chart is told of a GPU without looking for one on the bus.
+# On the nodes of GPU pools: with this label NVIDIA's chart does not need to detect the GPU on the PCI bus.
 GPU_NODE: Final = "nvidia.com/gpu.present"
 GPU_NODE_VALUE: Final = "true"
 
-# The resource that machines with an Elastic Fabric Adapter offer, and pods which use one request.
+# The extended resource of Elastic Fabric Adapters.
 EFA_RESOURCE: Final = "vpc.amazonaws.com/efa"
 
-# On the nodes of pools whose machines talk to each other by such an adapter.
+# On the nodes of pools whose machines have such an adapter.
 EFA_NODE: Final = "holdfast.dev/efa"
 EFA_NODE_VALUE: Final = "true"
 
-# Annotation on a MutatingAdmissionPolicy: the rule it was made of, as JSON. Its CEL is for the API server; what it lets
-# pods tolerate is read from here.
+# Annotation on a MutatingAdmissionPolicy: the rule it was made from, as JSON. The policies of the pack read the annotation,
+# because its CEL is only for the API server.
 TOLERATES: Final = "holdfast.dev/tolerates"
 
 
-#: The controller's own namespace; there its service account, what its pods are known by, and the lease of the one that leads.
+#: The controller's namespace; the name of its service account and its pods; and the lease of its leader.
 CONTROLLER_NAMESPACE: Final = "holdfast-system"
 CONTROLLER: Final = "fallback-controller"
 LEASE: Final = "holdfast-fallback"
 
-#: Where placeholder pods stand: no quota of a team's counts them.
-RESERVATION_NAMESPACE: Final = "holdfast-holding"
+#: The namespace of placeholder pods, which no team's quota counts.
+RESERVATION_NAMESPACE: Final = "holdfast-reservations"
 
-#: The priority class of placeholder pods. Below every job, so that the pods they stand in for push them out; but no lower:
-#: below -10 GKE's autoscaler buys no node for a pod, and Karpenter takes a node with such pods alone for empty.
-RESERVATION_PRIORITY_CLASS: Final = "holdfast-holding"
+#: The priority class of placeholder pods: below every job, so that the job's own pods preempt them, but not below -10, where
+#: GKE's autoscaler buys no node for a pod, and Karpenter takes a node with only such pods for empty.
+RESERVATION_PRIORITY_CLASS: Final = "holdfast-reservations"
 RESERVATION_PRIORITY: Final = -10

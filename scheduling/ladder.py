@@ -1,4 +1,4 @@
-"""Fallback ladders: the tiers a job steps down, and what makes a ladder one that can be walked."""
+"""Fallback ladders: the tiers that a job moves down, and the validation of a ladder."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.pools import Pool
 from holdfast.scheduling.quantities import format_duration
 
-#: `maxFailures` of a tier that is never left for its failures.
+#: `maxFailures` of a tier that no number of failures ends.
 UNLIMITED: Final = -1
 
-#: The most that may be counted. Beyond it a number is a mistyped UNLIMITED.
+#: The largest `maxFailures`: a larger number is a mistake for UNLIMITED.
 MOST_FAILURES: Final = 10_000
 
 
 class Failures(StrEnum):
-    """What counts towards `maxFailures`."""
+    """Which failures count towards `maxFailures`."""
 
     ANY = "any"
     EVICTIONS = "evictions"
@@ -28,10 +28,10 @@ class Failures(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Tier:
-    """One rung: a pool, how many failures it may cost, how long to wait for its capacity.
+    """One tier: a pool, how many failures move a job on, and how long it waits for capacity.
 
-    `max_failures` is UNLIMITED or absent where failures never end the tier; `procurement_timeout` is absent where the
-    wait has no end.
+    `max_failures` is UNLIMITED or None if failures never move a job on; `procurement_timeout` is None if it waits without
+    limit.
     """
 
     pool: str
@@ -40,21 +40,20 @@ class Tier:
 
     @property
     def can_be_left(self) -> bool:
-        """Whether anything ever moves a job on from here."""
+        """Whether anything ever moves a job on from this tier."""
         counts = self.max_failures is not None and self.max_failures != UNLIMITED
         return counts or self.procurement_timeout is not None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ladder:
-    """An ordered list of tiers, best first, and how jobs walk them.
+    """An ordered list of tiers, best first, and how jobs move on them. None: the controller's default.
 
-    What is None is left to the controller. `outage_window`: losses so close together are one failure. On the last tier a
-    job is given up after `application_failures` of its own program (UNLIMITED: any number), or after waiting for capacity for
-    `give_up_after`.
-    After `return_after` on a tier a better one is tried again, if its capacity comes within `hold_timeout`; None: never.
-    `deadline` after its creation trouble leads a job straight to the last tier, and there is no way back up. Placed pods
-    that have not started within `start_timeout` are warned of.
+    `outage_window`: losses within this time count as one failure. On the last tier the controller gives a job up after
+    `application_failures` of its own program (UNLIMITED: never), or after it has waited for capacity for `give_up_after`.
+    `return_after` on a tier, it tries a better one, if capacity comes within `hold_timeout`; None: never. From `deadline`
+    after its creation, a failure moves a job straight to the last tier, and it does not return. A Warning event is emitted
+    for pods that are placed but do not start within `start_timeout`.
     """
 
     tiers: tuple[Tier, ...]
@@ -69,7 +68,7 @@ class Ladder:
 
 
 def ladder_problems(ladder: Ladder, pools: Sequence[Pool], at: str) -> Iterator[Problem]:
-    """Everything that keeps a ladder from being walked to its end; `at` is the path of its list of tiers."""
+    """Validate the tiers of a ladder; `at` is the path of their list."""
     return tier_problems(
         dict(enumerate(ladder.tiers)), len(ladder.tiers), {pool.name: pool for pool in pools}, at
     )
@@ -83,16 +82,16 @@ def tier_problems(
     *,
     may_exist: Callable[[str], bool] = lambda _: False,
 ) -> Iterator[Problem]:
-    """The same for a ladder of `count` tiers of which only those given could be read.
+    """The same for a ladder of `count` tiers, of which only the given ones could be parsed.
 
-    `may_exist` tells of a name that is not in `pools` whether it may be that of a pool which could not be read: then
-    nothing is said about it. So every fault of a configuration can be shown at once, and none of them twice.
+    `may_exist` returns whether a name that is not in `pools` may belong to a pool that could not be parsed: then it is not
+    reported. All problems of a configuration are reported at once, and none of them twice.
     """
     if count == 0:
         yield Problem(
             field=at,
             value="an empty ladder",
-            allowed="one tier or more, the last on-demand",
+            allowed="one tier or more, the last one on-demand",
             fix=f"Add the pool to run on, such as `- {{pool: {_on_demand_example(pools)}}}`.",
         )
     yield from _repeated_pools(tiers, at)
@@ -102,9 +101,9 @@ def tier_problems(
             if not may_exist(tier.pool):
                 yield _unknown_pool(tier, pools, f"{at}[{index}].pool")
         elif index < count - 1:
-            yield from _no_way_on(tier, f"{at}[{index}]")
+            yield from _cannot_be_left(tier, f"{at}[{index}]")
         else:
-            yield from _end_of_ladder(tier, pool, pools, f"{at}[{index}]")
+            yield from _last_tier(tier, pool, pools, f"{at}[{index}]")
     yield from _mixed_machines(tiers, pools, at)
 
 
@@ -130,40 +129,40 @@ def _unknown_pool(tier: Tier, pools: Mapping[str, Pool], field: str) -> Problem:
     )
 
 
-def _no_way_on(tier: Tier, field: str) -> Iterator[Problem]:
+def _cannot_be_left(tier: Tier, field: str) -> Iterator[Problem]:
     if not tier.can_be_left:
         given = "no maxFailures" if tier.max_failures is None else f"maxFailures: {tier.max_failures}"
         yield Problem(
             field=field,
             value=f'the tier "{tier.pool}" with {given} and no procurementTimeout',
-            allowed="a way on to the next tier: maxFailures of 0 or more, a procurementTimeout, or both",
+            allowed="a way to the next tier: maxFailures of 0 or more, a procurementTimeout, or both",
             fix="Add maxFailures, such as 5, or procurementTimeout, such as 15m; or make this the last tier.",
         )
 
 
-def _end_of_ladder(tier: Tier, pool: Pool, pools: Mapping[str, Pool], field: str) -> Iterator[Problem]:
+def _last_tier(tier: Tier, pool: Pool, pools: Mapping[str, Pool], field: str) -> Iterator[Problem]:
     if pool.capacity is CapacityType.SPOT and tier.max_failures != UNLIMITED:
         given = "none" if tier.max_failures is None else str(tier.max_failures)
         yield Problem(
             field=f"{field}.maxFailures",
             value=f'{given} on the last tier, whose pool "{tier.pool}" is spot',
             allowed="-1 on a spot pool that is last",
-            fix=f"Add an on-demand tier below it, such as `- {{pool: {_way_out_of(pool, pools)}}}`, "
-            "or write maxFailures: -1 to stay on spot for ever.",
+            fix=f"Add an on-demand tier below it, such as `- {{pool: {_on_demand_alternative(pool, pools)}}}`, "
+            "or write maxFailures: -1 to stay on spot indefinitely.",
         )
         return
     if tier.max_failures not in {None, UNLIMITED}:
-        yield _leads_nowhere(f"{field}.maxFailures", f"{tier.max_failures} on the last tier")
+        yield _not_on_last_tier(f"{field}.maxFailures", f"{tier.max_failures} on the last tier")
     if tier.procurement_timeout is not None:
-        yield _leads_nowhere(f"{field}.procurementTimeout", "a time limit on the last tier")
+        yield _not_on_last_tier(f"{field}.procurementTimeout", "a time limit on the last tier")
 
 
-def _leads_nowhere(field: str, value: str) -> Problem:
+def _not_on_last_tier(field: str, value: str) -> Problem:
     return Problem(
         field=field,
         value=value,
-        allowed="nothing here, since no tier follows to move on to",
-        fix="Leave it out, or add the tier that should follow.",
+        allowed="no value, because no tier follows",
+        fix="Remove it, or add the tier that should follow.",
     )
 
 
@@ -176,13 +175,13 @@ def _mixed_machines(tiers: Mapping[int, Tier], pools: Mapping[str, Pool], at: st
         yield Problem(
             field=at,
             value=f"a ladder of {kinds}",
-            allowed="tiers that all have GPUs or all have none, because a job's pods ask for the same on each",
-            fix="Give the job's kind of machine on every tier.",
+            allowed="tiers that all have GPUs or all have none, because a job's pods request the same on each",
+            fix="Use the same kind of machine on every tier.",
         )
 
 
-def _way_out_of(spot: Pool, pools: Mapping[str, Pool]) -> str:
-    """An on-demand pool with the same kind of machine, if there is one."""
+def _on_demand_alternative(spot: Pool, pools: Mapping[str, Pool]) -> str:
+    """An on-demand pool with the same kind of machine, or a placeholder name."""
     return _on_demand_example({name: pool for name, pool in pools.items() if pool.has_gpus == spot.has_gpus})
 
 
@@ -193,18 +192,18 @@ def _on_demand_example(pools: Mapping[str, Pool]) -> str:
 
 
 def timing_problems(ladder: Ladder, at: str) -> Iterator[Problem]:
-    """Everything that is wrong with how a ladder is to be walked; `at` is the path where that is said."""
+    """Validate `returnAfter` and `holdTimeout` of a ladder; `at` is the path of the object that has them."""
     if ladder.return_after is not None and len(ladder.tiers) == 1:
         yield Problem(
             field=f"{at}.returnAfter",
             value=f"{format_duration(ladder.return_after)} on a ladder of one tier",
-            allowed="a time on a ladder of two tiers or more, because there is no better tier to go back to",
-            fix="Leave it out, or add the tier that jobs should go back to.",
+            allowed="a time on a ladder of two tiers or more, because there is no better tier to return to",
+            fix="Remove it, or add the tier that jobs should return to.",
         )
     if ladder.hold_timeout is not None and ladder.return_after is None:
         yield Problem(
             field=f"{at}.holdTimeout",
             value=f"{format_duration(ladder.hold_timeout)} without returnAfter",
-            allowed="a time beside returnAfter: capacity is held for jobs on their way back up, and for no others",
-            fix="Add returnAfter, such as 4h, or leave it out.",
+            allowed="a time beside returnAfter: capacity is reserved only for jobs that return to a better tier",
+            fix="Add returnAfter, such as 4h, or remove it.",
         )

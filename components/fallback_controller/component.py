@@ -152,7 +152,7 @@ class FallbackController(ComponentResource):
     """The controller that moves jobs down and up their ladders (`holdfast:index:FallbackController`).
 
     Creates its namespace `holdfast-system` with the Deployment, a Service for its metrics and, with several
-    replicas, a PodDisruptionBudget; `holdfast-holding` for placeholder pods, with their PriorityClass; and
+    replicas, a PodDisruptionBudget; `holdfast-reservations` for placeholder pods, with their PriorityClass; and
     its permissions (ControllerAccess). Depend on the FallbackPolicyDefinition. TrainingNamespace binds its
     permissions for jobs. Delete jobs before it: a job that it has suspended stays suspended.
     """

@@ -161,12 +161,12 @@ def _is_suspended(child: Json) -> bool:
     return mapping(child.get("spec")).get("suspend") is True
 
 
-def templates_with_pool(job: Json, pool: str, *, hold: bool) -> Json:
+def templates_with_pool(job: Json, pool: str, *, tolerate_reservation: bool) -> Json:
     """Return the JobSet's templates, with those that follow selecting a pool."""
-    held_for = uid_of(job) if hold else None
+    reserved_for_uid = uid_of(job) if tolerate_reservation else None
     return {
         "replicatedJobs": [
-            _with_pod_spec(each.spec, with_pool(each.pod_spec, pool, held_for=held_for))
+            _with_pod_spec(each.spec, with_pool(each.pod_spec, pool, reserved_for_uid=reserved_for_uid))
             if each.follows
             else each.spec
             for each in replicated_jobs(job)
@@ -246,7 +246,10 @@ class JobSetKind:
         return patches.spec_patch(
             job,
             state,
-            {"suspend": True, **templates_with_pool(job, action.pool, hold=action.tolerate_reservation)},
+            {
+                "suspend": True,
+                **templates_with_pool(job, action.pool, tolerate_reservation=action.tolerate_reservation),
+            },
         )
 
     def resumption(self, job: Json, action: Resume, state: str) -> Json:
@@ -254,7 +257,10 @@ class JobSetKind:
         return patches.spec_patch(
             job,
             state,
-            {"suspend": False, **templates_with_pool(job, action.pool, hold=action.tolerate_reservation)},
+            {
+                "suspend": False,
+                **templates_with_pool(job, action.pool, tolerate_reservation=action.tolerate_reservation),
+            },
         )
 
     def outdated_children(self, snapshot: Snapshot) -> tuple[Json, ...]:

@@ -5,19 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from holdfast.fallback.api.objects import mapping, metadata_of, moment, objects, stamp
-from holdfast.scheduling.labels import STATE
+from holdfast.scheduling.labels import CHECKPOINT_REQUESTED, CHECKPOINTED, CHECKPOINTS_ON_REQUEST, STATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
     from holdfast.scheduling.json import Json
-
-# On a job: its program answers requests to checkpoint ("true").
-CHECKPOINTS_ON_REQUEST: Final = "fallback.holdfast.dev/checkpoints-on-request"
-# On a job and its pods: the request; on a pod, by its program: the answer. Times, the answer's not before the request's.
-CHECKPOINT_REQUESTED: Final = "fallback.holdfast.dev/checkpoint-asked"
-CHECKPOINTED: Final = "fallback.holdfast.dev/checkpointed"
 
 _DISRUPTED: Final = "DisruptionTarget"
 

@@ -114,12 +114,12 @@ def updated_history(history: PodHistory, snapshot: Snapshot) -> PodHistory:
     }
     # Another job with the same name may have existed before; its pods are not this job's losses.
     begun = moment(metadata_of(snapshot.job).get("creationTimestamp"))
-    kept = {
+    retained = {
         uid: record
         for uid, record in looked_at.items()
         if _is_retained(record, snapshot.now) and (begun is None or record.created >= begun)
     }
-    return replace(history, pods=kept)
+    return replace(history, pods=retained)
 
 
 def pod_records(history: PodHistory) -> Iterable[tuple[str, PodRecord]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from holdfast.fallback.api.objects import mapping, metadata_of, objects, text
 from holdfast.fallback.reservations.placeholders import reservation_toleration
 from holdfast.fallback.reservations.pod_shapes import PodShape
-from holdfast.scheduling.labels import CAPACITY_KEYS, FOLLOWS, FOLLOWS_VALUE, HELD_FOR, POOL
+from holdfast.scheduling.labels import CAPACITY_KEYS, FOLLOWS, FOLLOWS_VALUE, POOL, RESERVED_FOR
 from holdfast.scheduling.quantities import format_quantity, parse_quantity
 
 if TYPE_CHECKING:
@@ -41,18 +41,18 @@ def selector_of(pod_spec: Json) -> Json:
     return mapping(pod_spec.get("nodeSelector"))
 
 
-def with_pool(pod_spec: Json, pool: str, *, held_for: str | None) -> Json:
+def with_pool(pod_spec: Json, pool: str, *, reserved_for_uid: str | None) -> Json:
     """Return a template that selects `pool` and no other capacity.
 
-    `held_for`: the uid of the job whose reserved capacity its pods may use; None for none. Other selectors (a zone, a
+    `reserved_for_uid`: the uid of the job whose reserved capacity its pods may use; None for none. Other selectors (a zone, a
     machine type) are the author's and stay.
     """
     kept = {key: value for key, value in selector_of(pod_spec).items() if key not in CAPACITY_KEYS}
     tolerations: list[JsonValue] = [
-        each for each in objects(pod_spec.get("tolerations")) if each.get("key") != HELD_FOR
+        each for each in objects(pod_spec.get("tolerations")) if each.get("key") != RESERVED_FOR
     ]
-    if held_for is not None:
-        tolerations.append(reservation_toleration(held_for))
+    if reserved_for_uid is not None:
+        tolerations.append(reservation_toleration(reserved_for_uid))
     changed: dict[str, JsonValue] = {**pod_spec, "nodeSelector": {**kept, POOL: pool}}
     changed.pop("tolerations", None)
     return {**changed, "tolerations": tolerations} if tolerations else changed
@@ -66,12 +66,12 @@ def capacity_selection(pod_spec: Json) -> JsonValue:
     selector = {
         key: value for key, value in selector_of(pod_spec).items() if key == POOL or key in CAPACITY_KEYS
     }
-    held = sorted(
+    reserved = sorted(
         text(each.get("value"))
         for each in objects(pod_spec.get("tolerations"))
-        if each.get("key") == HELD_FOR
+        if each.get("key") == RESERVED_FOR
     )
-    return {"selector": selector, "held": held}
+    return {"selector": selector, "reserved": reserved}
 
 
 def _is_marked(template: Json) -> bool:
@@ -87,7 +87,9 @@ _Amounts = dict[str, Fraction]
 
 def shape_of(pod_spec: Json, count: int) -> PodShape:
     """Return the resource requests of `count` pods of a template."""
-    tolerations = tuple(each for each in objects(pod_spec.get("tolerations")) if each.get("key") != HELD_FOR)
+    tolerations = tuple(
+        each for each in objects(pod_spec.get("tolerations")) if each.get("key") != RESERVED_FOR
+    )
     return PodShape(count=count, requests=requests_of(pod_spec), tolerations=tolerations)
 
 

@@ -51,7 +51,14 @@ from holdfast.fallback.jobs.rayjob_status import (
 from holdfast.fallback.jobs.snapshot import JobKey, Recreation
 from holdfast.fallback.state_machine.events import EventReason, standing_event
 from holdfast.fallback.state_machine.observation import Outcome
-from holdfast.scheduling.labels import CAPACITY_KEYS, RECREATE, STATE
+from holdfast.scheduling.labels import (
+    CAPACITY_KEYS,
+    CHECKPOINT_REQUESTED,
+    RECREATE,
+    STATE,
+    SUCCESSOR,
+    SUCCESSOR_OF,
+)
 
 if TYPE_CHECKING:
     from holdfast.fallback.jobs.pod_history import PodHistory
@@ -175,10 +182,6 @@ def _is_own(pod: Json, strangers: set[tuple[str, str]], *, submits_by_job: bool)
     return submits_by_job and ("Job", text(labels.get(_SUBMITTER))) not in strangers
 
 
-# On a RayJob that has a successor: the successor's name. On the successor: the name of the first RayJob.
-SUCCESSOR: Final = "fallback.holdfast.dev/successor"
-FIRST: Final = "fallback.holdfast.dev/successor-of"
-
 # The longest RayJob name that KubeRay accepts, and the part of a uid that distinguishes successors.
 _LONGEST_NAME: Final = 47
 _OF_UID: Final = 8
@@ -186,7 +189,7 @@ _NOT_COPIED_ANNOTATIONS: Final = frozenset(
     {
         STATE,
         SUCCESSOR,
-        "fallback.holdfast.dev/checkpoint-asked",
+        CHECKPOINT_REQUESTED,
         "kubectl.kubernetes.io/last-applied-configuration",
     }
 )
@@ -208,7 +211,7 @@ def successor_name(job: Json) -> str:
 def successor(job: Json, spec: Json, state: str) -> Json:
     """Return the successor's manifest. `spec`: the fields that differ; `state`: its annotation's text."""
     metadata = metadata_of(job)
-    kept = {
+    annotations = {
         name: value
         for name, value in mapping(metadata.get("annotations")).items()
         if name not in _NOT_COPIED_ANNOTATIONS
@@ -224,7 +227,7 @@ def successor(job: Json, spec: Json, state: str) -> Json:
             "name": successor_name(job),
             "namespace": namespace_of(job),
             "labels": mapping(metadata.get("labels")),
-            "annotations": {**kept, FIRST: _first_name(job), STATE: state},
+            "annotations": {**annotations, SUCCESSOR_OF: _first_name(job), STATE: state},
         },
         "spec": {**mapping(job.get("spec")), "suspend": False, "rayClusterSpec": cluster},
     }
@@ -243,7 +246,7 @@ def predecessor_patch(job: Json) -> Json:
 
 
 def _first_name(job: Json) -> str:
-    return text(mapping(metadata_of(job).get("annotations")).get(FIRST)) or name_of(job)
+    return text(mapping(metadata_of(job).get("annotations")).get(SUCCESSOR_OF)) or name_of(job)
 
 
 class RayJobKind:
@@ -307,7 +310,10 @@ class RayJobKind:
         return patches.spec_patch(
             job,
             state,
-            {"suspend": True, **_cluster_spec_with_pool(job, action.pool, hold=action.tolerate_reservation)},
+            {
+                "suspend": True,
+                **_cluster_spec_with_pool(job, action.pool, tolerate_reservation=action.tolerate_reservation),
+            },
         )
 
     def resumption(self, job: Json, action: Resume, state: str) -> Json:
@@ -315,7 +321,10 @@ class RayJobKind:
         return patches.spec_patch(
             job,
             state,
-            {"suspend": False, **_cluster_spec_with_pool(job, action.pool, hold=action.tolerate_reservation)},
+            {
+                "suspend": False,
+                **_cluster_spec_with_pool(job, action.pool, tolerate_reservation=action.tolerate_reservation),
+            },
         )
 
     def outdated_children(self, snapshot: Snapshot) -> tuple[Json, ...]:
@@ -325,19 +334,19 @@ class RayJobKind:
 
     def recreation(self, job: Json, action: Recreate, state: str) -> Recreation | None:
         """Return how to create a failed RayJob's successor, whose workers select the pool."""
-        spec = _cluster_spec_with_pool(job, action.pool, hold=False)
+        spec = _cluster_spec_with_pool(job, action.pool, tolerate_reservation=False)
         return Recreation(manifest=successor(job, spec, state), patch=predecessor_patch(job))
 
 
-def _cluster_spec_with_pool(job: Json, pool: str, *, hold: bool) -> Json:
+def _cluster_spec_with_pool(job: Json, pool: str, *, tolerate_reservation: bool) -> Json:
     """Return the RayJob's cluster template, with those worker groups that follow selecting a pool."""
-    held_for = uid_of(job) if hold else None
+    reserved_for_uid = uid_of(job) if tolerate_reservation else None
     groups = [
         {
             **each.spec,
             "template": {
                 **mapping(each.spec.get("template")),
-                "spec": with_pool(each.pod_spec, pool, held_for=held_for),
+                "spec": with_pool(each.pod_spec, pool, reserved_for_uid=reserved_for_uid),
             },
         }
         if each.follows

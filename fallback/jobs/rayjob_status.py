@@ -112,8 +112,8 @@ def with_new_failures(history: RayHistory, snapshot: Snapshot) -> RayHistory:
         )
         for number in range(history.failed + 1, failed + 1)
     )
-    kept = tuple(each for each in history.attempts if snapshot.now - each.at <= RETENTION)
-    return replace(history, failed=failed, attempts=(*kept, *new))
+    recent = tuple(each for each in history.attempts if snapshot.now - each.at <= RETENTION)
+    return replace(history, failed=failed, attempts=(*recent, *new))
 
 
 def failed_attempts_as_losses(history: RayHistory, job: Json, pool: str | None) -> tuple[Loss, ...]:

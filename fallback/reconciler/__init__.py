@@ -1,1 +1,1 @@
-"""The loop: what is watched wakes a job, the job is observed, decided upon, and acted for."""
+"""The control loop: watch events enqueue jobs; a job is observed, decided upon, and its actions are carried out."""

@@ -1,4 +1,4 @@
-"""Carries out what was decided for one job: each write under the version that was observed, one after the other."""
+"""Carries out a decision's actions: writes to the job and its pods, and its reservation."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -40,7 +40,7 @@ from holdfast.scheduling.taints import Taint
 
 
 class ReservationManager:
-    """Makes and deletes placeholders, and taints nodes. `image` is what a placeholder runs: nothing."""
+    """Creates and deletes placeholders, and taints nodes. `image` is what a placeholder runs: nothing."""
 
     def __init__(self, client: Client, caches: Caches, *, image: str) -> None:
         self._client = client
@@ -66,13 +66,13 @@ class ReservationManager:
                 await self.release(uid)
 
     async def release(self, uid: str) -> None:
-        """Delete what holds capacity for a job of this uid, then let everybody onto the nodes."""
+        """Delete the placeholders of the job with this uid, then release its nodes."""
         await self._drop(uid)
         for _, name in self._caches.nodes.names(RESERVED_FOR_UID, uid):
             await self._untaint(name, lambda holder: holder == uid)
 
     async def release_orphans(self) -> None:
-        """Release what is held for jobs that are no more: nobody decides for them."""
+        """Release the reservations of jobs that do not exist any more."""
         caches = self._caches
         found = orphans(caches.placeholders, caches.nodes.all(RESERVED_FOR_UID), caches.has_uid)
         await self._delete(pod for pod in caches.placeholders if name_of(pod) in found.placeholders)
@@ -96,7 +96,7 @@ class ReservationManager:
             try:
                 await self._client.create(POD, RESERVATION_NAMESPACE, pod)
             except ApiError as error:
-                if error.status != _CONFLICT:  # there already, and not seen yet
+                if error.status != _CONFLICT:  # it exists already, and is not cached yet
                     raise
 
     async def _drop(self, uid: str) -> None:
@@ -125,7 +125,7 @@ class ReservationManager:
             await self._client.patch(NODE, None, name, patch)
 
     async def _node(self, name: str) -> "Json | None":
-        """Return a node as it is now: its list of taints is replaced as a whole, so nothing older will do."""
+        """Return a node's current version: its list of taints is replaced as a whole, so a cached one is not enough."""
         try:
             return await self._client.get(NODE, None, name)
         except ApiError as error:
@@ -148,15 +148,15 @@ _CONFLICT: Final = 409
 
 
 class PodsRemain(Exception):  # noqa: N818 - says what is wrong
-    """A pod of the job is left after all: nothing was resumed."""
+    """A pod of the job still exists: nothing was resumed."""
 
 
 class JobChanged(ApiError):  # noqa: N818 - says what is wrong
-    """The job itself is another than the one that was looked at: its watch is about to show it."""
+    """The job has changed since it was observed: its watch is about to deliver the change."""
 
 
 class ActionExecutor:
-    """Writes what was decided. Raises what the client raises; whatever was not done then is decided anew."""
+    """Writes decisions. Raises the client's errors; actions that were not carried out are decided again."""
 
     def __init__(self, client: Client, caches: Caches, holder: ReservationManager) -> None:
         self._client = client
@@ -164,10 +164,9 @@ class ActionExecutor:
         self._holder = holder
 
     async def execute(self, context: JobContext, actions: tuple[Action, ...]) -> None:
-        """Carry out a decision's actions in their order; stops at the first that fails.
+        """Carry out a decision's actions in order; stops at the first that fails.
 
-        Raises StillThere where a job was to be resumed and the API server shows a pod of it, JobChanged where the job is not
-        as it was looked at.
+        Raises PodsRemain if a job must be resumed and the API server still has a pod of it, JobChanged if the job has changed.
         """
         for action in actions:
             context = replace(
@@ -206,12 +205,12 @@ class ActionExecutor:
             if error.is_conflict:
                 raise JobChanged(error.status, error.reason, error.message) from error
             raise
-        # The watch shows it soon; until then nobody is to decide by what was before.
+        # The watch delivers it soon; until then no decision may be based on the previous version.
         self._caches.jobs[key.kind].refresh(answer)
         return answer
 
     async def _pods_now(self, context: JobContext) -> list[Json]:
-        """Return the job's pods as the API server itself has them: no watch is as new as that."""
+        """Return the job's pods from the API server: no watch is as current."""
         found: list[Json] = []
         for labels in pod_selectors(context.key):
             go_on: str | None = None
@@ -228,7 +227,7 @@ class ActionExecutor:
     async def _require_no_pods(self, context: JobContext) -> None:
         left = [name_of(pod) for pod in await self._pods_now(context) if not has_ended(pod)]
         if left:
-            raise PodsRemain(f"{len(left)} pods of the job are left, {left[0]} among them")
+            raise PodsRemain(f"{len(left)} pods of the job are left, for example {left[0]}")
 
     async def _delete_children(self, context: JobContext) -> None:
         for child in context.kind.outdated_children(context.snapshot):
@@ -241,7 +240,7 @@ class ActionExecutor:
             )
 
     async def _end_lost(self, context: JobContext, action: ForceDelete) -> None:
-        """End pods whose machines are gone, then delete them: a Job waits for ever for one that only vanishes."""
+        """End pods whose machines are gone, then delete them: a Job waits forever for a pod that only vanishes."""
         for pod in await self._pods_now(context):
             if name_of(pod) not in action.pods:
                 continue
@@ -255,7 +254,7 @@ class ActionExecutor:
             )
 
     async def _ask(self, context: JobContext, action: RequestCheckpoint) -> Json:
-        """Ask each pod, and write that they were asked in the job: in that order, or a pod might never hear of it."""
+        """Ask each pod, then record the request in the job: in the other order a pod might never receive it."""
         for pod in await self._pods_now(context):
             if not has_ended(pod):
                 patch = patches.checkpoint_request(pod, action.at)

@@ -1,7 +1,7 @@
-"""What is kept in memory of each kind of object: what somebody reads of it, and nothing else.
+"""Trims each kind of object to the fields that the controller reads, before it is cached.
 
-A pod is some 10 KB of text and over 30 KB as Python objects; what is kept of it is a tenth. Jobs are kept whole, since
-a patch is made from them, but as compact text that is read again for each look.
+A pod is some 10 KB of text and over 30 KB as Python objects; a trimmed one is a tenth. Jobs are cached completely, since
+patches are made from them, but as compact text that is parsed for each reconciliation.
 """
 
 import json
@@ -16,10 +16,10 @@ from holdfast.fallback.jobs.patches import CHECKPOINTED
 from holdfast.fallback.policy.parser import parse_policy
 from holdfast.fallback.policy.policy import NoPolicy, Policy
 from holdfast.scheduling.json import Json, JsonValue
-from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, HELD_FOR, POOL
+from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, POOL, RESERVED_FOR
 
 Fields: TypeAlias = Mapping[str, "Fields | None"]
-"""Which fields of an object are kept; None for a field that is kept as it is. Applies to each element of a list."""
+"""The fields of an object to keep; None keeps a field completely. Applies to each element of a list."""
 
 _OWNERS: Final[Fields] = {"apiVersion": None, "kind": None, "name": None, "uid": None, "controller": None}
 _METADATA: Final[Fields] = {
@@ -31,7 +31,7 @@ _METADATA: Final[Fields] = {
     "deletionGracePeriodSeconds": None,
     "ownerReferences": _OWNERS,
 }
-# What tells whose a pod is, and which part of its job. A JobSet's pod bears some fifteen labels.
+# The labels that identify a pod's job and part. A JobSet's pod has some fifteen labels.
 _POD_LABELS: Final[Fields] = dict.fromkeys(
     (
         "jobset.sigs.k8s.io/jobset-name",
@@ -41,11 +41,11 @@ _POD_LABELS: Final[Fields] = dict.fromkeys(
         "ray.io/node-type",
         "ray.io/group",
         "batch.kubernetes.io/job-name",
-        HELD_FOR,
+        RESERVED_FOR,
         POOL,
     )
 )
-_NODE_LABELS: Final[Fields] = dict.fromkeys(("karpenter.sh/nodepool", HELD_FOR, POOL))
+_NODE_LABELS: Final[Fields] = dict.fromkeys(("karpenter.sh/nodepool", RESERVED_FOR, POOL))
 _CONDITIONS: Final[Fields] = {
     "type": None,
     "status": None,
@@ -89,14 +89,14 @@ CHILD_FIELDS: Final[Fields] = {
 }
 WORKLOAD_FIELDS: Final[Fields] = {"metadata": {"name": None, "namespace": None, "ownerReferences": _OWNERS}}
 
-# Nobody reads them, and they change with every heartbeat or are as long as the object.
+# They are not read, and they change with every heartbeat or are as long as the object.
 _DROPPED_ANNOTATIONS: Final = frozenset({"kubectl.kubernetes.io/last-applied-configuration"})
-# A kubelet writes five conditions; one is about whether it is there.
+# A kubelet writes five conditions; only this one is about whether it answers.
 _NODE_CONDITIONS: Final = frozenset({"Ready"})
 
 
 def trim(value: JsonValue, fields: Fields) -> JsonValue:
-    """Return what `fields` names of a value; what is absent stays absent."""
+    """Return the parts of a value that `fields` names; missing fields stay missing."""
     if isinstance(value, Mapping):
         found: dict[str, JsonValue] = {}
         for name, within in fields.items():
@@ -107,12 +107,12 @@ def trim(value: JsonValue, fields: Fields) -> JsonValue:
 
 
 def trim_pod(pod: Json) -> Json:
-    """Return what is kept of a pod."""
+    """Return a trimmed pod."""
     return mapping(trim(pod, POD_FIELDS))
 
 
 def trim_node(node: Json) -> Json:
-    """Return what is kept of a node: nothing that changes with a heartbeat."""
+    """Return a trimmed node, without fields that change with every heartbeat."""
     found = mapping(trim(node, NODE_FIELDS))
     status = mapping(found.get("status"))
     ready = [
@@ -122,37 +122,37 @@ def trim_node(node: Json) -> Json:
 
 
 def trim_claim(claim: Json) -> Json:
-    """Return what is kept of a NodeClaim."""
+    """Return a trimmed NodeClaim."""
     return mapping(trim(claim, CLAIM_FIELDS))
 
 
 def trim_node_pool(node_pool: Json) -> Json:
-    """Return what is kept of a NodePool."""
+    """Return a trimmed NodePool."""
     return mapping(trim(node_pool, NODE_POOL_FIELDS))
 
 
 def trim_child(kind: Kind) -> "Callable[[Json], Json | None]":
-    """Return what is kept of a Job or RayCluster, as a function: nothing of one that no job of ours owns.
+    """Return a function that trims a Job or RayCluster, and ignores one that no JobSet or RayJob owns.
 
-    Lists leave out which kind their objects are.
+    Objects from a list have no apiVersion and kind, so it adds them.
     """
 
-    def kept(child: Json) -> "Json | None":
+    def trim_owned(child: Json) -> "Json | None":
         if job_of_child(child) is None:
             return None
         return {"apiVersion": kind.api_version, "kind": kind.name, **mapping(trim(child, CHILD_FIELDS))}
 
-    return kept
+    return trim_owned
 
 
 def trim_workload(workload: Json) -> Json:
-    """Return what is kept of a Kueue Workload."""
+    """Return a trimmed Kueue Workload."""
     return mapping(trim(workload, WORKLOAD_FIELDS))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CachedPolicy:
-    """A FallbackPolicy: which one it is, what it says, and what was last reported in it."""
+    """A FallbackPolicy: its uid and generation, its parsed spec, and its status."""
 
     uid: str
     generation: int
@@ -161,7 +161,7 @@ class CachedPolicy:
 
 
 def cached_policy(policy: Json) -> CachedPolicy:
-    """Return what is kept of a FallbackPolicy."""
+    """Return the cached form of a FallbackPolicy."""
     metadata = metadata_of(policy)
     generation = metadata.get("generation")
     return CachedPolicy(
@@ -174,7 +174,7 @@ def cached_policy(policy: Json) -> CachedPolicy:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CachedJob:
-    """A JobSet or RayJob: what it is found by, and all of it as text."""
+    """A JobSet or RayJob: its index keys, and the whole object as text."""
 
     uid: str
     follows: bool
@@ -186,7 +186,7 @@ class CachedJob:
 
 
 def cached_job(job: Json) -> CachedJob:
-    """Return what is kept of a job: everything but who wrote which field."""
+    """Return the cached form of a job: the whole object without its managed fields."""
     metadata = metadata_of(job)
     annotations = {
         name: value

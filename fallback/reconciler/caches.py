@@ -1,4 +1,4 @@
-"""All that is known of the cluster: one cache for each kind that is looked at."""
+"""The caches of all watched objects: one for each kind, and their indexes."""
 
 from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
@@ -23,21 +23,21 @@ from holdfast.fallback.reconciler.cached_objects import (
 )
 from holdfast.fallback.reservations.reserved_capacity import reserved_for
 from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import HELD_FOR, POOL
+from holdfast.scheduling.labels import POOL, RESERVED_FOR
 
 T = TypeVar("T")
 
-# How objects are found, beside their names.
+# Names of the indexes.
 OF_JOB: Final = "of job"
 ON_NODE: Final = "on node"
 IN_POOL: Final = "in pool"
-RESERVED_FOR_UID: Final = "held for"
+RESERVED_FOR_UID: Final = "reserved for"
 IN_NAMESPACE: Final = "in namespace"
 BY_UID: Final = "uid"
 
 
-# Whose pods are watched: a JobSet's, a Ray cluster's, and those that submit to one. Each kind of selection has a cache
-# of its own, so that listing one anew says nothing about the others.
+# Label selectors of the watched pods: a JobSet's, a Ray cluster's, and those that submit to one. Each selector has its own
+# cache, so that a list of one does not remove the others' pods.
 POD_LABELS: Final = (
     "jobset.sigs.k8s.io/jobset-name",
     "ray.io/cluster",
@@ -77,33 +77,33 @@ class Caches:
         )
 
     def job(self, key: JobKey) -> CachedJob | None:
-        """Return what is cached of a job."""
+        """Return a cached job."""
         return self.jobs[key.kind].get(key.namespace, key.name)
 
     def all_keys(self) -> Iterable[JobKey]:
-        """Return every job."""
+        """Return the keys of all jobs."""
         for kind, cache in self.jobs.items():
             for namespace, name in cache.known():
                 yield JobKey(kind, namespace, name)
 
     def keys_in(self, namespace: str) -> Iterable[JobKey]:
-        """Return every job of a namespace."""
+        """Return the keys of a namespace's jobs."""
         for kind, cache in self.jobs.items():
             for _, name in cache.names(IN_NAMESPACE, namespace):
                 yield JobKey(kind, namespace, name)
 
     def keys_with_uid(self, uid: str) -> Iterable[JobKey]:
-        """Return the job of this uid, if there is one."""
+        """Return the key of the job with this uid, if it exists."""
         for kind, cache in self.jobs.items():
             for namespace, name in cache.names(BY_UID, uid):
                 yield JobKey(kind, namespace, name)
 
     def has_uid(self, uid: str) -> bool:
-        """Whether there is a job of this uid."""
+        """Whether a job with this uid exists."""
         return any(cache.has(BY_UID, uid) for cache in self.jobs.values())
 
     def pods_of(self, key: JobKey) -> list[Json]:
-        """Return the pods that say they belong to a job."""
+        """Return the pods whose labels name a job."""
         of_job = text_of(key)
         return [pod for cache in self.pods.values() for pod in cache.find(OF_JOB, of_job)]
 
@@ -113,7 +113,7 @@ class Caches:
         return [child for cache in self.children.values() for child in cache.find(OF_JOB, of_job)]
 
     def keys_on(self, node: str) -> Iterable[JobKey]:
-        """Return every job with a pod on a node, and those for which placeholders stand there."""
+        """Return every job with a pod or a placeholder on a node."""
         on_it = [pod for cache in self.pods.values() for pod in cache.find(ON_NODE, node)]
         placeholders = self.placeholders.find(ON_NODE, node)
         holders = {uid for pod in placeholders for uid in reserved_for_uids(name_of(pod), pod)}
@@ -134,20 +134,20 @@ class Caches:
 
 
 def pool_made_by(node_pool: Json) -> str:
-    """Return which pool's nodes Karpenter makes from a NodePool, empty for none of ours."""
+    """Return the pool of the nodes that Karpenter provisions from a NodePool, empty if it is not one of ours."""
     template = mapping(mapping(node_pool.get("spec")).get("template"))
     return text(mapping(metadata_of(template).get("labels")).get(POOL))
 
 
 def pod_selectors(key: JobKey) -> tuple[str, ...]:
-    """Return the label selectors that find every pod of a job, and perhaps some of others."""
+    """Return the label selectors that find every pod of a job, and possibly pods of others."""
     if key.kind == "JobSet":
         return (f"jobset.sigs.k8s.io/jobset-name={key.name}",)
     return ("ray.io/cluster", f"batch.kubernetes.io/job-name={key.name}")
 
 
 def text_of(key: JobKey) -> str:
-    """Return a job's key as an index has it."""
+    """Return a job's key as the indexes have it."""
     return "/".join(key)
 
 
@@ -190,5 +190,5 @@ def _node_reserved_for(_: Name, node: Json) -> Iterable[str]:
 
 
 _in_pool = _label(POOL)
-reserved_for_uids = _label(HELD_FOR)
+reserved_for_uids = _label(RESERVED_FOR)
 _POD: Final = {OF_JOB: _of_job, ON_NODE: _on_node}

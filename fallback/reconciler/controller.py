@@ -1,4 +1,4 @@
-"""The parts of the controller, put together."""
+"""The controller: creates its parts and connects them."""
 
 import asyncio
 import time
@@ -28,9 +28,9 @@ from holdfast.fallback.reservations.reserved_capacity import reserved_for
 
 
 class Controller:
-    """Everything between the API server and the ladder, for one process.
+    """Everything between the API server and the state machine, for one process.
 
-    `now` tells the time of day, `monotonic` seconds that no setting of that clock changes.
+    `now` returns the time of day, `monotonic` seconds of a clock that is never set.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Controller:
         self._caches = caches = Caches()
         self._queue = WorkQueue[JobKey](now=now)
         self._informers = Informers(client, caches)
-        # Before anything wakes a job: whoever looks at it must find what has just happened in its memory.
+        # Handlers run in the order of registration: the pod histories must be current when a job is enqueued.
         histories = PodHistories(caches, now=now)
         enqueue_on_change(caches, self._queue.add)
         observer = Observer(
@@ -69,7 +69,7 @@ class Controller:
             "writing policy status", self._status_writer.write, seconds=STATUS_DELAY_SECONDS
         )
         self._orphan_task = DebouncedTask(
-            "releasing held nodes", holder.release_orphans, seconds=ORPHAN_DELAY_SECONDS
+            "releasing orphaned reservations", holder.release_orphans, seconds=ORPHAN_DELAY_SECONDS
         )
         self._reconciler = Reconciler(
             self._queue,
@@ -89,14 +89,14 @@ class Controller:
 
     @property
     def is_ready(self) -> bool:
-        """Whether all of the cluster has been seen."""
+        """Whether every kind of object has been listed."""
         return self._informers.is_synced
 
     async def run(self) -> None:
-        """Watch, stand for election, and move jobs while this replica leads, until cancelled."""
+        """Watch, compete for the Lease, and reconcile jobs while this replica leads, until canceled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._informers.run())
-            # Who leads without knowing what there is would only be in the way of somebody who does.
+            # A leader with empty caches would only prevent another replica from leading.
             await self._informers.wait_synced()
             group.create_task(self._queue.run())
             for _ in range(self._settings.workers):

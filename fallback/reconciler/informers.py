@@ -1,4 +1,4 @@
-"""What is watched, in which order, and what has it listed anew."""
+"""The informers of all watched kinds, and the event handlers that map their changes to the jobs to reconcile."""
 
 import asyncio
 from collections import Counter
@@ -26,11 +26,11 @@ from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.reconciler.caches import Caches, reserved_for_uids
 from holdfast.fallback.reconciler.metrics import Sample
 from holdfast.scheduling.json import Json
-from holdfast.scheduling.labels import HELD_FOR, TRAINING, TRAINING_VALUE
+from holdfast.scheduling.labels import RESERVED_FOR, TRAINING, TRAINING_VALUE
 
 
 class InformerStats(Protocol):
-    """What is told of one informer, whatever it keeps."""
+    """The numbers of one informer, whatever it caches."""
 
     kind: Kind
     lists: int
@@ -38,12 +38,12 @@ class InformerStats(Protocol):
 
     @property
     def cached(self) -> int:
-        """How many objects it keeps."""
+        """How many objects its cache has."""
         ...
 
 
 class Informers:
-    """Everything that is watched."""
+    """All informers."""
 
     def __init__(self, client: Client, caches: Caches) -> None:
         self._namespaces = Informer(
@@ -62,41 +62,41 @@ class Informers:
             Informer(client, NODE, caches.nodes),
             self.claims,
             Informer(client, NODEPOOL, caches.node_pools),
-            Informer(client, POD, caches.placeholders, labels=HELD_FOR),
+            Informer(client, POD, caches.placeholders, labels=RESERVED_FOR),
         )
         caches.namespaces.add_handler(self._namespace_changed)
 
     @property
     def is_synced(self) -> bool:
-        """Whether everything has been listed once."""
+        """Whether every kind has been listed once."""
         return self._namespaces.is_synced and all(
             each.is_synced for each in (*self._in_namespaces, *self._others)
         )
 
     async def wait_synced(self) -> None:
-        """Return once everything has been listed."""
+        """Return once every kind has been listed."""
         for informer in (self._namespaces, *self._in_namespaces, *self._others):
             await informer.wait_synced()
 
     async def run(self) -> None:
-        """Follow everything until cancelled."""
+        """Run all informers until canceled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._namespaces.run())
-            # What is in a namespace is dropped unread while the namespace is not known.
+            # Objects are ignored until their namespace is known to be a training namespace.
             await self._namespaces.wait_synced()
             for informer in (*self._in_namespaces, *self._others):
                 group.create_task(informer.run())
 
     def cached(self) -> Iterator[Sample]:
-        """Yield how many objects are cached of each kind."""
+        """Yield how many objects of each kind are cached."""
         return self._sum(lambda each: each.cached)
 
     def lists(self) -> Iterator[Sample]:
-        """Yield how often each kind was listed."""
+        """Yield how many lists of each kind were started."""
         return self._sum(lambda each: each.lists)
 
     def watches(self) -> Iterator[Sample]:
-        """Yield how often each kind's watch was begun."""
+        """Yield how many watches of each kind were started."""
         return self._sum(lambda each: each.watches)
 
     def _sum(self, count: Callable[[InformerStats], int]) -> Iterator[Sample]:
@@ -116,14 +116,14 @@ T = TypeVar("T")
 
 
 def enqueue_on_change(caches: Caches, enqueue: Callable[[JobKey], None]) -> None:
-    """Have `enqueue` called with each job that a change may mean something to, after each change."""
+    """Call `enqueue` with each job that a change may affect, after each change."""
 
     def on(
         cache: Cache[T],
         concerned: Callable[[Change[T]], Iterable[JobKey]],
         read: Callable[[T], object] | None = None,
     ) -> None:
-        """Wake whom a change concerns; where `read` is given, only if what it returns of the object is another."""
+        """Enqueue the jobs that a change affects; with `read`, only if its result differs between the two versions."""
 
         def enqueue_all(change: Change[T]) -> None:
             before, after = change.before, change.after
@@ -137,14 +137,14 @@ def enqueue_on_change(caches: Caches, enqueue: Callable[[JobKey], None]) -> None
     for kind, cache in caches.jobs.items():
         on(cache, lambda change, kind=kind: (JobKey(kind, *change.name),))
     for cache in caches.children.values():
-        # A Job writes down again and again how many of its pods are ready, which nobody here reads.
+        # A Job's status repeatedly counts its ready pods, which the controller does not read.
         on(cache, lambda change: _parents(job_of_child, change), read=_without_version)
     for cache in caches.pods.values():
         on(cache, lambda change: _parents(job_of_pod, change))
     on(caches.nodes, lambda change: caches.keys_on(change.name[1]))
     on(caches.claims, lambda change: _on_claimed_node(caches, change))
     on(caches.node_pools, lambda _: caches.all_keys())
-    # What is written in its status every few seconds is our own summary, and would have all jobs looked at each time.
+    # The status contains the controller's own summary, which would enqueue all jobs every few seconds.
     on(caches.policies, lambda change: caches.keys_in(change.name[0]), read=lambda cached: cached.policy)
     on(caches.workloads, lambda change: _with_workload(caches, change))
     on(caches.placeholders, lambda change: _held_for(caches, change))

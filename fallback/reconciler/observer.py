@@ -1,4 +1,7 @@
-"""One look at one job: all that is known of it and around it, as the ladder wants it."""
+"""Observes a job: reads the caches, and adds what spans several jobs or reconciliations.
+
+Besides the job's own objects these are its pod history, contending gangs, the usage of pools and jumps of the clock.
+"""
 
 from __future__ import annotations
 
@@ -43,9 +46,10 @@ class _Gang:
 
 
 class GangContention:
-    """The half-placed gangs of each pool, by age. `enqueue` has those looked at that may be the next to let go.
+    """The half-placed gangs of each pool, by age. Two of them may wait for each other's nodes forever.
 
-    Those are the youngest alone: with a thousand jobs that wait at once, waking all of them for each was a million looks.
+    `enqueue` is called with the gangs that may have to yield next. Those are only the youngest: with a thousand waiting
+    jobs, enqueuing all of them for each change caused a million reconciliations.
     """
 
     def __init__(self, enqueue: Callable[[JobKey], None]) -> None:
@@ -55,7 +59,7 @@ class GangContention:
         self._last_yields: dict[str, datetime] = {}
 
     def update(self, key: JobKey, observation: Observation) -> ContendingGang | None:
-        """Take in how a job stands, and return the youngest of the gangs that it may block and be blocked by."""
+        """Store how a job is placed, and return the youngest of the other half-placed gangs in its pool."""
         before, gang = self._half_placed.get(key), _half_placed(key, observation)
         if before is not None and observation.suspended:
             self._last_yields[before.pool] = observation.now
@@ -68,11 +72,11 @@ class GangContention:
         )
 
     def last_yield_at(self, pool: str | None) -> datetime | None:
-        """When a gang was last seen to have let go of its nodes in a pool; None where none was."""
+        """When a gang last yielded its nodes in a pool; None if none did."""
         return None if pool is None else self._last_yields.get(pool)
 
     def forget(self, key: JobKey) -> None:
-        """Take in that a job is gone."""
+        """Remove a deleted job."""
         before = self._half_placed.get(key)
         if before is not None:
             self._replace(key, before, None)
@@ -112,37 +116,36 @@ def _half_placed(key: JobKey, observation: Observation) -> _Gang | None:
 
 K = TypeVar("K")
 
-# Less than this is a clock that is being steered; it is cached until it adds up.
+# Smaller differences are clock corrections by NTP; they are ignored until they add up.
 _MIN_JUMP: Final = timedelta(seconds=5)
 _NO_JUMP: Final = timedelta(0)
 
 
 class ClockJumps(Generic[K]):
-    """For each key, what both clocks showed when it was last settled: the time of day, and one that only goes on."""
+    """For each key, the time of day and the monotonic time when its recorded times were last shifted."""
 
     def __init__(self) -> None:
         self._settled: dict[K, tuple[datetime, float]] = {}
 
     def jump(self, key: K, now: datetime, going: float) -> timedelta:
-        """Return how far the time of day has moved beyond the other clock (`monotonic`, seconds); zero on the first look."""
+        """Return how far the time of day has moved beyond the monotonic clock; zero at first."""
         settled = self._settled.setdefault(key, (now, going))
         jump = (now - settled[0]) - timedelta(seconds=going - settled[1])
         return jump if abs(jump) >= _MIN_JUMP else _NO_JUMP
 
     def settle(self, key: K, now: datetime, going: float) -> None:
-        """Take a jump for accounted for: what is cached of the key was shifted by it."""
+        """Reset a key's jump: its recorded times have been shifted by it."""
         self._settled[key] = (now, going)
 
     def forget(self, key: K) -> None:
-        """Forget a key."""
+        """Remove a key."""
         self._settled.pop(key, None)
 
 
 def pool_statuses(policy: Policy, caches: Caches, used: UsedNodes) -> Mapping[str, PoolStatus]:
-    """Return what is known of each tier's pool.
+    """Return the status of each tier's pool.
 
-    Whether a pool is there can be told where Karpenter makes the nodes, by its NodePools: a pool of a cloud's own
-    kind that has no node leaves no trace in the cluster.
+    Only Karpenter's NodePools show whether a pool without nodes exists: pools of GKE and AKS leave no object in the cluster.
     """
     karpenter_makes = any(pool_made_by(node_pool) for node_pool in caches.node_pools)
     return {
@@ -152,7 +155,7 @@ def pool_statuses(policy: Policy, caches: Caches, used: UsedNodes) -> Mapping[st
 
 def _pool_status(pool: str, caches: Caches, used: UsedNodes, *, is_told: bool) -> PoolStatus:
     node_pool = next(iter(caches.node_pools.find(IN_POOL, pool)), None)
-    # A quantity, which is a text or a number as its author wrote it.
+    # A quantity, which may be a string or a number.
     limit = str(mapping(mapping((node_pool or {}).get("spec")).get("limits")).get("nodes"))
     return PoolStatus(
         exists=caches.nodes.has(IN_POOL, pool) or node_pool is not None or not is_told,
@@ -162,7 +165,10 @@ def _pool_status(pool: str, caches: Caches, used: UsedNodes, *, is_told: bool) -
 
 
 class UsedNodes:
-    """Kept up to date with each change: counting the nodes of a large pool anew for each look would take longest."""
+    """Which nodes of each pool have training pods or placeholders.
+
+    Updated with each change: counting a large pool's nodes for each reconciliation would take the most time of all.
+    """
 
     def __init__(self, caches: Caches) -> None:
         self._caches = caches
@@ -201,7 +207,7 @@ class UsedNodes:
 
 
 class PodHistories:
-    """The history of every job, by its key."""
+    """The pod history of every job, updated with each watch event: a lost pod may be deleted before the next reconciliation."""
 
     def __init__(self, caches: Caches, *, now: Callable[[], datetime]) -> None:
         self._caches = caches
@@ -214,18 +220,18 @@ class PodHistories:
         return len(self._histories)
 
     def of(self, key: JobKey) -> PodHistory:
-        """Return what is remembered of a job."""
+        """Return a job's history."""
         return self._histories.get(key) or PodHistory()
 
     def keep(self, key: JobKey, history: PodHistory) -> None:
-        """Remember what a look at a job has made of its history."""
+        """Store the history that a reconciliation has updated."""
         if history == PodHistory():
             self._histories.pop(key, None)
         else:
             self._histories[key] = history
 
     def forget(self, key: JobKey) -> None:
-        """Forget a job that is gone. Its pods that are left are noted again as they go, for nobody."""
+        """Remove a deleted job. Its remaining pods start a new history, which is removed with the last of them."""
         self._histories.pop(key, None)
 
     def _note(self, change: Change[Json]) -> None:
@@ -240,7 +246,7 @@ class PodHistories:
 
 @dataclass(frozen=True, kw_only=True)
 class JobContext:
-    """What one look has shown: the job, what is cached of it, what is seen of it, and the ladder it follows."""
+    """One job at one moment: its objects, its recorded state, its observation, and its ladder."""
 
     key: JobKey
     kind: JobKind
@@ -251,12 +257,12 @@ class JobContext:
 
     @property
     def job(self) -> Json:
-        """The job as it was when it was looked at."""
+        """The job as it was observed."""
         return self.snapshot.job
 
 
 class Observer:
-    """Looks at jobs, in caches alone, and remembers what it saw of their pods."""
+    """Observes jobs from the caches, and stores their pod histories."""
 
     def __init__(
         self,
@@ -278,7 +284,7 @@ class Observer:
         self._going = monotonic
 
     def observe(self, key: JobKey) -> JobContext | None:
-        """Look at a job now; None where there is none."""
+        """Return a job's current context; None if it does not exist."""
         cached = self._caches.job(key)
         if cached is None:
             return None
@@ -299,12 +305,12 @@ class Observer:
         return JobContext(key=key, kind=kind, snapshot=snapshot, state=state, seen=seen, policy=policy)
 
     def settle(self, context: JobContext) -> None:
-        """Take the look's clock for the one that the job's times are cached by."""
+        """Reset the job's clock jump: its recorded times have been shifted."""
         if context.seen.clock_jump:
             self.clocks.settle(context.key, context.seen.now, self._going())
 
     def forget(self, key: JobKey) -> None:
-        """Forget a job that is gone."""
+        """Remove a deleted job."""
         self._histories.forget(key)
         self._contention.forget(key)
         self.clocks.forget(key)

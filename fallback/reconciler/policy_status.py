@@ -1,4 +1,7 @@
-"""What whoever leads does beside moving jobs: reports in FallbackPolicies, and what nobody holds any more."""
+"""The status of FallbackPolicies: an index of all jobs' positions, its summary, and the tasks that write it.
+
+The status is a summary for users; the controller never reads it back.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
     from holdfast.fallback.reconciler.caches import Caches
     from holdfast.scheduling.json import Json
 
-# What the definition takes.
+# The limits of the CRD's schema.
 _MOST_PROBLEMS: Final = 16
 _LONGEST_PROBLEM: Final = 1024
 _LONGEST_SUMMARY: Final = 512
@@ -32,7 +35,7 @@ _BETWEEN_TIERS: Final = frozenset({Phase.SUSPENDING, Phase.PAUSED})
 
 
 def policy_status(policy: Policy | NoPolicy, generation: int, places: Iterable[JobPosition]) -> Json:
-    """Return the status of a FallbackPolicy, whole: each field is there, so that a patch leaves nothing old."""
+    """Return the status of a FallbackPolicy with all of its fields, so that a patch leaves no old value."""
     all_places = list(places)
     pools = [tier.pool for tier in policy.tiers] if isinstance(policy, Policy) else []
     moving = sum(place.phase in _BETWEEN_TIERS for place in all_places)
@@ -54,9 +57,9 @@ def _tier(pool: str, places: list[JobPosition]) -> Json:
 
 def _summary(places: list[JobPosition], moving: int, problems: tuple[str, ...]) -> str:
     if problems:
-        return f"Cannot be followed: {problems[0]}"
+        return f"Invalid: {problems[0]}"
     if not places:
-        return "No job follows it"
+        return "No jobs"
     waiting = sum(place.phase is Phase.WAITING for place in places)
     running = sum(place.phase is Phase.RUNNING for place in places)
     parts = [f"{running} running"]
@@ -67,21 +70,21 @@ def _summary(places: list[JobPosition], moving: int, problems: tuple[str, ...]) 
 
 @dataclass(frozen=True, kw_only=True)
 class JobPosition:
-    """A job's place: the pool it is on or bound for, and its phase."""
+    """A job's position: the pool it is on or moving to, and its phase."""
 
     pool: str
     phase: Phase
 
 
 class JobIndex:
-    """The unfinished jobs with their places. `changed` is told of each namespace in which one has changed."""
+    """The positions of all unfinished jobs. `changed` is called with each namespace in which one has changed."""
 
     def __init__(self, changed: Callable[[str], None]) -> None:
         self._changed = changed
         self._places: dict[str, dict[JobKey, JobPosition]] = {}
 
     def set(self, key: JobKey, state: JobState | None) -> None:
-        """Take in where a job stands; None for one that follows no ladder, or is gone."""
+        """Store a job's position; None for one that follows no ladder, or is deleted."""
         place = None
         if state is not None and state.phase is not Phase.FINISHED:
             place = JobPosition(pool=state.pool, phase=state.phase)
@@ -96,30 +99,30 @@ class JobIndex:
         self._changed(key.namespace)
 
     def in_namespace(self, namespace: str) -> list[JobPosition]:
-        """Return the places of a namespace's jobs."""
+        """Return the positions of a namespace's jobs."""
         return list(self._places.get(namespace, {}).values())
 
     def counts(self) -> Iterator[tuple[str, JobPosition, int]]:
-        """Yield how many jobs of each namespace are in each place."""
+        """Yield how many jobs of each namespace are in each position."""
         for namespace, places in self._places.items():
             for place, count in Counter(places.values()).items():
                 yield namespace, place, count
 
     def clear(self) -> None:
-        """Forget all: somebody else counts from now on."""
+        """Remove all jobs: the new leader counts them."""
         self._places.clear()
 
 
-# Changes come in waves: a summary is for people, who do not read it more often.
+# Changes come in waves, and users do not need a status more often.
 STATUS_DELAY_SECONDS: Final = 3.0
-# A job that was just created may be shown after what was made for it; and nothing held costs much in this time.
+# A new job may be observed after its placeholders; and orphans cost little in this time.
 ORPHAN_DELAY_SECONDS: Final = 10.0
 
 _log = logging.getLogger(__name__)
 
 
 class DebouncedTask:
-    """Does something a while after it was asked for, once for all who asked meanwhile; what fails is done again."""
+    """Runs a function some time after it was requested, once for all requests in between; retries it when it fails."""
 
     def __init__(self, name: str, do: Callable[[], Awaitable[None]], *, seconds: float) -> None:
         self._name = name
@@ -129,11 +132,11 @@ class DebouncedTask:
         self._backoff = Backoff(first=seconds)
 
     def request(self) -> None:
-        """Have it done."""
+        """Request a run."""
         self._wanted.set()
 
     async def run(self) -> None:
-        """Do it whenever it is wanted, until cancelled."""
+        """Run the function whenever it is requested, until canceled."""
         while True:
             await self._wanted.wait()
             await asyncio.sleep(self._seconds)
@@ -141,7 +144,7 @@ class DebouncedTask:
             try:
                 await self._do()
             except (ApiError, Unreachable, LeadershipLost) as error:
-                _log.warning("%s, again later: %s", self._name, error)
+                _log.warning("%s failed and is retried: %s", self._name, error)
                 self._wanted.set()
                 await asyncio.sleep(self._backoff.seconds())
             else:
@@ -149,7 +152,7 @@ class DebouncedTask:
 
 
 class PolicyStatusWriter:
-    """Keeps the status of each FallbackPolicy that has changed up to date."""
+    """Writes the status of each FallbackPolicy that has changed."""
 
     def __init__(self, client: Client, caches: Caches, job_index: JobIndex) -> None:
         self._client = client
@@ -158,15 +161,15 @@ class PolicyStatusWriter:
         self._dirty: set[str] = set()
 
     def changed(self, namespace: str) -> None:
-        """Take in that a namespace's jobs or policy have changed."""
+        """Mark a namespace whose jobs or policy have changed."""
         self._dirty.add(namespace)
 
     def policy_changed(self, change: Change[CachedPolicy]) -> None:
-        """Take in that a policy has changed."""
+        """Mark the namespace of a changed policy."""
         self._dirty.add(change.name[0])
 
     async def write(self) -> None:
-        """Write what has changed."""
+        """Write every changed status."""
         for namespace in sorted(self._dirty):
             await self._write(namespace)
             self._dirty.discard(namespace)
@@ -183,5 +186,5 @@ class PolicyStatusWriter:
                 FALLBACK_POLICY, namespace, LADDER, {"status": status}, subresource="status"
             )
         except ApiError as error:
-            if not error.is_missing:  # the policy has gone since
+            if not error.is_missing:  # the policy was deleted
                 raise

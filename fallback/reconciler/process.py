@@ -1,4 +1,4 @@
-"""One process of the controller, from its settings to its end."""
+"""One process of the controller: its log, its HTTP server, its signals and its clock."""
 
 import asyncio
 import json
@@ -27,9 +27,9 @@ _UNAVAILABLE: Final = 503
 async def serve_http(
     address: str, port: int, *, is_ready: Callable[[], bool], metrics: Callable[[], bytes]
 ) -> AsyncGenerator[int]:
-    """Serve `/healthz`, `/readyz` and `/metrics` for the length of the block; yields the port.
+    """Serve `/healthz`, `/readyz` and `/metrics` while the block runs; yields the port.
 
-    Alive is whoever answers. Ready is who has seen all of the cluster once: a replica that stands by is ready too.
+    A process that answers is healthy. It is ready once it has listed the cluster: a standby replica is ready too.
     """
 
     async def health(_: web.Request) -> web.Response:
@@ -57,15 +57,14 @@ async def serve_http(
         await runner.cleanup()
 
 
-# What every record has; the rest was given with `extra`.
+# Attributes of every record; all others come from `extra`.
 _ORDINARY: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
 class JsonFormatter(logging.Formatter):
-    """A record as one line: time, level, message, where it is from, and what was given with `extra`.
+    """Formats a record as one JSON line: time, level, message, logger, and the fields of `extra`.
 
-    Nothing is logged but what a caller names: no request, header, manifest or environment is ever a field, so no
-    secret of a job is.
+    Callers log only named fields: no request, header, manifest or environment is ever logged, so no job's secret is.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -83,16 +82,16 @@ class JsonFormatter(logging.Formatter):
 
 
 def log_to_stderr(level: str) -> None:
-    """Send everything of `level` and above to standard error."""
+    """Log everything of `level` and above to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
 
 
 async def run(settings: Settings) -> None:
-    """Run until SIGTERM or SIGINT; whoever leads then makes room for another.
+    """Run until SIGTERM or SIGINT; a leader then steps down.
 
-    Raises ConfigError where the API server's address cannot be told, OSError where the port cannot be had.
+    Raises ConfigError if the API server's address is unknown, OSError if the port is not available.
     """
     metrics = Metrics()
     connection = Connection(settings.access, seen=_observe_requests(metrics))
@@ -115,7 +114,7 @@ async def _until_signalled(running: "asyncio.Task[None]") -> None:
 
 
 def _boot_clock() -> float:
-    """Return seconds of a clock that goes on while the machine sleeps, where there is one."""
+    """Return seconds of a clock that continues while the machine sleeps, if there is one."""
     boot = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if boot is None else time.clock_gettime(boot)
 

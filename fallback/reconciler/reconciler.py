@@ -1,4 +1,4 @@
-"""Says what is to be said of jobs: as Events, as log lines and as numbers."""
+"""Reconciles a job: observe, decide, carry out the actions, record the events; and retry when any of that fails."""
 
 import logging
 import time
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 class EventReporter:
-    """Says each report once, and each standing one when it is new or differs."""
+    """Records events as Kubernetes Events, log lines and metrics; a standing event when it is new or its message changes."""
 
     def __init__(self, recorder: EventRecorder, metrics: Metrics) -> None:
         self._recorder = recorder
@@ -30,7 +30,7 @@ class EventReporter:
         self._standing: dict[JobKey, dict[str, str]] = {}
 
     def record(self, key: JobKey, uid: str, reports: Iterable[JobEvent]) -> None:
-        """Say what a decision reports, once its actions are done."""
+        """Record the events of a decision, once its actions are carried out."""
         known = self._standing.get(key, {})
         standing: dict[str, str] = {}
         for report in reports:
@@ -51,7 +51,7 @@ class EventReporter:
         after: JobState | None,
         observation: Observation,
     ) -> None:
-        """Count what has become of a job between two states."""
+        """Count what has changed between two states of a job."""
         if not isinstance(before, JobState) or after is None:
             return
         where = (key.namespace, after.pool)
@@ -74,11 +74,11 @@ class EventReporter:
                 self._metrics.move_seconds.labels(*where).observe(max(0.0, took))
 
     def forget(self, key: JobKey) -> None:
-        """Forget a job that is gone."""
+        """Remove a deleted job."""
         self._standing.pop(key, None)
 
     def record_one(self, key: JobKey, uid: str, report: JobEvent) -> None:
-        """Say one thing, whatever stands."""
+        """Record one event, even if it was recorded before."""
         subject = InvolvedObject(kind=KIND_OF[key.kind], namespace=key.namespace, name=key.name, uid=uid)
         self._recorder.record(
             ObjectEvent(
@@ -95,10 +95,9 @@ class EventReporter:
 
 
 class Reconciler:
-    """Brings one job at a time to where its ladder wants it.
+    """Reconciles one job at a time.
 
-    A replica that does not lead (`is_leader`) looks all the same, and writes nothing: what it remembers of pods that are
-    gone is there when it has to lead.
+    A replica that does not lead observes jobs too, and writes nothing: it has their pod histories when it becomes leader.
     """
 
     def __init__(
@@ -122,7 +121,7 @@ class Reconciler:
         self._refused_versions: dict[JobKey, str] = {}
 
     async def work(self) -> None:
-        """Take jobs from the queue until cancelled."""
+        """Take jobs from the queue until canceled."""
         while True:
             key = await self._queue.get()
             try:
@@ -131,11 +130,11 @@ class Reconciler:
                 self._queue.done(key)
 
     async def reconcile(self, key: JobKey) -> None:
-        """Look at one job and do what follows. Raises nothing: what fails is tried again later."""
+        """Reconcile one job. Raises nothing: failures are retried."""
         try:
             await self._reconcile(key)
-        except Exception:  # noqa: BLE001  # one job that we cannot make sense of must not take the others down
-            _log.exception("looking at a job failed", extra={"job": "/".join(key)})
+        except Exception:  # noqa: BLE001  # an error in one job must not stop the others
+            _log.exception("reconciling a job failed", extra={"job": "/".join(key)})
             self._metrics.reconcile_errors.inc()
             self._queue.retry(key)
 
@@ -148,7 +147,7 @@ class Reconciler:
         if not self._is_leader():
             return
         if self._refused_versions.get(key) == _version(context):
-            # The server has a later one, which the watch is about to show: until then every write is refused.
+            # The server has a later version, which the watch is about to deliver: until then it rejects every write.
             self._queue.retry(key)
             return
         decision = decide(context.state, context.seen, context.policy)
@@ -164,7 +163,7 @@ class Reconciler:
         self._job_index.set(key, decision.state)
 
     async def _act(self, context: JobContext, decision: Decision) -> bool:
-        """Carry a decision out; returns whether all of it was."""
+        """Carry out a decision; returns whether all of it succeeded."""
         key = context.key
         try:
             await self._executor.execute(context, decision.actions)
@@ -191,13 +190,13 @@ class Reconciler:
         if isinstance(error, JobChanged):
             self._refused_versions[key] = _version(context)
             return
-        # A conflict about a node or a child Job: nothing more may ever be seen of the job itself.
+        # The conflict is about a node or a child Job: the job itself may never change again.
         if error.is_conflict or error.is_missing or error.is_overload:
             _log.info("%s", error, extra={"job": "/".join(key), "status": error.status})
             return
         report = JobEvent(
             reason=EventReason.WRITE_REJECTED,
-            message=f"The API server refuses what the ladder wants to do, which is tried again: {error}",
+            message=f"The API server rejects a write of the fallback controller, which is retried: {error}",
             is_warning=True,
         )
         self._reporter.record_one(key, context.seen.uid, report)

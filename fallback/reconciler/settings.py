@@ -1,4 +1,4 @@
-"""What the controller is told on its command line."""
+"""The controller's command line."""
 
 import argparse
 import os
@@ -19,11 +19,11 @@ _LEVELS: Final = ("debug", "info", "warning", "error")
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What a process of the controller is started with.
+    """The settings of a process.
 
-    `kubeconfig` None: the pod's own service account. `namespace` holds the Lease `lease`; `identity` tells this
-    process from every other one that ever stood for it. `address`, `port`: where metrics and health are served; port
-    0 for a free one. `workers`: how many jobs are looked at side by side. `placeholder_image`: what holds capacity.
+    `kubeconfig` None: the pod's own service account. `namespace` has the Lease `lease`; `identity` is unique to this
+    process. `address`, `port`: where metrics and health are served; port 0 for a free one. `workers`: how many jobs are
+    reconciled concurrently. `placeholder_image`: what placeholder pods run.
     """
 
     kubeconfig: Path | None
@@ -37,7 +37,7 @@ class Settings:
     placeholder_image: str
 
     def access(self) -> ApiAccess:
-        """Return how the API server is reached. Raises ConfigError where that cannot be told."""
+        """Return the access to the API server. Raises ConfigError if it is unknown."""
         if self.kubeconfig is not None:
             return from_kubeconfig(self.kubeconfig)
         return in_cluster(os.environ)
@@ -46,29 +46,35 @@ class Settings:
 def parse_settings(
     arguments: Sequence[str], variables: Mapping[str, str], *, account: Path = SERVICE_ACCOUNT
 ) -> Settings:
-    """Read the command line. Ends the process, with what is allowed, where it is wrong."""
+    """Parse the command line. Exits with a usage message if it is invalid."""
     parser = argparse.ArgumentParser(
         prog="python -m holdfast.fallback",
-        description="Moves JobSets and RayJobs down their ladder, and back up.",
+        description="Moves JobSets and RayJobs along their ladder: failover and failback.",
     )
     parser.add_argument(
         "--kubeconfig",
         type=Path,
         default=Path(variables["KUBECONFIG"]) if variables.get("KUBECONFIG") else None,
-        help="how to reach the API server; default: $KUBECONFIG, else the pod's own service account",
+        help="kubeconfig of the API server (default: $KUBECONFIG, else the pod's own service account)",
     )
     parser.add_argument(
         "--namespace", default=_own_namespace(account), help="namespace of the Lease (default: the pod's own)"
     )
     parser.add_argument("--lease", default=LEASE, help="name of the Lease (default: %(default)s)")
-    parser.add_argument("--address", default="0.0.0.0", help="where to serve (default: %(default)s)")  # noqa: S104 - probes and scrapes come from outside the pod
+    parser.add_argument(
+        "--address",
+        default="0.0.0.0",  # noqa: S104  # probes and scrapes come from outside the pod
+        help="address of metrics and health (default: %(default)s)",
+    )
     parser.add_argument("--port", type=_port, default=8080, help="port of metrics and health (default: 8080)")
-    parser.add_argument("--workers", type=_positive, default=16, help="jobs looked at side by side")
+    parser.add_argument(
+        "--workers", type=_positive, default=16, help="jobs to reconcile concurrently (default: %(default)s)"
+    )
     parser.add_argument("--log-level", choices=_LEVELS, default="info")
     parser.add_argument(
         "--placeholder-image",
         default=PLACEHOLDER_IMAGE,
-        help="what holds capacity for a job on its way up: any image that does nothing (default: %(default)s)",
+        help="image of placeholder pods, which does nothing (default: %(default)s)",
     )
     given = parser.parse_args(arguments)
     return Settings(
@@ -99,5 +105,5 @@ def _positive(given: str) -> int:
 
 def _number(given: str, least: int, most: int) -> int:
     if not given.isdecimal() or not least <= int(given) <= most:
-        raise argparse.ArgumentTypeError(f"{given} is not a whole number from {least} to {most}")
+        raise argparse.ArgumentTypeError(f"{given} is not an integer from {least} to {most}")
     return int(given)

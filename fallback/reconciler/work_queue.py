@@ -1,4 +1,4 @@
-"""Which jobs are to be looked at: each once, however often it was asked for, and by one worker at a time."""
+"""The queue of jobs to reconcile: each key once, however often it is added, and by one worker at a time."""
 
 import asyncio
 import heapq
@@ -12,14 +12,13 @@ from holdfast.fallback.api.backoff import Backoff
 
 K = TypeVar("K", bound=Hashable)
 
-# Waits are for a time of day, and the clock that tells it may be set: it is read again at least this often.
+# Timers are for a time of day, and its clock may be set: it is read again at least this often.
 _CLOCK_INTERVAL: Final = timedelta(seconds=5)
 
-# A job whose look failed for no fault of the server's is tried again within minutes: what is wrong with it is likely
-# to be wrong for longer.
+# A failed reconciliation is retried within minutes: an error in one job usually persists.
 _MOST_RETRY_SECONDS: Final = 60.0
 
-# Times that were put off are kept until they come, or until there are this many of them.
+# Canceled timers are kept until they are due, or until there are this many of them.
 _STALE: Final = 64
 
 
@@ -29,10 +28,9 @@ def utc_now() -> datetime:
 
 
 class WorkQueue(Generic[K]):
-    """Keys to be worked on. Used from one event loop.
+    """Keys to reconcile. Used from one event loop.
 
-    A key that is added while it is worked on comes once more after that. `run` must run for `add_at` to have an
-    effect.
+    A key that is added while a worker has it is queued once more after that. `add_at` requires that `run` runs.
     """
 
     def __init__(self, *, now: Callable[[], datetime] = utc_now) -> None:
@@ -53,11 +51,11 @@ class WorkQueue(Generic[K]):
 
     @property
     def planned(self) -> int:
-        """How many times of day are kept, those that were put off since among them."""
+        """How many timers are kept, including canceled ones."""
         return len(self._heap)
 
     def add(self, key: K) -> None:
-        """Have a key worked on as soon as a worker is free."""
+        """Queue a key."""
         if key in self._working:
             self._again.add(key)
         elif key not in self._queued:
@@ -66,7 +64,7 @@ class WorkQueue(Generic[K]):
             self._filled.set()
 
     def add_at(self, key: K, at: datetime | None) -> None:
-        """Have a key worked on at a time of day, in place of the one given before; None for never."""
+        """Queue a key at a time of day, which replaces its previous one; None for never."""
         if at is None:
             self._timers.pop(key, None)
         elif self._timers.get(key) != at:
@@ -77,16 +75,16 @@ class WorkQueue(Generic[K]):
             self._changed.set()
 
     def retry(self, key: K, asked_for: float | None = None) -> None:
-        """Have a key worked on again after a failure, each time later, at the earliest in `asked_for` seconds."""
+        """Queue a key again after a failure, each time later, at the earliest in `asked_for` seconds."""
         backoff = self._backoffs.setdefault(key, Backoff(most=_MOST_RETRY_SECONDS))
         asyncio.get_running_loop().call_later(backoff.seconds(asked_for), self.add, key)
 
     def succeed(self, key: K) -> None:
-        """Forget the failures of a key."""
+        """Reset the backoff of a key."""
         self._backoffs.pop(key, None)
 
     def forget(self, key: K) -> None:
-        """Forget all that was planned for a key."""
+        """Cancel the timer of a key and reset its backoff."""
         self._timers.pop(key, None)
         self._backoffs.pop(key, None)
 
@@ -101,14 +99,14 @@ class WorkQueue(Generic[K]):
         return key
 
     def done(self, key: K) -> None:
-        """Say that a key is not worked on any more."""
+        """Mark a key as no longer in work."""
         self._working.discard(key)
         if key in self._again:
             self._again.discard(key)
             self.add(key)
 
     async def run(self) -> None:
-        """Wake keys at their times until cancelled."""
+        """Queue keys at their times until canceled."""
         while True:
             self._changed.clear()
             self._add_due()
@@ -129,6 +127,6 @@ class WorkQueue(Generic[K]):
         now = self._now()
         while self._heap and self._heap[0][0] <= now:
             at, _, key = heapq.heappop(self._heap)
-            if self._timers.get(key) == at:  # else it was put off, or is wanted no more
+            if self._timers.get(key) == at:  # otherwise it was postponed or canceled
                 del self._timers[key]
                 self.add(key)

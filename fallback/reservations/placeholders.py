@@ -5,8 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from holdfast.fallback.api.objects import mapping, metadata_of, name_of, text
-from holdfast.scheduling.labels import HELD_FOR, POOL, RESERVATION_NAMESPACE, RESERVATION_PRIORITY_CLASS
+from holdfast.fallback.api.objects import name_of
+from holdfast.fallback.jobs.pods_and_nodes import has_ended
+from holdfast.scheduling.labels import (
+    POOL,
+    RESERVATION_NAMESPACE,
+    RESERVATION_PRIORITY_CLASS,
+    RESERVED_BY,
+    RESERVED_FOR,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,8 +27,7 @@ _STAYS: Final = {
     "karpenter.sh/do-not-disrupt": "true",
     "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
 }
-_HELD_BY: Final = "holdfast.dev/held-by"
-_NOBODY: Final = 65534
+_NOBODY_UID: Final = 65534
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,19 +69,9 @@ def placeholders(request: PlaceholderRequest) -> tuple[Json, ...]:
     return tuple(_placeholder(request, shape, number) for number, shape in enumerate(shapes))
 
 
-def has_ended(pod: Json) -> bool:
-    """Whether a placeholder has failed or was evicted, and reserves nothing."""
-    return text(mapping(pod.get("status")).get("phase")) in {"Failed", "Succeeded"}
-
-
-def is_going(pod: Json) -> bool:
-    """Whether a placeholder is being deleted."""
-    return bool(metadata_of(pod).get("deletionTimestamp"))
-
-
 def reservation_toleration(uid: str) -> Json:
     """Return the toleration that lets only this job's pods onto the nodes reserved for it."""
-    return {"key": HELD_FOR, "operator": "Equal", "value": uid, "effect": "NoSchedule"}
+    return {"key": RESERVED_FOR, "operator": "Equal", "value": uid, "effect": "NoSchedule"}
 
 
 def _placeholder(request: PlaceholderRequest, shape: PodShape, number: int) -> Json:
@@ -85,8 +81,8 @@ def _placeholder(request: PlaceholderRequest, shape: PodShape, number: int) -> J
         "metadata": {
             "name": f"hold-{request.uid}-{number}",
             "namespace": RESERVATION_NAMESPACE,
-            "labels": {HELD_FOR: request.uid, POOL: request.pool},
-            "annotations": {**_STAYS, _HELD_BY: request.job},
+            "labels": {RESERVED_FOR: request.uid, POOL: request.pool},
+            "annotations": {**_STAYS, RESERVED_BY: request.job},
         },
         "spec": {
             "nodeSelector": {POOL: request.pool},
@@ -98,7 +94,7 @@ def _placeholder(request: PlaceholderRequest, shape: PodShape, number: int) -> J
             "enableServiceLinks": False,
             "securityContext": {
                 "runAsNonRoot": True,
-                "runAsUser": _NOBODY,
+                "runAsUser": _NOBODY_UID,
                 "seccompProfile": {"type": "RuntimeDefault"},
             },
             "containers": [

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from holdfast.fallback.api.objects import mapping, metadata_of, name_of, objects, text
-from holdfast.fallback.jobs.pods_and_nodes import NodeState, state_of_node
-from holdfast.fallback.reservations.placeholders import has_ended, is_going
+from holdfast.fallback.jobs.pods_and_nodes import NodeState, has_ended, is_terminating, state_of_node
 from holdfast.fallback.state_machine.observation import Reservation
-from holdfast.scheduling.labels import HELD_FOR, POOL
+from holdfast.scheduling.labels import POOL, RESERVED_FOR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,7 +24,9 @@ _EFFECT: Final = "NoSchedule"
 
 def reserved_for(node: Json) -> str | None:
     """Return the uid of the job that a node is reserved for."""
-    return next((text(taint.get("value")) for taint in _taints(node) if taint.get("key") == HELD_FOR), None)
+    return next(
+        (text(taint.get("value")) for taint in _taints(node) if taint.get("key") == RESERVED_FOR), None
+    )
 
 
 def reserve_patch(node: Json, uid: str) -> Json | None:
@@ -35,23 +36,23 @@ def reserve_patch(node: Json, uid: str) -> Json | None:
     """
     if reserved_for(node) is not None:
         return None
-    taint: Json = {"key": HELD_FOR, "value": uid, "effect": _EFFECT}
+    taint: Json = {"key": RESERVED_FOR, "value": uid, "effect": _EFFECT}
     return _patch(node, [*_taints(node), taint], uid)
 
 
 def release_patch(node: Json) -> Json | None:
     """Return the merge patch that removes a node's reservation; None without one."""
-    is_labelled = HELD_FOR in mapping(metadata_of(node).get("labels"))
+    is_labelled = RESERVED_FOR in mapping(metadata_of(node).get("labels"))
     if reserved_for(node) is None and not is_labelled:
         return None
-    return _patch(node, [taint for taint in _taints(node) if taint.get("key") != HELD_FOR], None)
+    return _patch(node, [taint for taint in _taints(node) if taint.get("key") != RESERVED_FOR], None)
 
 
 def _patch(node: Json, taints: Sequence[Json], label: str | None) -> Json:
     return {
         "metadata": {
             "resourceVersion": text(metadata_of(node).get("resourceVersion")),
-            "labels": {HELD_FOR: label},
+            "labels": {RESERVED_FOR: label},
         },
         "spec": {"taints": taints},
     }
@@ -80,7 +81,7 @@ def reservation_of(
     tainted = sorted(name for name, node in nodes.items() if reserved_for(node) == uid)
     if not own and not tainted:
         return None
-    standing = [pod for pod in own if not is_going(pod) and not has_ended(pod)]
+    standing = [pod for pod in own if not is_terminating(pod) and not has_ended(pod)]
     places = [place for pod in standing if (place := _node_of(pod)) and _is_live(place, nodes, claims)]
     return Reservation(
         pool=_pool(own, [nodes[name] for name in tainted]),
@@ -114,7 +115,7 @@ def _pool(pods: list[Json], nodes: list[Json]) -> str:
 
 
 def _job_uid_of(pod: Json) -> str:
-    return text(mapping(metadata_of(pod).get("labels")).get(HELD_FOR))
+    return text(mapping(metadata_of(pod).get("labels")).get(RESERVED_FOR))
 
 
 def _node_of(pod: Json) -> str:

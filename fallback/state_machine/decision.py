@@ -305,7 +305,7 @@ def _unreadable_event(state: UnreadableState, observation: Observation) -> JobEv
 def _complete(
     before: JobState | UnreadableState | None, step: Step, observation: Observation, policy: Policy | NoPolicy
 ) -> Decision:
-    """Return the step with what goes along with any of them: the record, and what nobody needs any more."""
+    """Return the decision: the step, plus the state to write and the reservation to release."""
     actions = step.actions
     is_carried = any(isinstance(action, Suspend | Resume | Recreate) for action in actions)
     if step.state is not None and step.state != before and not is_carried:

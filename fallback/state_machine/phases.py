@@ -225,8 +225,8 @@ def _resumed_externally(state: JobState, observation: Observation) -> Step:
     limited number of times, since a client that insists must find the job running in the end.
     """
     if state.phase is Phase.SUSPENDING and state.resuspensions < MAX_RESUSPENSIONS:
-        held = replace(state, resuspensions=state.resuspensions + 1)
-        return Step(state=held, actions=(suspend_again(held),), events=(_suspended_again_event(held),))
+        again = replace(state, resuspensions=state.resuspensions + 1)
+        return Step(state=again, actions=(suspend_again(again),), events=(_suspended_again_event(again),))
     pool = observation.pool or state.pool
     if state.phase is Phase.PAUSED:
         resumed = resume_tier_visit(state, observation)
@@ -330,7 +330,7 @@ def _recreate(state: JobState, observation: Observation, policy: Policy) -> Step
         else new_tier_visit(hurt, observation, pool=below.pool, rank=below.rank)
     )
     # A recreated job has a uid that is not known yet, and an operator whose counters start at 0.
-    anew = replace(
+    recreated = replace(
         fresh,
         uid="",
         restarts=0,
@@ -340,14 +340,14 @@ def _recreate(state: JobState, observation: Observation, policy: Policy) -> Step
         suspended_at=None,
     )
     return Step(
-        state=anew,
-        actions=(Recreate(state=anew, pool=anew.pool),),
+        state=recreated,
+        actions=(Recreate(state=recreated, pool=recreated.pool),),
         events=(
             JobEvent(
                 reason=EventReason.RECREATED,
                 message=(
                     f"The job failed by an eviction, and a job that has ended cannot be resumed: it is recreated on "
-                    f"{anew.pool} ({anew.recreations} of {MAX_RECREATIONS})."
+                    f"{recreated.pool} ({recreated.recreations} of {MAX_RECREATIONS})."
                 ),
                 is_warning=True,
             ),

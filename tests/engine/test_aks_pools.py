@@ -103,7 +103,9 @@ def test_pools_are_made_and_left_alone(stack: CloudProgram) -> None:
     assert made.changes["create"] > len(pools), "the cluster is there as well"
     assert stack.up(program(*pools)).changed == 0, "a second run has nothing to do"
     assert stack.refresh(program(*pools)).changed == 0, "the cloud holds what the program says"
-    assert stack.up(program(*pools)).changed == 0, "and the program what AKS shows: nothing is made anew"
+    assert stack.up(program(*pools)).changed == 0, (
+        "and the program agrees with what AKS returns: nothing is replaced"
+    )
 
 
 def test_the_autoscalers_nodes_are_no_difference(stack: CloudProgram) -> None:

@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.timeout(120)]
         "a price cap as Determined writes it",
         "an account of eleven digits",
         "an administrator of eleven digits",
-        "an endpoint that nobody reaches",
+        "an unreachable endpoint",
     ],
 )
 def test_a_mistake_is_one_line_and_nothing_is_started(tmp_path: Path, mistake: str) -> None:
@@ -33,7 +33,7 @@ def test_a_mistake_is_one_line_and_nothing_is_started(tmp_path: Path, mistake: s
     assert line.startswith(f"error: holdfast:platform{field}: got "), (
         "the field and what stands there are named"
     )
-    assert fix in line, "the user is told what to write"
+    assert fix in line, "the message names the fix"
     assert not (tmp_path / ".rehearsal").exists(), "something was made for a stack that cannot be"
 
 

@@ -94,9 +94,9 @@ def test_a_gateway_in_each_zone_is_had_without_touching_a_subnet(stack: CloudPro
     after = stack.up(_network(nat="per-zone"))
     assert after.outputs["subnets"] == before, "nodes stay where they are"
     assert after.changes["update"] == 2, "two zones' routes are turned to gateways of their own"
-    assert "replace" not in after.changes, "nothing is made anew"
+    assert "replace" not in after.changes, "nothing is replaced"
     assert stack.up(_network(nat="single")).changes["delete"] == 8, (
-        "on the way back two zones' gateway, address, public subnet and association go"
+        "with one gateway again, those of two zones are deleted: gateway, address, public subnet, association"
     )
 
 
@@ -106,5 +106,5 @@ def test_a_zone_is_added_without_touching_the_others(stack: CloudProgram) -> Non
     assert isinstance(before, list), "a list of ids"
     assert isinstance(after.outputs["subnets"], list), "a list of ids"
     assert after.outputs["subnets"][:2] == before, "the first zones' subnets are the same"
-    assert "replace" not in after.changes, "nothing is made anew"
+    assert "replace" not in after.changes, "nothing is replaced"
     assert after.changes["update"] == 1, "the S3 endpoint takes one more route table"

@@ -87,7 +87,7 @@ def test_it_is_made_with_the_spot_role_that_the_account_has(stack: Stack) -> Non
         again = rehearsal.up(judged=True)
     assert made.changes["import"] == 1, "the role is adopted, and no second one is asked for"
     assert "update" not in made.changes, "an import that updates needs more rights than to read"
-    assert _spot_role(stack).inputs == before.inputs, "its description and tags are somebody else's"
+    assert _spot_role(stack).inputs == before.inputs, "its description and tags belong to the account"
     assert again.changed == 0, f"a second up changes {[step.told for step in again.steps]}"
 
 
@@ -174,7 +174,7 @@ def _scale_karpenter(client: KubeClient, replicas: int) -> None:
 def test_a_destroy_without_karpenter_names_the_machines_that_block_it(blocked: EngineFailure) -> None:
     message = str(blocked)
     assert re.search(
-        r"NodePool (\S+) is still there 20 s after its deletion: it owns NodeClaim \1-", message
+        r"NodePool (\S+) still exists 20 s after its deletion: it owns NodeClaim \1-", message
     ), message
     assert "finalizer karpenter.sh/termination blocks it (Karpenter removes it when" in message, message
 

@@ -23,10 +23,10 @@ from holdfast.infra import versions
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.tools.locate import find_tool
 from tests.support.builders.configurations import pool
+from tests.support.fakes.go_toolchain import PROJECT
 from tests.support.inputs import mapping, objects, text, value
 from tests.support.official_karpenter import official
 from tests.support.rendered_charts import rendered
-from tests.support.tool_workspace import PROJECT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -121,7 +121,7 @@ def test_an_isolated_controller_is_told_so(tmp_path: Path) -> None:
     ]
     (container,) = objects(found, "spec", "template", "spec", "containers")
     assert {"name": "ISOLATED_VPC", "value": "true"} in objects(container, "env"), (
-        "else it waits for IAM for ever"
+        "else it waits for IAM forever"
     )
 
 

@@ -111,7 +111,7 @@ def test_a_stack_for_development_is_made_left_alone_and_goes_with_its_checkpoint
     (account,) = stack.objects(_ACCOUNT)
     name = account.inputs["accountName"]
     assert made.outputs["vision-uri"] == f"abfss://vision@{name}.dfs.core.windows.net", (
-        "jobs are told where to"
+        "the output names the path of the namespace"
     )
     assert stack.up(for_development).changed == 0, "a second run has nothing to do"
     stack.refresh(for_development)
@@ -130,7 +130,7 @@ def test_each_namespace_is_given_its_own_container_by_an_identity_of_its_own(sta
         assert role == STORAGE_BLOB_DATA_CONTRIBUTOR, "to read and write, and not to say who else may"
         identity = identities[one.inputs["principalId"]]
         assert identity.outputs["clientId"] == made.outputs[f"{namespace}-client"], (
-            "its pods are told whose they are"
+            "the account is annotated with its identity"
         )
         (subject,) = [
             credential.inputs["subject"]
@@ -184,7 +184,7 @@ def test_an_identity_that_is_made_anew_gets_its_container_without_a_clash_of_nam
 def test_another_cluster_is_trusted_in_place(stack: CloudProgram) -> None:
     stack.up(for_development)
     identities = {one.id for one in stack.objects(_IDENTITY)}
-    changed = stack.up(lambda: checkpoints(protected=False, issuer=f"{_ISSUER}anew/"))
+    changed = stack.up(lambda: checkpoints(protected=False, issuer=f"{_ISSUER}new/"))
     assert set(changed.changes) <= {"same", "update"}, "the credential is all that knows of the cluster"
     assert {one.id for one in stack.objects(_IDENTITY)} == identities, "pods keep their identity"
 
@@ -195,4 +195,4 @@ def test_a_namespace_that_is_dropped_from_a_protected_stack_does_not_lose_its_ch
     stack.up(for_production)
     with pytest.raises(EngineFailure, match="protected"):
         stack.up(lambda: checkpoints(protected=True, namespaces=["tabular"]))
-    assert len(stack.objects(_CONTAINER)) == 2, "whoever means it says so first"
+    assert len(stack.objects(_CONTAINER)) == 2, "protection must be lifted first"

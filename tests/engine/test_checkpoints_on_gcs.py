@@ -137,7 +137,7 @@ def test_a_stack_for_development_is_made_left_alone_and_goes_with_its_checkpoint
 ) -> None:
     made = stack.up(program)
     (bucket,) = stack.objects(_BUCKET)
-    assert made.outputs["vision"] == f"gs://{bucket.id}/vision", "jobs are told where to"
+    assert made.outputs["vision"] == f"gs://{bucket.id}/vision", "the output names the path of the namespace"
     assert stack.up(program).changed == 0, "a second run has nothing to do"
     stack.refresh(program)
     assert stack.up(program).changed == 0, "nor after a refresh"

@@ -98,7 +98,7 @@ def test_a_stack_for_development_is_made_left_alone_and_goes_with_its_checkpoint
 ) -> None:
     made = stack.up(for_development)
     (bucket,) = stack.objects(_BUCKET)
-    assert made.outputs["vision"] == f"s3://{bucket.id}/vision", "jobs are told where to"
+    assert made.outputs["vision"] == f"s3://{bucket.id}/vision", "the output names the path of the namespace"
     assert stack.up(for_development).changed == 0, "a second run has nothing to do"
     stack.refresh(for_development)
     assert stack.up(for_development).changed == 0, "nor after a refresh"

@@ -137,7 +137,7 @@ def test_a_key_is_granted_before_the_cluster_and_kept_granted_after_it(stack: Cl
         "another cluster of the project reads its database by this grant"
     )
     stack.up(program(with_key))
-    assert len(stack.objects(_CLUSTER)) == 1, "a grant that is there already is in nobody's way"
+    assert len(stack.objects(_CLUSTER)) == 1, "an existing grant does not block a new one"
 
 
 def test_a_protected_cluster_refuses_destroy_until_it_is_told_otherwise(stack: CloudProgram) -> None:

@@ -81,7 +81,9 @@ def test_pools_are_made_and_left_alone(stack: CloudProgram) -> None:
     assert made.changes["create"] > len(pools), "the cluster is there as well"
     assert stack.up(program(*pools)).changed == 0, "a second run has nothing to do"
     assert stack.refresh(program(*pools)).changed == 0, "the cloud holds what the program says"
-    assert stack.up(program(*pools)).changed == 0, "and the program what GKE shows: nothing is made anew"
+    assert stack.up(program(*pools)).changed == 0, (
+        "and the program agrees with what GKE returns: nothing is replaced"
+    )
 
 
 def test_gpu_pools_are_tainted_once_by_gke(stack: CloudProgram) -> None:

@@ -160,7 +160,7 @@ def test_an_unknown_is_advice_and_the_violation_beside_it_still_stops(
         node_pool("a100", "on-demand")
         training_namespace("tabular", A100_SPOT_TIER)
         other = Namespace("other", metadata={"name": "other"})
-        # Nobody knows an id before the update.
+        # An id is unknown before the update.
         training_namespace("vision", A100_SPOT_TIER, {"pool": other.id.apply(lambda found: found.lower())})
 
     verdicts = {verdict.policy: verdict for verdict in stopped(place, stand_ins, program).verdicts}
@@ -213,11 +213,11 @@ def test_what_a_team_wants_mended_is_made_mended(
     }
     run(tmp_path, stand_ins, program, lambda rehearsal: rehearsal.up(judged=True), cast("Json", wanted))
     (pool,) = (props for urn, props in stand_ins.created.items() if "NodePool" in urn)
-    mended = cast("Json", cast("Json", pool["spec"])["template"])
-    assert cast("Json", mended["metadata"])["labels"] == {"holdfast.dev/pool": "cpu-spot"}, (
+    template = cast("Json", cast("Json", pool["spec"])["template"])
+    assert cast("Json", template["metadata"])["labels"] == {"holdfast.dev/pool": "cpu-spot"}, (
         "jobs can select it"
     )
-    assert cast("Json", mended["spec"])["taints"] == [
+    assert cast("Json", template["spec"])["taints"] == [
         {"key": "karpenter.sh/capacity-type", "value": "spot", "effect": "NoSchedule"}
     ], "who does not ask for spot stays away"
 

@@ -150,7 +150,7 @@ def test_the_traceback_of_a_fault_is_kept_in_a_file(tmp_path: Path) -> None:
     with pytest.raises(EngineFailure, match=r"program\.log"):
         run(a_target(tmp_path, _a_fault, packages=()), lambda rehearsal: rehearsal.preview())
     log = tmp_path / ".rehearsal" / "dev" / "logs" / "program.log"
-    assert "in _a_fault" in log.read_text(), "whoever fixes the program needs the place"
+    assert "in _a_fault" in log.read_text(), "the log names the function that failed"
 
 
 def test_a_mandatory_policy_stops_the_run_and_is_the_verdict(tmp_path: Path) -> None:

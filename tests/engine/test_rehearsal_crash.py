@@ -79,7 +79,9 @@ def test_an_object_made_just_before_the_kill_is_adopted_and_not_made_twice(tmp_p
     (made,) = stage.objects(frozenset({_VPC}))
     run(stage, lambda rehearsal: rehearsal.up(), show=shown.append)
     assert stage.objects(frozenset({_VPC})) == (made,), "there is an orphan beside its double"
-    assert any("killed in the middle of creating network" in line for line in shown), "nobody was told"
+    assert any("killed in the middle of creating network" in line for line in shown), (
+        "the output does not mention the adoption"
+    )
 
 
 def test_a_replacement_that_was_killed_ends_with_the_successor_alone(tmp_path: Path) -> None:

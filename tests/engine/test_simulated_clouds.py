@@ -161,8 +161,6 @@ def test_google_and_azure_are_stood_in_for_likewise(tmp_path: Path) -> None:
     )
 
 
-
-
 def _register(token: str, inputs: dict[str, str]) -> None:
     pulumi.CustomResource(token, "one", dict(inputs))
 

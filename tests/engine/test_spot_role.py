@@ -31,14 +31,14 @@ def found_by_looking() -> None:
     """Look for the role as the program does, and see to it that it is there."""
     from pulumi_aws import iam
 
-    # As a stack's own tags reach whatever it makes: one more thing in which somebody else's role differs.
+    # Default tags reach every resource of a stack: one more difference to the role of the account.
     tag_aws_resources({"stack": "dev"})
     arns = iam.get_roles(path_prefix=PATH).arns
     SpotServiceLinkedRole("spot-role", SpotServiceLinkedRoleArgs(existing_arn=arns[0] if arns else None))
 
 
 def overlooked() -> None:
-    """Believe that the account has no role, as a run does that looked before somebody made it."""
+    """Answer that the account has no role, as to a run that asked before the role was created."""
     SpotServiceLinkedRole("spot-role", SpotServiceLinkedRoleArgs(existing_arn=None))
 
 

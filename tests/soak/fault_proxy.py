@@ -1,4 +1,4 @@
-"""A proxy of an API server, on a port of this machine."""
+"""A proxy in front of an API server that injects faults: it throttles, fails or loses requests, and breaks watches."""
 
 import asyncio
 import threading
@@ -82,7 +82,7 @@ class FaultProxy:
                     raise
                 started.set_exception(error)
 
-        thread = threading.Thread(target=serve, name="proxy of the API server", daemon=True)
+        thread = threading.Thread(target=serve, name="fault proxy", daemon=True)
         thread.start()
         started.result()
         try:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.builders.training_jobs import RULES
 from tests.support.clusters.admission import in_force, rewriting_objects
-from tests.support.clusters.job_admission import running_job_admission, running_judgement
+from tests.support.clusters.job_admission import running_job_admission, running_job_validation
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -27,6 +27,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Generator[KubeClient]:
 
 @pytest.fixture(scope="package")
 def judging(tmp_path_factory: pytest.TempPathFactory) -> Generator[Judging]:
-    """A cluster where jobs are mended and judged, with ladders whose pools are known."""
-    with running_judgement(tmp_path_factory.mktemp("judging")) as found:
+    """A cluster that mutates and validates jobs, with ladders whose pools have known facts."""
+    with running_job_validation(tmp_path_factory.mktemp("judging")) as found:
         yield found

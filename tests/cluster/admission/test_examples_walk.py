@@ -40,9 +40,9 @@ def clusters(tmp_path_factory: pytest.TempPathFactory) -> Generator[Callable[[st
     with ExitStack() as running:
 
         @cache
-        def started(likeness: str) -> KubeClient:
-            folder = tmp_path_factory.mktemp(f"walk-{likeness}")
-            return running.enter_context(running_for_examples(folder, likeness))
+        def started(profile: str) -> KubeClient:
+            folder = tmp_path_factory.mktemp(f"walk-{profile}")
+            return running.enter_context(running_for_examples(folder, profile))
 
         yield lambda cloud: started("gcp" if cloud == "gcp" else "local")
 

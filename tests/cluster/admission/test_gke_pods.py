@@ -114,7 +114,7 @@ def test_what_an_author_wrote_stays(cluster: KubeClient) -> None:
 def test_other_namespaces_are_left_alone(cluster: KubeClient) -> None:
     other = pod(namespace=OTHER_NAMESPACE, annotations={}, spec={"nodeSelector": {GKE_SPOT: "true"}})
     found = admitted(cluster, other)
-    assert tolerations_of(found) == [], "nobody said that jobs run there"
+    assert tolerations_of(found) == [], "the namespace is no training namespace"
     assert annotations_of(found) == {}, "nor that their nodes are to be kept"
 
 

@@ -9,7 +9,7 @@ import pytest
 from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, POOL, STATE, TRAINING, TRAINING_VALUE
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.support.builders.training_jobs import jobset, rayjob, worker_group
-from tests.support.clusters.admission import make_namespace, wait_until_in_force
+from tests.support.clusters.admission import make_namespace, wait_until_enforced
 from tests.support.clusters.job_admission import KNOWN, LADDERS, gang, is_judged, stored_job, told, training
 from tests.support.json_objects import obj, objects
 from tests.support.strategies.admitted_jobs import ladder_with
@@ -122,7 +122,7 @@ def test_a_user_may_name_another_tier_and_no_pool_beside_the_ladder(judging: Jud
     ids=["an annotation", "a label", "a suspension"],
 )
 def test_what_changes_no_pods_passes_whatever_the_job_is(judging: Judging, lost: Json, patch: Json) -> None:
-    assert patched(judging.client, lost, patch), "it was let in, and can be mended or stopped"
+    assert patched(judging.client, lost, patch), "an admitted job can be changed or deleted"
 
 
 def test_what_changes_the_pods_of_a_lost_job_is_refused_until_it_mends_it(
@@ -171,13 +171,13 @@ def test_a_job_that_goes_can_go(judging: Judging, lost: Json) -> None:
 def test_a_job_whose_ladder_has_gone_is_in_nobodys_way(judging: Judging) -> None:
     make_namespace(judging.client, "passing", {TRAINING: TRAINING_VALUE})
     judging.client.apply(ladder_with(KNOWN, LADDERS["gpus"], "passing"), field_manager="tests")
-    wait_until_in_force(judging.client, lambda client: is_judged(client, "passing"))
+    wait_until_enforced(judging.client, lambda client: is_judged(client, "passing"))
     stored = judging.client.create(job_of("RayJob", training(ON), "passing"))
     judging.client.delete(
         "holdfast.dev/v1alpha1", "FallbackPolicy", "ladder", namespace="passing", propagation="Background"
     )
     change = with_template(stored, HOPELESS)
-    wait_until_in_force(judging.client, lambda client: passes(client, stored, change))
+    wait_until_enforced(judging.client, lambda client: passes(client, stored, change))
     removed(judging.client, stored)
 
 

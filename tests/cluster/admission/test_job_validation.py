@@ -224,7 +224,7 @@ def test_claims_that_a_jobset_makes_for_itself_are_tied_to_a_zone_too(judging: J
         (ended_by(rule("RestartJobSet")), False),
         (ended_by(rule("RestartJobSetAndIgnoreMaxRestarts")), False),
     ],
-    ids=["fails", "fails when evicted", "fails by its deadline", "restarts", "restarts for ever"],
+    ids=["fails", "fails when evicted", "fails by its deadline", "restarts", "restarts without limit"],
 )
 def test_a_job_that_ends_with_its_first_eviction_is_refused(
     judging: Judging, policy: Json, ends: bool
@@ -257,7 +257,7 @@ HOPELESS = gang(training(cpu="9000", spec=mounting("scratch")))
         (on_gpus(gang(training({}, cpu="9000"))), "it asks for nothing of a ladder"),
         (on_gpus(HOPELESS, labels={QUEUE_NAME: "team"}), "Kueue decides where it runs"),
         (on_gpus(HOPELESS, spec={"managedBy": "kueue.x-k8s.io/multikueue"}), "another cluster runs it"),
-        (jobset(HOPELESS, namespace=OTHER_NAMESPACE), "nobody trains there"),
+        (jobset(HOPELESS, namespace=OTHER_NAMESPACE), "no training namespace"),
         (jobset(gang(training(cpu="9000")), namespace="vision"), "what its ladder's pools are is not known"),
         (
             on_gpus(gang(training({**ON_SPOT, INSTANCE_TYPE: "p4d.24xlarge"}))),
@@ -388,7 +388,7 @@ def test_a_rayjob_that_ends_with_its_first_failed_attempt_is_refused(judging: Ju
         (ray(workers(), namespace="evictions", spec={"backoffLimit": 3}), "it has retries of its own"),
         (
             ray(workers(), namespace="evictions", annotations={RECREATE: "true"}),
-            "it is made anew when an eviction has ended it",
+            "it is recreated after an eviction ended it",
         ),
         (
             ray(workers(), namespace="evictions", spec={"submissionMode": "InteractiveMode"}),

@@ -31,7 +31,7 @@ from tests.support.builders.training_jobs import (
     selectors_of,
     templates_of,
 )
-from tests.support.clusters.admission import OTHER_NAMESPACE, make_namespace, wait_until_in_force
+from tests.support.clusters.admission import OTHER_NAMESPACE, make_namespace, wait_until_enforced
 from tests.support.clusters.job_admission import admitted_job, as_manifest
 from tests.support.json_objects import obj, objects
 
@@ -65,9 +65,9 @@ def test_a_job_on_spot_follows_from_the_first_tier_by_the_pools_name_alone(clust
     found = admitted_job(cluster, jobset(replicated_job(pod_template(SPOT))))
     assert label_of(found) == "true", "nothing had to be added to the manifest"
     assert selectors_of(found) == {"worker": {POOL: "a100-spot"}}, (
-        "a second key, left over from spot, would keep the pods off the on-demand tier for ever"
+        "a second selector, left over from spot, would keep the pods off the on-demand tier forever"
     )
-    assert marked(found) == ["worker"], "whoever moves the job must know what of it moves"
+    assert marked(found) == ["worker"], "the controller must know which pods it moves"
 
 
 def test_a_lost_pod_fails_its_job_at_once_and_says_whether_it_was_evicted(cluster: KubeClient) -> None:
@@ -231,7 +231,7 @@ def known(cluster: KubeClient) -> KubeClient:
         tiers: list[Json] = [{"pool": f"{name}-spot", "maxFailures": 5, "facts": facts}, {"pool": name}]
         cluster.apply(ladder(*tiers, namespace=name), field_manager="tests")
         probe = jobset(replicated_job(pod_template()), namespace=name, labels=LABEL)
-        wait_until_in_force(cluster, lambda client, probe=probe: is_admitted(client, probe))
+        wait_until_enforced(cluster, lambda client, probe=probe: is_admitted(client, probe))
     return cluster
 
 
@@ -270,7 +270,7 @@ def test_the_label_is_stronger_than_what_a_job_seems_to_need(known: KubeClient) 
 
 def test_jobs_outside_training_namespaces_are_left_alone(cluster: KubeClient) -> None:
     found = admitted_job(cluster, jobset(replicated_job(pod_template(SPOT)), namespace=OTHER_NAMESPACE))
-    assert selectors_of(found) == {"worker": SPOT}, "nobody said that jobs follow a ladder there"
+    assert selectors_of(found) == {"worker": SPOT}, "jobs outside training namespaces follow no ladder"
 
 
 def test_kueues_jobs_keep_their_selectors(cluster: KubeClient) -> None:
@@ -328,10 +328,10 @@ def test_a_job_that_comes_out_of_admission_goes_through_it_unchanged(cluster: Ku
 def test_a_malformed_job_is_refused_in_the_apis_own_words(cluster: KubeClient) -> None:
     with pytest.raises(KubeError) as caught:
         admitted_job(cluster, jobset({"name": "worker"}, labels=LABEL))
-    assert "training-jobsets" not in str(caught.value), "an expression that fails tells nobody what is wrong"
+    assert "training-jobsets" not in str(caught.value), "a failed expression does not explain the problem"
 
 
 def test_a_job_on_which_an_expression_fails_is_refused_in_few_words(cluster: KubeClient) -> None:
     with pytest.raises(KubeError) as caught:
         admitted_job(cluster, jobset(spec={"replicatedJobs": "worker"}))
-    assert len(str(caught.value)) < 500, f"nobody reads a page of CEL: {caught.value}"
+    assert len(str(caught.value)) < 500, f"the message holds a page of CEL: {caught.value}"

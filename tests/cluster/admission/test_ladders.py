@@ -60,7 +60,7 @@ def accepted(cluster: KubeClient, manifest: Json) -> Json:
     [
         ("spot, then on-demand", [A100_SPOT, A100]),
         ("one on-demand tier", [A100]),
-        ("one spot tier for ever", [{"pool": "a100-spot", "maxFailures": -1}]),
+        ("one spot tier that is never left", [{"pool": "a100-spot", "maxFailures": -1}]),
         ("a tier left by failures alone", [{"pool": "a100-spot", "maxFailures": 0}, A100]),
         ("a tier left by waiting alone", [{"pool": "a100-spot", "procurementTimeout": "1h30m"}, A100]),
         (
@@ -200,7 +200,7 @@ def test_the_definition_has_a_status_of_its_own_and_a_short_name(cluster: KubeCl
     assert obj(spec["names"])["shortNames"] == ["fbp"], "`kubectl get fbp` is what people type"
     (version,) = objects(spec["versions"])
     assert "status" in obj(version["subresources"]), (
-        "whoever walks the ladder must be able to report without a right to change it"
+        "the controller reports in the status without the right to change the spec"
     )
 
 

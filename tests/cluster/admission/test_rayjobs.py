@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.components.admission.job_expressions import QUEUE_NAME
 from holdfast.components.admission.rayjob import MOST_RETRIES
-from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, HELD_FOR, ORIGINAL, POOL, STATE
+from holdfast.scheduling.labels import CAPACITY_TYPE, FOLLOWS, ORIGINAL, POOL, RESERVED_FOR, STATE
 from tests.support.builders.training_jobs import (
     expression,
     jobset,
@@ -108,7 +108,7 @@ def test_a_job_with_nothing_but_the_label_follows_with_all_its_workers(cluster: 
         (rayjob(head=pod_template(SPOT)), "it has no workers that could move"),
         (
             rayjob(worker_group(pod_template(SPOT)), spec={"clusterSelector": {"ray.io/cluster": "ours"}}),
-            "a job on a cluster of somebody else's cannot be suspended",
+            "a job on an existing RayCluster cannot be suspended",
         ),
         (
             rayjob(worker_group(pod_template(SPOT)), spec={"managedBy": "kueue.x-k8s.io/multikueue"}),
@@ -163,7 +163,7 @@ def test_a_job_that_comes_out_of_admission_goes_through_it_unchanged(cluster: Ku
     )
 
 
-HOLD: Json = {"key": HELD_FOR, "operator": "Equal", "value": "uid-1", "effect": "NoSchedule"}
+HOLD: Json = {"key": RESERVED_FOR, "operator": "Equal", "value": "uid-1", "effect": "NoSchedule"}
 
 JOBSET = jobset(
     replicated_job(pod_template(), "driver"),
@@ -263,7 +263,7 @@ def test_a_job_that_is_replaced_stays_on_its_tier(cluster: KubeClient, job: Json
     assert selectors_of(found)["worker"] == {POOL: "a100"}, "it does not go back to where it came from"
     metadata = obj(found["metadata"])
     assert obj(metadata["labels"])[FOLLOWS] == "true", "it still follows"
-    assert {STATE, ORIGINAL} <= obj(metadata["annotations"]).keys(), "and whoever moves it knows where it is"
+    assert {STATE, ORIGINAL} <= obj(metadata["annotations"]).keys(), "the controller keeps its state"
     assert obj(templates_of(found)["worker"]["spec"])["tolerations"] == [HOLD], (
         "the capacity held for it stays within reach"
     )
@@ -271,7 +271,7 @@ def test_a_job_that_is_replaced_stays_on_its_tier(cluster: KubeClient, job: Json
 
 def test_a_move_is_not_undone(cluster: KubeClient, job: Json) -> None:
     found = moved(cluster, written_for(job), pool="cpu-spot")
-    assert selectors_of(found)["worker"] == {POOL: "cpu-spot"}, "whoever names a pool is meant"
+    assert selectors_of(found)["worker"] == {POOL: "cpu-spot"}, "a named pool wins"
     assert marked(found) == ["worker"], "and moves the templates that follow"
 
 
@@ -287,6 +287,6 @@ def test_a_job_that_follows_no_ladder_is_updated_as_it_is_written(cluster: KubeC
     stored = cluster.create(plain)
     try:
         found = changed(cluster, stored, lambda _: pod_template(SPOT), {})
-        assert selectors_of(found)["worker"] == SPOT, "it was not mended when it came, and is not now"
+        assert selectors_of(found)["worker"] == SPOT, "it was not mutated on creation and is not mutated now"
     finally:
         removed(cluster, plain)

@@ -18,7 +18,7 @@ from holdfast.scheduling.reachability.machine_capacity import MOST_CAPACITIES
 from holdfast.simulator.kubernetes_client.errors import KubeError
 from tests.soak.seeds import SEED_VARIABLE, seed_of
 from tests.support.builders.training_jobs import POOLS, expression, jobset, ladder, required_affinity
-from tests.support.clusters.admission import make_namespace, wait_until_in_force
+from tests.support.clusters.admission import make_namespace, wait_until_enforced
 from tests.support.clusters.job_admission import SMALL, admitted_job, gang, is_judged, told, training
 from tests.support.strategies.admitted_jobs import (
     facts_of,
@@ -68,7 +68,7 @@ def taken_up(client: KubeClient, known: KnownLadder) -> None:
     hopeless = jobset(
         gang(training(cpu="9000", gpus="0")), namespace=SIGN, labels={"holdfast.dev/fallback": "true"}
     )
-    wait_until_in_force(client, lambda found: f"pool {name}: no machine" in (verdict(found, hopeless) or ""))
+    wait_until_enforced(client, lambda found: f"pool {name}: no machine" in (verdict(found, hopeless) or ""))
 
 
 def verdict(client: KubeClient, job: Json) -> str | None:
@@ -136,7 +136,7 @@ def largest(judging: Judging) -> Judging:
     make_namespace(judging.client, LARGEST, {TRAINING: TRAINING_VALUE})
     tiers = [tier(number, is_last=number == MOST_TIERS - 1) for number in range(MOST_TIERS)]
     judging.client.apply(ladder(*tiers, namespace=LARGEST), field_manager="tests")
-    wait_until_in_force(judging.client, lambda client: is_judged(client, LARGEST))
+    wait_until_enforced(judging.client, lambda client: is_judged(client, LARGEST))
     return judging
 
 

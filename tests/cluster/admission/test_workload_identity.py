@@ -79,5 +79,5 @@ def test_pods_of_other_accounts_have_no_identity(cluster: KubeClient, account: s
 
 def test_other_namespaces_are_left_alone(cluster: KubeClient) -> None:
     assert labels(admitted(cluster, of_account("trainer", namespace=OTHER_NAMESPACE))) == {}, (
-        "what is called trainer there is nobody known"
+        "an account of the same name elsewhere has no identity"
     )

@@ -59,7 +59,7 @@ def test_each_pod_gets_a_node_of_the_pool_it_asks_for(aks: AksInUse) -> None:
         "a pod that asks for nothing is not on spot"
     )
     ((reason, message),) = aks.events_about("on-spot")
-    assert reason == "TriggeredScaleUp", "the pod is told what was bought for it"
+    assert reason == "TriggeredScaleUp", "the pod's Event names the scale-up"
     assert message.startswith("pod triggered scale-up: [{aks-cpuspot-"), message
     assert message.endswith("-vmss 0->1 (max: 4)}]"), message
     aks.autoscaler.step()
@@ -194,7 +194,7 @@ def test_its_whole_life(aks: AksProvisioning) -> None:
     interruption = machines.interruption(name, told.append)
     reasons = _reasons_after(aks, "trains", interruption.interrupt)
     interruption.wait_until_gone()
-    assert machines.disruption in reasons, "nobody told the pod; it is found to be on no node"
+    assert machines.disruption in reasons, "the pod got no notice; its node is gone"
     assert aks.charts.client.get("v1", "Node", name) is None, "the node is gone"
     assert told == [f"eviction: node {name} is gone at once, its pods are told nothing"], told
 
@@ -219,7 +219,7 @@ def _node_of(aks: AksProvisioning, pod: str) -> Json:
 
 
 def _reasons_after(aks: AksProvisioning, pod: str, interrupt: Callable[[], None]) -> set[str]:
-    """The disruptions that a pod tells of, from just before the interrupt until it is gone."""
+    """The DisruptionTarget reasons of a pod, from just before the interrupt until it is gone."""
     found: set[str] = set()
     struck = False
     for what, seen in aks.charts.client.watch("v1", "Pod", namespace="default", timeout_seconds=180):

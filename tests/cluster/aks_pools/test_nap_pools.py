@@ -63,7 +63,7 @@ def test_a_node_class_is_admitted_as_it_is_written(cluster: KubeClient, args: Ak
     written = mapping(node_class(args), "spec")
     kept = mapping(admitted(cluster, node_class(args)), "spec")
     assert dict(kept) == json.loads(json.dumps(written)), (
-        "no field is dropped, and none is added: it would be a difference for ever"
+        "no field is dropped or added; either would be a permanent diff"
     )
 
 

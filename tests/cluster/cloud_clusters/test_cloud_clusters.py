@@ -84,7 +84,7 @@ def test_nodes_that_others_made_are_left_alone(stack: CloudStack, client: KubeCl
     assert len(client.list("v1", "Node")) == 3, "the machines join what is there"
     stack.destroy()
     (left,) = client.list("v1", "Node")
-    assert mapping(left["metadata"])["name"] == "by-hand", "a node of somebody else's went with the group"
+    assert mapping(left["metadata"])["name"] == "by-hand", "a node outside the group was deleted with it"
     client.delete("v1", "Node", "by-hand")
 
 
@@ -123,7 +123,7 @@ def test_a_cluster_that_is_gone_is_told_in_the_plugins_words(stack: CloudStack) 
     told = str(failure.value)
     assert "configured Kubernetes cluster is unreachable: unable to load schema information" in told, told
     assert "no such host" in told, "it does not say that nothing is there"
-    assert "PULUMI_K8S_DELETE_UNREACHABLE" in told, "nobody learns how to go on"
+    assert "PULUMI_K8S_DELETE_UNREACHABLE" in told, "the message does not name the fix"
 
 
 def test_what_was_inside_a_lost_cluster_is_dropped_when_one_says_so(

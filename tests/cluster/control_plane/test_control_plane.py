@@ -77,7 +77,7 @@ def test_what_a_killed_run_left_behind_is_no_obstacle(watched: Watched) -> None:
         squatter.listen()
         watched.control_plane.start()
         assert watched.client.server.rpartition(":")[2] != port, (
-            "somebody else has its port now: it took another"
+            "another process has its port: it chose another one"
         )
     assert watched.control_plane.healthy(), "stale pid files and a taken port did not stop it"
 
@@ -144,7 +144,7 @@ def test_a_node_that_changes_all_the_time_is_heard_of_nevertheless(watched: Watc
         what="the node's next heartbeat",
     )
     assert last_heartbeat(heard) > long_ago, (
-        "60 s after the last heartbeat the next is overdue, and that somebody has just changed the node puts nothing off: "
+        "60 s after the last heartbeat the next is overdue, and a recent change of the node does not defer it: "
         "else a node that is tainted and untainted is called silent by the node controller"
     )
 

@@ -1,4 +1,4 @@
-"""What nobody should do, done to a ladder and to the jobs on it: each has an answer, and no job is lost."""
+"""Invalid ladders, and changes by users to jobs that move: the controller handles each, and no job is lost."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_job_without_the_label_is_not_touched(ladder: Ladder) -> None:
         assert (ladder.state(name), ladder.said(name)) == ({}, {}), (
             "the ladder was at work, and not on this one"
         )
-        assert not ladder.is_suspended(name), "nobody suspended it"
+        assert not ladder.is_suspended(name), "the controller did not suspend it"
 
 
 def test_a_job_that_cannot_be_suspended_says_what_to_do(ladder: Ladder) -> None:
@@ -133,11 +133,11 @@ def test_a_job_that_is_deleted_in_the_middle_of_its_move_is_gone(ladder: Ladder)
     job = real_jobset("deleted", annotations=NEVER_ENDS)
     with applied(client, job) as name:
         in_the_middle_of_a_move(ladder, name)
-    assert ladder.job("deleted") == {}, "nobody makes it again"
+    assert ladder.job("deleted") == {}, "the controller does not recreate it"
     with applied(client, real_jobset("deleted")) as name:
         kept = ladder.wait_running(name, "spot-a")
         assert (kept.get("evictions", 0), kept.get("moves", 0)) == (0, 0), (
-            "another job of its name begins anew"
+            "another job of the same name starts without state"
         )
 
 
@@ -220,7 +220,7 @@ def test_a_job_that_would_have_failed_of_its_eviction_is_moved_all_the_same(ladd
         end_all(ladder, name)
         kept = ladder.wait_running(name, "spot-b")
         assert (kept["moves"], obj(ladder.job(name)["status"])["restarts"]) == (1, 0), (
-            "its Job was bound to fail, and was made anew before JobSet could answer to that"
+            "the failed Job was recreated before JobSet reacted to it"
         )
 
 

@@ -74,7 +74,7 @@ def test_a_job_is_moved_to_another_pool_without_a_restart(cluster: LadderCluster
             "its Job was made from the old template, and JobSet would merge the new one into it"
         )
         looker.delete_outdated_children()
-        looker.wait(lambda seen: seen.outdated_children == 0, "JobSet makes it anew from the new template")
+        looker.wait(lambda seen: seen.outdated_children == 0, "JobSet recreates it from the new template")
         resumed(looker)
         seen = looker.wait(lambda seen: seen.pods_started == 2, "it runs again")
         assert pools_of(client, name) == ["cpu", "cpu"], "on-demand: no spot selector is left in any pod"
@@ -143,7 +143,7 @@ def test_a_machine_that_vanishes_takes_its_pod_along(cluster: LadderCluster) -> 
             vanish(client, node_of(lost))
             seen = looker.wait(lambda seen: bool(seen.losses), "its loss is seen at once, by its node")
             assert [loss.cause for loss in seen.losses] == [Cause.NODE_GONE], "the node was there before"
-            assert seen.dead_pods == (name_of(lost),), "nobody will end that pod"
+            assert seen.dead_pods == (name_of(lost),), "no controller will end that pod"
             assert (seen.restarts, seen.pods_placed) == (0, 1), "the Job controller has seen nothing yet"
             end(client, lost)
 
@@ -166,7 +166,7 @@ def test_an_update_of_a_job_that_has_changed_is_refused(cluster: LadderCluster) 
         looker.patch({"metadata": {"labels": {"changed": "meanwhile"}}})
         with pytest.raises(KubeError) as refused:
             looker.patch(patch)
-        assert refused.value.status == 409, "whoever decided did so on what is not true any more"
+        assert refused.value.status == 409, "the decision was made on an outdated version"
 
 
 def test_an_update_of_another_job_of_the_same_name_is_refused(cluster: LadderCluster) -> None:
@@ -176,7 +176,7 @@ def test_an_update_of_another_job_of_the_same_name_is_refused(cluster: LadderClu
         patch = looker.kind.suspension(looker.job(), Suspend(state=STATE, pool="cpu"), "state")
     with applied(cluster.client, job), pytest.raises(KubeError) as refused:
         looker.patch(patch)
-    assert refused.value.status == 409, "it was deleted and made anew meanwhile"
+    assert refused.value.status == 409, "it was deleted and recreated meanwhile"
 
 
 RAYJOB_STATE = JobState(uid="", phase=Phase.SUSPENDING, pool="cpu", rank=2, since=NOW)
@@ -278,7 +278,7 @@ def test_a_lost_head_is_seen_until_another_answers(cluster: LadderCluster) -> No
                 lambda seen: seen.head_unready_since is None and seen.pods_started == 2,
                 "another head answers",
             )
-        assert seen.restarts == 0, "KubeRay counts nothing, and submits the job anew"
+        assert seen.restarts == 0, "KubeRay counts no failure and submits the job again"
 
 
 def test_a_failed_attempt_is_recorded_and_retried(cluster: LadderCluster) -> None:

@@ -139,9 +139,7 @@ def test_a_machine_that_vanishes_moves_its_job_on(ladder: Ladder) -> None:
         ladder.wait_running(name, "spot-a")
         vanish(client, node_of(workers(client, name)[0]))
         kept = ladder.wait_running(name, "cpu")
-        assert kept["moves"] == 1, (
-            "its pod was ended by nobody else, and its Job would have waited for a minute"
-        )
+        assert kept["moves"] == 1, "no other component ended its pod; its Job would have waited for a minute"
 
 
 def test_a_machine_that_stops_answering_is_given_its_time_and_then_up(ladder: Ladder) -> None:
@@ -157,7 +155,7 @@ def test_a_machine_that_stops_answering_is_given_its_time_and_then_up(ladder: La
             return ladder.state(name).get("phase") == "Suspending"
 
         ladder.wait(is_suspending, name, "it is not waited for any longer")
-        ladder.wait(lambda: not workers(client, name), name, "its pod is told to end, and nobody hears it")
+        ladder.wait(lambda: not workers(client, name), name, "its pod is terminating, without a kubelet")
         assert ladder.state(name)["evictions"] == 1, "it is taken for lost"
         assert ladder.is_suspended(name), (
             "and yet it may run its pod on: nothing is forced, nothing runs elsewhere"
@@ -195,7 +193,7 @@ def test_a_job_goes_back_up_onto_capacity_that_is_held_for_it(ladder: Ladder) ->
             assert kept["returned"] is True, "it went up"
             assert {"FailbackStarted", "FailbackMoving"} <= ladder.said(name).keys(), "and each step was said"
             ladder.wait(lambda: not _held_nodes(client), name, "its nodes are anybody's again")
-            assert not client.list("v1", "Pod", namespace="holdfast-holding"), "no placeholder is left"
+            assert not client.list("v1", "Pod", namespace="holdfast-reservations"), "no placeholder is left"
             assert not gangs.overlaps, "never two gangs at once"
     finally:
         ladder.sells("spot-a", anything=True)
@@ -205,8 +203,10 @@ def _held_nodes(client: KubeClient) -> list[str]:
     return [
         name_of(node)
         for node in client.list("v1", "Node")
-        if "holdfast.dev/held-for" in obj(obj(node["metadata"]).get("labels"))
-        or any(taint["key"] == "holdfast.dev/held-for" for taint in objects(obj(node["spec"]).get("taints")))
+        if "holdfast.dev/reserved-for" in obj(obj(node["metadata"]).get("labels"))
+        or any(
+            taint["key"] == "holdfast.dev/reserved-for" for taint in objects(obj(node["spec"]).get("taints"))
+        )
     ]
 
 

@@ -153,7 +153,7 @@ def test_nothing_else_is_allowed(cluster: KubeClient) -> None:
         for verb in VERBS
         if may(cluster, verb, group, resource, namespace, name_in(resource))
     }
-    assert allowed <= expected, "a right too many is somebody else's way in"
+    assert allowed <= expected, "the role holds a right that the controller does not use"
 
 
 def test_another_lease_of_its_own_namespace_is_out_of_reach(cluster: KubeClient) -> None:

@@ -13,10 +13,10 @@ from tests.support.clusters.control_plane import running_control_plane
 @pytest.fixture(scope="package")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Generator[Workspace]:
     """A workspace in which a control plane runs as that of a stack on GKE."""
-    likeness = api_server_profile("gcp")
+    profile = api_server_profile("gcp")
     folder = tmp_path_factory.mktemp("gke")
-    with running_control_plane(folder, GKE_STACK, admission_plugins=likeness.admission_plugins) as workspace:
-        likeness.apply_to(workspace.kubeconfig(GKE_STACK))
+    with running_control_plane(folder, GKE_STACK, admission_plugins=profile.admission_plugins) as workspace:
+        profile.apply_to(workspace.kubeconfig(GKE_STACK))
         yield workspace
 
 

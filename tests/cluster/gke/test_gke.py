@@ -62,7 +62,7 @@ def test_inside_a_cluster_is_made_when_there_is_one_and_not_after_it_is_gone(gke
         gke.stack.destroy()
     told = str(failure.value)
     assert "configured Kubernetes cluster is unreachable" in told, told
-    assert "i/o timeout" in told, "it does not say that nobody answers at that address"
+    assert "i/o timeout" in told, "the message does not say that the address does not respond"
     gke.client.delete("v1", "ConfigMap", f"conf-{name}")
 
 
@@ -112,7 +112,7 @@ def test_each_pod_gets_a_node_of_the_pool_it_asks_for(gke: GkeInUse) -> None:
     assert taints_of(gpu) == ["nvidia.com/gpu=present:NoSchedule"], "GKE taints it unasked"
     assert labels_of(gpu)["cloud.google.com/gke-accelerator"] == "nvidia-tesla-t4", "GKE labels it"
     reason, message = gke.events_about("on-spot")[0]
-    assert reason == "TriggeredScaleUp", "the pod is told what was bought for it"
+    assert reason == "TriggeredScaleUp", "the pod's Event names the scale-up"
     assert "instanceGroups/gke-holdfast-test-cpu-spot-" in message, message
     assert message.endswith("-grp 0->1 (max: 4)}]"), message
     gke.step()
@@ -175,7 +175,7 @@ def test_a_pool_that_is_sold_out_leaves_its_pods_waiting_and_buys_again_later(gk
     gke.apply(a_pod("waits", spec=ON_SPOT))
     gke.left_pending("waits")
     gke.step()
-    assert gke.nodes("cpu-spot") == [], "there was none to be had"
+    assert gke.nodes("cpu-spot") == [], "no spot machine was available"
     assert ("FailedScaleUp", _OUT_OF_STOCK) in gke.events_about("waits"), gke.events_about("waits")
     with gke.stack.cloud().changing() as console:
         restock("cpu-spot", console)

@@ -1,4 +1,4 @@
-"""One control plane for all tests of the stand-in kubernetes provider, and a namespace for each."""
+"""One control plane for all tests of the simulated kubernetes provider, and a namespace for each."""
 
 from collections.abc import Generator
 from pathlib import Path

@@ -176,7 +176,7 @@ def test_a_patch_gives_its_fields_back_and_leaves_the_object(client: KubeClient,
     patch.create({**config_map(namespace), "kind": "ConfigMap", "data": {"mine": "1"}})
     patch.delete()
     live = client.get("v1", "ConfigMap", "conf", namespace)
-    assert live is not None, "somebody else's object was deleted"
+    assert live is not None, "an object of another owner was deleted"
     assert live["data"] == {"k": "1"}, "the patched field stays"
 
 
@@ -185,7 +185,7 @@ def test_a_deployment_that_never_runs_fails_with_the_pods_own_reason(
 ) -> None:
     resource = Resource(client=client, token=DEPLOYMENT, timeout=5)
     with pytest.raises(InitFailedError, match=r"0 of 1 pods are available.*didn't match"):
-        resource.create(deployment(namespace, selector={"nobody": "has-this"}))
+        resource.create(deployment(namespace, selector={"no-node": "has-this"}))
 
 
 def test_a_deployment_that_was_not_ready_is_mended_by_the_next_run(
@@ -193,7 +193,7 @@ def test_a_deployment_that_was_not_ready_is_mended_by_the_next_run(
 ) -> None:
     resource = Resource(client=client, token=DEPLOYMENT, timeout=5)
     with pytest.raises(InitFailedError):
-        resource.create(deployment(namespace, selector={"nobody": "has-this"}))
+        resource.create(deployment(namespace, selector={"no-node": "has-this"}))
     resource.id, resource.timeout = f"{namespace}/web", 60
     outcome = resource.update(deployment(namespace))
     assert fields(outcome.outputs, "status")["availableReplicas"] == 1, "its pod does not run"
@@ -204,7 +204,7 @@ def test_a_refresh_tells_of_a_deployment_that_does_not_run_any_more(
 ) -> None:
     resource = Resource(client=client, token=DEPLOYMENT)
     resource.create(deployment(namespace))
-    nowhere: Json = {"spec": {"template": {"spec": {"nodeSelector": {"nobody": "has-this"}}}}}
+    nowhere: Json = {"spec": {"template": {"spec": {"nodeSelector": {"no-node": "has-this"}}}}}
     client.merge_patch("apps/v1", "Deployment", "web", nowhere, namespace=namespace)
     with pytest.raises(InitFailedError, match="web is not ready"):
         resource.refresh()
@@ -259,7 +259,7 @@ def test_a_cancelled_run_stops_waiting_at_once(client: KubeClient, namespace: st
     cancel = threading.Thread(target=cancel_once_made)
     cancel.start()
     with pytest.raises(KubeCancelled):
-        resource.create(deployment(namespace, selector={"nobody": "has-this"}))
+        resource.create(deployment(namespace, selector={"no-node": "has-this"}))
     cancel.join()
 
 

@@ -127,8 +127,8 @@ def test_a_deployment_that_never_runs_says_why_and_is_mended_by_the_next_run(
         return run
 
     with pytest.raises(EngineFailure, match=r"0 of 1 pods are available(.|\n)*didn't match"):
-        stack.up(program({"nobody": "has-this"}))
-    assert stack.up(program({})) == {"update": 1}, "the failed object is in nobody's way"
+        stack.up(program({"no-node": "has-this"}))
+    assert stack.up(program({})) == {"update": 1}, "the failed object does not block the update"
     stack.destroy()
 
 

@@ -122,9 +122,7 @@ def test_a_job_walks_down_to_on_demand_word_for_word(platform: Platform, example
         platform.client.evict(platform.namespace, name_of(first[0]))
         workers = wait_until_workers_run(platform, "cpu")
     assert len(workers) == len(first), "the whole gang moved"
-    assert {uid_of(pod) for pod in workers}.isdisjoint(map(uid_of, first)), (
-        "and nobody of the old one is left"
-    )
+    assert {uid_of(pod) for pod in workers}.isdisjoint(map(uid_of, first)), "no pod of the old gang is left"
 
 
 def test_the_fallback_controller_was_refused_nothing(stack: Stack) -> None:
@@ -231,7 +229,7 @@ def test_down_drains_the_pools_and_leaves_no_process(
         "jobset-system",
         "kuberay-system",
         "holdfast-system",
-        "holdfast-holding",
+        "holdfast-reservations",
     }
     left = {name_of(each) for each in client.list("v1", "Namespace")} & ours
     assert not left, "no namespace of ours is left"

@@ -73,7 +73,7 @@ def test_a_node_class_is_admitted_as_it_is_written(cluster: KubeClient, args: Ec
 
 def test_what_the_server_adds_to_a_node_class_is_nothing(cluster: KubeClient) -> None:
     written, kept = mapping(node_class(), "spec"), mapping(admitted(cluster, node_class()), "spec")
-    assert set(kept) == set(written), "a default that is not written down would show as a difference for ever"
+    assert set(kept) == set(written), "an unset default would be a permanent diff"
 
 
 @pytest.mark.parametrize(

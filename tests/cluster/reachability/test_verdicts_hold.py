@@ -24,7 +24,7 @@ from tests.support.clusters.admission import (
     admission_objects,
     make_namespace,
     tolerations_of,
-    wait_until_in_force,
+    wait_until_enforced,
 )
 from tests.support.clusters.reachability import Trial, try_out
 from tests.support.ladder_ends import PlayedTier, end_of
@@ -69,7 +69,7 @@ def trials(karpenter: HostedCharts, jobs: tuple[TriedJob, ...]) -> tuple[Trial, 
         admitted = client.apply(asks, field_manager="tests", dry_run=True)
         return SPOT.as_toleration() in tolerations_of(admitted)
 
-    wait_until_in_force(karpenter.client, tolerates_spot)
+    wait_until_enforced(karpenter.client, tolerates_spot)
     return try_out(karpenter.client, jobs)
 
 
@@ -88,9 +88,9 @@ def test_a_ladder_ends_where_its_tiers_lead(
 ) -> None:
     rules = rules_of(jobs)
     for job in jobs:
-        rungs = [rung(trial) for trial in trials if trial.job is job]
+        tiers = [played_tier(trial) for trial in trials if trial.job is job]
         outcome = job.walk(rules).outcome
-        assert outcome in {end_of(rungs), Outcome.UNDETERMINED}, f"seed {seed}: {job} with {rungs}"
+        assert outcome in {end_of(tiers), Outcome.UNDETERMINED}, f"seed {seed}: {job} with {tiers}"
         assert outcome is not Outcome.UNDETERMINED or job.tiers[-1].name in OPEN, (
             f"seed {seed}: of {job} all is known"
         )
@@ -101,7 +101,7 @@ def test_karpenter_itself_says_so_of_every_gang_that_waits(seed: int, trials: Se
     assert not silent, f"seed {seed}: nothing is taken for a refusal that is none"
 
 
-def rung(trial: Trial) -> PlayedTier:
+def played_tier(trial: Trial) -> PlayedTier:
     """The tier as it turned out."""
     return PlayedTier(
         takes_the_job=trial.is_whole,

@@ -1,1 +1,1 @@
-"""A fault run: many jobs on a ladder, and everything around them and their controller failing, drawn from a seed."""
+"""Fault runs: many jobs on a ladder while faults, drawn from a seed, hit nodes, the controller and the API server."""

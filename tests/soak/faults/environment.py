@@ -1,4 +1,4 @@
-"""A cluster made ready for a fault run, which is dropped with it."""
+"""Prepares a cluster for a fault run; the cluster is removed after the run."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ from holdfast.simulator.control_plane.configuration import Layout
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from tests.soak.faults.manifests import NAMESPACE, pool_objects
 
-_FIELD_MANAGER: Final = "holdfast-chaos"
+_FIELD_MANAGER: Final = "holdfast-faults"
 _TOKEN_SECONDS: Final = 24 * 3600
 
 
@@ -20,7 +20,7 @@ _TOKEN_SECONDS: Final = 24 * 3600
 class FaultEnvironment:
     """A cluster with JobSet, Karpenter's simulated provider, FallbackPolicies and a training namespace.
 
-    `folder` is where logs are written.
+    `folder` receives the logs.
     """
 
     client: KubeClient
@@ -33,13 +33,13 @@ class FaultEnvironment:
             self.client.apply(each, field_manager=_FIELD_MANAGER, force=True)
 
     def token(self) -> str | None:
-        """Return a token of the controller's own account, None where it has none and acts as the administrator."""
+        """Return a token of the controller's service account; None if there is none, and the administrator is used."""
         if self.client.get("v1", "ServiceAccount", CONTROLLER, CONTROLLER_NAMESPACE) is None:
             return None
         return self.client.service_account_token(CONTROLLER_NAMESPACE, CONTROLLER, _TOKEN_SECONDS)
 
     def prepare(self, *objects: Json) -> None:
-        """Have the pools, the namespace with `objects`, and no controller but the run's."""
+        """Create the pools and the namespace with `objects`, and stop the controller of the stack."""
         self._stop_controller()
         self.apply(*pool_objects())
         clone_namespace(self.client, NAMESPACE, *objects)

@@ -1,4 +1,4 @@
-"""Doing to a cluster what a plan says."""
+"""Injects the faults of a plan into a cluster."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -35,24 +35,24 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class KillAtWrite:
-    """Counts what is to be changed, and has somebody killed at it."""
+    """Counts the controller's writes, and calls a function at one of them."""
 
     _left: int = 0
     _fate: Fault = Fault.PASS
     _kill: Callable[[], None] | None = None
 
     def kill_at(self, write: int, kill: Callable[[], None], *, is_done: bool) -> None:
-        """Have `kill` called at the `write`-th write from now; the API server never sees it, or does it nevertheless."""
+        """Call `kill` at the `write`-th write from now; with `is_done` the API server still handles it, otherwise not."""
         self._left, self._kill = write, kill
         self._fate = Fault.LOSE_ANSWER if is_done else Fault.LOSE
 
-    def spare(self) -> bool:
-        """Kill nobody any more; returns whether somebody would have been."""
-        was_deadly, self._kill = self._kill is not None, None
-        return was_deadly
+    def cancel(self) -> bool:
+        """Cancel the kill; return whether it was pending."""
+        was_pending, self._kill = self._kill is not None, None
+        return was_pending
 
     def decide(self, request: ApiRequest) -> Fault:
-        """Count a request; returns what becomes of it."""
+        """Count a request; return the fault to inject."""
         kill = self._kill
         if kill is None or not request.is_write:
             return Fault.PASS
@@ -69,14 +69,14 @@ _NODE_CLASS: Final = "karpenter.kwok.sh/v1alpha1"
 _SIMULATED: Final = "kwok.x-k8s.io/node"
 _GONE: Final = 404
 _CONFLICT: Final = 409
-_TOLD: Final = 3
+_NAMED: Final = 3
 
 
 @dataclass(kw_only=True)
 class Injector:
-    """Gives faults; `vanished` are the nodes that went without notice, and when; `struck` whatever else was taken.
+    """Injects faults. `vanished` are the nodes that were lost without notice, with the times; `struck` is what else was hit.
 
-    `struck` holds the names of nodes and the uids of pods; `kills` when the controller or its API server was.
+    `struck` holds names of nodes and uids of pods; `kills` the times at which the controller or the API server was killed.
     """
 
     client: KubeClient
@@ -89,8 +89,8 @@ class Injector:
     struck: set[str] = field(default_factory=set[str])
     kills: list[datetime] = field(default_factory=list[datetime])
 
-    def give(self, fault: PlannedFault) -> None:
-        """Give one fault, and say what was done."""
+    def inject(self, fault: PlannedFault) -> None:
+        """Inject one fault and print it."""
         match fault:
             case Evict():
                 self._evict(fault.jobs)
@@ -105,8 +105,8 @@ class Injector:
             case Complete():
                 self._complete(fault.jobs)
             case KillController():
-                when = "after it was done" if fault.is_done else "before it is done"
-                self.say(f"the controller dies at its write {fault.write} from now, {when}")
+                when = "after the API server has it" if fault.is_done else "before the API server has it"
+                self.say(f"the controller is killed at its write {fault.write} from now, {when}")
                 self.kill_at_write.kill_at(fault.write, self._kill_controller, is_done=fault.is_done)
             case KillServer():
                 names = (API_SERVER, ETCD) if fault.with_etcd else (API_SERVER,)
@@ -115,12 +115,12 @@ class Injector:
                 self.servers.kill(names)
 
     def recover(self) -> None:
-        """Have every tier give machines, as quickly as it can."""
+        """Let every tier have capacity and start machines without delay."""
         self._recover()
-        self.kill_at_write.spare()
+        self.kill_at_write.cancel()
 
     def is_struck(self, pod: PodTrace) -> bool:
-        """Whether a pod is one that goes, or on a node that does."""
+        """Whether a pod or its node was hit by a fault."""
         return pod.uid in self.struck or pod.node in self.struck or pod.node in self.vanished
 
     def _kill_controller(self) -> None:
@@ -141,7 +141,7 @@ class Injector:
     def _take_node(self, fault: TakeNode) -> None:
         nodes = self._nodes_of(POOLS[fault.tier])
         if not nodes:
-            self.say(f"no node of {POOLS[fault.tier]} to take")
+            self.say(f"there is no node of {POOLS[fault.tier]} to take")
             return
         node = nodes[int(fault.place * len(nodes))]
         if fault.is_told:
@@ -158,16 +158,16 @@ class Injector:
         if fault.shortage is Shortage.STOCK:
             sell_out(self.client, pool)
         else:
-            self._limit(pool, anything=False)
+            self._limit(pool, has_capacity=False)
         nodes = self._nodes_of(pool)
-        self.say(f"{pool} has run out ({fault.shortage}), and its {len(nodes)} nodes vanish")
+        self.say(f"{pool} has no capacity ({fault.shortage}), and its {len(nodes)} nodes vanish")
         for node in nodes:
             self._vanish(node)
 
     def _recover(self) -> None:
         for pool in POOLS:
             restock(self.client, pool)
-            self._limit(pool, anything=True)
+            self._limit(pool, has_capacity=True)
             self._delay(pool, None)
 
     def _slow_down(self, fault: SlowDown) -> None:
@@ -176,7 +176,7 @@ class Injector:
 
     def _complete(self, jobs: Iterable[int]) -> None:
         patch: Json = {"metadata": {"annotations": {"holdfast.dev/complete": "true"}}}
-        self.say(f"come to their end: {_few([job_name(number) for number in jobs])}")
+        self.say(f"completed: {_few([job_name(number) for number in jobs])}")
         for number in jobs:
             with self.recorder.frozen():
                 pods = [pod.name for pod in self.recorder.job(job_name(number)).alive()]
@@ -185,8 +185,8 @@ class Injector:
                     lambda pod=pod: self.client.merge_patch("v1", "Pod", pod, patch, namespace=NAMESPACE)
                 )
 
-    def _limit(self, pool: str, *, anything: bool) -> None:
-        patch: Json = {"spec": {"limits": limits(anything=anything)}}
+    def _limit(self, pool: str, *, has_capacity: bool) -> None:
+        patch: Json = {"spec": {"limits": limits(has_capacity=has_capacity)}}
         self.client.merge_patch(_KARPENTER, "NodePool", pool, patch)
 
     def _delay(self, pool: str, delay: str | None) -> None:
@@ -194,7 +194,7 @@ class Injector:
         self.client.merge_patch(_NODE_CLASS, "KWOKNodeClass", pool, patch)
 
     def _vanish(self, node: str) -> None:
-        """End a machine: its kubelet says no more, and neither node nor NodeClaim is there to be drained."""
+        """End a machine without notice: its kubelet, its Node and its NodeClaim disappear without a drain."""
         self.vanished[node] = datetime.now(UTC)
         claims = self._claims_of(node)
         patch: Json = {"metadata": {"annotations": {_SIMULATED: None}}}
@@ -220,13 +220,13 @@ class Injector:
 
 
 def _few(names: Sequence[str]) -> str:
-    """Return the first of them, and how many more there are."""
-    told = ", ".join(names[:_TOLD]) or "none"
-    return f"{told} and {len(names) - _TOLD} more" if len(names) > _TOLD else told
+    """Return the first names, and the number of the others."""
+    told = ", ".join(names[:_NAMED]) or "none"
+    return f"{told} and {len(names) - _NAMED} more" if len(names) > _NAMED else told
 
 
 def _is_done(request: Callable[[], object]) -> bool:
-    """Ask for something; returns whether it was done, which it is not where it has gone meanwhile."""
+    """Send a request; return False if its object is gone or has changed."""
     try:
         request()
     except KubeError as error:

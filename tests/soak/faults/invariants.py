@@ -1,7 +1,7 @@
-"""What the ladder's own pure function says of what was seen of a job, step by step. Pure.
+"""The invariants of a fault run: every job follows the controller's own state machine. Pure.
 
-The controller saw less: it was dead for some of it, and the API server was. What it did must be what the function says of
-everything, at the same moment or, where it was held up, later.
+The checker replays the complete record of a job through the state machine. The controller observed less of it, since it
+and the API server were killed: its actions must be the decisions on the complete record, at the same time or later.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ from holdfast.fallback.state_machine.state import JobState, Phase, Purpose
 from holdfast.rehearsal.timeline.traces import JobChange
 from tests.soak.faults.observations import Record, alive, evidence, losses_by, observed
 
-#: How long nobody may lead after a kill: a lease runs out after 15 s, and a busy machine takes its time for the rest.
+#: How long there may be no leader after a kill: the lease expires after 15 s; the rest is for a busy computer.
 BLIND: Final = timedelta(minutes=2)
 _INSTANT: Final = timedelta(microseconds=1)
 _SECOND: Final = timedelta(seconds=1)
@@ -27,21 +27,21 @@ _SECOND: Final = timedelta(seconds=1)
 
 @dataclass(kw_only=True)
 class PossibleKnowledge:
-    """What the function had said of a job before each moment of the last minutes."""
+    """The states that the controller may have had for a job in the last minutes, since its watches lag."""
 
     record: Record
     _lately: list[tuple[datetime, JobState]] = field(default_factory=list[tuple[datetime, JobState]])
 
     def learn(self, at: datetime, kept: JobState) -> None:
-        """Take in what was kept until a moment."""
+        """Record the state until a time."""
         oldest = at - max(BLIND, self.record.lag)
         self._lately = [*(each for each in self._lately if each[0] >= oldest), (at, kept)]
 
     def possible(self, at: datetime, kept: JobState) -> Iterator[tuple[datetime, JobState]]:
-        """Each moment whose facts may have been the newest known, and what may have been kept then.
+        """Yield each time whose facts may have been the latest the controller knew, with its possible state.
 
-        A pod that is bound just now ends a wait, for who knows it. A wait begins when it is learned of. And of two watches
-        either may be the first to show something.
+        A wait ends when the controller learns that a pod is bound, and begins when it learns that one is not. Of two
+        watches either one may be ahead.
         """
         late = self._late(at)
         earlier = [(then - _INSTANT, before) for then, before in reversed(self._lately) if at - then <= late]
@@ -53,7 +53,7 @@ class PossibleKnowledge:
                 yield then, replace(before, waiting_since=waiting_since)
 
     def _late(self, at: datetime) -> timedelta:
-        """How old what was known may have been: who was dead has learned nothing since."""
+        """How old the known facts may have been: a killed controller learns nothing."""
         blind_since = [kill for kill in self.record.kills if at - BLIND < kill < at]
         return max([self.record.lag, *(at - kill for kill in blind_since)])
 
@@ -69,15 +69,15 @@ def _seconds(length: timedelta) -> Iterator[timedelta]:
     return (number * _SECOND for number in range(1, int(length / _SECOND) + 1))
 
 
-# What was seen, and what the controller saw, were on the wire at different times; and the API server writes whole seconds.
+# The watches of the recorder and of the controller differ in time, and the API server writes whole seconds.
 _SLACK: Final = timedelta(seconds=3)
 
 
 def deviations(record: Record, policy: Policy) -> list[str]:
-    """Return what was done otherwise than the function says, and what it says that was not done; nothing if all is well.
+    """Return the differences between what the controller did and what the state machine decides, empty if there are none.
 
-    Nobody writes down when a node vanishes: a controller that was dead finds it missing when it is back, or misses nothing
-    where the pod has gone meanwhile. What it did is right if it is right for any time at which it may have looked.
+    No event records the loss of a node: a restarted controller notices it later, or not at all if the pod is gone. Its
+    actions are correct if they are correct for any time at which it may have noticed.
     """
     problems = _deviations(record, policy)
     for late in _noticed_late(record) if problems else ():
@@ -96,7 +96,7 @@ def _noticed_late(record: Record) -> Iterator[Record]:
 
 
 def _is_missed(record: Record, vanished_at: datetime, at: datetime) -> bool:
-    """Whether somebody who was dead may not have missed a node until then."""
+    """Whether a killed controller may not have noticed the loss of a node until then."""
     is_soon = vanished_at < at < vanished_at + BLIND
     return is_soon and any(vanished_at - BLIND < kill < at for kill in record.kills)
 
@@ -114,7 +114,7 @@ def _deviations(record: Record, policy: Policy) -> list[str]:
 
 
 def _moments(record: Record) -> Iterator[tuple[datetime, JobChange]]:
-    """Each time at which something was seen to happen, with the job as it was then."""
+    """Yield each time at which something changed, with the state of the job."""
     trace = record.trace
     times = {change.at for change in trace.changes} | {record.until}
     for pod in trace.pods.values():
@@ -142,41 +142,41 @@ class _Model:
         self.knowledge = PossibleKnowledge(record=self.record)
 
     def take(self, before: JobChange | None, change: JobChange, at: datetime) -> None:
-        """Take in one moment."""
+        """Advance the model to one time."""
         was_suspended = before is not None and before.suspended
         if change.suspended and not was_suspended and before is not None:
             self._left(before, change, at)
         elif was_suspended and not change.suspended:
             self._resumed(change, at)
         elif not change.suspended:
-            # What is to be done is done at its time by the controller; until then the job stays, and is counted on.
+            # The record shows when the controller acts; until then the job stays, and losses count.
             staying = replace(self._seen(change, at), can_be_suspended=False)
             if self.state is not None:
                 self.knowledge.learn(at, self.state)
             self.state = self._decided(staying, change)
 
     def end(self) -> None:
-        """Hold what is now against what the function says."""
+        """Compare the final state with the decision of the state machine."""
         last = self.record.trace.last
         if last.suspended:
             self.problems.append(f"it is suspended ({last.phase})")
             return
         if self.state is None:
-            self.problems.append("nothing was kept of it")
+            self.problems.append("it has no state")
             return
         if (self.state.pool, self.state.moves) != (last.pool, last.moves):
             self.problems.append(
-                f"it is on {last.pool} after {last.moves} moves, and belongs on {self.state.pool} after {self.state.moves}"
+                f"it is on {last.pool} after {last.moves} moves, and should be on {self.state.pool} after {self.state.moves}"
             )
         seen = self._seen(last, self.record.until)
         leaving = _suspension(decide(self.state, seen, self.policy).actions)
         if leaving is not None:
-            self.problems.append(f"it is on {last.pool} and should have gone on to {leaving.pool}")
+            self.problems.append(f"it is on {last.pool} and should have moved to {leaving.pool}")
 
     def _left(self, before: JobChange, change: JobChange, at: datetime) -> None:
         state = self.state
         if state is None:
-            self.problems.append(f"suspended at {at:%X} before anything was kept of it")
+            self.problems.append(f"suspended at {at:%X} before it had a state")
             return
         for then, kept in self.knowledge.possible(at, state):
             seen = replace(self._seen(before, then), now=at + _SLACK)
@@ -234,7 +234,7 @@ class _Model:
 
     def _decided(self, observation: Observation, change: JobChange) -> JobState | None:
         if self.state is None and not change.phase:
-            # It begins when the controller has first seen it: what was lost before is held against no tier.
+            # The model begins with the first reconcile: earlier losses count on no tier.
             return None
         return decide(self.state, observation, self.policy).state
 
@@ -243,7 +243,7 @@ _ELDER: Final = ContendingGang(uid="", created=datetime.min.replace(tzinfo=UTC))
 
 
 def _paused(state: JobState) -> JobState:
-    """Return the state of a job that yields as it is once its last pod is gone, which is soon after its suspension."""
+    """Return the state of a job that yields after its last pod is gone, shortly after its suspension."""
     if state.purpose is not Purpose.YIELD or state.suspended_at is None:
         return state
     until = state.suspended_at + pause_length(state)
@@ -262,9 +262,9 @@ def _waited(state: JobState, at: datetime) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class FaultRunResult:
-    """Jobs by the tier they are on or as finished, moves and restarts in all, and everything that was wrong.
+    """The number of jobs by tier or outcome, the totals of moves and restarts, and every violated invariant.
 
-    `deaths` of the controller, `writes` that it made through it all. `seen`: what was, of each job that went wrong.
+    `deaths` counts kills of the controller, `writes` its writes. `seen` is the timeline of each job with a problem.
     """
 
     places: Mapping[str, int]
@@ -279,7 +279,7 @@ class FaultRunResult:
 def check_records(
     records: Sequence[Record], policy: Policy, *, overlaps: Sequence[object], deaths: int, writes: int
 ) -> FaultRunResult:
-    """Hold what was seen of every job against the ladder's function; `overlaps`: gangs of one that lived together."""
+    """Check every job against the state machine; `overlaps` are gangs of one job that ran together."""
     wrong = {each.trace.name: problems for each in records if (problems := deviations(each, policy))}
     told = [f"{name}: {problem}" for name, problems in wrong.items() for problem in problems]
     traces = [each.trace for each in records]

@@ -1,4 +1,4 @@
-"""The objects of a fault run: its pools, its namespace with a ladder, its jobs. Pure."""
+"""The manifests of a fault run: pools, the FallbackPolicy and jobs. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -7,12 +7,12 @@ from holdfast.scheduling.json import Json
 from holdfast.scheduling.labels import CAPACITY_TYPE, LADDER, ON_DEMAND, POOL, SPOT
 from tests.support.builders.gang_jobset import gang_jobset
 
-NAMESPACE: Final = "chaos"
-POOLS: Final = ("chaos-spot-a", "chaos-spot-b", "chaos-on-demand")
+NAMESPACE: Final = "faults"
+POOLS: Final = ("faults-spot-a", "faults-spot-b", "faults-on-demand")
 PODS: Final = 2
-#: Longer than the faults of one round take, so that they are one outage for each job; each round is another.
+#: Longer than the faults of one round take, so that a round is one outage for each job.
 OUTAGE_SECONDS: Final = 8
-#: Karpenter waits for more pods for up to 10 s before it buys.
+#: Karpenter batches pods for up to 10 s.
 PROCUREMENT_SECONDS: Final = 40
 _MACHINES: Final = ("m7i.4xlarge",)
 _CPUS: Final = 16
@@ -28,15 +28,15 @@ def pool_objects() -> list[Json]:
     ]
 
 
-def limits(*, anything: bool) -> Json:
-    """Return the limits of a NodePool that may have machines, or none."""
-    return {"nodes": str(_MAX_NODES if anything else 0)}
+def limits(*, has_capacity: bool) -> Json:
+    """Return the limits of a NodePool: all its nodes, or none."""
+    return {"nodes": str(_MAX_NODES if has_capacity else 0)}
 
 
-def ladder(failures: Sequence[int], conduct: Mapping[str, str]) -> Json:
-    """Return the policy: so many failures on each tier on spot; `conduct` is what else its `spec` says.
+def ladder(failures: Sequence[int], settings: Mapping[str, str]) -> Json:
+    """Return the policy with `failures` as the maxFailures of the spot tiers, and other fields of its `spec` in `settings`.
 
-    Nothing is ever given up, or there would be jobs that are suspended in the end as they should.
+    No job is ever given up, so that a job that is suspended at the end is always an error.
     """
     spot = [
         {
@@ -54,13 +54,13 @@ def ladder(failures: Sequence[int], conduct: Mapping[str, str]) -> Json:
             "tiers": [*spot, _tier(POOLS[-1], ON_DEMAND)],
             "outageWindow": f"{OUTAGE_SECONDS}s",
             "applicationFailures": -1,
-            **conduct,
+            **settings,
         },
     }
 
 
 def job(number: int, *, ends_in: str) -> Json:
-    """Return a JobSet that follows the ladder; `ends_in` is what its pods take to end."""
+    """Return a JobSet that follows the ladder; its pods take `ends_in` to terminate."""
     return gang_jobset(
         job_name(number),
         NAMESPACE,
@@ -74,7 +74,7 @@ def job(number: int, *, ends_in: str) -> Json:
 
 
 def job_name(number: int) -> str:
-    """Return what a job is called."""
+    """Return the name of a job."""
     return f"job-{number:04}"
 
 
@@ -121,7 +121,7 @@ def _node_pool(pool: str, *, is_spot: bool) -> Json:
         "metadata": {"name": pool},
         "spec": {
             "disruption": {"consolidateAfter": "1m", "consolidationPolicy": "WhenEmpty"},
-            "limits": limits(anything=True),
+            "limits": limits(has_capacity=True),
             "template": {"metadata": {"labels": {POOL: pool}}, "spec": spec},
         },
     }

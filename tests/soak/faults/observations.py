@@ -1,4 +1,4 @@
-"""What a chaos run recorded of one job, and what it had lost by a moment."""
+"""What a fault run recorded of one job, as the state machine observes it at any time. Pure."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -10,11 +10,11 @@ from holdfast.rehearsal.timeline.traces import JobChange, JobTrace, PodTrace
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """All that was seen of one job of so many pods, until `until`.
+    """The record of one job of `pods` pods, until `until`.
 
-    `vanished`: nodes that went without notice, and when. `noticed`: when somebody can have found that out at last, where
-    that was later. `kills`: when the controller or its API server was killed. `lag`: how long the controller may take to
-    learn of something.
+    `vanished`: nodes lost without notice, with the times. `noticed`: the latest time at which the controller can have
+    noticed, if later. `kills`: when the controller or the API server was killed. `lag`: the delay of the controller's
+    watches.
     """
 
     trace: JobTrace
@@ -27,7 +27,7 @@ class Record:
 
 
 def losses_by(record: Record, at: datetime) -> Iterator[Loss]:
-    """What had been lost by a time: pods that were evicted, and pods whose node had vanished under them."""
+    """The losses by a time: pods that were evicted, and pods whose node was lost."""
     for pod in record.trace.pods.values():
         lost = [each for each in (pod.lost_at, _lost_with_node(pod, record)) if each is not None]
         if lost and min(lost) <= at:
@@ -45,12 +45,12 @@ def _lost_with_node(pod: PodTrace, record: Record) -> datetime | None:
 
 
 def alive(record: Record, at: datetime) -> list[PodTrace]:
-    """Return the job's pods that there were then."""
+    """Return the pods of the job that were alive at a time."""
     return [pod for pod in record.trace.pods.values() if pod.is_alive(at)]
 
 
 def observed(record: Record, change: JobChange, at: datetime, *, first: str) -> Observation:
-    """Return what everybody could have seen; `first` is the pool of a job that selects none yet."""
+    """Return the observation at a time; `first` is the pool of a job that selects none yet."""
     vanished, there = record.vanished, alive(record, at)
     placed = [
         pod
@@ -76,7 +76,7 @@ def observed(record: Record, change: JobChange, at: datetime, *, first: str) -> 
 
 
 def evidence(record: Record) -> str:
-    """Return a line for each thing that was seen of the job, its pods and their nodes, and for each kill."""
+    """Return the timeline of the job as text: a line for each change of the job, its pods and nodes, and for each kill."""
     return "".join(f"{at:%H:%M:%S.%f} {what}\n" for at, what in sorted(_moments(record)))
 
 
@@ -92,9 +92,9 @@ def _moments(record: Record) -> Iterator[tuple[datetime, str]]:
 
 
 def _life(pod: PodTrace) -> Iterator[tuple[datetime | None, str]]:
-    yield pod.born_at, f"is made for {pod.pool}"
+    yield pod.born_at, f"is created for {pod.pool}"
     yield pod.bound_at, f"is bound to {pod.node}"
     yield pod.running_at, "runs"
     yield pod.lost_at, f"is lost: {pod.lost}"
-    yield pod.leaving_at, "is told to end"
+    yield pod.leaving_at, "is being deleted"
     yield pod.ended_at, "has ended"

@@ -1,4 +1,4 @@
-"""The faults of a run, drawn from its seed. Pure: the same arguments give the same faults."""
+"""The faults of a run, drawn from its seed. Pure: the same arguments draw the same faults."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,24 +8,24 @@ from typing import Final, TypeAlias
 
 
 class Shortage(StrEnum):
-    """How a pool comes to have no machines to give."""
+    """Why a pool has no capacity."""
 
-    STOCK = "stock"  #: the cloud has none
-    LIMITS = "limits"  #: its NodePool may have none
+    STOCK = "stock"  #: the cloud has no machines
+    LIMITS = "limits"  #: the limits of its NodePool are 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evict:
-    """One pod of each of these jobs is evicted; jobs by their numbers."""
+    """Evict one pod of each of these jobs, by number."""
 
     jobs: tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class TakeNode:
-    """A machine is taken, with a notice that drains it or without any: the one at a place among those of a tier.
+    """Interrupt a machine of a tier, with a notice and a drain or without.
 
-    `place` is between 0 and 1.
+    `place`, between 0 and 1, selects it from the sorted nodes.
     """
 
     tier: int
@@ -35,7 +35,7 @@ class TakeNode:
 
 @dataclass(frozen=True, kw_only=True)
 class RunOut:
-    """A tier gives no machine any more, and those it gave are taken without notice."""
+    """A tier has no capacity, and its machines are lost without notice."""
 
     tier: int
     shortage: Shortage
@@ -43,12 +43,12 @@ class RunOut:
 
 @dataclass(frozen=True, kw_only=True)
 class Recover:
-    """Every tier gives machines again."""
+    """Every tier has capacity again."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SlowDown:
-    """A tier's machines take so many seconds more to come up."""
+    """Machines of a tier take more seconds to start."""
 
     tier: int
     seconds: int
@@ -56,14 +56,14 @@ class SlowDown:
 
 @dataclass(frozen=True, kw_only=True)
 class Complete:
-    """These jobs come to their end; jobs by their numbers."""
+    """Complete these jobs, by number."""
 
     jobs: tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class KillController:
-    """The controller is killed at its `write`-th write from now, before the API server has it or after it was done."""
+    """Kill the controller at its `write`-th write from now, before or after the API server has handled it."""
 
     write: int
     is_done: bool
@@ -71,7 +71,7 @@ class KillController:
 
 @dataclass(frozen=True, kw_only=True)
 class KillServer:
-    """The API server is killed, and etcd with it if so said; both come back."""
+    """Kill the API server, and etcd if `with_etcd`; both are started again."""
 
     with_etcd: bool
 
@@ -81,7 +81,7 @@ PlannedFault: TypeAlias = (
 )
 
 
-#: Tiers that may lose machines; the last one is on demand and loses none to the market.
+#: Tiers whose machines can be interrupted; the last tier is on-demand.
 SPOT_TIERS: Final = 2
 # A move is four writes: what was counted, the suspension, the child Job's deletion, the resumption.
 _WRITES: Final = 40
@@ -93,9 +93,9 @@ _MOST_FAILURES: Final = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What is done, round by round; the faults of a round are given one right after the other.
+    """The faults of a run by round; those of a round are injected one after another.
 
-    `failures` is what each tier on spot may cost; with `returns` jobs go back up.
+    `failures` is the maxFailures of each spot tier; with `returns` jobs fail back.
     """
 
     seed: int
@@ -106,7 +106,7 @@ class Plan:
 
 
 def draw_plan(seed: int, *, jobs: int, rounds: int) -> Plan:
-    """Draw the faults of a run. Three rounds or more have every kind of fault, a single one has all that are quick."""
+    """Draw the faults of a run. Three rounds or more contain every kind of fault; a single round contains the quick ones."""
     random = Random(seed)
     kinds = [_eviction_round, _shortage_round, _server_round]
     random.shuffle(kinds)
@@ -114,7 +114,7 @@ def draw_plan(seed: int, *, jobs: int, rounds: int) -> Plan:
     return Plan(
         seed=seed,
         jobs=jobs,
-        # A single round is one outage at most, and jobs are to move of it.
+        # A single round is one outage, and jobs must move because of it.
         failures=tuple(random.randint(1, _MOST_FAILURES if rounds > 1 else 1) for _ in range(SPOT_TIERS)),
         returns=rounds > 1 and random.random() < 0.5,
         rounds=tuple(tuple(draw(random, jobs)) for draw in (drawn if rounds > 1 else [_quick_round])),
@@ -122,7 +122,7 @@ def draw_plan(seed: int, *, jobs: int, rounds: int) -> Plan:
 
 
 def _quick_round(random: Random, jobs: int) -> Sequence[PlannedFault]:
-    """Pods and nodes are lost while the controller dies, and then the API server."""
+    """Lose pods and a node while the controller is killed, then kill the API server."""
     return [
         KillController(write=random.randint(1, jobs // 2), is_done=random.random() < 0.5),
         _evict(random, jobs),
@@ -132,7 +132,7 @@ def _quick_round(random: Random, jobs: int) -> Sequence[PlannedFault]:
 
 
 def _eviction_round(random: Random, jobs: int) -> Sequence[PlannedFault]:
-    """Pods and nodes are lost while the controller dies."""
+    """Lose pods and nodes while the controller is killed."""
     return [
         Recover(),
         _kill_controller(random, jobs),
@@ -144,7 +144,7 @@ def _eviction_round(random: Random, jobs: int) -> Sequence[PlannedFault]:
 
 
 def _shortage_round(random: Random, jobs: int) -> Sequence[PlannedFault]:
-    """A pool is gone from the market; another is slow; the controller dies while it moves the jobs."""
+    """One pool has no capacity, another one is slow, and the controller is killed while it moves jobs."""
     tier = random.randrange(SPOT_TIERS)
     return [
         Recover(),
@@ -156,7 +156,7 @@ def _shortage_round(random: Random, jobs: int) -> Sequence[PlannedFault]:
 
 
 def _server_round(random: Random, jobs: int) -> Sequence[PlannedFault]:
-    """The API server dies in the middle of moves, perhaps with etcd."""
+    """Kill the API server during moves, sometimes with etcd."""
     return [
         Recover(),
         _complete(random, jobs),
@@ -179,7 +179,7 @@ def _take_node(random: Random) -> TakeNode:
 
 
 def _kill_controller(random: Random, jobs: int) -> KillController:
-    # Few jobs make few writes; a kill that comes after the last of them is none.
+    # Few jobs cause few writes, and a kill after the last write would not happen.
     return KillController(write=random.randint(1, min(_WRITES, jobs)), is_done=random.random() < 0.5)
 
 

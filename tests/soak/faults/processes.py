@@ -1,4 +1,4 @@
-"""The control plane's own processes, killed and started again as they were, where everybody looks for them."""
+"""The processes that a fault run kills and starts again: the control plane's, and the fallback controller."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ from holdfast.simulator.operator_runner.controllers import FALLBACK, LOOPBACK
 
 API_SERVER: Final = "kube-apiserver"
 ETCD: Final = "etcd"
-#: Plays the kubelets.
+#: Simulates the kubelets.
 _KWOK: Final = "kwok-controller"
 _READY_SECONDS: Final = 120
 _LOOK_SECONDS: Final = 0.2
@@ -33,7 +33,7 @@ class _Program:
 
 
 class Servers:
-    """The processes of a control plane that runs, which is remembered as it was found."""
+    """The processes of a running control plane; their command lines are recorded at the start."""
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
@@ -41,10 +41,10 @@ class Servers:
         self._pause = threading.Event()
 
     def kill(self, names: Collection[str]) -> None:
-        """Kill these without notice, start them again, and return when the API server answers.
+        """Kill these processes, start them again, and return when the API server is ready.
 
-        Whatever else of the control plane has ended meanwhile is started again too. Raises RehearsalError where the API
-        server does not come back.
+        Other processes of the control plane that ended in the meantime are started again too. Raises RehearsalError if the
+        API server does not become ready.
         """
         self._end(names)
         server = read_cluster(self._layout.kubeconfig).server
@@ -59,8 +59,8 @@ class Servers:
                 )
             self._pause.wait(_LOOK_SECONDS)
 
-        # A kubelet tries again for ever. kwok 0.8 gives up on a write whose connection was reset, and the pod that it was
-        # about would end never; begun anew it looks at every pod.
+        # A kubelet retries forever. kwok 0.8 does not retry a write whose connection was reset, so that the pod would never
+        # end; after a restart it lists all pods.
         self._end({_KWOK})
         self._start_missing()
 
@@ -87,7 +87,7 @@ class Servers:
                 stderr=log,
                 start_new_session=True,
             )
-        # It outlives this run; its corpse shall not.
+        # Reap the process when it ends.
         threading.Thread(target=process.wait, name=name, daemon=True).start()
 
     def _running(self, names: Collection[str]) -> list[RunningProcess]:
@@ -105,7 +105,7 @@ _GRACE_SECONDS: Final = 20
 
 
 class RestartedController:
-    """Starts a controller, and another as soon as one ends, until it is told to end. `deaths` are so many kills."""
+    """Runs a controller, and starts another as soon as it ends, until `end`. `deaths` counts the kills."""
 
     def __init__(self, kubeconfig: Path, log: Path) -> None:
         self.deaths = 0
@@ -114,22 +114,24 @@ class RestartedController:
         self._is_wanted = True
         self._lock = threading.Lock()
         self._process = self._start()
-        self._keeper = threading.Thread(target=self._keep, name="keep the controller", daemon=True)
-        self._keeper.start()
+        self._restarter = threading.Thread(
+            target=self._restart_when_ended, name="restart the controller", daemon=True
+        )
+        self._restarter.start()
 
     @property
     def pid(self) -> int:
-        """The process that runs now."""
+        """The current process."""
         return self._process.pid
 
     def kill(self) -> None:
-        """End the process that runs now without notice; another follows."""
+        """Kill the current process; another one starts."""
         with self._lock:
             self.deaths += 1
             self._process.kill()
 
     def end(self) -> None:
-        """End it for good."""
+        """End the controller."""
         with self._lock:
             self._is_wanted = False
             self._process.terminate()
@@ -137,9 +139,9 @@ class RestartedController:
             self._process.wait(_GRACE_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
-        self._keeper.join()
+        self._restarter.join()
 
-    def _keep(self) -> None:
+    def _restart_when_ended(self) -> None:
         while True:
             self._process.wait()
             with self._lock:
@@ -165,8 +167,8 @@ class RestartedController:
 @contextmanager
 def restarted_controller(kubeconfig: Path, log: Path) -> Generator[RestartedController]:
     """A controller for the length of the block."""
-    kept = RestartedController(kubeconfig, log)
+    controller = RestartedController(kubeconfig, log)
     try:
-        yield kept
+        yield controller
     finally:
-        kept.end()
+        controller.end()

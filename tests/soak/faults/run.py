@@ -1,4 +1,4 @@
-"""A fault run from its first job to its verdict."""
+"""Runs a plan of faults, from the first job to the checked result."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -26,14 +26,14 @@ from tests.soak.faults.observations import Record
 from tests.soak.faults.plan import Plan
 from tests.soak.faults.processes import Servers, restarted_controller
 
-# What is counted when the controller is back is counted at that time, and its window begins then.
+# A restarted controller counts an outage when it notices it, and the outage window begins then.
 _APART: Final = timedelta(seconds=OUTAGE_SECONDS + 3)
 _LEASE_SECONDS: Final = 90.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settling:
-    """Says when every job is where it is to stay; `seconds` is how long that may take."""
+    """Waits until no move is in progress; `seconds` is the limit."""
 
     recorder: JobTimelineRecorder
     injector: Injector
@@ -41,23 +41,25 @@ class Settling:
     seconds: float
 
     def wait(self) -> None:
-        """Wait until each job has ended or runs whole, and a controller leads. Raises RehearsalError where some do not."""
+        """Wait until each job has ended or runs completely, and a controller leads. Raises RehearsalError after the limit."""
         try:
             self.recorder.wait(self.is_settled, "every job runs or has ended", seconds=self.seconds)
         except RehearsalError as error:
             with self.recorder.frozen():
-                told = "; ".join(
-                    f"{name}: {_told(self.recorder.job(name))}" for name in self._unsettled()[:5]
+                jobs = "; ".join(
+                    f"{name}: {_describe(self.recorder.job(name))}" for name in self._unsettled()[:5]
                 )
-                raise RehearsalError(f"{error}: {len(self._unsettled())} are not, as {told}") from error
-        self._wait_led()
+                raise RehearsalError(
+                    f"{error}: {len(self._unsettled())} are not, for example {jobs}"
+                ) from error
+        self._wait_for_leader()
 
     def is_settled(self) -> bool:
         """Whether each job has ended or runs whole; to be request while nothing more is taken in."""
         return not self._unsettled()
 
     def pause(self) -> None:
-        """Let the outages that were counted last be over, so that what comes next is another."""
+        """Wait until the last outage windows are over, so that the next faults are another outage."""
         threading.Event().wait(_APART.total_seconds())
 
     def _unsettled(self) -> list[str]:
@@ -74,7 +76,7 @@ class Settling:
         is_hit = any(self.injector.is_struck(pod) for pod in alive)
         return last.phase == "Running" and not last.suspended and is_whole and not is_hit
 
-    def _wait_led(self) -> None:
+    def _wait_for_leader(self) -> None:
         since = datetime.now(UTC)
 
         def is_renewed(lease: "Json | None") -> bool:
@@ -92,7 +94,7 @@ class Settling:
         )
 
 
-def _told(trace: JobTrace) -> str:
+def _describe(trace: JobTrace) -> str:
     if not trace.changes:
         return "never seen"
     last = trace.last
@@ -102,12 +104,12 @@ def _told(trace: JobTrace) -> str:
     return f"{last.phase} on {last.pool}{', suspended' if last.suspended else ''}, pods: {pods or 'none'}"
 
 
-# How long a round may take: a job that yields to another pauses for up to 4 minutes, and what a job more asks of the
-# control plane takes it up to a second for each of its moves.
+# How long a round may take: a job that yields pauses for up to 4 minutes, and each job adds up to a second of load on
+# the control plane per move.
 _ROUND_SECONDS: Final = 400.0
 _ROUND_SECONDS_PER_JOB: Final = 4.0
 _MOST_GRACE: Final = 3
-# Every job more that moves at the same time keeps the same two cores busy for as long.
+# Each job that moves at the same time adds load on the same two cores.
 _LAG: Final = timedelta(seconds=3)
 _LAG_PER_JOB: Final = timedelta(milliseconds=50)
 _AT_ONCE: Final = 8
@@ -115,9 +117,9 @@ _RETURNING: Final = {"returnAfter": "45s", "holdTimeout": "40s"}
 
 
 def run_faults(environment: FaultEnvironment, plan: Plan, *, say: Callable[[str], None]) -> FaultRunResult:
-    """Give the faults of a plan to so many jobs, and hold what became of them against the ladder's own function.
+    """Run the jobs and the faults of a plan, and check the result against the controller's state machine.
 
-    Raises RehearsalError where a round does not come to rest.
+    Raises RehearsalError if the jobs do not settle after a round.
     """
     random = Random(plan.seed)
     policy = ladder(plan.failures, _RETURNING if plan.returns else {})
@@ -130,7 +132,7 @@ def run_faults(environment: FaultEnvironment, plan: Plan, *, say: Callable[[str]
         kill_at_write = KillAtWrite()
         proxy.decide = kill_at_write.decide
         controller = stack.enter_context(
-            restarted_controller(proxy.kubeconfig, environment.folder / "chaos-controller.log")
+            restarted_controller(proxy.kubeconfig, environment.folder / "faults-controller.log")
         )
         recorder = stack.enter_context(JobTimelineRecorder(environment.client, NAMESPACE).recording())
         injector = Injector(
@@ -150,26 +152,26 @@ def run_faults(environment: FaultEnvironment, plan: Plan, *, say: Callable[[str]
         jobs = [job(number, ends_in=f"{random.randint(0, _MOST_GRACE)}s") for number in range(plan.jobs)]
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             list(pool.map(environment.apply, jobs))
-        say(f"{plan.jobs} jobs made")
+        say(f"{plan.jobs} jobs created")
         settling.wait()
         say("every job runs")
-        _give(plan, injector, settling, say)
+        _inject(plan, injector, settling, say)
         while True:
             with recorder.frozen():
-                # A job may have set out for a better tier since, which is no end to be judged.
+                # A job may have started a failback since; the check needs settled jobs.
                 if settling.is_settled():
-                    return _outcome(recorder, names, injector, _parsed(policy), writes=proxy.writes)
+                    return _result(recorder, names, injector, _parsed(policy), writes=proxy.writes)
             settling.wait()
 
 
-def _give(plan: Plan, injector: Injector, settling: Settling, say: Callable[[str], None]) -> None:
+def _inject(plan: Plan, injector: Injector, settling: Settling, say: Callable[[str], None]) -> None:
     for number, faults in enumerate(plan.rounds, 1):
         say(f"round {number} of {len(plan.rounds)}")
         for fault in faults:
-            injector.give(fault)
+            injector.inject(fault)
         settling.wait()
-        if injector.kill_at_write.spare():
-            say("no write was left for the controller to die at")
+        if injector.kill_at_write.cancel():
+            say("the controller made too few writes to be killed at one")
         settling.pause()
     injector.recover()
     settling.wait()
@@ -178,11 +180,11 @@ def _give(plan: Plan, injector: Injector, settling: Settling, say: Callable[[str
 def _parsed(policy: Json) -> Policy:
     parsed = parse_policy(policy)
     if isinstance(parsed, NoPolicy):
-        raise RehearsalError(f"the run's own policy cannot be used: {'; '.join(parsed.problems)}")
+        raise RehearsalError(f"the policy of the run is not valid: {'; '.join(parsed.problems)}")
     return parsed
 
 
-def _outcome(
+def _result(
     recorder: JobTimelineRecorder, names: Sequence[str], injector: Injector, policy: Policy, *, writes: int
 ) -> FaultRunResult:
     until, kills = datetime.now(UTC), tuple(injector.kills)

@@ -1,4 +1,4 @@
-"""Pods, containers and Services as the operator host meets them: each builder makes a valid one."""
+"""Builders of valid pods, containers and Services for the operator runner."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from holdfast.simulator.operator_runner.controllers import Container
 
 
 def container(**overrides: JsonValue) -> Json:
-    """A container that listens on 8080 (`http`) and is ready when /readyz says so."""
+    """A container with the port 8080 (`http`) and the readiness probe /readyz."""
     return {
         "name": "controller",
         "image": "registry.example/controller:v1",
@@ -30,7 +30,7 @@ def pod(
     status: "Json | None" = None,
     of: "Json | None" = None,
 ) -> Json:
-    """A pod of JobSet's controller that has a node; `of` is its container, the other arguments are merged in."""
+    """A scheduled pod of the JobSet controller with the container `of`; other arguments are merged."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -53,7 +53,7 @@ def service(
     target: int | str | None = "http",
     selector: "Json | None" = None,
 ) -> Json:
-    """A Service in front of `pod()`; a target of None is not written."""
+    """A Service for `pod()`; a target of None is omitted."""
     targeted: Json = {} if target is None else {"targetPort": target}
     selected = {"app.kubernetes.io/name": "jobset"} if selector is None else selector
     return {
@@ -68,11 +68,11 @@ def service(
 
 
 def backend(*, of: "Json | None" = None, local_port: int = 40_000, ready: bool = True) -> Backend:
-    """A hosted pod whose process serves container port 8080 on `local_port`."""
+    """A pod whose process serves the container port 8080 on `local_port`."""
     return Backend(pod=of or pod(), ports={8080: local_port}, ready=ready)
 
 
-def to_adapt(
+def resolved_container(
     *,
     args: tuple[str, ...] = (),
     variables: dict[str, str] | None = None,
@@ -81,7 +81,7 @@ def to_adapt(
     files: dict[Path, str] | None = None,
     market: str = "",
 ) -> Container:
-    """A container whose every port p is served on p + 10 000."""
+    """A resolved container with the local port p + 10,000 for each port p."""
     return Container(
         namespace="operators",
         args=args,

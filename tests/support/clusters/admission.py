@@ -172,7 +172,7 @@ def running_rules(
             prepare(client)
             for manifest in [*admission_objects(rules), *beside]:
                 client.apply(manifest, field_manager="tests")
-            wait_until_in_force(client, in_force)
+            wait_until_enforced(client, in_force)
             yield client
         finally:
             client.close()
@@ -193,7 +193,7 @@ def make_namespace(client: KubeClient, name: str, labels: Mapping[str, str]) -> 
     )
 
 
-def wait_until_in_force(client: KubeClient, in_force: Callable[[KubeClient], bool]) -> None:
+def wait_until_enforced(client: KubeClient, in_force: Callable[[KubeClient], bool]) -> None:
     """Wait until the API server has taken up every policy, which it does a moment after it has accepted one."""
     deadline = time.monotonic() + 30
     while not in_force(client):

@@ -17,7 +17,7 @@ from holdfast.simulator.kubernetes_client.errors import KubeError
 from holdfast.simulator.stacks.stack import api_server_profile
 from tests.support.builders import aws_stacks, azure_stacks, gcp_stacks
 from tests.support.builders.training_jobs import marked, templates_of
-from tests.support.clusters.admission import make_namespace, wait_until_in_force
+from tests.support.clusters.admission import make_namespace, wait_until_enforced
 from tests.support.clusters.control_plane import CHECKOUT, running_control_plane
 from tests.support.clusters.job_admission import admitted_job, define_kinds, is_judged
 from tests.support.fakes.pulumi_engine import record
@@ -110,7 +110,7 @@ def walking(cloud: str, client: KubeClient) -> Generator[Walk]:
     for manifest in manifests:
         client.apply(manifest, field_manager="tests")
     walk = Walk(cloud=cloud, client=client, ladders=ladders)
-    wait_until_in_force(client, lambda _: is_in_force(walk))
+    wait_until_enforced(client, lambda _: is_in_force(walk))
     yield walk
     for manifest in manifests:
         metadata = obj(manifest["metadata"])

@@ -50,7 +50,7 @@ def wait_for_pod(
 
 @dataclass(kw_only=True)
 class Clock:
-    """A clock that goes when it is told to."""
+    """A clock that tests advance."""
 
     now: float = 0.0
 

@@ -51,7 +51,7 @@ def bucket(name: str, *, import_id: str | None = None) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class CloudProgram(StackCommands):
-    """A stack on stand-in clouds."""
+    """A stack on simulated clouds."""
 
     root: Path
     packages: tuple[str, ...] = ("aws",)

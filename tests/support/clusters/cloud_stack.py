@@ -1,4 +1,4 @@
-"""A stack of a test's own program: its cloud is a stand-in, its Kubernetes objects are on a real control plane."""
+"""A stack of a test program: its cloud is simulated, its Kubernetes objects are on a real control plane."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ from holdfast.scheduling.taints import SYSTEM as SYSTEM_TAINT
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import Cancellation, KubeCancelled
 from holdfast.simulator.operator_runner import OperatorRunner
-from tests.support.clusters.admission import admission_objects, make_namespace, wait_until_in_force
+from tests.support.clusters.admission import admission_objects, make_namespace, wait_until_enforced
 from tests.support.clusters.control_plane import define_fallback_policies, running_control_plane
 from tests.support.clusters.operators import OWN_CHARTS, HostedCharts
 from tests.support.json_objects import obj, objects
@@ -264,7 +264,7 @@ def _make_training_namespace(client: KubeClient) -> None:
         },
         field_manager="test",
     )
-    wait_until_in_force(client, _is_tolerated)
+    wait_until_enforced(client, _is_tolerated)
 
 
 def _is_tolerated(client: KubeClient) -> bool:

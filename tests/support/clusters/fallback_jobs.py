@@ -198,7 +198,7 @@ def pools_of(client: KubeClient, name: str) -> list[str]:
 
 
 def interrupt(client: KubeClient, node: str) -> None:
-    """Take a spot machine as an interruption does it: Karpenter is told, drains the node and ends the machine."""
+    """Interrupt a spot machine: Karpenter is notified, drains the node and terminates the machine."""
     for claim in client.list("karpenter.sh/v1", "NodeClaim"):
         if mapping(claim.get("status")).get("nodeName") == node:
             client.delete("karpenter.sh/v1", "NodeClaim", name_of(claim))
@@ -218,7 +218,7 @@ def stop_answering(client: KubeClient, node: str) -> None:
 
 
 def vanish(client: KubeClient, node: str) -> None:
-    """Take a machine without notice: it is gone, and nobody has drained or evicted anything."""
+    """Remove a machine without notice: nothing was drained or evicted."""
     # The node first: Karpenter would begin to drain one whose NodeClaim goes.
     _drop(client, "v1", "Node", node)
     for claim in client.list("karpenter.sh/v1", "NodeClaim"):
@@ -303,7 +303,7 @@ class Ladder:
             "metadata": {"name": LADDER, "namespace": NAMESPACE},
             "spec": {"tiers": list(tiers), **conduct},
         }
-        # Anew, so that nothing of the one before is left.
+        # Recreated, so that nothing of the previous policy is left.
         self.client.delete(API_VERSION, KIND, LADDER, namespace=NAMESPACE)
         self.client.wait_for(
             API_VERSION,

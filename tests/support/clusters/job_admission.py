@@ -44,7 +44,7 @@ from tests.support.clusters.admission import (
     policy_and_binding,
     rewriting_objects,
     running_rules,
-    wait_until_in_force,
+    wait_until_enforced,
 )
 from tests.support.clusters.control_plane import CHECKOUT, define, define_fallback_policies, read_definition
 from tests.support.json_objects import obj, objects
@@ -88,7 +88,7 @@ def running_job_admission(
     manifests = [*job_objects(rules, selections), *beside]
     with running_rules(folder, rules, pods_in_force, manifests, prepare=define_kinds) as client:
         client.apply(ladder(*TIERS), field_manager="tests")
-        wait_until_in_force(client, jobs_are_mended)
+        wait_until_enforced(client, jobs_are_mutated)
         yield client
 
 
@@ -104,7 +104,7 @@ def job_objects(rules: Iterable[AdmissionRule], selections: tuple[NodeSelection,
 def admitted_job(client: KubeClient, job: Json) -> Json:
     """The job as the API server would store it.
 
-    For a while after a kind was defined the API server publishes its schema anew, and whenever it does it does not know
+    For a while after a kind was defined the API server publishes its schema again, and each time it does not know
     how to change objects of it (503): then it is asked again.
     """
     deadline = time.monotonic() + 30
@@ -128,7 +128,7 @@ def stored_job(client: KubeClient, job: Json) -> Json:
 
 
 def as_manifest(job: Json) -> Json:
-    """The job as somebody would apply it elsewhere."""
+    """The job as a user would apply it to another cluster."""
     kept = ("name", "namespace", "labels", "annotations")
     metadata = obj(job["metadata"])
     return {**job, "metadata": {key: metadata[key] for key in kept if key in metadata}}
@@ -141,7 +141,7 @@ def define_kinds(client: KubeClient) -> None:
         define(client, read_definition(CHECKOUT / "components" / "charts" / each))
 
 
-def jobs_are_mended(client: KubeClient) -> bool:
+def jobs_are_mutated(client: KubeClient) -> bool:
     """Whether jobs of both kinds are admitted as they shall be: kinds, policies and ladder take the API server a moment."""
     template = pod_template()
     probes = (
@@ -201,12 +201,12 @@ class Judging:
 
 def told(message: str) -> str:
     """What is ours of the API server's message."""
-    assert "can-fall-back' denied request: " in message, f"refused by somebody else: {message}"
+    assert "can-fall-back' denied request: " in message, f"refused by another policy: {message}"
     return message.partition("denied request: ")[2]
 
 
 @contextmanager
-def running_judgement(folder: Path) -> Generator[Judging]:
+def running_job_validation(folder: Path) -> Generator[Judging]:
     """The cluster for the length of the block."""
     with running_job_admission(folder, RULES, in_force, beside=rewriting_objects()) as client:
         for manifest in validation_objects(capacity_selections(RULES), (STACKS_CLAIM,)):
@@ -218,7 +218,7 @@ def running_judgement(folder: Path) -> Generator[Judging]:
         claims: Json = {"metadata": {"annotations": {VOLUME_CLAIMS: f"others, {ALLOWED_CLAIM}"}}}
         client.merge_patch("v1", "Namespace", "gpus", claims)
         for namespace in LADDERS:
-            wait_until_in_force(client, lambda found, at=namespace: is_judged(found, at))
+            wait_until_enforced(client, lambda found, at=namespace: is_judged(found, at))
         controller = as_controller(client, Workspace(project_root=folder).kubeconfig("local"))
         yield Judging(client=client, as_controller=controller)
         controller.close()

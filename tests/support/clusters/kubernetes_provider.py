@@ -53,7 +53,7 @@ spec:
       containers: [{name: c, image: a}]
 """
 
-NOWHERE: Properties = {"nobody": "has-this"}
+NOWHERE: Properties = {"no-node": "has-this"}
 
 
 def web_charts(folder: Path) -> ChartMirror:
@@ -105,7 +105,7 @@ def kill_helm_at_work(
     """Leave a release as helm leaves it when it is killed while it waits for a pod that never runs."""
     owner = manager_for(resource.operation.urn).rpartition("-")[2]
     verb = ["install", "--labels", f"{OWNER_LABEL}={owner}"] if first else ["upgrade"]
-    selector = "nodeSelector.nobody=has-this"
+    selector = "nodeSelector.no-node=has-this"
     helm = [*verb, "web", charts.directory / "web", "--namespace", namespace, "--wait", "--set", selector]
     process = subprocess.Popen(
         [TOOLS / "helm", *helm, "--kubeconfig", kubeconfig],
@@ -263,7 +263,7 @@ class KubernetesStandIn:
     faults: Faults
 
     def provider(self, package: str) -> KubernetesProvider:
-        """Return the stand-in."""
+        """Return the simulated provider."""
         assert package == "kubernetes", "the stack has no other provider"
         charts = ChartMirror(TOOLS.parent / "charts")
         return KubernetesProvider(self.kubeconfig, TOOLS / "helm", charts, self.faults)

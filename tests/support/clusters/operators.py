@@ -120,7 +120,7 @@ class HostedCharts:
         return self.client.list("v1", "Pod", namespace=namespace)
 
     def leader(self, namespace: str, lease: str) -> str:
-        """Who leads; empty where nobody does."""
+        """The leader of a Lease, empty without one."""
         found = self.client.get("coordination.k8s.io/v1", "Lease", lease, namespace)
         return str(mapping((found or {}).get("spec")).get("holderIdentity") or "")
 

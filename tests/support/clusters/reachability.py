@@ -20,7 +20,7 @@ from holdfast.policies.resources import cpu_millis, memory_mib
 from holdfast.scheduling.labels import GPU_RESOURCE, INSTANCE_TYPE, POOL, CapacityType
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.scheduling.reachability.shape import Resources
-from tests.support.clusters.admission import policy_and_binding, wait_until_in_force
+from tests.support.clusters.admission import policy_and_binding, wait_until_enforced
 from tests.support.clusters.operators import condition_of, is_ready
 from tests.support.json_objects import obj
 from tests.support.strategies.reachability_jobs import ELSEWHERE, NODE_CLASS, TriedTier
@@ -42,13 +42,17 @@ def sell_whole_machines(client: KubeClient) -> None:
     """Have every node that Karpenter makes say what its machine has; returns once that is in force."""
     for manifest in policy_and_binding(_NAME, _spec(), {"policyName": _NAME}):
         client.apply(manifest, field_manager="tests")
-    wait_until_in_force(client, _is_whole)
+    wait_until_enforced(client, _is_whole)
 
 
 def allocatable(node: Json) -> Resources:
     """What pods get of a node, as it says itself."""
     there = obj(obj(node["status"])["allocatable"])
-    cpu, memory, gpus = cpu_millis(there["cpu"]), memory_mib(there["memory"]), resources.count(there.get(GPU_RESOURCE))
+    cpu, memory, gpus = (
+        cpu_millis(there["cpu"]),
+        memory_mib(there["memory"]),
+        resources.count(there.get(GPU_RESOURCE)),
+    )
     assert isinstance(cpu, int), f"a node says how many CPUs it has: {there}"
     assert isinstance(memory, int), f"and how much memory: {there}"
     return Resources(cpu_millis=cpu, memory_mib=memory, gpus=gpus if isinstance(gpus, int) else 0)

@@ -385,7 +385,7 @@ def jobset(
 ) -> Json:
     """A JobSet of a gang of pods of one CPU each, as admission would have made it.
 
-    `terminates_in`: how long its pods take to end when they are told to; `removed_in`: how long what has ended stays.
+    `terminates_in`: how long its pods take to terminate; `removed_in`: how long a terminated pod stays.
     """
     return gang_jobset(
         name,

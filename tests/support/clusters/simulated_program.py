@@ -1,4 +1,4 @@
-"""A program of a test's own, rehearsed on stand-in clouds in a folder of its own."""
+"""A test program, rehearsed on simulated clouds in a folder of its own."""
 
 from __future__ import annotations
 

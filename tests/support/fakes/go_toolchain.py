@@ -1,4 +1,4 @@
-"""A checkout in a temporary folder with the real pins, and a `go` that only pretends to compile."""
+"""A checkout in a temporary folder with the real pins, and a fake `go` that compiles nothing."""
 
 import json
 import shutil
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from holdfast.simulator.paths import Workspace
 
-PROJECT = Path(__file__).parents[2]
+PROJECT = Path(__file__).parents[3]
 
 _GO = """\
 #!/bin/sh
@@ -32,42 +32,42 @@ esac
 
 
 def executable(path: Path, script: str) -> Path:
-    """Write a program anyone may run."""
+    """Write an executable program."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(script, encoding="utf-8")
     path.chmod(0o755)
     return path
 
 
-def says(path: Path, answer: str) -> Path:
-    """Write a program that answers every question with the same line."""
+def program_printing(path: Path, answer: str) -> Path:
+    """Write a program that always prints the same line."""
     return executable(path, f"#!/bin/sh\necho '{answer}'\n")
 
 
 def checkout(folder: Path) -> Workspace:
-    """Lay out a checkout with the project's own pins and nothing built."""
+    """Create a checkout with the pins of the project and without built tools."""
     (folder / "Pulumi.yaml").write_text("name: holdfast\n", encoding="utf-8")
     shutil.copytree(PROJECT / "tools", folder / "tools")
     return Workspace(project_root=folder)
 
 
 @dataclass(frozen=True, kw_only=True)
-class PretendedGo:
-    """A `go` on its own PATH: what it was asked lands in `calls`."""
+class FakeGo:
+    """A fake `go` on its own PATH, which records its arguments in `calls`."""
 
     folder: Path
 
     @classmethod
     def install(cls, folder: Path, *, version: str = "go1.26.8", toolchain: str = "local") -> "PretendedGo":
-        """Write the program, and modules with charts for it to hand out."""
-        told = {
+        """Write the program, and modules with charts."""
+        settings = {
             "GOVERSION": version,
             "GOTOOLCHAIN": toolchain,
             "GOPROXY": "https://proxy.test",
             "GOCACHE": "/cache",
         }
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "env.json").write_text(json.dumps(told), encoding="utf-8")
+        (folder / "env.json").write_text(json.dumps(settings), encoding="utf-8")
         executable(folder / "bin" / "go", _GO.format(folder=folder, calls=folder / "calls"))
         chart(folder / "modules/sigs.k8s.io/jobset/charts/jobset", crds=("jobsets",))
         chart(
@@ -88,33 +88,33 @@ class PretendedGo:
 
     @property
     def path(self) -> str:
-        """The PATH on which it is found, with the system's own programs."""
+        """The PATH with the fake and the programs of the system."""
         return f"{self.folder / 'bin'}:/usr/bin:/bin"
 
     @property
     def built(self) -> list[str]:
-        """The packages it was asked to build, sorted."""
+        """The built packages, sorted."""
         calls = (self.folder / "calls").read_text(encoding="utf-8").splitlines()
         return sorted(call.split()[-1] for call in calls if call.startswith("build"))
 
     def forget(self) -> None:
-        """Empty the list of what it was asked."""
+        """Clear the recorded arguments."""
         (self.folder / "calls").write_text("", encoding="utf-8")
 
     def fails_with(self, output: str) -> None:
-        """From now on a build prints this and fails."""
+        """Make builds print this and fail."""
         (self.folder / "fails").write_text(output, encoding="utf-8")
 
     def works(self) -> None:
-        """From now on builds succeed again."""
+        """Make builds succeed again."""
         (self.folder / "fails").unlink()
 
     def hangs(self) -> None:
-        """From now on a build takes a minute."""
+        """Make a build take a minute."""
         (self.folder / "hangs").touch()
 
 
-#: The values of a chart as it lies in its repository, with the image of a release before.
+#: The values of an unpublished chart, with the image of an earlier release.
 KARPENTER_VALUES = """\
 controller:
   image:
@@ -125,7 +125,7 @@ controller:
 
 
 def chart(folder: Path, crds: tuple[str, ...] = (), values: str = "") -> None:
-    """Write an upstream chart, read-only as in Go's module cache."""
+    """Write an upstream chart, read-only like in the module cache."""
     folder.mkdir(parents=True)
     described = f"name: {folder.name}\nversion: 1.0.0\nappVersion: 1.0.0\n"
     for name, text in (("Chart.yaml", described), ("values.yaml", values)):

@@ -65,12 +65,12 @@ INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
     "an endpoint open to the internet": (
         lambda d: section(d, "cluster").update(publicAccessCidrs=["0.0.0.0/0"]),
         ".cluster.publicAccessCidrs",
-        "say allowPublicAccessFromAnywhere: true",
+        "add `allowPublicAccessFromAnywhere: true`",
     ),
     "an endpoint open to the internet in two halves": (
         lambda d: section(d, "cluster").update(publicAccessCidrs=["0.0.0.0/1", "128.0.0.0/1"]),
         ".cluster.publicAccessCidrs",
-        "say allowPublicAccessFromAnywhere: true",
+        "add `allowPublicAccessFromAnywhere: true`",
     ),
     "no public and no private access": (
         lambda d: section(d, "cluster").pop("publicAccessCidrs"),
@@ -85,7 +85,7 @@ INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
     "a private block for a public endpoint": (
         lambda d: section(d, "cluster").update(publicAccessCidrs=["10.0.0.0/8"]),
         ".cluster.publicAccessCidrs[0]",
-        "private endpoint answers",
+        "use the private endpoint",
     ),
     "a block with host bits": (
         lambda d: section(d, "cluster").update(publicAccessCidrs=["203.0.113.7/24"]),
@@ -150,7 +150,7 @@ INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
     "system nodes of two architectures": (
         lambda d: section(d, "cluster").update(systemNodes={"instanceTypes": ["m7i.large", "m7g.large"]}),
         ".cluster.systemNodes.instanceTypes",
-        "the one or the other",
+        "Remove those of one architecture",
     ),
     "a system node with a typo": (
         lambda d: section(d, "cluster").update(systemNodes={"instanceTypes": ["m7i.lrage"]}),
@@ -191,7 +191,7 @@ INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
     "a single zone": (
         lambda d: section(d, "network").update(zones=["us-west-2a"]),
         ".network.zones",
-        "EKS wants two",
+        "EKS needs two",
     ),
     "a zone twice": (
         lambda d: section(d, "network").update(zones=["us-west-2a", "us-west-2a"]),
@@ -313,7 +313,7 @@ INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
     "instanceTypes beside families": (
         lambda d: entry(d, "pools", 1).update(instanceTypes=["c7i.xlarge"]),
         ".pools[1].families",
-        "Leave out the one or the other.",
+        "Remove one of the two.",
     ),
     "a family with a typo": (
         lambda d: entry(d, "pools", 1).update(families=["c7i", "c6j"]),

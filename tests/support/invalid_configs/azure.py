@@ -48,9 +48,9 @@ INVALID_CONFIGS: dict[str, Mistake] = {
     "an existing resource group": (
         lambda d: d.update(resourceGroup="mine"),
         ".resourceGroup",
-        "one is made with the stack",
+        "the stack creates one",
     ),
-    "scaling outside cluster": (lambda d: d.update(scaling="nap"), ".scaling", "Write it under cluster."),
+    "scaling outside cluster": (lambda d: d.update(scaling="nap"), ".scaling", "Move it to cluster."),
     "resourcePools of Determined": (lambda d: d.update(resourcePools=[]), ".resourcePools", "Write pools"),
     **INVALID_CLUSTERS,
     "a taint": (
@@ -63,7 +63,7 @@ INVALID_CONFIGS: dict[str, Mistake] = {
         ".pools[1].evictionPolicy",
         "count against the quota",
     ),
-    "a minimum number of nodes": (pool(1, minCount=1), ".pools[1].minCount", "down to none"),
+    "a minimum number of nodes": (pool(1, minCount=1), ".pools[1].minCount", "down to zero"),
     "priority instead of capacity": (pool(1, priority="Spot"), ".pools[1].priority", "Write capacity: spot"),
     "a disk that is too large": (pool(1, diskGiB=4096), ".pools[1].diskGiB", "`diskGiB: 128`"),
     "a zone of a pool that does not exist": (pool(1, zones=[1, 5]), ".pools[1].zones[1]", "such as 1"),
@@ -72,12 +72,12 @@ INVALID_CONFIGS: dict[str, Mistake] = {
     "a default pool on spot": (
         lambda d: (entry(d, "pools", 0).pop("default"), entry(d, "pools", 1).update(default=True)),
         ".pools[1].default",
-        "Leave it to cpu.",
+        "Write it on cpu instead.",
     ),
     "a default pool with GPUs": (
         lambda d: (entry(d, "pools", 0).pop("default"), entry(d, "pools", 3).update(default=True)),
         ".pools[3].default",
-        "Leave it to cpu.",
+        "Write it on cpu instead.",
     ),
     # checkpoints
     "checkpoints kept for longer than a year": (
@@ -134,7 +134,7 @@ INVALID_NAP_CONFIGS: dict[str, Mistake] = {
     "instance types": (pool(0, instanceTypes=["m7i.xlarge"]), ".pools[0].instanceTypes", "Write vmSizes."),
     "no VM size": (lambda d: entry(d, "pools", 0).pop("vmSizes"), ".pools[0].vmSizes", "Add `vmSizes: "),
     "an empty list of VM sizes": (pool(0, vmSizes=[]), ".pools[0].vmSizes", "`vmSizes: [Standard_D4ds_v5"),
-    "VM sizes and families": (pool(0, families=["Dds_v5"]), ".pools[0].families", "the one or the other"),
+    "VM sizes and families": (pool(0, families=["Dds_v5"]), ".pools[0].families", "Remove those of one architecture"),
     "families without vcpus": (
         lambda d: entry(d, "pools", 1).pop("vcpus"),
         ".pools[1].vcpus",
@@ -173,7 +173,7 @@ INVALID_NAP_CONFIGS: dict[str, Mistake] = {
     "machines with and without GPUs": (
         pool(0, vmSizes=["Standard_D4ds_v5", "Standard_NC24ads_A100_v4"]),
         ".pools[0].vmSizes",
-        "Make two pools",
+        "Write two pools",
     ),
     "a family with a typo": (pool(1, families=["Ddss_v5", "Dads_v5"]), ".pools[1].families[0]", 'Write "D'),
     "a number of vCPUs that no family has": (
@@ -185,7 +185,7 @@ INVALID_NAP_CONFIGS: dict[str, Mistake] = {
     "machines of two architectures": (
         pool(0, vmSizes=["Standard_D4ds_v5", "Standard_D4pds_v5"]),
         ".pools[0]",
-        "Make two pools",
+        "Write two pools",
     ),
 }
 

@@ -66,7 +66,7 @@ INVALID_CLUSTERS: dict[str, InvalidConfig] = {
     "public and private access": (
         access(public={"cidrs": ["203.0.113.0/24"]}, private=True),
         ".cluster.access",
-        "Leave out the one or the other.",
+        "Remove one of the two.",
     ),
     "private access set to false": (access(private=False), ".cluster.access", "or `private: true`"),
     "the whole internet": (
@@ -203,7 +203,7 @@ INVALID_CLUSTERS: dict[str, InvalidConfig] = {
     "a relative start date": (
         cluster(maintenance={"window": {"startDate": "today"}}),
         ".cluster.maintenance.window.startDate",
-        "one that moved would change at every update",
+        "a relative one would change with every update",
     ),
     "a time without quotes": (
         cluster(maintenance={"window": {"start": 1320}}),
@@ -248,12 +248,12 @@ INVALID_CLUSTERS: dict[str, InvalidConfig] = {
     "a node range smaller than maxNodes": (
         network(cidr="10.40.0.0/27"),
         ".network.cidr",
-        "Write a wider one, or smaller maxNodes.",
+        "Write a larger block, or smaller maxNodes.",
     ),
     "a pod range smaller than maxNodes": (
         network(podsCidr="10.244.0.0/20"),
         ".network.podsCidr",
-        "Write a wider one, or smaller maxNodes.",
+        "Write a larger block, or smaller maxNodes.",
     ),
     "a service range that is too large": (
         network(servicesCidr="10.96.0.0/11"),

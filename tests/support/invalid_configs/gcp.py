@@ -173,7 +173,7 @@ INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
     "a default pool on spot": (
         lambda d: (entry(d, "pools", 0).pop("default"), entry(d, "pools", 1).update(default=True)),
         ".pools[1].default",
-        "Leave it to cpu.",
+        "Write it on cpu instead.",
     ),
     # classes
     "a class of GKE's": (

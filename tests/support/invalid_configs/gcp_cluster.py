@@ -90,7 +90,7 @@ INVALID_CLUSTERS: dict[str, InvalidConfig] = {
     "public and private access": (
         access(dnsEndpoint={"allowExternal": True}, authorizedNetworks=["203.0.113.0/24"]),
         ".cluster.access",
-        "Leave out the one or the other.",
+        "Remove one of the two.",
     ),
     "an external endpoint without allowExternal": (
         access(dnsEndpoint={}),
@@ -190,12 +190,12 @@ INVALID_CLUSTERS: dict[str, InvalidConfig] = {
     "a relative exclusion date": (
         maintenance(exclusion={"start": "now"}),
         ".cluster.maintenance.exclusion.start",
-        "one that moved would change at every update",
+        "a relative one would change with every update",
     ),
     "a day that the calendar lacks": (
         maintenance(exclusion={"start": "2027-02-29"}),
         ".cluster.maintenance.exclusion.start",
-        "that the calendar has",
+        "Write a date of the calendar",
     ),
     "an exclusion that ends before it begins": (
         maintenance(exclusion={"start": "2026-12-01", "end": "2026-11-30"}),
@@ -216,12 +216,12 @@ INVALID_CLUSTERS: dict[str, InvalidConfig] = {
     "a pod range smaller than maxNodes": (
         lambda d: section(d, "network").update(podsCidr="10.44.0.0/19"),
         ".network.podsCidr",
-        "Write a wider one, or smaller maxNodes.",
+        "Write a larger block, or smaller maxNodes.",
     ),
     "a node range smaller than maxNodes": (
         lambda d: section(d, "network").update(nodesCidr="10.40.0.0/27"),
         ".network.nodesCidr",
-        "Write a wider one, or smaller maxNodes.",
+        "Write a larger block, or smaller maxNodes.",
     ),
     "a service range that is too small": (
         lambda d: section(d, "network").update(servicesCidr="10.40.16.0/28"),

@@ -125,12 +125,12 @@ INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
     "a default pool on spot": (
         lambda d: entry(d, "pools", 1).update(default=True),
         ".pools[1].default",
-        "Leave it to cpu.",
+        "Write it on cpu instead.",
     ),
     "a default pool of GPU machines": (
         lambda d: entry(d, "pools", 3).update(default=True),
         ".pools[3].default",
-        "Leave it to cpu.",
+        "Write it on cpu instead.",
     ),
     **INVALID_NAMESPACES,
     "a version without quotes": (

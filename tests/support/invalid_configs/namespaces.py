@@ -109,12 +109,12 @@ INVALID_SHAPES: dict[str, tuple[Callable[[Document], object], str, str]] = {
     "a quota with enforced: false": (
         _bounded({"enforced": False, "gpus": 64}),
         ".namespaces[0].quota.gpus",
-        "Leave out the one or the other.",
+        "Remove one of the two.",
     ),
     "a CPU quota": (
         _bounded({"cpu": 400}),
         ".namespaces[0].quota.cpu",
-        "refuses every pod that does not say",
+        "rejects every pod without a request",
     ),
     "a quota that is not a mapping": (
         _bounded("none"),

@@ -21,11 +21,15 @@ def first_column(heading: str) -> set[str]:
 
 
 def test_documented_event_reasons_are_the_event_reasons() -> None:
-    assert first_column("Events") == {reason.value for reason in EventReason}, "users look up each reason there"
+    assert first_column("Events") == {reason.value for reason in EventReason}, (
+        "users look up each reason there"
+    )
 
 
 def test_documented_metrics_are_the_metrics() -> None:
-    assert first_column("Metrics") == {name.value for name in MetricName}, "dashboards are built from the page"
+    assert first_column("Metrics") == {name.value for name in MetricName}, (
+        "dashboards are built from the page"
+    )
 
 
 def test_event_reasons_are_written_as_constants() -> None:

@@ -1,4 +1,4 @@
-"""A proxy of an API server is there before its block begins, or says why it cannot be."""
+"""The fault proxy."""
 
 from pathlib import Path
 
@@ -8,9 +8,9 @@ from holdfast.fallback.api.access import ApiAccess
 from tests.soak.fault_proxy import FaultProxy
 
 
-def test_a_front_that_cannot_begin_says_why(tmp_path: Path) -> None:
+def test_a_proxy_that_cannot_start_raises_the_reason(tmp_path: Path) -> None:
     proxy = FaultProxy(
         kubeconfig=tmp_path / "not made" / "kubeconfig", access=ApiAccess(server="https://api.example:6443")
     )
     with pytest.raises(FileNotFoundError, match="not made"), proxy.serving():
-        pytest.fail("nobody serves in this block")
+        pytest.fail("the block must not run")

@@ -280,7 +280,12 @@ def test_an_update_is_fenced_and_carries_the_state() -> None:
 def test_held_capacity_is_tolerated_on_the_way_up_and_not_after_it() -> None:
     up = KIND.resumption(jobset(), Resume(state=STATE, pool="spot-a", tolerate_reservation=True), "")
     (spec,) = pod_specs(up)
-    taint: Json = {"key": "holdfast.dev/held-for", "operator": "Equal", "value": UID, "effect": "NoSchedule"}
+    taint: Json = {
+        "key": "holdfast.dev/reserved-for",
+        "operator": "Equal",
+        "value": UID,
+        "effect": "NoSchedule",
+    }
     assert spec["tolerations"] == [taint], "its own nodes, and nobody else's"
     held = jobset(replicated_job(template=pod_spec(ON_A, tolerations=[taint, {"key": "x"}])))
     (spec,) = pod_specs(KIND.suspension(held, Suspend(state=STATE, pool="cpu"), ""))
@@ -305,7 +310,7 @@ def test_children_of_another_template_are_outdated() -> None:
         job, index=4, suspend=True, selector={**ON_A, "alpha.jobset.sigs.k8s.io/namespaced-job": "x"}
     )
     tolerant = child_job(
-        job, index=5, suspend=True, tolerations=[{"key": "holdfast.dev/held-for", "value": "x"}]
+        job, index=5, suspend=True, tolerations=[{"key": "holdfast.dev/reserved-for", "value": "x"}]
     )
     found = KIND.outdated_children(snapshot(job, children=[current, spot, elsewhere, done, marked, tolerant]))
     assert [obj(each["metadata"])["name"] for each in found] == [
@@ -369,7 +374,7 @@ def test_what_kueue_manages_is_queued() -> None:
 def test_a_checkpoint_is_asked_for_and_answered_by_annotations() -> None:
     asked = {
         "fallback.holdfast.dev/checkpoints-on-request": "true",
-        "fallback.holdfast.dev/checkpoint-asked": "2026-11-21T11:59:00Z",
+        "fallback.holdfast.dev/checkpoint-requested": "2026-11-21T11:59:00Z",
     }
     answer = {"fallback.holdfast.dev/checkpointed": "2026-11-21T11:59:30Z"}
     pods = [worker("a", node="n1", annotations=answer), worker("b", node="n1")]

@@ -25,7 +25,7 @@ def test_a_request_to_checkpoint_is_not_fenced_by_a_version() -> None:
     assert patches.checkpoint_request(worker("a"), NOW) == {
         "metadata": {
             "uid": "uid-of-a",
-            "annotations": {"fallback.holdfast.dev/checkpoint-asked": "2026-11-21T12:00:00Z"},
+            "annotations": {"fallback.holdfast.dev/checkpoint-requested": "2026-11-21T12:00:00Z"},
         }
     }, "a kubelet writes to its pods all the time, and the request holds whatever it wrote"
 

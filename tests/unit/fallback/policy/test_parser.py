@@ -12,13 +12,15 @@ from holdfast.components.fallback_policy.ladder import ladder_spec
 from holdfast.fallback.policy.parser import parse_policy
 from holdfast.fallback.policy.policy import Machine, NoPolicy, Policy, PolicyTier
 from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.ladder import Failures, Ladder, Tier
+from holdfast.scheduling.ladder import UNLIMITED, Failures, Ladder, Tier
 from holdfast.scheduling.pools import MachineSize, PoolSummary
 from holdfast.scheduling.taints import SPOT
 from tests.support.any_json import any_json
+from tests.support.ladder import policy
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json, JsonValue
+
 
 MINUTE = timedelta(minutes=1)
 TIERS: JsonValue = [{"pool": "a-spot", "maxFailures": 5, "procurementTimeout": "15m"}, {"pool": "a"}]
@@ -158,3 +160,25 @@ def test_any_document_has_an_answer(value: JsonValue) -> None:
     for found in ({"spec": value}, {"spec": {"tiers": value}}, {"spec": {"tiers": [value]}}):
         policy = parse_policy(found)
         assert isinstance(policy, Policy) or policy.problems, "a ladder, or what is wrong with it"
+
+
+@pytest.mark.parametrize(
+    ("max_failures", "failures", "is_spent"),
+    [(3, 2, False), (3, 3, True), (3, 4, True), (1, 0, False), (1, 1, True), (0, 0, False), (0, 1, True)],
+)
+def test_a_tier_is_spent_once_it_has_cost_what_it_may(
+    max_failures: int, failures: int, *, is_spent: bool
+) -> None:
+    tier = PolicyTier(pool="a", max_failures=max_failures)
+    assert tier.is_spent(failures) is is_spent, "0 means the same as 1: a tier that is never tried is none"
+
+
+@pytest.mark.parametrize("max_failures", [None, UNLIMITED])
+def test_a_tier_without_a_limit_is_never_spent(max_failures: int | None) -> None:
+    assert not PolicyTier(pool="a", max_failures=max_failures).is_spent(10**9), "-1: stay"
+
+
+def test_a_tier_is_found_by_its_pool() -> None:
+    assert [policy().rank_of(pool) for pool in ("a-spot", "on-demand", "elsewhere")] == [0, 2, None], (
+        "0 is the best"
+    )

@@ -37,7 +37,7 @@ from holdfast.fallback.state_machine.actions import (
     WriteState,
 )
 from holdfast.fallback.state_machine.state import JobState, Phase, read_state
-from holdfast.scheduling.labels import HELD_FOR, POOL, RESERVATION_NAMESPACE, STATE, TRAINING
+from holdfast.scheduling.labels import POOL, RESERVATION_NAMESPACE, RESERVED_FOR, STATE, TRAINING
 from holdfast.scheduling.taints import Taint
 from tests.support.fake_api import FakeApi, Sent
 from tests.support.fallback_objects import (
@@ -270,11 +270,11 @@ def test_capacity_is_held_tainted_and_released() -> None:
             await stage.api.put(POD, {**pod, "spec": {**pod["spec"], "nodeName": "n"}})
         await stage.see()
         await stage.actor.execute(look, (TaintReservedNodes(),))
-        assert stage.taints("n") == ["kept", HELD_FOR], "beside what was there"
+        assert stage.taints("n") == ["kept", RESERVED_FOR], "beside what was there"
         await stage.see()
         await stage.actor.execute(look, (DeletePlaceholders(),))
         assert not stage.api.of(POD), "they make room"
-        assert stage.taints("n") == ["kept", HELD_FOR], "for this job alone"
+        assert stage.taints("n") == ["kept", RESERVED_FOR], "for this job alone"
         await stage.actor.execute(look, (ReleaseReservation(),))
         assert stage.taints("n") == ["kept"], "then for everybody"
 
@@ -307,19 +307,21 @@ def test_what_is_held_for_a_job_that_is_gone_is_released() -> None:
         stage = Held(jobset())
         await stage.look()
         for uid, node in ((UID, "mine"), ("gone", "orphan")):
-            taint: Json = {"key": HELD_FOR, "value": uid, "effect": "NoSchedule"}
+            taint: Json = {"key": RESERVED_FOR, "value": uid, "effect": "NoSchedule"}
             spec: Json = {"taints": [taint]}
-            await stage.api.put(NODE, {"metadata": {"name": node, "labels": {HELD_FOR: uid}}, "spec": spec})
+            await stage.api.put(
+                NODE, {"metadata": {"name": node, "labels": {RESERVED_FOR: uid}}, "spec": spec}
+            )
             metadata: Json = {
                 "name": f"hold-{uid}",
                 "namespace": RESERVATION_NAMESPACE,
-                "labels": {HELD_FOR: uid},
+                "labels": {RESERVED_FOR: uid},
             }
             await stage.api.put(POD, {"metadata": metadata, "spec": {"nodeName": node}, "status": {}})
         await stage.see()
         await stage.holder.release_orphans()
         assert [pod["metadata"]["name"] for pod in stage.api.of(POD)] == [f"hold-{UID}"], "its job is there"
         assert stage.taints("orphan") == [], "nobody waits for it, and somebody pays"
-        assert stage.taints("mine") == [HELD_FOR], "this one is waited for"
+        assert stage.taints("mine") == [RESERVED_FOR], "this one is waited for"
 
     asyncio.run(run())

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from holdfast.fallback.api.client import JOB, RAYCLUSTER
 from holdfast.fallback.jobs.pod_history import PodHistory, losses_of
@@ -12,10 +16,23 @@ from holdfast.fallback.jobs.snapshot import JobKey
 from holdfast.fallback.policy.policy import Policy, PolicyTier
 from holdfast.fallback.reconciler.caches import OF_JOB, POD_LABELS, Caches, pod_selectors
 from holdfast.fallback.reconciler.informers import enqueue_on_change
-from holdfast.fallback.reconciler.observer import PodHistories, UsedNodes, pool_statuses
-from holdfast.fallback.state_machine.observation import Cause, PoolStatus
-from holdfast.scheduling.labels import HELD_FOR, POOL, TRAINING
+from holdfast.fallback.reconciler.observer import (
+    ClockJumps,
+    GangContention,
+    PodHistories,
+    UsedNodes,
+    pool_statuses,
+)
+from holdfast.fallback.state_machine.observation import (
+    Cause,
+    ContendingGang,
+    Observation,
+    Outcome,
+    PoolStatus,
+)
+from holdfast.scheduling.labels import POOL, RESERVED_FOR, TRAINING
 from tests.support.fallback_objects import (
+    EARLIER,
     NAMESPACE,
     NOW,
     UID,
@@ -31,6 +48,7 @@ from tests.support.json_objects import obj
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
+
 
 TRAIN = JobKey("JobSet", NAMESPACE, "train")
 RAY = JobKey("RayJob", NAMESPACE, "train")
@@ -82,7 +100,7 @@ def test_each_object_wakes_its_job_and_no_other() -> None:
     owner: Json = {"uid": UID, "kind": "JobSet", "name": "train"}
     workload: Json = {"name": "w", "namespace": NAMESPACE, "ownerReferences": [owner]}
     caches.workloads.put({"metadata": workload})
-    caches.placeholders.put(named("hold", labels={HELD_FOR: UID}))
+    caches.placeholders.put(named("hold", labels={RESERVED_FOR: UID}))
     assert woken == [TRAIN] * 6, "its pod, child, node, NodeClaim, Workload and placeholder; no empty node"
     woken.clear()
     caches.pods[OF_RAY].put(ray_worker("r"))
@@ -111,7 +129,7 @@ def child_at(version: str, **status: int) -> Json:
 
 def test_the_node_of_a_placeholder_wakes_the_job_that_it_is_held_for() -> None:
     caches = training()
-    caches.placeholders.put(named("hold", labels={HELD_FOR: UID}, spec={"nodeName": "above"}))
+    caches.placeholders.put(named("hold", labels={RESERVED_FOR: UID}, spec={"nodeName": "above"}))
     woken = woken_by(caches)
     caches.nodes.put(node("above"))
     caches.claims.put(named("claim", status={"nodeName": "above"}))
@@ -228,7 +246,7 @@ def test_nodes_in_use_have_training_pods_or_placeholders() -> None:
     for name in ("trains", "held", "empty"):
         caches.nodes.put(node(name, labels={POOL: "spot"}))
     pods.put(worker("w", node="trains"))
-    caches.placeholders.put(named("hold", labels={HELD_FOR: UID}, spec={"nodeName": "held"}))
+    caches.placeholders.put(named("hold", labels={RESERVED_FOR: UID}, spec={"nodeName": "held"}))
     assert pool_statuses(LADDER, caches, used)["spot"].nodes_in_use == 2, "an empty node is there to be used"
     pods.remove(worker("w", node="trains"))
     assert used.count("spot") == 2, "one pod is left on it, which was there before its node was seen"
@@ -238,3 +256,115 @@ def test_nodes_in_use_have_training_pods_or_placeholders() -> None:
     assert (used.count("spot"), used.count("other")) == (0, 1), "a node is where its label says"
     caches.nodes.retain(set())
     assert (used.count("spot"), used.count("other")) == (0, 0), "and none is left"
+
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+ZERO = timedelta(0)
+
+
+@given(st.lists(st.floats(0, 100_000)))
+def test_time_that_passes_is_no_jump(passing: list[float]) -> None:
+    clocks, going = ClockJumps[str](), 0.0
+    for seconds in passing:
+        going += seconds
+        jump = clocks.jump("a", NOON + timedelta(seconds=going), going)
+        assert jump == ZERO, f"both clocks went on by {seconds} s"
+
+
+def test_a_clock_that_is_set_is_told_until_it_is_accounted_for() -> None:
+    clocks = ClockJumps[str]()
+    hour = timedelta(hours=1)
+    assert clocks.jump("a", NOON, 0) == ZERO, "nothing is known at first"
+    assert clocks.jump("a", NOON + hour, 1) == hour - timedelta(seconds=1), "it was set forward"
+    assert clocks.jump("a", NOON + hour, 1) == hour - timedelta(seconds=1), (
+        "a write that failed changed nothing"
+    )
+    clocks.settle("a", NOON + hour, 1)
+    assert clocks.jump("a", NOON + hour + timedelta(seconds=9), 10) == ZERO, "it was accounted for"
+    assert clocks.jump("a", NOON, 11) < -timedelta(minutes=59), "and set back again"
+
+
+def test_a_clock_that_is_steered_adds_up() -> None:
+    clocks = ClockJumps[str]()
+    clocks.jump("a", NOON, 0)
+    assert clocks.jump("a", NOON + timedelta(seconds=13), 10) == ZERO, "three seconds are nothing"
+    assert clocks.jump("a", NOON + timedelta(seconds=26), 20) == timedelta(seconds=6), "six are something"
+
+
+def test_each_job_has_an_account_of_its_own() -> None:
+    clocks = ClockJumps[str]()
+    clocks.jump("a", NOON, 0)
+    assert clocks.jump("b", NOON + timedelta(hours=1), 1) == ZERO, "it is looked at for the first time"
+    clocks.forget("a")
+    assert clocks.jump("a", NOON + timedelta(hours=2), 2) == ZERO, "and so is one made again under its name"
+
+
+A, B, C = (JobKey("JobSet", "vision", name) for name in "abc")
+HALF = Observation(uid="a", created=EARLIER, now=NOW, pool="spot", pods_expected=4, pods_placed=2)
+YOUNGER = replace(HALF, uid="b", created=NOW)
+
+
+def test_two_half_placed_gangs_of_one_pool_are_rivals() -> None:
+    woken: list[JobKey] = []
+    gangs = GangContention(woken.append)
+    assert gangs.update(B, YOUNGER) is None, "nobody else waits"
+    assert gangs.update(A, HALF) == ContendingGang(uid="b", created=NOW), "the other"
+    assert woken == [B], "which must look again: it has a rival now"
+
+
+def test_the_youngest_alone_is_woken() -> None:
+    woken: list[JobKey] = []
+    gangs = GangContention(woken.append)
+    gangs.update(B, YOUNGER)
+    gangs.update(A, HALF)
+    woken.clear()
+    for number in range(1000):
+        gangs.update(JobKey("JobSet", "vision", f"job-{number}"), replace(HALF, uid=f"{number}"))
+    assert not woken, (
+        "the others' turn comes when the youngest is gone, and a million looks would be made for nothing"
+    )
+    gangs.update(B, replace(YOUNGER, pods_placed=4))
+    assert woken == [A], "the youngest of those that are left"
+
+
+def test_when_a_gang_let_go_is_known_of_its_pool() -> None:
+    gangs = GangContention(lambda _: None)
+    gangs.update(A, HALF)
+    assert gangs.last_yield_at("spot") is None, "it waits"
+    gangs.update(A, replace(HALF, pods_placed=4))
+    gangs.update(A, replace(HALF, suspended=True))
+    assert gangs.last_yield_at("spot") is None, "what had all of its nodes did not let go for others"
+    gangs.update(A, HALF)
+    gangs.update(A, replace(HALF, suspended=True))
+    assert gangs.last_yield_at("spot") == NOW, "it is suspended, and its nodes are free for others"
+    assert gangs.last_yield_at("other") is None, "of that pool alone"
+
+
+def test_gangs_of_other_pools_and_those_that_block_nobody_are_none() -> None:
+    woken: list[JobKey] = []
+    gangs = GangContention(woken.append)
+    gangs.update(A, replace(HALF, pool="other"))
+    gangs.update(B, replace(HALF, pods_placed=4))
+    gangs.update(C, replace(HALF, pods_placed=0))
+    for number, harmless in enumerate(
+        (
+            replace(HALF, suspended=True),
+            replace(HALF, follows=False),
+            replace(HALF, outcome=Outcome.FAILED),
+            replace(HALF, pool=None),
+        )
+    ):
+        gangs.update(JobKey("JobSet", "vision", f"harmless-{number}"), harmless)
+    assert gangs.update(JobKey("JobSet", "vision", "me"), HALF) is None, "none of them waits for my nodes"
+    assert not woken, "and none is woken"
+
+
+def test_a_rival_that_is_placed_or_gone_is_one_no_longer() -> None:
+    gangs = GangContention(lambda _: None)
+    gangs.update(A, HALF)
+    gangs.update(B, YOUNGER)
+    gangs.update(B, replace(YOUNGER, pods_placed=4))
+    assert gangs.update(A, HALF) is None, "nobody is left"
+    gangs.update(B, YOUNGER)
+    gangs.forget(B)
+    assert gangs.update(A, HALF) is None, "a job that was deleted waits for nothing"

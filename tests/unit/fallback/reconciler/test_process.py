@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import aiohttp
 import pytest
 
-from holdfast.fallback.reconciler.metrics import Metrics
+from holdfast.fallback.reconciler.metrics import MetricName, Metrics
 from holdfast.fallback.reconciler.process import JsonFormatter, serve_http
 from holdfast.fallback.reconciler.settings import parse_settings
 from holdfast.scheduling.errors import ConfigError
@@ -80,7 +80,7 @@ def test_health_readiness_and_metrics_are_served() -> None:
     async def run() -> None:
         ready = [False]
         metrics = Metrics(process=False)
-        metrics.is_leader.set(1)
+        metrics.leader.set(1)
         async with (
             serve_http("127.0.0.1", 0, is_ready=lambda: ready[0], metrics=metrics.text) as port,
             aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session,
@@ -103,6 +103,8 @@ def test_health_readiness_and_metrics_are_served() -> None:
 
 def test_numbers_are_read_when_they_are_asked_for() -> None:
     metrics, value = Metrics(process=False), [1.0]
-    metrics.show("holdfast_things", "Things.", ("kind",), lambda: [(("a",), value[0])])
+    metrics.gauge_on_scrape(
+        MetricName.CACHED_OBJECTS, "Objects cached.", ("kind",), lambda: [(("a",), value[0])]
+    )
     value[0] = 5
-    assert b'holdfast_things{kind="a"} 5.0' in metrics.text(), "not when they were added"
+    assert b'holdfast_fallback_cached_objects{kind="a"} 5.0' in metrics.text(), "not when they were added"

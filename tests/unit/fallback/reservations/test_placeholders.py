@@ -13,11 +13,11 @@ from holdfast.fallback.reservations.placeholders import (
 )
 from holdfast.fallback.reservations.pod_shapes import PodShape
 from holdfast.scheduling.labels import (
-    HELD_FOR,
     POOL,
     RESERVATION_NAMESPACE,
     RESERVATION_PRIORITY,
     RESERVATION_PRIORITY_CLASS,
+    RESERVED_FOR,
 )
 from holdfast.scheduling.taints import GPU, SPOT
 
@@ -84,7 +84,9 @@ def test_they_make_room_for_the_jobs_pods_and_are_not_overlooked() -> None:
 def test_they_stand_where_no_teams_quota_counts_them_and_say_whose_they_are() -> None:
     metadata = metadata_of(placeholders(REQUEST)[0])
     assert metadata["namespace"] == RESERVATION_NAMESPACE, "a team's quota is used up by its job"
-    assert mapping(metadata.get("labels")) == {HELD_FOR: UID, POOL: "a-spot"}, "by which they are found again"
+    assert mapping(metadata.get("labels")) == {RESERVED_FOR: UID, POOL: "a-spot"}, (
+        "by which they are found again"
+    )
     assert "JobSet vision/train" in mapping(metadata.get("annotations")).values(), "for whoever wonders"
 
 

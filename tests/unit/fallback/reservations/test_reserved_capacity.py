@@ -13,18 +13,18 @@ from holdfast.fallback.reservations.reserved_capacity import (
     reserved_for,
 )
 from holdfast.fallback.state_machine.observation import Reservation
-from holdfast.scheduling.labels import HELD_FOR, POOL
+from holdfast.scheduling.labels import POOL, RESERVED_FOR
 from holdfast.scheduling.taints import SPOT
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
 
-HELD: Json = {"key": HELD_FOR, "value": "job-1", "effect": "NoSchedule"}
+HELD: Json = {"key": RESERVED_FOR, "value": "job-1", "effect": "NoSchedule"}
 
 
 def placeholder(name: str, node: str = "", uid: str = "job-1", **metadata: str) -> Json:
     return {
-        "metadata": {"name": name, "labels": {HELD_FOR: uid, POOL: "a-spot"}, **metadata},
+        "metadata": {"name": name, "labels": {RESERVED_FOR: uid, POOL: "a-spot"}, **metadata},
         "spec": {"nodeName": node} if node else {},
         "status": {"phase": "Running" if node else "Pending"},
     }
@@ -93,7 +93,7 @@ def test_a_taint_without_placeholders_is_still_something_held() -> None:
 def test_a_node_is_held_with_a_taint_a_label_and_the_version_it_was_read_at() -> None:
     patch = reserve_patch(node("n1", SPOT.as_taint()), "job-1")
     assert patch == {
-        "metadata": {"resourceVersion": "7", "labels": {HELD_FOR: "job-1"}},
+        "metadata": {"resourceVersion": "7", "labels": {RESERVED_FOR: "job-1"}},
         "spec": {"taints": [SPOT.as_taint(), HELD]},
     }, "the list is replaced as a whole, so somebody's taint in between must make it fail"
 
@@ -105,7 +105,7 @@ def test_a_node_that_is_held_is_not_held_again() -> None:
 
 def test_a_released_node_is_as_it_was_before() -> None:
     assert release_patch(node("n1", SPOT.as_taint(), HELD)) == {
-        "metadata": {"resourceVersion": "7", "labels": {HELD_FOR: None}},
+        "metadata": {"resourceVersion": "7", "labels": {RESERVED_FOR: None}},
         "spec": {"taints": [SPOT.as_taint()]},
     }, "its other taints are not ours"
     assert release_patch(node("n1", SPOT.as_taint())) is None, "one that is not held needs nothing"

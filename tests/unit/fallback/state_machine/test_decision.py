@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
+from hypothesis import given, settings
 
 from holdfast.fallback.policy.policy import NoPolicy
-from holdfast.fallback.state_machine.actions import ReleaseReservation, Suspend, WriteState
-from holdfast.fallback.state_machine.decision import decide
-from holdfast.fallback.state_machine.events import JobEvent
+from holdfast.fallback.state_machine.actions import (
+    CreatePlaceholders,
+    DeleteChildren,
+    Recreate,
+    ReleaseReservation,
+    RequestCheckpoint,
+    Resume,
+    Suspend,
+    TaintReservedNodes,
+    WriteState,
+)
+from holdfast.fallback.state_machine.decision import LONGEST_PAUSE, TOLERANCE, Decision, decide, shift_times
+from holdfast.fallback.state_machine.events import EventReason, JobEvent
 from holdfast.fallback.state_machine.observation import Outcome
 from holdfast.fallback.state_machine.state import (
     FailbackAttempt,
@@ -15,11 +28,14 @@ from holdfast.fallback.state_machine.state import (
     JobState,
     Phase,
     UnreadableState,
+    read_state,
+    write_state,
 )
 from tests.support.ladder import (
     HOUR,
     LAST,
     MINUTE,
+    SECOND,
     T0,
     held,
     kinds,
@@ -28,11 +44,20 @@ from tests.support.ladder import (
     reasons,
     running,
     seen,
+    seen_suspended,
     state_of,
     suspending,
     tier,
     waiting,
 )
+from tests.support.ladder_strategies import observations, policies, states
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from holdfast.fallback.policy.policy import Policy
+    from holdfast.fallback.state_machine.observation import Observation
+
 
 STOPPED = seen(suspended=True, is_suspension_complete=True, pods_placed=0, pods_started=0, pods_remaining=0)
 
@@ -204,8 +229,188 @@ def test_a_tier_that_was_moved_in_the_ladder_is_found_by_its_pool() -> None:
 
 def test_notices_of_the_adapter_are_passed_on() -> None:
     notice = JobEvent(
-        reason="EndsCleanly", message="It ends 0 on SIGTERM.", is_warning=True, is_standing=True
+        reason=EventReason.EXITS_ZERO_ON_TERMINATION,
+        message="It ends 0 on SIGTERM.",
+        is_warning=True,
+        is_standing=True,
     )
     assert decide(running(), seen(notices=(notice,)), policy()).events == (notice,), (
         "a script that ends 0 completes"
     )
+
+
+def test_a_jump_forward_does_not_end_a_wait() -> None:
+    jumped = seen(pods_placed=0, now=T0 + HOUR + MINUTE, clock_jump=HOUR)
+    decision = decide(waiting(), jumped, policy())
+    assert Suspend not in kinds(decision), "one minute has passed, whatever the clock says"
+    assert kinds(decision) == [WriteState], "the shifted times are kept, as the jump is told only once"
+    assert decision.requeue_at == T0 + HOUR + 15 * MINUTE, "and the rest of the wait goes on"
+
+
+def test_a_jump_back_does_not_make_a_wait_longer() -> None:
+    jumped = seen(pods_placed=0, now=T0 - HOUR + MINUTE, clock_jump=-HOUR)
+    assert decide(waiting(), jumped, policy()).requeue_at == T0 - HOUR + 15 * MINUTE, "14 minutes are left"
+
+
+def test_a_time_ahead_of_the_clock_is_taken_for_now() -> None:
+    decision = decide(
+        waiting(waiting_since=T0 + 9 * HOUR, since=T0 + 9 * HOUR), seen(pods_placed=0), policy()
+    )
+    assert state_of(decision).waiting_since == T0, "another machine's clock was nine hours ahead"
+    assert decision.requeue_at == T0 + 15 * MINUTE, "and nobody waits for it to come round"
+
+
+@pytest.mark.parametrize("jump", [HOUR, -HOUR])
+def test_a_loss_is_not_counted_twice_because_the_clock_jumped(jump: timedelta) -> None:
+    counted = state_of(decide(running(), seen(losses=(loss(),)), policy()))
+    after = seen(losses=(loss(),), now=T0 + jump + MINUTE, clock_jump=jump)
+    assert state_of(decide(counted, after, policy())).evictions == 1, "losses have a clock of their own"
+
+
+def test_a_clock_that_is_steered_changes_nothing() -> None:
+    steered = seen(now=T0 + SECOND, clock_jump=SECOND)
+    assert not decide(running(), steered, policy()).actions, (
+        "a write for every second of NTP would be no help"
+    )
+
+
+def test_a_pause_lies_ahead_by_right_but_not_by_more_than_a_pause_is_long() -> None:
+    paused = running(phase=Phase.PAUSED, resume_at=T0 + MINUTE)
+    assert shift_times(paused, seen_suspended()) == paused, "it ends in a minute"
+    ahead = running(phase=Phase.PAUSED, resume_at=T0 + 9 * HOUR)
+    assert shift_times(ahead, seen_suspended()).resume_at == T0 + LONGEST_PAUSE, "a clock was wrong"
+
+
+def test_every_time_of_ours_is_shifted() -> None:
+    times = running(
+        waiting_since=T0,
+        outage_counted_at=T0,
+        resumed_at=T0,
+        suspended_at=T0,
+        resume_at=T0,
+        last_failback_at=T0,
+        failback=FailbackAttempt(pool="a-spot", stage=FailbackStage.CHECKPOINTING, since=T0, requested_at=T0),
+        outage_at=T0,
+        losses_counted_until=T0,
+    )
+    jump = 2 * TOLERANCE
+    moved = shift_times(times, seen(now=T0 + HOUR, clock_jump=jump))
+    ours = (
+        moved.waiting_since,
+        moved.outage_counted_at,
+        moved.resumed_at,
+        moved.suspended_at,
+        moved.resume_at,
+        moved.last_failback_at,
+    )
+    assert set(ours) == {T0 + jump}, "each was read from the clock that jumped"
+    assert moved.failback is not None, "the attempt goes on"
+    assert (moved.failback.since, moved.failback.requested_at) == (T0 + jump, T0 + jump), "by the same clock"
+    assert (moved.outage_at, moved.losses_counted_until) == (T0, T0), "these came with the losses"
+
+
+MANY = settings(max_examples=100, deadline=None)
+
+
+def carried(decision: Decision) -> list[JobState]:
+    return [
+        action.state
+        for action in decision.actions
+        if isinstance(action, WriteState | Suspend | Resume | Recreate)
+    ]
+
+
+@MANY
+@given(states, observations, policies)
+def test_every_state_and_observation_has_one_answer_that_is_written_once(
+    state: JobState | UnreadableState | None, observation: Observation, policy: Policy | NoPolicy
+) -> None:
+    decision = decide(state, observation, policy)
+    assert decision == decide(state, observation, policy), "the same look must lead to the same decision"
+    written = carried(decision)
+    assert len(written) <= 1, "two writes of one annotation could be cut apart by a death between them"
+    assert all(each == decision.state for each in written), "what is written is what is decided"
+    if decision.state != state:
+        assert written or decision.state is None, "a state that changes must be written"
+    assert decision.requeue_at is None or decision.requeue_at > observation.now, (
+        "a wake in the past is a busy loop"
+    )
+
+
+@MANY
+@given(states, observations, policies)
+def test_what_is_written_can_be_read_again(
+    state: JobState | UnreadableState | None, observation: Observation, policy: Policy | NoPolicy
+) -> None:
+    for written in carried(decide(state, observation, policy)):
+        assert read_state(write_state(written)) == written, "the annotation holds all that was decided"
+
+
+@MANY
+@given(states, observations, policies)
+def test_nothing_is_resumed_that_is_not_ours_or_has_pods_left(
+    state: JobState | UnreadableState | None, observation: Observation, policy: Policy | NoPolicy
+) -> None:
+    decision = decide(state, observation, policy)
+    if any(isinstance(action, Resume) for action in decision.actions):
+        assert isinstance(state, JobState), "only a state of ours says that a suspension is ours"
+        assert state.phase in {Phase.SUSPENDING, Phase.PAUSED}, (
+            f"{state.phase} is no suspension that ends by itself"
+        )
+        assert observation.suspended, "a job that runs needs no resuming"
+        assert observation.is_suspension_complete or state.phase is Phase.PAUSED, (
+            "the operator has not carried the suspension out yet"
+        )
+        assert observation.pods_remaining == 0, "the old gang and the new one would write one checkpoint"
+        assert observation.outdated_children == 0, "resuming merges the old selectors into the new ones"
+
+
+@MANY
+@given(states, observations, policies)
+def test_a_suspension_goes_with_a_state_that_says_it_is_ours(
+    state: JobState | UnreadableState | None, observation: Observation, policy: Policy | NoPolicy
+) -> None:
+    for action in decide(state, observation, policy).actions:
+        if isinstance(action, Suspend):
+            assert action.state.suspended_by_us, "else nobody would ever resume the job"
+            was_ours = isinstance(state, JobState) and state.suspended_by_us
+            assert not observation.suspended or was_ours, "a user's suspension must not become ours"
+            assert observation.outcome is None, "a job that has ended is not touched"
+        if isinstance(action, Resume):
+            assert not action.state.suspended_by_us, "a job that runs is not marked as suspended"
+
+
+@MANY
+@given(states, observations, policies)
+def test_a_job_that_is_none_of_ours_is_not_touched(
+    state: JobState | UnreadableState | None, observation: Observation, policy: Policy | NoPolicy
+) -> None:
+    decision = decide(state, observation, policy)
+    is_ours_to_end = (
+        isinstance(state, JobState) and state.suspended_by_us and state.uid in {"", observation.uid}
+    )
+    if (not observation.follows or observation.is_managed_by_kueue) and not is_ours_to_end:
+        touching = (
+            Suspend
+            | Resume
+            | DeleteChildren
+            | CreatePlaceholders
+            | TaintReservedNodes
+            | RequestCheckpoint
+            | Recreate
+        )
+        assert not [action for action in decision.actions if isinstance(action, touching)], (
+            "nothing is done to a job that does not follow, or that Kueue manages"
+        )
+
+
+@MANY
+@given(states, observations, policies)
+def test_nothing_stays_held_for_a_job_that_is_not_on_its_way_up(
+    state: JobState | UnreadableState | None, observation: Observation, policy: Policy | NoPolicy
+) -> None:
+    decision = decide(state, observation, policy)
+    if observation.reservation is not None and (decision.state is None or decision.state.failback is None):
+        assert "ReleaseReservation" in [type(action).__name__ for action in decision.actions], (
+            "held capacity costs money"
+        )

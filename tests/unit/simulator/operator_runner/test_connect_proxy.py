@@ -13,7 +13,7 @@ from holdfast.simulator.operator_runner.connect_proxy import (
     parse_head,
     route,
 )
-from tests.support.hosted_pods import backend, pod, service
+from tests.support.builders.operator_pods import backend, pod, service
 
 
 @pytest.mark.parametrize("target", ["http", 8080], ids=["by name", "by number"])

@@ -7,7 +7,7 @@ import yaml
 
 from holdfast.scheduling.json import Json
 from holdfast.simulator.operator_runner.controllers import CONTROLLERS, JOBSET_CERTIFICATES, controller_of
-from tests.support.hosted_pods import pod, to_adapt
+from tests.support.builders.operator_pods import pod, resolved_container
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_other_pod_has_no_controller(other: Json) -> None:
 def test_jobset_serves_its_webhook_on_a_local_port() -> None:
     given = Path("/pods/one/volumes/config/app.yaml")
     invocation = CONTROLLERS["jobset"].adapt(
-        to_adapt(
+        resolved_container(
             args=("--zap-log-level=2", f"--config={given}"),
             files={given: "leaderElection: {leaderElect: false}\nwebhook: {timeout: 5}\n"},
             mounts={JOBSET_CERTIFICATES: Path("/pods/one/volumes/cert")},
@@ -61,18 +61,18 @@ def test_jobset_serves_its_webhook_on_a_local_port() -> None:
 
 
 def test_certificate_rotator_of_jobset_finds_its_file() -> None:
-    invocation = CONTROLLERS["jobset"].adapt(to_adapt(mounts={JOBSET_CERTIFICATES: Path("/c")}))
+    invocation = CONTROLLERS["jobset"].adapt(resolved_container(mounts={JOBSET_CERTIFICATES: Path("/c")}))
     assert invocation.files[Path(JOBSET_CERTIFICATES) / "tls.crt"] == "", "its path cannot be configured"
 
 
 def test_jobset_starts_without_a_configuration_file() -> None:
-    invocation = CONTROLLERS["jobset"].adapt(to_adapt())
+    invocation = CONTROLLERS["jobset"].adapt(resolved_container())
     (text,) = invocation.files.values()
     assert yaml.safe_load(text)["webhook"]["port"] == 19443, "the port is set"
 
 
 def test_kuberay_listens_on_loopback_ports() -> None:
-    invocation = CONTROLLERS["kuberay-operator"].adapt(to_adapt(args=("--qps=100",)))
+    invocation = CONTROLLERS["kuberay-operator"].adapt(resolved_container(args=("--qps=100",)))
     assert invocation.args == (
         "--qps=100",
         "--metrics-addr=127.0.0.1:18080",
@@ -83,7 +83,9 @@ def test_kuberay_listens_on_loopback_ports() -> None:
 
 def test_karpenter_listens_on_local_ports() -> None:
     given = {"METRICS_PORT": "9000", "HEALTH_PROBE_PORT": "9001", "LOG_LEVEL": "info"}
-    invocation = CONTROLLERS["karpenter"].adapt(to_adapt(variables=given, ports={9000: 50_000, 9001: 50_001}))
+    invocation = CONTROLLERS["karpenter"].adapt(
+        resolved_container(variables=given, ports={9000: 50_000, 9001: 50_001})
+    )
     assert invocation.variables == {
         "LEADER_ELECTION_NAMESPACE": "operators",
         "KUBELET_KUBECONFIG": "/kubelets",
@@ -95,14 +97,14 @@ def test_karpenter_listens_on_local_ports() -> None:
 
 def test_lease_namespace_of_karpenter_is_kept() -> None:
     given = {"LEADER_ELECTION_NAMESPACE": "elsewhere"}
-    invocation = CONTROLLERS["karpenter"].adapt(to_adapt(variables=given))
+    invocation = CONTROLLERS["karpenter"].adapt(resolved_container(variables=given))
     assert invocation.variables["LEADER_ELECTION_NAMESPACE"] == "elsewhere", (
         "the value of the chart takes precedence"
     )
 
 
 def test_karpenter_gets_a_file_with_instance_types() -> None:
-    invocation = CONTROLLERS["karpenter"].adapt(to_adapt(market="[]"))
+    invocation = CONTROLLERS["karpenter"].adapt(resolved_container(market="[]"))
     ((path, text),) = invocation.files.items()
     assert text == "[]", "the instance types of the cloud"
     assert invocation.variables["INSTANCE_TYPES_FILE_PATH"] == str(path), "Karpenter reads this file"
@@ -110,7 +112,7 @@ def test_karpenter_gets_a_file_with_instance_types() -> None:
 
 def test_karpenter_keeps_its_own_instance_types() -> None:
     given = {"INSTANCE_TYPES_FILE_PATH": "/etc/karpenter/instance-types.json"}
-    invocation = CONTROLLERS["karpenter"].adapt(to_adapt(variables=given))
+    invocation = CONTROLLERS["karpenter"].adapt(resolved_container(variables=given))
     assert invocation.files == {}, "no file is needed"
     assert invocation.variables["INSTANCE_TYPES_FILE_PATH"] == given["INSTANCE_TYPES_FILE_PATH"], (
         "the variable does not change"
@@ -120,7 +122,7 @@ def test_karpenter_keeps_its_own_instance_types() -> None:
 def test_fallback_controller_runs_from_this_checkout() -> None:
     controller = CONTROLLERS["fallback-controller"]
     assert controller.module == "holdfast.fallback", "there is no program to build"
-    invocation = controller.adapt(to_adapt(args=("--lease=l", "--port=8080")))
+    invocation = controller.adapt(resolved_container(args=("--lease=l", "--port=8080")))
     assert invocation.args == (
         "-m",
         "holdfast.fallback",
@@ -136,5 +138,5 @@ def test_fallback_controller_runs_from_this_checkout() -> None:
 
 @pytest.mark.parametrize("app", sorted(CONTROLLERS))
 def test_variables_of_the_chart_are_kept(app: str) -> None:
-    invocation = CONTROLLERS[app].adapt(to_adapt(variables={"SOME": "thing"}))
+    invocation = CONTROLLERS[app].adapt(resolved_container(variables={"SOME": "thing"}))
     assert invocation.variables["SOME"] == "thing", "values of a chart must reach the controller"

@@ -5,7 +5,7 @@ import pytest
 from holdfast.scheduling.json import Json
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 from holdfast.simulator.operator_runner.operator_pod import ProcessState, pod_status
-from tests.support.hosted_pods import pod
+from tests.support.builders.operator_pods import pod
 
 NOW = "2026-01-01T00:00:00Z"
 

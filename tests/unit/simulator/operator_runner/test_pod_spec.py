@@ -26,7 +26,7 @@ from holdfast.simulator.operator_runner.pod_spec import (
     should_run,
     volumes_of,
 )
-from tests.support.hosted_pods import container, pod
+from tests.support.builders.operator_pods import container, pod
 
 OBJECTS = {("ConfigMap", "settings"): {"level": "debug"}, ("Secret", "keys"): {"token": "s3cret"}}
 

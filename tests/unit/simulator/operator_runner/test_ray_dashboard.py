@@ -7,7 +7,7 @@ import pytest
 from holdfast.scheduling.json import Json
 from holdfast.simulator.kubernetes_client.objects import mapping
 from holdfast.simulator.operator_runner.ray_dashboard import answer
-from tests.support.hosted_pods import pod
+from tests.support.builders.operator_pods import pod
 
 URL = "http://rj-head-svc.tabular.svc.cluster.local:8265"
 

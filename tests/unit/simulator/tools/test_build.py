@@ -20,12 +20,12 @@ from holdfast.simulator.tools.catalog import TOOLS, tool_named
 from holdfast.simulator.tools.command import build
 from holdfast.simulator.tools.locate import find_tool, take_survey
 from holdfast.simulator.tools.toolchain import GoRunner, Stopped, find_go
-from tests.support.tool_workspace import PROJECT, PretendedGo, checkout, says
+from tests.support.fakes.go_toolchain import PROJECT, FakeGo, checkout, program_printing
 
 
 @pytest.fixture
-def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PretendedGo:
-    pretended = PretendedGo.install(tmp_path / "go")
+def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeGo:
+    pretended = FakeGo.install(tmp_path / "go")
     monkeypatch.setenv("PATH", pretended.path)
     return pretended
 
@@ -46,7 +46,7 @@ def packages(module: str) -> list[str]:
     return sorted(tool.package for tool in TOOLS if tool.module == module)
 
 
-def test_fresh_checkout_builds_every_piece_once(go: PretendedGo, workspace: Workspace) -> None:
+def test_fresh_checkout_builds_every_piece_once(go: FakeGo, workspace: Workspace) -> None:
     shown = make(workspace)
     assert go.built == sorted(tool.package for tool in TOOLS), "each tool is built once"
     assert take_survey(workspace).missing == [], "nothing is missing afterwards"
@@ -56,20 +56,20 @@ def test_fresh_checkout_builds_every_piece_once(go: PretendedGo, workspace: Work
     assert "kuberay-operator chart" in shown, "a chart and a program can have the same name"
 
 
-def test_second_run_builds_nothing(go: PretendedGo, workspace: Workspace) -> None:
+def test_second_run_builds_nothing(go: FakeGo, workspace: Workspace) -> None:
     make(workspace)
     go.forget()
     assert "nothing to make (19 already there)" in make(workspace), "one line, no table"
     assert go.built == [], "no tool is built again"
 
 
-def test_complete_tools_need_no_go(go: PretendedGo, workspace: Workspace) -> None:
+def test_complete_tools_need_no_go(go: FakeGo, workspace: Workspace) -> None:
     make(workspace)
     (go.folder / "bin" / "go").unlink()
     assert "nothing to make" in make(workspace), "no compiler is needed"
 
 
-def test_changed_pin_rebuilds_only_its_module(go: PretendedGo, workspace: Workspace) -> None:
+def test_changed_pin_rebuilds_only_its_module(go: FakeGo, workspace: Workspace) -> None:
     make(workspace)
     go.forget()
     with (workspace.project_root / "tools/pulumi/go.sum").open("a", encoding="utf-8") as sums:
@@ -78,7 +78,7 @@ def test_changed_pin_rebuilds_only_its_module(go: PretendedGo, workspace: Worksp
     assert go.built == packages("pulumi"), "the pins of other modules did not change"
 
 
-def test_only_a_deleted_program_is_rebuilt(go: PretendedGo, workspace: Workspace) -> None:
+def test_only_a_deleted_program_is_rebuilt(go: FakeGo, workspace: Workspace) -> None:
     make(workspace)
     go.forget()
     (workspace.tools_bin / "helm").unlink()
@@ -86,15 +86,15 @@ def test_only_a_deleted_program_is_rebuilt(go: PretendedGo, workspace: Workspace
     assert go.built == ["helm.sh/helm/v4/cmd/helm"], "the other programs exist"
 
 
-def test_accepted_program_on_path_is_not_built(go: PretendedGo, workspace: Workspace) -> None:
+def test_accepted_program_on_path_is_not_built(go: FakeGo, workspace: Workspace) -> None:
     pin = tool_named("etcd").pin(workspace.project_root)
-    says(go.folder / "bin" / "etcd", f"etcd Version: {pin}")
+    program_printing(go.folder / "bin" / "etcd", f"etcd Version: {pin}")
     shown = make(workspace)
     assert "go.etcd.io/etcd/server/v3" not in go.built, "etcd of the user is used"
     assert "from PATH" in shown, "the table shows it"
 
 
-def test_charts_are_copied_with_their_crds(go: PretendedGo, workspace: Workspace) -> None:
+def test_charts_are_copied_with_their_crds(go: FakeGo, workspace: Workspace) -> None:
     make(workspace)
     chart = workspace.charts_dir / "karpenter-kwok"
     crds = sorted(path.name for path in (chart / "crds").iterdir())
@@ -104,7 +104,7 @@ def test_charts_are_copied_with_their_crds(go: PretendedGo, workspace: Workspace
     assert os.access(chart / "Chart.yaml", os.W_OK), "read-only files cannot be replaced"
 
 
-def test_chart_without_a_version_gets_the_published_version(go: PretendedGo, workspace: Workspace) -> None:
+def test_chart_without_a_version_gets_the_published_version(go: FakeGo, workspace: Workspace) -> None:
     make(workspace)
     chart = workspace.charts_dir / "karpenter"
     described = yaml.safe_load((chart / "Chart.yaml").read_text(encoding="utf-8"))
@@ -120,7 +120,7 @@ def test_chart_without_a_version_gets_the_published_version(go: PretendedGo, wor
     assert (chart / "crds" / "ec2nodeclasses.yaml").is_file(), "its CRDs are in another folder of the module"
 
 
-def test_chart_with_a_changed_layout_is_refused(go: PretendedGo, workspace: Workspace) -> None:
+def test_chart_with_a_changed_layout_is_refused(go: FakeGo, workspace: Workspace) -> None:
     values = go.folder / "modules/github.com/aws/karpenter-provider-aws/charts/karpenter/values.yaml"
     values.unlink()
     values.write_text("image: {tag: 1.0.0}\n", encoding="utf-8")
@@ -129,7 +129,7 @@ def test_chart_with_a_changed_layout_is_refused(go: PretendedGo, workspace: Work
     assert not (workspace.charts_dir / "karpenter").exists(), "a chart with two versions must not exist"
 
 
-def test_failed_build_keeps_the_old_program(go: PretendedGo, workspace: Workspace) -> None:
+def test_failed_build_keeps_the_old_program(go: FakeGo, workspace: Workspace) -> None:
     make(workspace)
     before = (workspace.tools_bin / "pulumi").read_text(encoding="utf-8")
     with (workspace.project_root / "tools/pulumi/go.sum").open("a", encoding="utf-8") as sums:
@@ -144,7 +144,7 @@ def test_failed_build_keeps_the_old_program(go: PretendedGo, workspace: Workspac
     assert take_survey(workspace).missing == [], "the next run continues"
 
 
-def test_partial_piece_of_an_interrupted_run_is_removed(go: PretendedGo, workspace: Workspace) -> None:
+def test_partial_piece_of_an_interrupted_run_is_removed(go: FakeGo, workspace: Workspace) -> None:
     half = workspace.tools_bin.parent / "partial" / "helm"
     half.parent.mkdir(parents=True)
     half.write_text("half", encoding="utf-8")
@@ -153,7 +153,7 @@ def test_partial_piece_of_an_interrupted_run_is_removed(go: PretendedGo, workspa
     assert "built" in (workspace.tools_bin / "helm").read_text(encoding="utf-8"), "the program is complete"
 
 
-def test_stop_ends_a_running_build(go: PretendedGo, workspace: Workspace) -> None:
+def test_stop_ends_a_running_build(go: FakeGo, workspace: Workspace) -> None:
     go.hangs()
     runner = GoRunner(find_go(["helm"]))
     threading.Timer(0.05, runner.stop).start()
@@ -161,7 +161,7 @@ def test_stop_ends_a_running_build(go: PretendedGo, workspace: Workspace) -> Non
         runner.run("helm", ("build", "-o", "x", "helm"), workspace.project_root)
 
 
-def test_no_build_starts_after_stop(go: PretendedGo, workspace: Workspace) -> None:
+def test_no_build_starts_after_stop(go: FakeGo, workspace: Workspace) -> None:
     runner = GoRunner(find_go(["helm"]))
     runner.stop()
     with pytest.raises(Stopped):
@@ -169,7 +169,7 @@ def test_no_build_starts_after_stop(go: PretendedGo, workspace: Workspace) -> No
     assert go.built == [], "a chain must not start its next tool after a failure"
 
 
-def test_interrupted_run_continues_with_the_next_run(go: PretendedGo, workspace: Workspace) -> None:
+def test_interrupted_run_continues_with_the_next_run(go: FakeGo, workspace: Workspace) -> None:
     go.hangs()
     with subprocess.Popen(
         (sys.executable, "-m", "holdfast", "tools"),

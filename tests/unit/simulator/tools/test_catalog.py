@@ -21,7 +21,7 @@ from holdfast.simulator.tools.catalog import (
     tool_named,
 )
 from holdfast.simulator.tools.charts import CHARTS
-from tests.support.tool_workspace import PROJECT
+from tests.support.fakes.go_toolchain import PROJECT
 
 PIN = Version(major=1, minor=36, patch=3)
 

@@ -15,7 +15,7 @@ from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.tools.charts import CRD_CHARTS, CrdChart, crd_chart_files, write_crd_charts
 from holdfast.simulator.tools.locate import find_tool
-from tests.support.tool_workspace import PROJECT, checkout
+from tests.support.fakes.go_toolchain import PROJECT, checkout
 
 WORKSPACE = Workspace(project_root=PROJECT)
 

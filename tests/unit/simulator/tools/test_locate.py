@@ -12,7 +12,7 @@ from holdfast.simulator.tools.catalog import CHAINS, TOOLS, tool_named
 from holdfast.simulator.tools.charts import CHARTS
 from holdfast.simulator.tools.locate import State, Survey, chains, find_tool
 from holdfast.simulator.tools.stamps import binary_fingerprint, write_stamp
-from tests.support.tool_workspace import checkout, executable, says
+from tests.support.fakes.go_toolchain import checkout, executable, program_printing
 
 
 @pytest.fixture
@@ -31,17 +31,17 @@ def built(name: str, workspace: Workspace) -> Path:
 def test_accepted_version_on_path_is_preferred_to_the_built_one(workspace: Workspace, tmp_path: Path) -> None:
     built("kube-scheduler", workspace)
     pin = tool_named("kube-scheduler").pin(workspace.project_root)
-    mine = says(tmp_path / "path" / "kube-scheduler", f"Kubernetes v{pin}")
+    mine = program_printing(tmp_path / "path" / "kube-scheduler", f"Kubernetes v{pin}")
     assert find_tool("kube-scheduler", workspace) == mine, "a program of the user needs no build"
 
 
 def test_newer_pulumi_on_path_is_accepted(workspace: Workspace, tmp_path: Path) -> None:
-    mine = says(tmp_path / "path" / "pulumi", "v3.999.0")
+    mine = program_printing(tmp_path / "path" / "pulumi", "v3.999.0")
     assert find_tool("pulumi", workspace) == mine, "the engine is compatible within a major version"
 
 
 def test_wrong_version_on_path_is_skipped(workspace: Workspace, tmp_path: Path) -> None:
-    says(tmp_path / "path" / "etcd", "etcd Version: 3.5.0")
+    program_printing(tmp_path / "path" / "etcd", "etcd Version: 3.5.0")
     ours = built("etcd", workspace)
     assert find_tool("etcd", workspace) == ours, "an old etcd must not run"
 
@@ -49,7 +49,7 @@ def test_wrong_version_on_path_is_skipped(workspace: Workspace, tmp_path: Path) 
 def test_wrong_version_is_reported_with_the_accepted_one_and_the_fix(
     workspace: Workspace, tmp_path: Path
 ) -> None:
-    says(tmp_path / "path" / "kwok", "kwok version v0.6.0 go1.22")
+    program_printing(tmp_path / "path" / "kwok", "kwok version v0.6.0 go1.22")
     pin = tool_named("kwok").pin(workspace.project_root)
     with pytest.raises(
         RehearsalError,
@@ -73,13 +73,13 @@ def test_program_without_a_readable_version_is_skipped(workspace: Workspace, tmp
 
 
 def test_tool_without_a_version_command_is_never_used_from_path(workspace: Workspace, tmp_path: Path) -> None:
-    says(tmp_path / "path" / "jobset-controller", "v0.12.0")
+    program_printing(tmp_path / "path" / "jobset-controller", "v0.12.0")
     with pytest.raises(RehearsalError, match="cannot print its version"):
         find_tool("jobset-controller", workspace)
 
 
 def test_tools_folder_on_path_is_ignored(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    says(workspace.tools_bin / "helm", "v4.99.0")
+    program_printing(workspace.tools_bin / "helm", "v4.99.0")
     monkeypatch.setenv("PATH", str(workspace.tools_bin))
     with pytest.raises(RehearsalError, match="was built from other pins"):
         find_tool("helm", workspace)
@@ -94,7 +94,7 @@ def test_tool_built_from_other_pins_is_refused(workspace: Workspace) -> None:
 
 
 def test_kubectl_of_the_python_package_replaces_an_old_one(workspace: Workspace, tmp_path: Path) -> None:
-    says(tmp_path / "path" / "kubectl", "Client Version: v1.32.0")
+    program_printing(tmp_path / "path" / "kubectl", "Client Version: v1.32.0")
     assert find_tool("kubectl", workspace).parent != tmp_path / "path", (
         "four minor versions exceed its skew policy"
     )

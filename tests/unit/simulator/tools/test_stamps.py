@@ -13,7 +13,7 @@ from holdfast.simulator.paths import Workspace
 from holdfast.simulator.tools.catalog import tool_named
 from holdfast.simulator.tools.charts import CHARTS, chart_fingerprint
 from holdfast.simulator.tools.stamps import binary_fingerprint, exclusive, fingerprint
-from tests.support.tool_workspace import checkout
+from tests.support.fakes.go_toolchain import checkout
 
 parts = st.lists(st.text(), min_size=1)
 

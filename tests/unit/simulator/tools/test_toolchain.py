@@ -14,7 +14,7 @@ from holdfast.simulator.tools.toolchain import (
     require_go,
     tail,
 )
-from tests.support.tool_workspace import PretendedGo, executable
+from tests.support.fakes.go_toolchain import FakeGo, executable
 
 NEEDS = parse_go_mod(Path("tools/kubernetes"), "go 1.26.6\n")
 
@@ -31,7 +31,7 @@ def test_broken_go_is_reported_with_its_error(tmp_path: Path) -> None:
 
 
 def test_old_go_is_refused_with_both_versions_and_the_fix(tmp_path: Path) -> None:
-    go = find_go(["helm"], {"PATH": PretendedGo.install(tmp_path, version="go1.25.1").path})
+    go = find_go(["helm"], {"PATH": FakeGo.install(tmp_path, version="go1.25.1").path})
     with pytest.raises(
         RehearsalError, match=r"is Go 1\.25\.1, but .*needs 1\.26\.6 or newer.*GOTOOLCHAIN=auto"
     ):
@@ -39,7 +39,7 @@ def test_old_go_is_refused_with_both_versions_and_the_fix(tmp_path: Path) -> Non
 
 
 def test_old_go_that_can_download_a_newer_one_is_accepted(tmp_path: Path) -> None:
-    go = find_go(["helm"], {"PATH": PretendedGo.install(tmp_path, version="go1.25.1", toolchain="auto").path})
+    go = find_go(["helm"], {"PATH": FakeGo.install(tmp_path, version="go1.25.1", toolchain="auto").path})
     require_go(go, [NEEDS])
     assert go.switches, "go downloads the toolchain of go.mod"
 

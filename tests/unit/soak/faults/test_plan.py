@@ -88,7 +88,7 @@ def test_it_dies_once_at_the_write_that_was_named(is_done: bool, decide: Fault) 
         "the second alone"
     )
     assert died == ["it"], "and once"
-    assert not deadly.spare(), "nobody is left to die"
+    assert not deadly.cancel(), "nobody is left to die"
 
 
 @pytest.mark.parametrize(
@@ -104,6 +104,6 @@ def test_reads_leases_and_events_do_not_count(harmless: ApiRequest) -> None:
 def test_whoever_is_spared_dies_at_no_write() -> None:
     deadly = KillAtWrite()
     died = deaths(deadly, 1)
-    assert deadly.spare(), "somebody would have died"
+    assert deadly.cancel(), "somebody would have died"
     assert deadly.decide(request()) is Fault.PASS, "the write goes on"
     assert not died, "and nobody dies at it"
