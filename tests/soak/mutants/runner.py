@@ -36,7 +36,7 @@ class Verdict(StrEnum):
     KILLED = auto()
     SURVIVED = auto()
     STALE = auto()  #: its text is not, or not exactly once, in the file: fix the list
-    UNTESTABLE = auto()  #: the tests fail, or do not run, without the mutation
+    UNTESTABLE = auto()  #: the tests do not run without the mutation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,50 +128,84 @@ def run_mutants(*, area: str | None = None, only: str | None = None, check_only:
 def _run_all(mutations: Sequence[Mutation], copies: Copies) -> Iterator[Result]:
     with ThreadPoolExecutor(_WORKERS) as pool:
         suites = sorted({each.tests for each in mutations})
-        passing = dict(
-            zip(suites, pool.map(lambda tests: _in_a_copy(copies, tests, None), suites), strict=True)
-        )
-        for result in pool.map(lambda each: _result(each, passing[each.tests], copies), mutations):
+        baselines = dict(zip(suites, pool.map(lambda tests: _baseline(tests, copies), suites), strict=True))
+        for baseline in baselines.values():
+            if baseline.failing:
+                print(
+                    f"left out, since they fail without a mutation: {' '.join(baseline.failing)}", flush=True
+                )
+        for result in pool.map(lambda each: _result(each, baselines[each.tests], copies), mutations):
             print(result.line, flush=True)
             yield result
 
 
-def _result(mutation: Mutation, unchanged: int, copies: Copies) -> Result:
-    if unchanged:
-        reason = f"{' '.join(mutation.tests)}: exit code {unchanged} without the change"
-        return Result(mutation=mutation, verdict=Verdict.UNTESTABLE, reason=reason)
-    code = _in_a_copy(copies, mutation.tests, mutation)
-    return Result(mutation=mutation, verdict=Verdict.KILLED if code in _NOTICED else Verdict.SURVIVED)
+@dataclass(frozen=True, kw_only=True)
+class Baseline:
+    """The tests without a mutation: whether any of them passes, and those that fail."""
+
+    is_usable: bool
+    failing: tuple[str, ...] = ()
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options that leave out the failing tests."""
+        return tuple(
+            option
+            for each in self.failing
+            for option in (("--deselect", each) if "::" in each else (f"--ignore={each}",))
+        )
 
 
-def _in_a_copy(copies: Copies, tests: Sequence[str], mutation: Mutation | None) -> int:
-    """Return pytest's exit code in a copy with the mutation; a timeout counts as a failure of the tests."""
+def _baseline(tests: Sequence[str], copies: Copies) -> Baseline:
     copy = copies.free.get()
     try:
-        if mutation is None:
-            return _pytest(copy, tests)
-        path = copy / mutation.file
-        original = path.read_text(encoding="utf-8")
-        path.write_text(original.replace(mutation.before, mutation.after), encoding="utf-8")
-        try:
-            return _pytest(copy, tests)
-        finally:
-            path.write_text(original, encoding="utf-8")
+        first = _pytest(copy, ["--tb=no", "-rfE", "--continue-on-collection-errors", *tests])
+        failing = tuple(
+            line.split(" ", 1)[1].split(" - ")[0]
+            for line in first.stdout.splitlines()
+            if line.startswith(("FAILED ", "ERROR "))
+        )
+        baseline = Baseline(is_usable=True, failing=failing)
+        if not first.returncode:
+            return baseline
+        again = _pytest(copy, ["-x", *baseline.options, *tests])
+        return Baseline(is_usable=again.returncode == 0, failing=failing)
     finally:
         copies.free.put(copy)
 
 
-def _pytest(copy: Path, tests: Sequence[str]) -> int:
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", _MARKERS, *tests]
+def _result(mutation: Mutation, baseline: Baseline, copies: Copies) -> Result:
+    if not baseline.is_usable:
+        reason = f"{' '.join(mutation.tests)}: no usable run without the mutation"
+        return Result(mutation=mutation, verdict=Verdict.UNTESTABLE, reason=reason)
+    copy = copies.free.get()
+    path = copy / mutation.file
+    original = path.read_text(encoding="utf-8")
+    try:
+        path.write_text(original.replace(mutation.before, mutation.after), encoding="utf-8")
+        code = _pytest(copy, ["-x", *baseline.options, *mutation.tests]).returncode
+        return Result(mutation=mutation, verdict=Verdict.KILLED if code in _NOTICED else Verdict.SURVIVED)
+    except subprocess.TimeoutExpired:
+        # The mutation causes an endless loop, or nearly one.
+        return Result(mutation=mutation, verdict=Verdict.KILLED)
+    finally:
+        path.write_text(original, encoding="utf-8")
+        copies.free.put(copy)
+
+
+def _pytest(copy: Path, arguments: Sequence[str]) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", _MARKERS, *arguments]
     # Bytecode is cached by time and size: a mutation of the same size within a second would not be seen.
     variables = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1", "HOLDFAST_SEED": "6"}
-    try:
-        ended = subprocess.run(
-            command, cwd=copy, env=variables, capture_output=True, check=False, timeout=_TIMEOUT_SECONDS
-        )
-    except subprocess.TimeoutExpired:
-        return 1
-    return ended.returncode
+    return subprocess.run(
+        command,
+        cwd=copy,
+        env=variables,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=_TIMEOUT_SECONDS,
+    )
 
 
 def _summarize(results: Sequence[Result]) -> int:

@@ -1,4 +1,4 @@
-"""The benchmark's table and medians."""
+"""The benchmarks: measurements, tables, the generated program and the seconds of moves."""
 
 from __future__ import annotations
 
@@ -29,56 +29,58 @@ def _cost(seconds: float, mib: int = 100) -> Measurement:
     return Measurement(seconds=seconds, peak_bytes=mib * _MIB)
 
 
-def test_a_command_stands_beside_the_empty_programs_with_its_ratios() -> None:
+def test_a_row_compares_a_command_with_the_empty_program() -> None:
     _, row = rows({"up": _cost(2.0, 100)}, {"up": _cost(9.0, 150)}, "local")
-    assert row == ("up", "2.0 s", "9.0 s", "4.5", "100 MiB", "150 MiB", "1.5"), "not the figures measured"
+    assert row == ("up", "2.0 s", "9.0 s", "4.5", "100 MiB", "150 MiB", "1.5"), (
+        "the measured figures and their ratios"
+    )
 
 
 def test_columns_are_aligned() -> None:
     lines = render([("command", "empty"), ("up", "12.0 s")])
-    assert lines == ["command   empty", "up       12.0 s"], "words to the left, figures to the right"
+    assert lines == ["command   empty", "up       12.0 s"], "words are left-aligned, figures right-aligned"
 
 
 def test_each_figure_has_its_own_median() -> None:
     middle = median_of([_cost(1.0, 300), _cost(2.0, 100), _cost(9.0, 200)])
-    assert middle == _cost(2.0, 200), "one outlier would decide both"
+    assert middle == _cost(2.0, 200), "an outlier in one figure does not affect the other"
 
 
-def test_a_command_is_measured_with_what_it_starts(tmp_path: Path) -> None:
+def test_the_processes_that_a_command_starts_are_measured(tmp_path: Path) -> None:
     held = 64 * _MIB
     child = f"import time; x = bytearray({held}); time.sleep(0.5)"
     parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
     cost = measure([sys.executable, "-c", parent], cwd=tmp_path)
-    assert cost.peak_bytes > held, "the memory of a child is part of it"
+    assert cost.peak_bytes > held, "the memory of a child counts"
 
 
-def test_a_command_that_fails_is_not_measured(tmp_path: Path) -> None:
+def test_a_failed_command_raises(tmp_path: Path) -> None:
     with pytest.raises(RehearsalError, match="no such luck"):
         measure([sys.executable, "-c", "import sys; sys.exit('no such luck')"], cwd=tmp_path)
 
 
-def test_as_many_resources_are_registered_as_were_asked_for() -> None:
-    assert sum(team.resources for team in teams(5_000)) == 5_000, "the figures are said to be of so many"
-    assert len(record(lambda: program(130)).resources) == 130, "what does not fill a team is made too"
+def test_the_program_registers_the_requested_number_of_resources() -> None:
+    assert sum(team.resources for team in teams(5_000)) == 5_000, "the number of the table"
+    assert len(record(lambda: program(130)).resources) == 130, "the last team may be smaller"
 
 
-def test_the_program_has_what_rules_are_about_and_breaks_none() -> None:
+def test_the_program_has_the_resources_of_the_rules_and_violates_none() -> None:
     resources = as_resources(record(lambda: program(100)), "bench")
     kinds = {each.type.rpartition(":")[2] for each in resources}
     assert {"NodePool", "FallbackPolicy", "Namespace", "Deployment"} <= kinds, (
         "a rule without work costs nothing"
     )
     mandatory = {rule.name for rule in RULES if rule.level is Level.MANDATORY}
-    assert not mandatory & reported(resources).keys(), "a preview that is stopped is no preview"
+    assert not mandatory & reported(resources).keys(), "a mandatory violation would stop the preview"
 
 
-def test_a_preview_with_the_pack_stands_beside_the_one_without() -> None:
+def test_a_row_compares_a_preview_with_and_without_the_pack() -> None:
     without, with_pack = (
         Measurement(seconds=each, peak_bytes=100 * _MIB, cpu_seconds=2 * each) for each in (4.0, 5.0)
     )
     assert pack_rows([(100, without, with_pack)])[1] == (
         "100 resources", "4.0 s", "5.0 s", "1.25", "8.0 s", "10.0 s", "1.25", "100 MiB", "100 MiB",
-    ), "not the figures measured"  # fmt: skip
+    ), "the measured figures and their ratios"  # fmt: skip
 
 
 ONE = Cost(cpu_seconds=1.0, bytes=2**20)
@@ -91,43 +93,45 @@ MOVES = Measured(
 )
 
 
-def test_a_move_is_measured_from_the_eviction_to_the_last_node() -> None:
+def test_a_move_is_measured_from_the_eviction_to_the_last_bound_pod() -> None:
     steps = move_of(moved().trace, after(100), 2, "spot-b")
     assert steps == Steps(gone=1.0, bound=3.5, decided=0.2, resumed=2.0), "each step since the eviction"
 
 
-def test_a_move_that_is_not_over_is_not_measured() -> None:
+def test_an_unfinished_move_has_no_measurement() -> None:
     watched = TimelineBuilder().job(0, phase="Running", pool="spot-a").gang(0).evicted(100)
     watched.job(100, phase="Suspending", pool="spot-b", suspended=True)
-    assert move_of(watched.trace, after(99), 2, "spot-b") is None, "nothing runs yet"
+    assert move_of(watched.trace, after(99), 2, "spot-b") is None, "no pod is bound"
 
 
 def test_a_restart_is_measured_on_the_same_tier() -> None:
     watched = TimelineBuilder().job(0, phase="Running", pool="spot-a").gang(0).evicted(100)
-    assert restart_of(watched.trace, after(99.5), 2) is None, "its pods are not back"
+    assert restart_of(watched.trace, after(99.5), 2) is None, "its pods are not bound yet"
     watched.gang(103, attempt=1)
-    assert restart_of(watched.trace, after(99.5), 2) == Steps(gone=1.5, bound=4.5), "and now they are"
+    assert restart_of(watched.trace, after(99.5), 2) == Steps(gone=1.5, bound=4.5), "all pods are bound"
 
 
-def test_figures_are_told_by_their_middle_and_their_slow_end() -> None:
+def test_a_spread_has_the_median_and_the_95th_percentile() -> None:
     found = spread(range(101))
-    assert found.median == 50, "half of them are below"
-    assert 94 <= found.most <= 96, "and 19 of 20 below this"
-    assert spread([3.0]).most == 3.0, "one figure is both"
+    assert found.median == 50, "the median"
+    assert 94 <= found.most <= 96, "the 95th percentile"
+    assert spread([3.0]).most == 3.0, "a single figure is both"
 
 
-def test_what_was_spent_is_a_difference_and_what_is_held_is_not() -> None:
+def test_cpu_is_a_difference_and_memory_is_the_last_value() -> None:
     spent = between(ONE, Cost(cpu_seconds=4.0, bytes=2**21))
-    assert (spent.cpu_seconds, spent.bytes) == (3.0, 2**21), "memory is what is held at the end"
+    assert (spent.cpu_seconds, spent.bytes) == (3.0, 2**21), "memory is measured at the end"
 
 
-def test_moves_stand_beside_restarts() -> None:
+def test_the_tables_compare_moves_with_restarts() -> None:
     move, restart = time_rows(MOVES)
-    assert len(move) == len(restart) == len(TIMES), "a cell for each head"
+    assert len(move) == len(restart) == len(TIMES), "a cell for each column"
     assert move == ("2", "move", "0.10 s", "0.40 s", "0.60 s", "1.00 s", "1.00 s", "0.50"), (
         "half of a restart"
     )
     assert restart[2:5] == ("–", "0.50 s", "–"), "a restart suspends nothing"
     costs = cost_rows(MOVES)
-    assert {len(row) for row in costs} == {len(COSTS)}, "a cell for each head"
-    assert costs[1][2:] == ("1.00 s", "2.00 s", "0.50", "1 MiB", "4 MiB", "0.25"), "beside JobSet's own"
+    assert {len(row) for row in costs} == {len(COSTS)}, "a cell for each column"
+    assert costs[1][2:] == ("1.00 s", "2.00 s", "0.50", "1 MiB", "4 MiB", "0.25"), (
+        "compared with the JobSet controller"
+    )

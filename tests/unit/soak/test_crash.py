@@ -1,4 +1,4 @@
-"""After which resources a run is killed."""
+"""The selection of resources after which a run is killed, and the comparison of cloud objects."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from tests.soak.crash.selection import drawn, every, pivotal, sample
 from tests.support.builders.engine_records import urn
 
 
-def test_only_what_a_provider_made_is_worth_a_kill() -> None:
+def test_only_resources_of_a_provider_are_selected() -> None:
     made = Recorded(urn=urn("vpc"), id="vpc-1")
     component = Recorded(urn=urn("network", "holdfast:index:Network"), id="")
     provider = Recorded(urn=urn("default", "pulumi:providers:aws"), id="0000")
@@ -27,11 +27,11 @@ def test_a_sample_is_the_same_for_the_same_seed_and_keeps_the_order(
     urns: list[str], size: int, seed: int
 ) -> None:
     chosen = sample(urns, size, seed)
-    assert chosen == sample(urns, size, seed), "a failure could not be repeated"
+    assert chosen == sample(urns, size, seed), "a failure can be repeated"
     assert list(chosen) == [one for one in urns if one in chosen], (
         "the order tells what existed before the kill"
     )
-    assert len(chosen) == min(size, len(urns)), "not as many as were asked for"
+    assert len(chosen) == min(size, len(urns)), "the size is as requested"
 
 
 ROLE = urn("spot", "aws:iam/serviceLinkedRole:ServiceLinkedRole")
@@ -43,11 +43,11 @@ OTHERS = tuple(urn(f"subnet-{at}", "aws:ec2/subnet:Subnet") for at in range(20))
 STACK = (ROLE, *OTHERS, CLUSTER, KARPENTER_CRDS, KARPENTER, *POOLS)
 
 
-def test_what_a_stack_turns_on_is_always_taken() -> None:
+def test_pivotal_resources_are_always_selected() -> None:
     assert pivotal(STACK) == (ROLE, CLUSTER, KARPENTER, *POOLS), "role, cluster, Karpenter and every pool"
 
 
-def test_on_google_cloud_it_turns_on_the_cluster_its_node_pools_and_the_grants_of_checkpoints() -> None:
+def test_the_pivotal_resources_of_gcp_are_cluster_node_pools_and_checkpoint_grants() -> None:
     cluster = urn("cluster", "gcp:container/cluster:Cluster")
     pools = tuple(urn(name, "gcp:container/nodePool:NodePool") for name in ("system", "cpu-spot"))
     folder = urn("folder", "gcp:storage/managedFolder:ManagedFolder")
@@ -58,18 +58,18 @@ def test_on_google_cloud_it_turns_on_the_cluster_its_node_pools_and_the_grants_o
     )
 
 
-def test_a_sample_comes_on_top_of_what_is_always_taken() -> None:
+def test_a_sample_is_added_to_the_pivotal_resources() -> None:
     chosen = drawn(STACK, 3, 7)
-    assert set(pivotal(STACK)) < set(chosen), "something it turns on was left to chance"
+    assert set(pivotal(STACK)) < set(chosen), "all pivotal resources are selected"
     assert len(chosen) == len(pivotal(STACK)) + 3, "three others were drawn"
     assert list(chosen) == [one for one in STACK if one in chosen], (
         "the order tells what existed before the kill"
     )
 
 
-def test_another_seed_chooses_others() -> None:
+def test_another_seed_selects_other_resources() -> None:
     urns = [str(number) for number in range(100)]
-    assert len({sample(urns, 3, seed) for seed in range(20)}) > 1, "the seed does nothing"
+    assert len({sample(urns, 3, seed) for seed in range(20)}) > 1, "the seed has an effect"
 
 
 _BUCKET = "aws:s3/bucket:Bucket"
@@ -92,25 +92,25 @@ def _queue(bucket: str) -> CloudObject:
     )
 
 
-def test_names_drawn_at_random_make_no_difference_here_or_where_they_are_used() -> None:
+def test_random_names_are_equal_where_they_are_defined_and_used() -> None:
     one = comparable([_bucket("ckpt-1a2b3c4"), _queue("ckpt-1a2b3c4")])
     other = comparable([_bucket("ckpt-ffffff0"), _queue("ckpt-ffffff0")])
-    assert one == other, "every run draws other names"
+    assert one == other, "every run draws its own names"
 
 
-def test_another_content_makes_a_difference() -> None:
+def test_different_content_differs() -> None:
     assert comparable([_bucket(tags={"a": "b"})]) != comparable([_bucket(tags={"a": "c"})]), (
         "a change went unseen"
     )
 
 
-def test_a_name_that_was_given_makes_a_difference() -> None:
-    assert comparable([_bucket("mine")]) != comparable([_bucket("yours")]), "these names were not drawn"
+def test_a_name_set_by_the_program_differs() -> None:
+    assert comparable([_bucket("mine")]) != comparable([_bucket("yours")]), "these names are not random"
 
 
-def test_a_duplicate_is_a_line_of_its_own() -> None:
+def test_a_duplicate_has_its_own_line() -> None:
     twice = comparable([_bucket("ckpt-1a2b3c4"), _bucket("ckpt-ffffff0")])
-    assert len(twice) == 2, "an orphan beside its successor would go unseen"
+    assert len(twice) == 2, "an orphan is visible beside its successor"
 
 
 def _assignment(name: str, *, principal: str = "somebody") -> CloudObject:
@@ -124,17 +124,17 @@ def _assignment(name: str, *, principal: str = "somebody") -> CloudObject:
     )
 
 
-def test_a_guid_that_an_object_goes_by_makes_no_difference() -> None:
+def test_a_guid_in_the_id_of_its_object_is_equal() -> None:
     names = ("8f5ac1b2-0f7c-5a53-9d7e-3f2f0c2f6d11", "8f5ac1b2-0f7c-5a53-9d7e-3f2f0c2f6d22")
     one, other = (comparable([_assignment(name)]) for name in names)
-    assert one == other, "it is made of the name of a storage account, which every run draws anew"
+    assert one == other, "it depends on the random name of a storage account"
 
 
-def test_a_guid_that_an_object_only_holds_makes_a_difference() -> None:
+def test_a_guid_that_an_object_only_references_differs() -> None:
     name = "8f5ac1b2-0f7c-5a53-9d7e-3f2f0c2f6d11"
     one = comparable([_assignment(name, principal="8f5ac1b2-0f7c-5a53-9d7e-3f2f0c2f6d33")])
     other = comparable([_assignment(name, principal="8f5ac1b2-0f7c-5a53-9d7e-3f2f0c2f6d44")])
-    assert one != other, "who is given a role would go unseen"
+    assert one != other, "the principal of a role is visible"
 
 
 def _held(name: str, within: str) -> CloudObject:
@@ -144,8 +144,8 @@ def _held(name: str, within: str) -> CloudObject:
     )
 
 
-def test_the_order_in_which_things_were_made_makes_no_difference() -> None:
+def test_the_order_of_creation_is_ignored() -> None:
     account, parts = "ckpt1a2b3c4d", ("ckpt-a", "ckpt-b")
     one = comparable([_bucket(account), *(_held(part, account) for part in parts)])
     other = comparable([_bucket(account), *(_held(part, account) for part in reversed(parts))])
-    assert one == other, "what is in a store and called after it may be made in any order"
+    assert one == other, "objects of one parent may be created in any order"

@@ -62,7 +62,9 @@ def test_the_provisioner_follows_from_the_cloud(cloud: str, kind: type[object], 
 
 
 @pytest.mark.parametrize(("provisions_nodes", "kind"), [(True, NodeAutoProvisioning), (False, AksScaleSets)])
-def test_the_provisioner_of_aks_follows_from_the_cluster(provisions_nodes: bool, kind: type[object], tmp_path: Path) -> None:
+def test_the_provisioner_of_aks_follows_from_the_cluster(
+    provisions_nodes: bool, kind: type[object], tmp_path: Path
+) -> None:
     stack = stack_on("azure", tmp_path)
     with stack.simulators(Faults()).clouds.state("azure-native").changing() as console:
         console.put(aks_cluster(provisions_nodes=provisions_nodes))

@@ -1,4 +1,4 @@
-"""The examples say what their users were promised they may write."""
+"""The examples that scenarios apply, and the table of their results."""
 
 import json
 from pathlib import Path
@@ -28,43 +28,43 @@ def test_a_jobset_on_spot_needs_one_selector_and_five_restarts(name: str) -> Non
     assert pod["nodeSelector"] == {"karpenter.sh/capacity-type": "spot"}, "the selector alone asks for spot"
     assert "tolerations" not in pod, "admission adds them: users need not know the taints"
     assert mapping(mapping(jobset["spec"])["failurePolicy"])["maxRestarts"] == 5, "the restart limit"
-    assert job["backoffLimit"] == 0, "a pod that is lost restarts the whole set, not itself alone"
-    assert pod_count(jobset) == 2, "two pods, so that losing one concerns another"
+    assert job["backoffLimit"] == 0, "a lost pod restarts the whole JobSet"
+    assert pod_count(jobset) == 2, "two pods, so that the loss of one affects another"
 
 
-def test_a_rayjobs_workers_alone_select_spot() -> None:
+def test_only_the_workers_of_a_rayjob_select_spot() -> None:
     rayjob = load_example(CHECKOUT, "rayjob-spot")
     cluster = mapping(mapping(rayjob["spec"])["rayClusterSpec"])
     head = mapping(mapping(mapping(cluster["headGroupSpec"])["template"])["spec"])
     worker = mapping(mapping(mapping(sequence(cluster["workerGroupSpecs"])[0])["template"])["spec"])
-    assert "nodeSelector" not in head, "a head on spot takes the whole job with it when it goes"
+    assert "nodeSelector" not in head, "an evicted head ends the whole job"
     assert worker["nodeSelector"] == {"karpenter.sh/capacity-type": "spot"}, "workers can be replaced"
     assert worker_count(rayjob) == 2, "as many as its group has replicas"
 
 
 def test_the_helper_pod_selects_nothing() -> None:
     spec = mapping(load_example(CHECKOUT, "helper-pod")["spec"])
-    assert not {"nodeSelector", "affinity", "tolerations"} & set(spec), "it is there to show the default"
+    assert not {"nodeSelector", "affinity", "tolerations"} & set(spec), "it shows the default pool"
 
 
-def test_an_example_that_is_missing_is_named(tmp_path: Path) -> None:
+def test_a_missing_example_is_named(tmp_path: Path) -> None:
     with pytest.raises(RehearsalError, match=r"examples/local/no-such\.yaml cannot be read"):
         load_example(tmp_path, "no-such")
 
 
-def test_an_examples_pods_act_as_the_account_of_their_namespace() -> None:
+def test_an_example_gets_the_service_account_of_its_namespace() -> None:
     jobset = load_example(CHECKOUT, "jobset-spot", cloud="gcp")
     acting = acting_as(jobset, "trainer-of-mine")
-    assert '"serviceAccountName": "trainer-of-mine"' in json.dumps(acting), "it acts as that of another stack"
+    assert '"serviceAccountName": "trainer-of-mine"' in json.dumps(acting), "the account is replaced"
     assert json.dumps(acting).replace("trainer-of-mine", "trainer-gcp-dev") == json.dumps(jobset), (
-        "more than the account was changed"
+        "nothing else is changed"
     )
 
 
-def test_a_tables_columns_are_as_wide_as_their_widest_cell() -> None:
-    table = render_table(("scene", "seen"), [("a", "long enough"), ("much longer", "b")])
+def test_the_columns_of_a_table_are_as_wide_as_their_widest_cell() -> None:
+    table = render_table(("scenario", "result"), [("a", "long enough"), ("much longer", "b")])
     assert table.splitlines() == [
-        "scene        seen",
+        "scenario     result",
         "-----------  -----------",
         "a            long enough",
         "much longer  b",

@@ -1,4 +1,4 @@
-"""A walk down the ladder that shows the wrong thing is found out, and the ladder for it is made of a stack's own."""
+"""The ladder scenario: its expectations, its table, its ladder and its namespace."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
 
 
-def test_a_walk_down_and_back_up_is_as_it_should_be() -> None:
-    assert unmet_by_walk(walk()) == [], "nothing in these facts is wrong"
+def test_failovers_and_a_failback_meet_the_expectations() -> None:
+    assert unmet_by_walk(walk()) == [], "a valid result has no problems"
     assert walked(walk()) == "a-spot → b-spot → a → a-spot; 3 evictions, restarts: 2", "in one line"
 
 
@@ -33,8 +33,8 @@ def test_a_walk_down_and_back_up_is_as_it_should_be() -> None:
     ("seen", "complaint"),
     [
         (walk(evictions=2), "3 evictions were counted as 2"),
-        (walk(moves=()), "the way was none"),
-        (walk(moves=(move("a-spot", "a", 60),)), "the way was a-spot → a and not"),
+        (walk(moves=()), "the path was none"),
+        (walk(moves=(move("a-spot", "a", 60),)), "the path was a-spot → a and not"),
         (
             walk(
                 moves=(
@@ -45,38 +45,44 @@ def test_a_walk_down_and_back_up_is_as_it_should_be() -> None:
             ),
             "not every pod found a node in a",
         ),
-        (walk(overlaps=("p beside q",)), "two gangs were alive together: p beside q"),
+        (walk(overlaps=("p together with q",)), "two gangs ran together: p together with q"),
     ],
 )
-def test_a_walk_gone_wrong_is_told(seen: LadderWalk, complaint: str) -> None:
+def test_an_unexpected_walk_is_reported(seen: LadderWalk, complaint: str) -> None:
     assert any(complaint in problem for problem in unmet_by_walk(seen)), f"{unmet_by_walk(seen)}"
 
 
-def test_each_move_is_a_line_with_what_it_took() -> None:
+def test_the_table_has_a_row_with_seconds_for_each_move() -> None:
     first, second, third = walk_rows(walk())
-    assert {len(row) for row in (HEADS, first, second, third)} == {len(HEADS)}, "a cell for each head"
-    assert first == ("a-spot → b-spot", "3 evictions", "0.5 s", "0.5 s", "0.5 s", "–", "–"), "no nodes there"
-    assert third[1:] == ("capacity held above", "–", "0.5 s", "0.5 s", "0.5 s", "1.5 s"), "and back up"
+    assert {len(row) for row in (HEADS, first, second, third)} == {len(HEADS)}, "a cell for each column"
+    assert first == ("a-spot → b-spot", "3 evictions", "0.5 s", "0.5 s", "0.5 s", "–", "–"), (
+        "there were no nodes"
+    )
+    assert third[1:] == ("capacity reserved above", "–", "0.5 s", "0.5 s", "0.5 s", "1.5 s"), "the failback"
 
 
-def test_the_short_ladder_is_made_of_the_first_that_is_long_enough() -> None:
+def test_the_short_ladder_comes_from_the_first_policy_with_three_tiers() -> None:
     ladder = short_ladder([_policy("b", "x", "y", "z"), _policy("a", "x", "y"), _policy(NAMESPACE, *"pqr")])
-    assert (ladder.model, ladder.pools) == ("b", ("x", "y", "z")), "three tiers are walked"
+    assert (ladder.model, ladder.pools) == ("b", ("x", "y", "z")), "three tiers are needed"
     spec = obj(ladder.policy()["spec"])
-    assert [tier.get("maxFailures") for tier in objects(spec["tiers"])] == [3, 3, None], "down by evictions"
+    assert [tier.get("maxFailures") for tier in objects(spec["tiers"])] == [3, 3, None], (
+        "three evictions lead down"
+    )
     assert [obj(tier["facts"])["of"] for tier in objects(spec["tiers"])] == ["x", "y", "z"], "facts are kept"
 
 
-def test_a_longer_ladder_is_walked_over_its_first_two_tiers_and_its_last() -> None:
-    assert short_ladder([_policy("b", "w", "x", "y", "z")]).pools == ("w", "x", "z"), "the last is on demand"
+def test_a_longer_ladder_is_shortened_to_its_first_two_tiers_and_its_last() -> None:
+    assert short_ladder([_policy("b", "w", "x", "y", "z")]).pools == ("w", "x", "z"), (
+        "the last tier is on-demand"
+    )
 
 
-def test_a_stack_without_a_long_ladder_is_told_what_to_add() -> None:
+def test_a_stack_without_a_long_ladder_is_refused_with_a_fix() -> None:
     with pytest.raises(RehearsalError, match="a ladder of 3 tiers: add one"):
         short_ladder([_policy("a", "x", "y")])
 
 
-def test_a_twin_has_the_labels_and_bindings_of_its_model() -> None:
+def test_a_namespace_clone_has_the_labels_and_role_bindings_of_its_model() -> None:
     labels: Json = {"holdfast.dev/training": "true", "kubernetes.io/metadata.name": "vision"}
     subjects: list[Json] = [{"name": "controller"}]
     binding: Json = {
@@ -84,11 +90,13 @@ def test_a_twin_has_the_labels_and_bindings_of_its_model() -> None:
         "roleRef": {"name": "r"},
         "subjects": subjects,
     }
-    namespace, bound = namespace_clone({"metadata": {"name": "vision", "labels": labels}}, [binding], "twin")
-    assert obj(namespace["metadata"]) == {"name": "twin", "labels": {"holdfast.dev/training": "true"}}, (
-        "its name is its own"
+    namespace, bound = namespace_clone({"metadata": {"name": "vision", "labels": labels}}, [binding], "clone")
+    assert obj(namespace["metadata"]) == {"name": "clone", "labels": {"holdfast.dev/training": "true"}}, (
+        "only the name differs"
     )
-    assert (obj(bound["metadata"])["namespace"], bound["roleRef"]) == ("twin", {"name": "r"}), "in the twin"
+    assert (obj(bound["metadata"])["namespace"], bound["roleRef"]) == ("clone", {"name": "r"}), (
+        "the binding is in the clone"
+    )
 
 
 def _policy(namespace: str, *pools: str) -> Json:

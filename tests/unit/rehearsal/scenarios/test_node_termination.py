@@ -1,4 +1,4 @@
-"""Pods get of a preemption's seconds what GKE leaves them, whatever they ask for."""
+"""Grace periods of a GKE node shutdown."""
 
 import pytest
 
@@ -19,10 +19,12 @@ USUAL = ShutdownGrace(users=15, critical=15)
         ({"shutdownGracePeriodSeconds": 0}, 0, 0),
     ],
 )
-def test_users_pods_get_what_the_critical_ones_leave(kubelet: Json, users: int, critical: int) -> None:
+def test_users_pods_get_the_total_without_the_critical_seconds(
+    kubelet: Json, users: int, critical: int
+) -> None:
     found = grace_of(kubelet)
-    assert (found.users, found.critical) == (users, critical), f"{kubelet} leaves them something else"
-    assert found.is_none is (users == critical == 0), "only with neither are pods told nothing"
+    assert (found.users, found.critical) == (users, critical), f"with {kubelet}"
+    assert found.is_none is (users == critical == 0), "there is no grace period only if both are 0"
 
 
 def _pod(*, asks: int | None = None, stops_after: str | None = None, priority: int = 0) -> Json:
@@ -35,19 +37,19 @@ def _pod(*, asks: int | None = None, stops_after: str | None = None, priority: i
     }
 
 
-def test_to_ask_for_more_than_there_is_has_no_effect() -> None:
+def test_a_grace_period_above_the_nodes_is_cut() -> None:
     found = ending_of(_pod(asks=90), USUAL)
-    assert (found.asked, found.got) == (90, 15), "GKE's documentation says so in these words"
+    assert (found.asked, found.got) == (90, 15), "as documented by GKE"
     assert ending_of(_pod(), USUAL).asked == 30, "Kubernetes' own default"
 
 
-def test_who_asks_for_less_gets_less() -> None:
+def test_a_grace_period_below_the_nodes_is_kept() -> None:
     assert ending_of(_pod(asks=5), USUAL).got == 5, "the kubelet takes the smaller of the two"
 
 
-def test_a_pod_the_cluster_cannot_do_without_has_seconds_of_its_own() -> None:
+def test_a_critical_pod_gets_the_critical_seconds() -> None:
     grace = ShutdownGrace(users=25, critical=5)
-    assert ending_of(_pod(priority=2_000_000_000), grace).got == 5, "of the second phase"
+    assert ending_of(_pod(priority=2_000_000_000), grace).got == 5, "in the second phase"
     assert ending_of(_pod(priority=1_999_999_999), grace).got == 25, "the next lower priority is a user's"
 
 
@@ -55,7 +57,7 @@ def test_a_pod_the_cluster_cannot_do_without_has_seconds_of_its_own() -> None:
     ("stops_after", "took", "exit_code"),
     [(None, 0.0, 143), ("2.5", 2.5, 143), ("15", 15.0, 143), ("16", 15.0, 137)],
 )
-def test_a_program_ends_by_itself_or_is_killed_when_its_seconds_are_over(
+def test_a_program_stops_or_is_killed_at_the_end_of_its_grace_period(
     stops_after: str | None, took: float, exit_code: int
 ) -> None:
     found = ending_of(_pod(asks=90, stops_after=stops_after), USUAL)

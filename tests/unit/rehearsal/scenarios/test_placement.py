@@ -1,4 +1,4 @@
-"""Where pods are is read from pods and nodes as the API server shows them."""
+"""Placements of pods, and the pods that a watch shows after an interruption."""
 
 from holdfast.rehearsal.scenarios.placement import Placement, free_cpus, placements
 from holdfast.rehearsal.scenarios.spot_restart import ObservedPods
@@ -21,7 +21,7 @@ NODE: Json = {
 def trainer(
     name: str, *, node: str = "n", phase: str = "Running", deleted: bool = False, evicted: bool = False
 ) -> Json:
-    """A pod that asks for one and a half CPUs."""
+    """A pod that requests one and a half CPUs."""
     condition = {"type": "DisruptionTarget", "status": "True", "reason": EVICTED}
     return {
         "metadata": {"name": name, "uid": name, **({"deletionTimestamp": "now"} if deleted else {})},
@@ -41,22 +41,22 @@ def test_a_placement_names_pool_capacity_machine_and_gpus() -> None:
     assert placements([trainer("p")], [NODE]) == (expected,), "all of it is on the node"
 
 
-def test_gkes_own_labels_say_how_a_machine_is_bought() -> None:
+def test_the_capacity_type_is_read_from_gkes_own_label() -> None:
     for provisioning, capacity in (("spot", "spot"), ("standard", "on-demand")):
         on_gke: Json = {
             "metadata": {"name": "n", "labels": {"cloud.google.com/gke-provisioning": provisioning}}
         }
         (found,) = placements([trainer("p")], [on_gke])
-        assert found.capacity == capacity, f"{provisioning} is GKE's word for it"
+        assert found.capacity == capacity, f"GKE calls it {provisioning}"
 
 
 def test_a_pod_without_a_node_has_no_placement() -> None:
-    assert placements([trainer("p", node="")], [NODE]) == (), "it is nowhere yet"
+    assert placements([trainer("p", node="")], [NODE]) == (), "it is pending"
 
 
-def test_placements_come_in_the_order_of_the_pods_names() -> None:
+def test_placements_are_sorted_by_pod_name() -> None:
     found = placements([trainer("b"), trainer("a")], [NODE])
-    assert [each.pod for each in found] == ["a", "b"], "the same facts read the same each time"
+    assert [each.pod for each in found] == ["a", "b"], "the output is stable"
 
 
 def test_the_requests_of_all_containers_count_against_a_nodes_cpus() -> None:
@@ -65,15 +65,15 @@ def test_the_requests_of_all_containers_count_against_a_nodes_cpus() -> None:
     )
 
 
-def test_a_history_knows_who_was_evicted_and_who_came_after() -> None:
+def test_observed_pods_tell_evicted_pods_from_their_successors() -> None:
     history = ObservedPods(known=frozenset({"old"}), disruption=EVICTED)
     history.record("ADDED", trainer("old"))
     history.record("MODIFIED", trainer("old", deleted=True, evicted=True))
     history.record("DELETED", trainer("old", phase="Failed", deleted=True, evicted=True))
     history.record("ADDED", trainer("new", phase="Pending"))
-    assert history.successors() == [], "a pod that is pending has not come back"
+    assert history.successors() == [], "a pending pod is no successor yet"
     history.record("MODIFIED", trainer("new"))
-    assert history.evicted == {"old"}, "its condition said so before it went"
+    assert history.evicted == {"old"}, "its condition named the eviction before it was deleted"
     assert [pod["metadata"] for pod in history.successors()] == [trainer("new")["metadata"]], (
         "it runs and is new"
     )
@@ -83,4 +83,4 @@ def test_a_successor_that_is_lost_again_does_not_count() -> None:
     history = ObservedPods(known=frozenset(), disruption=EVICTED)
     history.record("ADDED", trainer("new"))
     history.record("MODIFIED", trainer("new", deleted=True))
-    assert history.successors() == [], "a pod on its way out runs no training"
+    assert history.successors() == [], "a pod that is being deleted does not count"

@@ -1,12 +1,18 @@
-"""What Karpenter can buy is read from its NodePools."""
+"""Which pools a cluster has, by its NodePools or its AKS node pools."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from holdfast.rehearsal.lifecycle.run import spot_example
+from holdfast.rehearsal.scenarios.aks import AksScaleSets, NodeAutoProvisioning
 from holdfast.rehearsal.scenarios.karpenter import Karpenter
 from holdfast.scheduling.json import Json
+from holdfast.simulator.clouds.state import CloudObject, CloudState
+from holdfast.simulator.cluster_autoscaler.node_groups import ScaleSets
+from holdfast.simulator.stacks.cluster_nodes import ClusterNodes
+from tests.support.aks_objects import agent_pool, aks_cluster
 
 if TYPE_CHECKING:
     from holdfast.simulator.kubernetes_client.client import KubeClient
@@ -26,7 +32,7 @@ class _Pools:
         ]
 
     def list(self, api_version: str, kind: str) -> list[Json]:
-        assert (api_version, kind) == ("karpenter.sh/v1", "NodePool"), "nothing else is asked for"
+        assert (api_version, kind) == ("karpenter.sh/v1", "NodePool"), "only NodePools are listed"
         return self._pools
 
 
@@ -37,18 +43,59 @@ def _karpenter(*taints: tuple[str, ...]) -> Karpenter:
 @pytest.mark.parametrize(
     ("pools", "example"),
     [
-        # A GPU machine would be bought for nothing.
+        # The job needs no GPU node.
         ((PLAIN, SPOT, GPU_SPOT), "jobset-spot"),
-        # It would wait for ever.
+        # The job would stay pending.
         ((PLAIN, GPU_SPOT), "jobset-spot-gpu"),
     ],
 )
-def test_a_job_on_spot_asks_for_gpus_only_where_there_is_no_other_spot(
+def test_the_example_uses_gpus_only_without_a_plain_spot_pool(
     pools: tuple[tuple[str, ...], ...], example: str
 ) -> None:
     assert spot_example(_karpenter(*pools)) == example, f"of {pools}"
 
 
-def test_gpus_are_to_be_had_on_demand_only_from_a_pool_for_gpus_alone() -> None:
-    assert _karpenter(PLAIN, GPU).has_gpus_on_demand(), "it has one"
+def test_karpenter_has_on_demand_gpus_only_with_an_on_demand_gpu_pool() -> None:
+    assert _karpenter(PLAIN, GPU).has_gpus_on_demand(), "there is one"
     assert not _karpenter(PLAIN, SPOT, GPU_SPOT).has_gpus_on_demand(), "all its GPUs are spot"
+
+
+AKS_GPU_SIZE = "Standard_ND96amsr_A100_v4"
+AKS_CPU = agent_pool("cpu")
+AKS_CPU_SPOT = agent_pool("cpuspot", spot=True, digest="s1")
+AKS_GPU_SPOT = agent_pool("a100spot", spot=True, vmSize=AKS_GPU_SIZE, digest="s2")
+AKS_GPUS = agent_pool("a100", vmSize=AKS_GPU_SIZE, digest="d2")
+AKS_CLIENT = cast("KubeClient", object())
+
+
+def aks(folder: Path, *pools: CloudObject) -> AksScaleSets:
+    cloud = CloudState(folder / "azure-native.json")
+    with cloud.changing() as console:
+        for one in (aks_cluster(), *pools):
+            console.put(one)
+    nodes = ClusterNodes(folder / "kubeconfig", "azure-native")
+    return AksScaleSets(client=AKS_CLIENT, scale_sets=ScaleSets(cloud), nodes=nodes)
+
+
+@pytest.mark.parametrize(
+    ("pools", "example"),
+    [((AKS_CPU, AKS_CPU_SPOT, AKS_GPU_SPOT), "jobset-spot"), ((AKS_CPU, AKS_GPU_SPOT), "jobset-spot-gpu")],
+)
+def test_the_example_on_aks_uses_gpus_only_without_a_plain_spot_pool(
+    pools: tuple[CloudObject, ...], example: str, tmp_path: Path
+) -> None:
+    assert spot_example(aks(tmp_path, *pools)) == example, "a GPU node is not needed, or the only spot node"
+
+
+def test_aks_has_on_demand_gpus_only_with_an_on_demand_gpu_pool(tmp_path: Path) -> None:
+    assert aks(tmp_path / "has", AKS_CPU, AKS_GPUS).has_gpus_on_demand(), "there is one"
+    assert not aks(tmp_path / "has-not", AKS_CPU, AKS_GPU_SPOT).has_gpus_on_demand(), "all its GPUs are spot"
+
+
+def test_both_provisioners_of_aks_use_the_same_labels_and_different_disruptions(tmp_path: Path) -> None:
+    provisioned, scaled = NodeAutoProvisioning(AKS_CLIENT), aks(tmp_path, AKS_CPU)
+    assert provisioned.on_spot() == scaled.on_spot(), "a manifest is the same in both"
+    assert provisioned.on_demand() == scaled.on_demand(), "a manifest is the same in both"
+    assert (provisioned.disruption, scaled.disruption) == ("DeletionByPodGC", "EvictionByEvictionAPI"), (
+        "AKS drains the node of a scale set after the notice, and not the node of Karpenter"
+    )

@@ -1,4 +1,4 @@
-"""What was seen of a job is held against the ladder's own function."""
+"""The invariants of a fault run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.fallback.policy.policy import Policy, PolicyTier
-from tests.soak.faults.invariants import deviations
+from tests.soak.faults.invariants import check_records, deviations
 from tests.soak.faults.observations import Record
 from tests.support.builders.job_timelines import TimelineBuilder, after, moved
 
@@ -30,32 +30,32 @@ def record(watched: TimelineBuilder, vanished: Mapping[str, datetime] | None = N
     return Record(trace=watched.trace, pods=2, vanished=vanished or {}, until=after(200))
 
 
-def test_a_job_that_moved_for_its_eviction_did_as_it_should() -> None:
+def test_a_move_after_the_allowed_evictions_is_correct() -> None:
     assert deviations(record(moved()), POLICY) == [], "one failure was the limit"
 
 
-def test_a_move_that_nothing_asked_for_is_found() -> None:
+def test_a_move_without_a_reason_is_found() -> None:
     patient = replace(POLICY, tiers=(replace(POLICY.tiers[0], max_failures=3), *POLICY.tiers[1:]))
     (problem, *_) = deviations(record(moved()), patient)
     assert "it left spot-a for spot-b, though its tier had cost 1 outages" in problem, "three were allowed"
 
 
-def test_a_move_that_did_not_come_is_found() -> None:
+def test_a_missing_move_is_found() -> None:
     watched = TimelineBuilder().job(0, phase="Waiting", pool="spot-a").gang(0)
     watched.job(1.5, phase="Running", pool="spot-a").evicted(100)
     watched.job(102, phase="Running", pool="spot-a", restarts=1).gang(102, attempt=1, node="n2")
     problems = deviations(record(watched), POLICY)
-    assert any("should have gone on to spot-b" in problem for problem in problems), f"{problems}"
+    assert any("should have moved to spot-b" in problem for problem in problems), f"{problems}"
 
 
 def test_a_job_that_stays_suspended_is_found() -> None:
     watched = TimelineBuilder().job(0, phase="Waiting", pool="spot-a").gang(0)
     watched.job(1.5, phase="Running", pool="spot-a").evicted(100)
     watched.job(100.2, phase="Suspending", pool="spot-b", suspended=True)
-    assert deviations(record(watched), POLICY) == ["it is suspended (Suspending)"], "nobody resumed it"
+    assert deviations(record(watched), POLICY) == ["it is suspended (Suspending)"], "it was not resumed"
 
 
-def test_a_resumption_with_a_pod_left_is_found() -> None:
+def test_a_resume_before_the_last_pod_has_ended_is_found() -> None:
     watched = TimelineBuilder().job(0, phase="Waiting", pool="spot-a").gang(0)
     watched.job(1.5, phase="Running", pool="spot-a")
     watched.evicted(100)
@@ -68,7 +68,7 @@ def test_a_resumption_with_a_pod_left_is_found() -> None:
     assert any("resumed at 12:01:50 with" in problem for problem in problems), f"{problems}"
 
 
-def test_a_wait_that_was_over_is_a_reason_to_leave_and_one_that_was_not_is_none() -> None:
+def test_a_move_for_lack_of_capacity_needs_the_whole_procurement_timeout() -> None:
     for waited, is_right in ((21, True), (9, False)):
         watched = TimelineBuilder().job(0, phase="Waiting", pool="spot-a")
         watched.job(waited, phase="Suspending", pool="spot-b", suspended=True)
@@ -77,7 +77,7 @@ def test_a_wait_that_was_over_is_a_reason_to_leave_and_one_that_was_not_is_none(
         assert (deviations(record(watched), POLICY) == []) is is_right, f"after {waited} s of 20"
 
 
-def test_a_way_back_up_needs_a_policy_that_asks_for_it() -> None:
+def test_a_failback_needs_a_policy_with_return_after() -> None:
     watched = moved()
     watched.job(150, phase="Suspending", pool="spot-a", moves=1, suspended=True)
     for uid, pod in watched.trace.pods.items():
@@ -85,11 +85,11 @@ def test_a_way_back_up_needs_a_policy_that_asks_for_it() -> None:
     watched.job(155, phase="Waiting", pool="spot-a", moves=2)
     watched.gang(155, attempt=5, node="n9").job(157, phase="Running", pool="spot-a", moves=2)
     returning = replace(POLICY, return_after=timedelta(seconds=40))
-    assert deviations(record(watched), returning) == [], "it had stayed for longer than returnAfter"
-    assert deviations(record(watched), POLICY), "and without one it may not"
+    assert deviations(record(watched), returning) == [], "it stayed longer than returnAfter"
+    assert deviations(record(watched), POLICY), "without returnAfter there is no failback"
 
 
-def test_a_node_that_vanished_is_a_loss_when_it_was_missed() -> None:
+def test_a_lost_node_counts_as_a_loss() -> None:
     watched = TimelineBuilder().job(0, phase="Waiting", pool="spot-a").gang(0)
     watched.job(1.5, phase="Running", pool="spot-a")
     for uid, pod in watched.trace.pods.items():
@@ -98,11 +98,13 @@ def test_a_node_that_vanished_is_a_loss_when_it_was_missed() -> None:
     watched.job(104, phase="Waiting", pool="spot-b", moves=1).gang(104, pool="spot-b", node="n2")
     watched.job(106, phase="Running", pool="spot-b", moves=1)
     vanished = {"n1-0": after(100)}
-    assert deviations(record(watched, vanished), POLICY) == [], "no pod said so, and the node was gone"
-    assert deviations(record(watched), POLICY), "without it nothing was lost"
+    assert deviations(record(watched, vanished), POLICY) == [], (
+        "no pod has a condition, but the node was lost"
+    )
+    assert deviations(record(watched), POLICY), "without the lost node there is no loss"
 
 
-def test_a_node_may_be_missed_late_by_who_was_dead_and_by_nobody_else() -> None:
+def test_only_a_killed_controller_may_notice_a_lost_node_late() -> None:
     watched = TimelineBuilder().job(0, phase="Waiting", pool="spot-a").gang(0)
     watched.job(1.5, phase="Running", pool="spot-a")
     watched.evicted(100)
@@ -118,13 +120,13 @@ def test_a_node_may_be_missed_late_by_who_was_dead_and_by_nobody_else() -> None:
     watched.job(136, phase="Running", pool="spot-b", moves=1, restarts=1)
     two = replace(POLICY, tiers=(PolicyTier(pool="spot-a", max_failures=2), *POLICY.tiers[1:]))
     seen = record(watched, {"n2-0": after(105)})
-    assert deviations(seen, two), "seen at once it was of the same outage"
-    assert deviations(replace(seen, kills=(after(106),)), two) == [], "a dead controller saw it afterwards"
+    assert deviations(seen, two), "noticed at once it is the same outage"
+    assert deviations(replace(seen, kills=(after(106),)), two) == [], "a killed controller noticed it later"
 
 
 @pytest.mark.parametrize("second_bound_at", [None, 10.8], ids=["half placed", "placed while it was decided"])
 @pytest.mark.parametrize(("away", "is_right"), [(125, True), (30, False)])
-def test_a_gang_that_yields_stays_away_for_its_pause(
+def test_a_gang_that_yields_stays_suspended_for_its_pause(
     second_bound_at: float | None, away: int, *, is_right: bool
 ) -> None:
     watched = TimelineBuilder().job(0, phase="Waiting", pool="spot-a").gang(0)
@@ -149,19 +151,21 @@ def late_to_yield() -> TimelineBuilder:
     return watched.job(147, phase="Running", pool="spot-b")
 
 
-def test_who_learns_late_may_act_on_what_was_so_and_nobody_longer_than_that() -> None:
+def test_the_controller_may_act_on_facts_as_old_as_its_lag() -> None:
     seen = record(late_to_yield())
-    assert deviations(replace(seen, lag=timedelta(seconds=9)), POLICY) == [], "a pod was bound 8 s before"
-    assert deviations(seen, POLICY), "which is known after 3 s"
+    assert deviations(replace(seen, lag=timedelta(seconds=9)), POLICY) == [], "a pod was bound 8 s earlier"
+    assert deviations(seen, POLICY), "the controller knows it after 3 s"
 
 
-def test_who_was_dead_may_act_on_what_was_so_before() -> None:
+def test_a_killed_controller_may_act_on_older_facts() -> None:
     seen = record(late_to_yield())
-    assert deviations(replace(seen, kills=(after(11),)), POLICY) == [], "nobody saw the pod being bound"
-    assert deviations(replace(seen, kills=(after(30),)), POLICY), "whoever dies afterwards has seen it"
+    assert deviations(replace(seen, kills=(after(11),)), POLICY) == [], (
+        "the killed controller did not observe the binding"
+    )
+    assert deviations(replace(seen, kills=(after(30),)), POLICY), "a controller killed later has observed it"
 
 
-def test_a_wait_begins_for_the_dead_when_they_learn_of_it() -> None:
+def test_a_wait_begins_when_a_restarted_controller_notices_it() -> None:
     watched = TimelineBuilder().job(0, phase="Waiting", pool="spot-b").gang(0, pool="spot-b")
     first, second = watched.trace.pods
     watched.trace.pods[first] = replace(watched.trace.pods[first], ended_at=after(31))
@@ -171,11 +175,11 @@ def test_a_wait_begins_for_the_dead_when_they_learn_of_it() -> None:
     watched.job(150, phase="Waiting", pool="spot-b").gang(150, pool="spot-b", attempt=1, node="n2")
     watched.job(152, phase="Running", pool="spot-b")
     seen = record(watched)
-    assert deviations(replace(seen, kills=(after(0.5),)), POLICY) == [], "its wait began when it was back"
-    assert deviations(seen, POLICY), "whoever was there all the time would have gone on to the next tier"
+    assert deviations(replace(seen, kills=(after(0.5),)), POLICY) == [], "the wait began after the restart"
+    assert deviations(seen, POLICY), "a controller that ran all the time would have moved the job"
 
 
-def test_who_learns_of_a_loss_first_may_act_before_it_is_seen() -> None:
+def test_the_controller_may_act_on_a_loss_before_it_is_recorded() -> None:
     watched = TimelineBuilder().job(0, phase="Waiting", pool="spot-a").gang(0)
     watched.job(1.5, phase="Running", pool="spot-a").evicted(100)
     for uid, pod in watched.trace.pods.items():
@@ -190,7 +194,7 @@ def test_who_learns_of_a_loss_first_may_act_before_it_is_seen() -> None:
     )
 
 
-def test_a_node_whose_pods_have_gone_is_missed_by_nobody_who_was_dead() -> None:
+def test_a_restarted_controller_may_miss_a_lost_node_without_pods() -> None:
     watched = late_to_yield()
     seen = record(watched, {"n1-1": after(12.5)})
     for uid, pod in watched.trace.pods.items():
@@ -199,7 +203,48 @@ def test_a_node_whose_pods_have_gone_is_missed_by_nobody_who_was_dead() -> None:
     one = replace(
         POLICY, tiers=(POLICY.tiers[0], replace(POLICY.tiers[1], max_failures=1), *POLICY.tiers[2:])
     )
-    assert deviations(seen, one), "whoever saw it go would have gone on to the next tier"
+    assert deviations(seen, one), "a controller that noticed it would have moved the job"
     assert deviations(replace(seen, kills=(after(12.2),)), one) == [], (
         "whoever was dead knew of a wait, and yields"
     )
+
+
+ONE_FAILURE = PolicyTier(pool="spot-a", max_failures=1)
+OUTCOME_POLICY = Policy(tiers=(ONE_FAILURE, PolicyTier(pool="spot-b")), outage_window=timedelta(seconds=8))
+PATIENT_POLICY = replace(
+    OUTCOME_POLICY, tiers=(replace(ONE_FAILURE, max_failures=3), *OUTCOME_POLICY.tiers[1:])
+)
+MOVED_RECORD = Record(
+    trace=moved().trace, pods=2, vanished={"n1-0": after(300)}, until=after(200), kills=(after(5),)
+)
+
+
+def test_a_result_without_problems_counts_jobs_and_has_no_timelines() -> None:
+    outcome = check_records([MOVED_RECORD], OUTCOME_POLICY, overlaps=(), deaths=1, writes=7)
+    assert (outcome.places, outcome.moves, outcome.problems) == ({"spot-b": 1}, 1, ()), "the job moved once"
+    assert not outcome.seen, "there is no timeline"
+
+
+def test_two_gangs_of_a_job_at_the_same_time_are_a_problem() -> None:
+    (problem,) = check_records(
+        [MOVED_RECORD], OUTCOME_POLICY, overlaps=["train"], deaths=0, writes=0
+    ).problems
+    assert problem == "two gangs at once: train", "whatever the state machine decides"
+
+
+def test_the_timeline_of_a_job_with_a_problem_is_in_order() -> None:
+    outcome = check_records([MOVED_RECORD], PATIENT_POLICY, overlaps=(), deaths=0, writes=0)
+    assert outcome.problems[0].startswith("train: at 12:01:"), (
+        f"three failures were allowed: {outcome.problems}"
+    )
+    lines = outcome.seen["train"].splitlines()
+    assert lines == sorted(lines), "sorted by time"
+    timeline = outcome.seen["train"]
+    for what in (
+        "phase=Suspending pool=spot-b",
+        "is bound to n1-0",
+        "is being deleted",
+        "n1-0 vanishes",
+        "is killed",
+    ):
+        assert what in timeline, f"{what}: {timeline}"

@@ -1,4 +1,4 @@
-"""The faults of a run follow from its seed alone."""
+"""The faults of a run, and the kill at a write."""
 
 from __future__ import annotations
 
@@ -28,36 +28,38 @@ def kinds(plan: Plan) -> set[type]:
 
 
 @given(seed=seeds, jobs=st.integers(2, 300), rounds=st.integers(1, 12))
-def test_the_same_seed_gives_the_same_faults(seed: int, jobs: int, rounds: int) -> None:
+def test_the_same_seed_draws_the_same_faults(seed: int, jobs: int, rounds: int) -> None:
     plan = draw_plan(seed, jobs=jobs, rounds=rounds)
-    assert plan == draw_plan(seed, jobs=jobs, rounds=rounds), "a run that failed can be given again"
-    assert len(plan.rounds) == rounds, "so many rounds were request for"
+    assert plan == draw_plan(seed, jobs=jobs, rounds=rounds), "a failed run can be repeated"
+    assert len(plan.rounds) == rounds, "the number of rounds is as requested"
 
 
 @given(seed=seeds, rounds=st.integers(3, 12))
-def test_three_rounds_have_every_kind_of_fault(seed: int, rounds: int) -> None:
+def test_three_rounds_contain_every_kind_of_fault(seed: int, rounds: int) -> None:
     found = kinds(draw_plan(seed, jobs=20, rounds=rounds))
-    assert {Evict, TakeNode, RunOut, KillController, KillServer, Complete} <= found, "none is left to luck"
+    assert {Evict, TakeNode, RunOut, KillController, KillServer, Complete} <= found, (
+        "no kind depends on the draw"
+    )
 
 
 @given(seed=seeds)
-def test_a_single_round_waits_for_no_stock_out_and_has_jobs_move(seed: int) -> None:
+def test_a_single_round_contains_the_quick_faults_and_moves_jobs(seed: int) -> None:
     plan = draw_plan(seed, jobs=8, rounds=1)
-    assert {Evict, TakeNode, KillController, KillServer} == kinds(plan), "those that are quick"
+    assert {Evict, TakeNode, KillController, KillServer} == kinds(plan), "the quick faults"
     assert plan.failures == (1, 1), "one outage is enough for a move"
 
 
 @given(seed=seeds, jobs=st.integers(2, 300))
-def test_faults_are_given_to_what_there_is(seed: int, jobs: int) -> None:
+def test_faults_hit_existing_jobs_and_tiers(seed: int, jobs: int) -> None:
     plan = draw_plan(seed, jobs=jobs, rounds=6)
     for faults in plan.rounds:
         for fault in faults:
             if isinstance(fault, Evict | Complete):
-                assert all(0 <= number < jobs for number in fault.jobs), "no job but these"
+                assert all(0 <= number < jobs for number in fault.jobs), "the job exists"
             if isinstance(fault, TakeNode | RunOut):
-                assert 0 <= fault.tier < SPOT_TIERS, "the market takes nothing on demand"
+                assert 0 <= fault.tier < SPOT_TIERS, "on-demand machines are not interrupted"
             if isinstance(fault, KillController):
-                assert 1 <= fault.write <= jobs, "there are so many writes at least"
+                assert 1 <= fault.write <= jobs, "there are at least that many writes"
 
 
 JOBSETS = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/train/jobsets/one"
@@ -70,25 +72,25 @@ def request(method: str = "PATCH", path: str = JOBSETS) -> ApiRequest:
 
 
 def deaths(deadly: KillAtWrite, write: int, *, is_done: bool = True) -> list[str]:
-    """The deaths there will have been, for the write at which one is wanted."""
+    """The kills that happen, with a kill planned at a write."""
     died: list[str] = []
     deadly.kill_at(write, lambda: died.append("it"), is_done=is_done)
     return died
 
 
-def test_nobody_dies_who_was_not_to() -> None:
-    assert KillAtWrite().decide(request()) is Fault.PASS, "every request goes on"
+def test_without_a_planned_kill_every_request_passes() -> None:
+    assert KillAtWrite().decide(request()) is Fault.PASS, "the request passes"
 
 
-@pytest.mark.parametrize(("is_done", "decide"), [(True, Fault.LOSE_ANSWER), (False, Fault.LOSE)])
-def test_it_dies_once_at_the_write_that_was_named(is_done: bool, decide: Fault) -> None:
+@pytest.mark.parametrize(("is_done", "fault"), [(True, Fault.LOSE_ANSWER), (False, Fault.LOSE)])
+def test_the_kill_happens_once_at_its_write(is_done: bool, fault: Fault) -> None:
     deadly = KillAtWrite()
     died = deaths(deadly, 2, is_done=is_done)
-    assert [deadly.decide(request()) for _ in range(4)] == [Fault.PASS, decide, Fault.PASS, Fault.PASS], (
-        "the second alone"
+    assert [deadly.decide(request()) for _ in range(4)] == [Fault.PASS, fault, Fault.PASS, Fault.PASS], (
+        "only the second write"
     )
-    assert died == ["it"], "and once"
-    assert not deadly.cancel(), "nobody is left to die"
+    assert died == ["it"], "one kill"
+    assert not deadly.cancel(), "no kill is pending"
 
 
 @pytest.mark.parametrize(
@@ -97,13 +99,13 @@ def test_it_dies_once_at_the_write_that_was_named(is_done: bool, decide: Fault) 
 def test_reads_leases_and_events_do_not_count(harmless: ApiRequest) -> None:
     deadly = KillAtWrite()
     died = deaths(deadly, 1)
-    assert deadly.decide(harmless) is Fault.PASS, "it goes on"
-    assert not died, "and nobody dies at it"
+    assert deadly.decide(harmless) is Fault.PASS, "it passes"
+    assert not died, "there is no kill"
 
 
-def test_whoever_is_spared_dies_at_no_write() -> None:
+def test_a_cancelled_kill_does_not_happen() -> None:
     deadly = KillAtWrite()
     died = deaths(deadly, 1)
-    assert deadly.cancel(), "somebody would have died"
-    assert deadly.decide(request()) is Fault.PASS, "the write goes on"
-    assert not died, "and nobody dies at it"
+    assert deadly.cancel(), "a kill was pending"
+    assert deadly.decide(request()) is Fault.PASS, "the write passes"
+    assert not died, "there is no kill"
