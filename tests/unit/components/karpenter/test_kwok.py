@@ -1,4 +1,4 @@
-"""Karpenter for simulated nodes."""
+"""Karpenter with its kwok provider."""
 
 from __future__ import annotations
 
@@ -45,24 +45,24 @@ def environment(recording: Recording) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("preview", [False, True])
-def test_it_makes_a_namespace_two_releases_and_the_market(preview: bool) -> None:
+def test_it_creates_a_namespace_two_releases_and_the_instance_types(preview: bool) -> None:
     made = sorted(resource.type for resource in recorded(preview=preview) if resource.custom)
     assert made == [
         "kubernetes:core/v1:ConfigMap",
         "kubernetes:core/v1:Namespace",
         "kubernetes:helm.sh/v3:Release",
         "kubernetes:helm.sh/v3:Release",
-    ], "CRDs and controller are upgraded apart"
+    ], "CRDs and controller are upgraded separately"
 
 
-def test_the_market_is_mounted_where_karpenter_is_told_to_read_it() -> None:
+def test_the_instance_types_are_mounted_where_karpenter_reads_them() -> None:
     recording = recorded()
     (mount,) = objects(controller(recording), "values", "controller", "extraVolumeMounts")
     (volume,) = objects(controller(recording), "values", "extraVolumes")
     config_map = recording.one(":ConfigMap")
     (file,) = mapping(config_map, "data")
     assert environment(recording)["INSTANCE_TYPES_FILE_PATH"] == f"{mount['mountPath']}/{file}", (
-        "else it sells its own types, among them no GPUs"
+        "otherwise it offers its default types, without GPUs"
     )
     assert value(volume, "configMap", "name") == text(config_map, "metadata", "name"), (
         "the volume is the ConfigMap"
@@ -72,42 +72,42 @@ def test_the_market_is_mounted_where_karpenter_is_told_to_read_it() -> None:
     )
 
 
-def test_another_market_makes_another_pod() -> None:
+def test_changed_instance_types_restart_the_pod() -> None:
     bigger = replace(ARGS, machines=(machine(), machine("p4d.24xlarge", gpus=8)))
     annotations = [
         mapping(controller(recorded(args)), "values", "podAnnotations") for args in (ARGS, ARGS, bigger)
     ]
-    assert annotations[0] == annotations[1], "nothing changed, nothing restarts"
+    assert annotations[0] == annotations[1], "no change, no restart"
     assert annotations[0] != annotations[2], "the file is read at the start only"
 
 
-def test_one_replica_elects_no_leader() -> None:
+def test_there_is_one_replica_without_leader_election() -> None:
     recording = recorded()
-    assert value(controller(recording), "values", "replicas") == 1, "the machine has one of everything"
+    assert value(controller(recording), "values", "replicas") == 1, "one replica is enough locally"
     assert environment(recording)["DISABLE_LEADER_ELECTION"] == "true", (
-        "a lease would only delay a restart by 15 s"
+        "a lease would delay a restart by 15 s"
     )
 
 
-def test_every_feature_gate_the_chart_prints_has_a_value() -> None:
+def test_every_feature_gate_of_the_chart_has_a_value() -> None:
     gates = mapping(controller(recorded()), "values", "settings", "featureGates")
     assert set(gates) == {"capacityBuffer", "nodeRepair", "spotToSpotConsolidation", "staticCapacity"}, (
-        "an empty one ends the controller at its start"
+        "the controller exits on an empty one"
     )
     assert set(gates.values()) == {False}, "none is needed"
 
 
-def test_its_resources_are_known() -> None:
+def test_resources_are_set() -> None:
     resources = mapping(controller(recorded()), "values", "controller", "resources")
-    assert text(resources, "limits", "memory"), "the chart passes MEMORY_LIMIT on from it"
-    assert text(resources, "requests", "cpu"), "the chart passes CPU_REQUESTS on from it"
+    assert text(resources, "limits", "memory"), "the chart passes MEMORY_LIMIT from it"
+    assert text(resources, "requests", "cpu"), "the chart passes CPU_REQUESTS from it"
 
 
-def test_it_runs_on_system_nodes_beside_the_cluster() -> None:
+def test_it_runs_on_system_nodes() -> None:
     values = mapping(controller(recorded()), "values")
-    assert values["nodeSelector"] == {"holdfast.dev/system": "true"}, "not on nodes which it buys itself"
+    assert values["nodeSelector"] == {"holdfast.dev/system": "true"}, "not on nodes that it creates"
     assert objects(values, "tolerations") == [{"key": "CriticalAddonsOnly", "operator": "Exists"}], (
-        "which are tainted"
+        "these are tainted"
     )
 
 
@@ -119,7 +119,7 @@ def sold() -> list[Json]:
     return cast("list[Json]", json.loads(instance_types_file((CPU, GPU), LOCAL_ZONES)))
 
 
-def test_every_machine_is_sold_in_every_zone_both_ways() -> None:
+def test_every_machine_is_offered_in_every_zone_with_both_capacity_types() -> None:
     for offered in sold():
         offerings = {
             (text(objects(offering, "Requirements")[0], "key"), *_where(offering))
@@ -132,24 +132,26 @@ def _where(offering: Json) -> tuple[str, ...]:
     return tuple(str(objects(each, "values")[0]) for each in objects(offering, "Requirements"))
 
 
-def test_spot_costs_what_the_cost_model_says() -> None:
+def test_spot_has_the_price_of_the_cost_model() -> None:
     prices = {_where(offering)[0]: offering["Price"] for offering in objects(sold()[0], "offerings")}
     assert prices["spot"] == pytest.approx(CPU.hourly_price * SPOT_SHARE), "a tenth of on-demand"
     assert prices["on-demand"] == pytest.approx(CPU.hourly_price), "the list price"
 
 
-def test_gpus_are_a_resource_of_the_machines_that_have_some() -> None:
+def test_gpus_are_a_resource_of_machines_that_have_some() -> None:
     by_name = {text(offered, "name"): mapping(offered, "resources") for offered in sold()}
-    assert by_name["p4d.24xlarge"]["nvidia.com/gpu"] == "8", "or no pod that requests GPUs would get a node"
-    assert "nvidia.com/gpu" not in by_name["m7i.xlarge"], "none is not a resource"
+    assert by_name["p4d.24xlarge"]["nvidia.com/gpu"] == "8", (
+        "otherwise no pod that requests GPUs would get a node"
+    )
+    assert "nvidia.com/gpu" not in by_name["m7i.xlarge"], "no GPUs, no resource"
 
 
-def test_memory_is_in_the_unit_kubernetes_reads() -> None:
+def test_memory_has_a_unit() -> None:
     assert value(sold()[0], "resources", "memory") == "16384Mi", "a bare number would be bytes"
 
 
-def test_the_file_depends_on_what_is_sold_and_not_on_its_order() -> None:
+def test_the_file_does_not_depend_on_the_order() -> None:
     forward = instance_types_file((CPU, GPU), LOCAL_ZONES)
     backward = instance_types_file((GPU, CPU), LOCAL_ZONES)
-    assert fingerprint(forward) == fingerprint(backward), "the same market must not restart Karpenter"
-    assert fingerprint(forward) != fingerprint(instance_types_file((CPU,), LOCAL_ZONES)), "another one must"
+    assert fingerprint(forward) == fingerprint(backward), "the same types must not restart Karpenter"
+    assert fingerprint(forward) != fingerprint(instance_types_file((CPU,), LOCAL_ZONES)), "other types must"

@@ -270,35 +270,35 @@ def test_gpu_drivers_are_installed_by_aks() -> None:
     assert "gpu" not in spec(), "it then offers only sizes with a driver"
 
 
-def test_its_node_pool_refers_to_it() -> None:
+def test_the_node_pool_refers_to_its_node_class() -> None:
     reference = mapping(made(":NodePool"), "spec", "template", "spec", "nodeClassRef")
     assert reference == {"group": "karpenter.azure.com", "kind": "AKSNodeClass", "name": "a100-spot"}, (
         "by the pool's name"
     )
-    assert text(made(":AKSNodeClass"), "metadata", "name") == "a100-spot", "which is its own"
+    assert text(made(":AKSNodeClass"), "metadata", "name") == "a100-spot", "its own"
 
 
-def test_its_node_pool_buys_the_named_sizes_in_the_named_zones() -> None:
-    assert requirement(INSTANCE_TYPE) == list(SIZES), "any of them, and no other"
-    assert requirement(ZONE) == ["westeurope-1", "westeurope-2"], "as AKS labels its nodes"
+def test_the_node_pool_buys_the_listed_sizes_in_the_configured_zones() -> None:
+    assert requirement(INSTANCE_TYPE) == list(SIZES), "only these"
+    assert requirement(ZONE) == ["westeurope-1", "westeurope-2"], "AKS's form of the zone label"
     assert requirement(CAPACITY_TYPE) == ["spot"], "one capacity type"
 
 
-def test_its_node_pool_leaves_a_node_that_trains_alone() -> None:
+def test_the_node_pool_does_not_disrupt_running_jobs() -> None:
     node_pool = made(":NodePool")
     disruption = mapping(node_pool, "spec", "disruption")
-    assert disruption["consolidationPolicy"] == "WhenEmpty", "AKS's own default moves pods for a better price"
+    assert disruption["consolidationPolicy"] == "WhenEmpty", "AKS's default moves pods for a better price"
     first, *_ = objects(node_pool, "spec", "disruption", "budgets")
     assert first == {"nodes": "0", "reasons": ["Drifted", "Underutilized"]}, (
-        "a new image or version is no reason: it comes every week"
+        "nor for a new image or version, which appear weekly"
     )
-    assert value(node_pool, "spec", "template", "spec", "expireAfter") == "Never", "nor is age"
+    assert value(node_pool, "spec", "template", "spec", "expireAfter") == "Never", "nor for the node's age"
 
 
-def test_its_spot_nodes_are_tainted_by_us() -> None:
+def test_spot_nodes_have_our_taint() -> None:
     taints = objects(made(":NodePool"), "spec", "template", "spec", "taints")
     assert [taint["key"] for taint in taints] == ["karpenter.sh/capacity-type", "nvidia.com/gpu"], (
-        "node auto-provisioning adds no taint of its own"
+        "node auto-provisioning adds none"
     )
 
 
@@ -309,28 +309,28 @@ pool_names = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", fullmatch=True
     ("pool", "name"),
     [("cpu", "cpu"), ("a100-spot", "a100spot"), ("h100-on-demand", "h100ondemand"), ("4x-a100", "p4xa100")],
 )
-def test_a_pool_is_recognised_by_its_name_in_the_portal(pool: str, name: str) -> None:
-    assert agent_pool_name(pool) == name, "small letters and digits, a letter first"
+def test_agent_pool_names_are_the_pool_names_without_hyphens(pool: str, name: str) -> None:
+    assert agent_pool_name(pool) == name, "lower-case letters and digits, a letter first"
 
 
-def test_long_names_of_a_common_beginning_stay_two() -> None:
+def test_long_names_with_a_common_prefix_stay_distinct() -> None:
     names = {agent_pool_name(f"a100-80gb-spot-{zone}") for zone in ("east", "west")}
-    assert len(names) == 2, "one would be made over the other"
-    assert all(name.startswith("a10080gb") for name in names), "what it is can still be read"
+    assert len(names) == 2, "one pool would replace the other"
+    assert all(name.startswith("a10080gb") for name in names), "the beginning stays readable"
 
 
 @given(pool_names)
-def test_aks_takes_every_name(pool: str) -> None:
+def test_every_agent_pool_name_is_valid(pool: str) -> None:
     assert re.fullmatch(rf"[a-z][a-z0-9]{{0,{LONGEST_NAME - 1}}}", agent_pool_name(pool)), (
-        "1 to 12 small letters and digits, a letter first"
+        "1 to 12 lower-case letters and digits, a letter first"
     )
 
 
 @given(pool_names)
-def test_a_pool_keeps_its_name(pool: str) -> None:
+def test_agent_pool_names_are_deterministic(pool: str) -> None:
     assert agent_pool_name(pool) == agent_pool_name(pool), "another name would be another pool"
 
 
-def test_a_zone_is_labelled_by_its_location_and_number() -> None:
+def test_a_zone_label_has_location_and_number() -> None:
     labels = tuple(zone_label("westeurope", zone) for zone in ("1", "2", "3"))
-    assert labels == zones_of("westeurope"), "as the machine table has them"
+    assert labels == zones_of("westeurope"), "the form of the machine table"

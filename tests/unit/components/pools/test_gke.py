@@ -1,4 +1,4 @@
-"""A pool of GKE: one node pool that the cluster's own autoscaler keeps."""
+"""Pools of GKE: node pools, their nodes, and ComputeClasses."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def node_pool(args: GkePoolArgs = A100_SPOT) -> Recorded:
 
 
 @pytest.mark.parametrize("preview", [False, True])
-def test_it_makes_one_node_pool(preview: bool) -> None:
+def test_it_creates_one_node_pool(preview: bool) -> None:
     made = sorted((resource.type, resource.name) for resource in recorded(preview=preview))
     assert made == [
         ("gcp:container/nodePool:NodePool", "pool-it-node-pool"),
@@ -45,57 +45,57 @@ def test_it_makes_one_node_pool(preview: bool) -> None:
     ], "a pool is one node pool"
 
 
-def test_it_has_the_users_name_for_the_pool() -> None:
-    assert value(node_pool(), "name") == "a100-spot", "it is what jobs select and what GKE's console shows"
+def test_the_node_pool_has_the_pools_name() -> None:
+    assert value(node_pool(), "name") == "a100-spot", "jobs select it, and GKE's console shows it"
 
 
 @pytest.mark.parametrize(("args", "policy"), [(A100_SPOT, "ANY"), (CPU, "BALANCED")])
-def test_it_is_scaled_as_a_whole_by_where_its_capacity_is(args: GkePoolArgs, policy: str) -> None:
+def test_the_autoscaler_limits_the_whole_pool_and_uses_available_zones(
+    args: GkePoolArgs, policy: str
+) -> None:
     assert mapping(node_pool(args), "autoscaling") == {
         "totalMinNodeCount": 0,
         "totalMaxNodeCount": args.pool.max_nodes,
         "locationPolicy": policy,
-    }, "a limit for each zone would be a multiple of what was meant; spot is taken where there is some"
+    }, "a limit per zone would multiply it; spot comes from any zone with capacity"
 
 
-def test_how_many_nodes_there_are_is_the_autoscalers_business() -> None:
+def test_the_autoscaler_sets_the_number_of_nodes() -> None:
     made = node_pool()
-    assert value(made, "initialNodeCount") == 0, "a pool that nobody selects costs nothing"
+    assert value(made, "initialNodeCount") == 0, "an unused pool costs nothing"
     assert made.ignore_changes == {"initialNodeCount"}, (
         "GKE changes it, and the provider would replace the pool"
     )
     assert value(made, "ignoreNodeCountChanges") is True, "a refresh while jobs run shows no difference"
-    assert value(made, "nodeCount") is None, "a number of our own would fight the autoscaler's"
+    assert value(made, "nodeCount") is None, "a fixed number would conflict with the autoscaler"
 
 
-def test_its_nodes_have_no_public_address() -> None:
-    assert value(node_pool(), "networkConfig", "enablePrivateNodes") is True, (
-        "whatever the cluster's default is"
-    )
+def test_nodes_have_no_public_addresses() -> None:
+    assert value(node_pool(), "networkConfig", "enablePrivateNodes") is True, "whatever the cluster's default"
 
 
-def test_machines_are_placed_close_to_each_other_only_where_it_is_asked_for() -> None:
-    assert value(node_pool(), "placementPolicy") is None, "it makes machines harder to get"
+def test_compact_placement_is_used_only_if_configured() -> None:
+    assert value(node_pool(), "placementPolicy") is None, "it reduces the available capacity"
     compact = node_pool(replace(A100_SPOT, zones=("europe-west4-a",), compact_placement=True))
-    assert value(compact, "placementPolicy", "type") == "COMPACT", "as it was asked for"
+    assert value(compact, "placementPolicy", "type") == "COMPACT", "as configured"
 
 
-def test_scarce_machines_are_upgraded_in_place() -> None:
+def test_surge_upgrades_replace_nodes_in_place() -> None:
     assert upgrade_settings("surge") == {"strategy": "SURGE", "max_surge": 0, "max_unavailable": 1}, (
-        "one more of them is not to be had"
+        "there is rarely spare capacity"
     )
 
 
-def test_a_second_set_of_nodes_takes_over_all_at_once() -> None:
+def test_blue_green_upgrades_move_all_nodes_at_once() -> None:
     settings = upgrade_settings("blue-green")
-    assert settings.get("strategy") == "BLUE_GREEN", "as it was asked for"
+    assert settings.get("strategy") == "BLUE_GREEN", "as configured"
     blue_green = mapping(
         node_pool(replace(CPU, upgrades="blue-green")), "upgradeSettings", "blueGreenSettings"
     )
     assert value(blue_green, "standardRolloutPolicy", "batchPercentage") == 1.0, (
-        "batch after batch would restart a job once for each"
+        "several batches would restart a job once each"
     )
-    assert blue_green["nodePoolSoakDuration"] == "0s", "empty machines with GPUs would be paid for"
+    assert blue_green["nodePoolSoakDuration"] == "0s", "idle machines with GPUs would be billed"
 
 
 @pytest.mark.parametrize(
@@ -118,30 +118,30 @@ def test_a_second_set_of_nodes_takes_over_all_at_once() -> None:
         ),
     ],
 )
-def test_what_gke_would_not_make_is_refused(change: dict[str, object], reason: str) -> None:
+def test_invalid_pools_are_rejected(change: dict[str, object], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         replace(A100_SPOT, **change)  # pyright: ignore[reportArgumentType] - one change of any field
 
 
-def test_only_spot_is_bought_as_spot() -> None:
+def test_only_spot_pools_are_spot() -> None:
     for args in (A100_SPOT, CPU):
         is_spot = args.pool.capacity is CapacityType.SPOT
-        assert value(node_pool(args), "nodeConfig", "spot") is is_spot, f"{args.pool.name} is what it says"
+        assert value(node_pool(args), "nodeConfig", "spot") is is_spot, f"{args.pool.name}: its capacity type"
 
 
-def test_nodes_carry_their_pools_name() -> None:
+def test_nodes_have_their_pools_label() -> None:
     assert node_config(A100_SPOT).get("labels") == {POOL: "a100-spot"}, "jobs select a tier by it"
 
 
-def test_spot_nodes_are_tainted_and_on_demand_ones_are_not() -> None:
+def test_only_spot_nodes_have_the_spot_taint() -> None:
     spot = node_config(A100_SPOT).get("taints")
     assert spot == [{"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NO_SCHEDULE"}], (
-        "GKE does not do it for a pool made by hand; its own taint of the GPUs is not ours to give"
+        "GKE does not add it to manual pools; it does add the GPU taint"
     )
-    assert node_config(CPU).get("taints") == [], "a pod that asks for nothing has somewhere to run"
+    assert node_config(CPU).get("taints") == [], "pods without a toleration need nodes"
 
 
-def test_gpus_come_with_their_driver() -> None:
+def test_gpus_have_their_driver() -> None:
     expected = [
         {
             "type": "nvidia-tesla-a100",
@@ -149,70 +149,70 @@ def test_gpus_come_with_their_driver() -> None:
             "gpu_driver_installation_config": {"gpu_driver_version": "DEFAULT"},
         }
     ]
-    assert node_config(A100_SPOT).get("guest_accelerators") == expected, "no plugin of ours brings one"
+    assert node_config(A100_SPOT).get("guest_accelerators") == expected, "there is no device plugin of ours"
     latest = node_config(replace(A100_SPOT, gpu_driver="latest")).get("guest_accelerators")
-    assert "LATEST" in str(latest), "as it was asked for"
+    assert "LATEST" in str(latest), "as configured"
 
 
-def test_attached_gpus_are_declared_like_those_a_machine_brings() -> None:
+def test_attached_gpus_are_declared_like_built_in_ones() -> None:
     machine = with_attached(MACHINES["n1-standard-8"], "nvidia-tesla-t4", 2)
     attached = node_config(replace(A100_SPOT, machine=machine)).get("guest_accelerators")
-    assert "'type': 'nvidia-tesla-t4', 'count': 2" in str(attached), "GKE attaches what is declared"
+    assert "'type': 'nvidia-tesla-t4', 'count': 2" in str(attached), "GKE attaches the declared ones"
 
 
 def test_a_machine_without_gpus_declares_none() -> None:
-    assert "guest_accelerators" not in node_config(CPU), (
-        "an empty list and none are two things to the provider"
-    )
+    assert "guest_accelerators" not in node_config(CPU), "an empty list differs from none for the provider"
 
 
 @pytest.mark.parametrize(("seconds", "critical"), [(0, 0), (30, 5), (120, 10)])
-def test_preempted_nodes_give_their_time_to_user_pods(seconds: GracefulShutdown, critical: int) -> None:
+def test_preempted_nodes_give_most_time_to_user_pods(seconds: GracefulShutdown, critical: int) -> None:
     kubelet = node_config(replace(A100_SPOT, graceful_shutdown_seconds=seconds)).get("kubelet_config")
     assert kubelet == {
         "shutdown_grace_period_seconds": seconds,
         "shutdown_grace_period_critical_pods_seconds": critical,
-    }, "GKE's own halves would leave a checkpoint 15 s"
-    assert grace_of_user_pods(seconds) == seconds - critical, "what a job may count on"
+    }, "GKE's default of half would leave 15 s for a checkpoint"
+    assert grace_of_user_pods(seconds) == seconds - critical, "the time that jobs have"
 
 
-def test_on_demand_nodes_are_not_given_what_gke_takes_for_spot_alone() -> None:
-    assert "kubelet_config" not in node_config(CPU), "GKE refuses it there"
+def test_on_demand_nodes_have_no_graceful_shutdown_setting() -> None:
+    assert "kubelet_config" not in node_config(CPU), "GKE rejects it there"
 
 
 @pytest.mark.parametrize(("name", "disks"), [("a3-highgpu-8g", 16), ("a2-highgpu-8g", None)])
-def test_disks_that_the_machine_brings_are_said(name: str, disks: int | None) -> None:
+def test_local_disks_of_the_machine_are_listed(name: str, disks: int | None) -> None:
     config = node_config(replace(A100_SPOT, machine=MACHINES[name]))
     expected = None if disks is None else {"local_ssd_count": disks}
     assert config.get("ephemeral_storage_local_ssd_config") == expected, (
-        "unsaid, the provider would take them for a change and make the pool anew on every `up`"
+        "the provider treats unlisted ones as removed and would replace the pool on every `up`"
     )
 
 
 @pytest.mark.parametrize(
     ("name", "disk"), [("n2-standard-8", "pd-balanced"), ("c4-standard-8", "hyperdisk-balanced")]
 )
-def test_the_boot_disk_is_one_that_the_machine_can_start_from(name: str, disk: str) -> None:
-    assert node_config(replace(CPU, machine=MACHINES[name])).get("disk_type") == disk, "the other is refused"
+def test_the_boot_disk_type_is_supported_by_the_machine(name: str, disk: str) -> None:
+    assert node_config(replace(CPU, machine=MACHINES[name])).get("disk_type") == disk, (
+        "the other type is rejected"
+    )
 
 
 @pytest.mark.parametrize("args", [CPU, A100_SPOT], ids=["cpu", "gpu"])
-def test_nodes_give_away_nothing_of_their_own(args: GkePoolArgs) -> None:
+def test_nodes_do_not_expose_their_identity(args: GkePoolArgs) -> None:
     config = node_config(args)
     assert config.get("workload_metadata_config") == {"mode": "GKE_METADATA"}, "pods get their own identity"
-    assert config.get("service_account") == ACCOUNT, "the default account may do nearly everything"
+    assert config.get("service_account") == ACCOUNT, "the default account has broad permissions"
     assert config.get("shielded_instance_config") == {
         "enable_secure_boot": True,
         "enable_integrity_monitoring": True,
-    }, "what starts is what was signed"
+    }, "secure boot"
 
 
-def test_a_pool_of_a_compute_class_belongs_to_it_and_to_nothing_else() -> None:
+def test_a_pool_of_a_compute_class_has_its_label_and_taint() -> None:
     config = node_config(replace(A100_SPOT, compute_class="a100"))
     assert config.get("labels") == {POOL: "a100-spot", COMPUTE_CLASS: "a100"}, "GKE finds the pool by it"
     taints = config.get("taints")
     assert taints == [{"key": COMPUTE_CLASS, "value": "a100", "effect": "NO_SCHEDULE"}], (
-        "GKE makes its pods tolerate that one, and would leave them before another"
+        "GKE adds this toleration to its pods, and no other"
     )
 
 
@@ -222,35 +222,37 @@ ARGS = GkeComputeClassArgs(
 )
 
 
-def test_it_makes_the_class_and_nothing_else() -> None:
+def test_it_creates_only_the_compute_class() -> None:
     recording = record(lambda: GkeComputeClass("class-gpus", ARGS))
     made = sorted((resource.type, resource.name) for resource in recording)
     assert made == [
         ("holdfast:index:GkeComputeClass", "class-gpus"),
         ("kubernetes:cloud.google.com/v1:ComputeClass", "class-gpus-compute-class"),
-    ], "its pools are there already"
-    assert text(recording.one(":ComputeClass"), "metadata", "name") == "gpus-spot", "pods select it by this"
+    ], "its pools exist"
+    assert text(recording.one(":ComputeClass"), "metadata", "name") == "gpus-spot", (
+        "pods select it by this name"
+    )
 
 
-def test_it_holds_its_pools_in_their_order_and_buys_nothing_else() -> None:
+def test_the_class_has_its_pools_in_order_and_no_others() -> None:
     spec = mapping(record(lambda: GkeComputeClass("class-gpus", ARGS)).one(":ComputeClass"), "spec")
     assert spec["priorities"] == [{"nodepools": ["a100-spot"]}, {"nodepools": ["h100-spot"]}], "as listed"
-    assert spec["whenUnsatisfiable"] == "DoNotScaleUp", "GKE would buy machines nobody asked for"
-    assert value(spec, "nodePoolAutoCreation", "enabled") is False, "nor make pools that are not ours"
-    assert value(spec, "activeMigration", "optimizeRulePriority") is False, "a job that trains is not moved"
+    assert spec["whenUnsatisfiable"] == "DoNotScaleUp", "GKE would create other machines"
+    assert value(spec, "nodePoolAutoCreation", "enabled") is False, "nor other pools"
+    assert value(spec, "activeMigration", "optimizeRulePriority") is False, "running jobs are not moved"
 
 
-def test_pools_of_both_capacity_types_are_no_class() -> None:
+def test_a_class_with_both_capacity_types_is_rejected() -> None:
     with pytest.raises(ValueError, match="different capacity types"):
         replace(ARGS, pools=(*ARGS.pools, pool("a100")))
 
 
-def test_a_class_without_pools_is_refused() -> None:
+def test_a_class_without_pools_is_rejected() -> None:
     with pytest.raises(ValueError, match="pools is empty"):
         replace(ARGS, pools=())
 
 
 @pytest.mark.parametrize("name", ["gke-gpus", "autopilot-gpus"])
-def test_names_that_gke_keeps_for_itself_are_refused(name: str) -> None:
+def test_reserved_names_are_rejected(name: str) -> None:
     with pytest.raises(ValueError, match=f"ComputeClass {name}: names that begin with gke"):
         replace(ARGS, name=name)

@@ -1,4 +1,4 @@
-"""A pool that Karpenter keeps."""
+"""Pools of Karpenter: the NodePool and its node class."""
 
 from __future__ import annotations
 
@@ -45,44 +45,44 @@ def minutes(duration: str) -> int:
 
 
 @pytest.mark.parametrize("preview", [False, True])
-def test_it_makes_one_node_pool_and_its_node_class(preview: bool) -> None:
+def test_it_creates_one_node_pool_and_its_node_class(preview: bool) -> None:
     made = sorted((resource.type, resource.name) for resource in recorded(preview=preview))
     assert made == [
         ("holdfast:index:KarpenterPool", "pool-a100"),
         ("kubernetes:karpenter.kwok.sh/v1alpha1:KWOKNodeClass", "pool-a100-node-class"),
         ("kubernetes:karpenter.sh/v1:NodePool", "pool-a100-node-pool"),
-    ], "one pool is one of each"
+    ], "a pool is one of each"
 
 
-def test_both_have_the_users_name_for_the_pool() -> None:
+def test_both_have_the_pools_name() -> None:
     names = {text(resource, "metadata", "name") for resource in recorded() if resource.custom}
-    assert names == {"a100"}, "it is what jobs select and what kubectl shows"
+    assert names == {"a100"}, "jobs select it, and kubectl shows it"
 
 
-def test_the_node_class_is_there_before_and_after_the_node_pool() -> None:
+def test_the_node_pool_depends_on_the_node_class() -> None:
     node_pool = recorded().one(":NodePool")
-    assert "pool-a100-node-class" in node_pool.depends_on, "nodes that end still need their class"
+    assert "pool-a100-node-class" in node_pool.depends_on, "nodes that are being deleted need their class"
 
 
 def test_deleting_the_pool_waits_for_its_nodes() -> None:
     node_pool = recorded().one(":NodePool")
     policy = text(node_pool, "metadata", "annotations", "pulumi.com/deletionPropagationPolicy")
-    assert policy == "foreground", "else Karpenter could go before its nodes and they would stay for ever"
+    assert policy == "foreground", "otherwise Karpenter could be deleted before its nodes"
     assert minutes(node_pool.delete_timeout) > minutes(TERMINATION_GRACE_PERIOD), (
-        "the wait must outlast the slowest node"
+        "the timeout must exceed the slowest node's shutdown"
     )
 
 
-def test_zones_fabric_and_roll_out_reach_the_node_pool() -> None:
+def test_zones_fabric_and_roll_out_are_passed_to_the_node_pool() -> None:
     rolling = replace(ARGS, zones=("us-east-1a",), efa=True, roll_out=True)
     expected = node_pool_spec(
         ARGS.pool, ARGS.machines, KWOK, "a100", 7, zones=("us-east-1a",), efa=True, roll_out=True
     )
     made = recorded(rolling).one(":NodePool").inputs["spec"]
-    assert made == json.loads(json.dumps(expected)), "as they were asked for"
+    assert made == json.loads(json.dumps(expected)), "as configured"
 
 
-def test_what_a_node_class_needs_comes_before_it() -> None:
+def test_the_node_class_depends_on_its_inputs() -> None:
     def program() -> None:
         subnet = Subnet("private", vpc_id="vpc-1")
         from_ec2 = ec2_node_class(
@@ -97,15 +97,15 @@ def test_what_a_node_class_needs_comes_before_it() -> None:
         KarpenterPool("pool-a100", replace(ARGS, node_class=from_ec2))
 
     node_class = record(program).one(":EC2NodeClass")
-    assert "private" in node_class.depends_on, "nodes must be gone before the network that they are in"
+    assert "private" in node_class.depends_on, "nodes must be deleted before their network"
     subnets = objects(node_class, "spec", "subnetSelectorTerms")
-    assert subnets == [{"id": "private-id"}], "what was not known yet arrives in its place"
+    assert subnets == [{"id": "private-id"}], "outputs are resolved"
 
 
-def test_a_node_class_says_what_its_cloud_needs() -> None:
+def test_the_node_class_has_its_clouds_specification() -> None:
     slow = replace(KWOK, spec={"nodeRegistrationDelay": "30s"})
     node_class = recorded(replace(ARGS, node_class=slow)).one(":KWOKNodeClass")
-    assert node_class.inputs["spec"] == {"nodeRegistrationDelay": "30s"}, "passed on as it is"
+    assert node_class.inputs["spec"] == {"nodeRegistrationDelay": "30s"}, "passed on unchanged"
 
 
 GPU_MACHINES = (machine("p4d.24xlarge", vcpus=96, gpus=8), machine("g6.12xlarge", vcpus=48, gpus=4))
@@ -125,11 +125,11 @@ def spec(
 
 
 def budgets(document: Json) -> dict[str, str]:
-    """How many nodes may go at once, by the reason for it."""
+    """How many nodes may be disrupted at once, by reason."""
     found: dict[str, str] = {}
     for budget in objects(document, "disruption", "budgets"):
         for reason in cast("Sequence[str]", budget["reasons"]):
-            assert reason not in found, f"{reason} stands in two budgets"
+            assert reason not in found, f"{reason} is in two budgets"
             found[reason] = text(budget, "nodes")
     return found
 
@@ -148,103 +148,103 @@ def test_a_pool_buys_one_capacity_type(capacity: CapacityType) -> None:
     )
 
 
-def test_a_pool_buys_the_machines_listed_and_no_others() -> None:
+def test_a_pool_buys_only_the_listed_machines() -> None:
     required = requirement(spec(pool(has_gpus=True)), "node.kubernetes.io/instance-type")
     assert list(objects(required, "values")) == ["p4d.24xlarge", "g6.12xlarge"], (
         "Karpenter takes the cheapest of these"
     )
 
 
-def test_a_gpu_pool_on_spot_has_both_taints() -> None:
+def test_a_spot_gpu_pool_has_both_taints() -> None:
     taints = objects(spec(pool(capacity=CapacityType.SPOT, has_gpus=True)), "template", "spec", "taints")
     assert [taint["key"] for taint in taints] == ["karpenter.sh/capacity-type", "nvidia.com/gpu"], (
-        "neither a pod that wants no spot nor one without GPUs may land there"
+        "pods must tolerate spot and request GPUs"
     )
 
 
-def test_a_pool_keeps_to_the_zones_it_is_given() -> None:
+def test_a_pool_uses_its_configured_zones() -> None:
     required = requirement(spec(zones=("us-east-1a", "us-east-1b")), "topology.kubernetes.io/zone")
     assert list(objects(required, "values")) == ["us-east-1a", "us-east-1b"], (
-        "and to no other of the network's"
+        "and no other zones of the network"
     )
 
 
-def test_a_pool_without_zones_is_at_home_in_all_of_them() -> None:
+def test_a_pool_without_zones_uses_all_of_them() -> None:
     keys = [each["key"] for each in objects(spec(), "template", "spec", "requirements")]
-    assert "topology.kubernetes.io/zone" not in keys, "its node class says where it can go"
+    assert "topology.kubernetes.io/zone" not in keys, "its node class defines the zones"
 
 
 def test_a_pool_buys_the_architecture_of_its_machines() -> None:
     graviton = (replace(machine("m7g.xlarge"), arch="arm64"),)
     required = requirement(spec(machines=graviton), "kubernetes.io/arch")
-    assert list(objects(required, "values")) == ["arm64"], "a pool of these alone could buy nothing otherwise"
+    assert list(objects(required, "values")) == ["arm64"], (
+        "otherwise a pool of these machines could buy nothing"
+    )
 
 
-def test_nodes_are_labelled_with_their_pool() -> None:
+def test_nodes_have_their_pools_label() -> None:
     labels = mapping(spec(pool("a100")), "template", "metadata", "labels")
-    assert labels == {"holdfast.dev/pool": "a100"}, "the single key by which tiers are selected"
+    assert labels == {"holdfast.dev/pool": "a100"}, "tiers are selected by this key"
 
 
-def test_nodes_with_gpus_are_labelled_for_their_device_plugin() -> None:
+def test_nodes_with_gpus_have_the_device_plugins_label() -> None:
     labels = mapping(spec(pool(has_gpus=True)), "template", "metadata", "labels")
-    assert labels["nvidia.com/gpu.present"] == "true", "it goes where it is told that there are GPUs"
+    assert labels["nvidia.com/gpu.present"] == "true", "the plugin runs on nodes with this label"
 
 
-def test_nodes_with_fabric_adapters_are_labelled_for_theirs() -> None:
+def test_nodes_with_fabric_adapters_have_their_plugins_label() -> None:
     labels = mapping(spec(pool(has_gpus=True), efa=True), "template", "metadata", "labels")
-    assert labels["holdfast.dev/efa"] == "true", "a machine that could have an adapter need not have one"
+    assert labels["holdfast.dev/efa"] == "true", "a machine that supports an adapter may have none"
 
 
-def test_limits_name_the_number_of_nodes_and_what_as_many_of_the_largest_machine_hold() -> None:
+def test_limits_have_the_nodes_and_the_resources_of_the_largest_machines() -> None:
     limits = mapping(spec(pool(has_gpus=True, max_nodes=4)), "limits")
     assert limits == {"nodes": "4", "cpu": "384", "nvidia.com/gpu": "32"}, "four of the largest machine"
 
 
-def test_a_pool_without_gpus_limits_none() -> None:
+def test_a_pool_without_gpus_has_no_gpu_limit() -> None:
     limits = mapping(spec(pool(max_nodes=4)), "limits")
-    assert limits == {"nodes": "4", "cpu": "16"}, "a limit of 0 GPUs would say something about GPUs"
+    assert limits == {"nodes": "4", "cpu": "16"}, "a limit of 0 would have an effect"
 
 
-def test_a_pool_has_the_rank_it_was_given() -> None:
-    assert value(spec(pool()), "weight") == 7, "the rank among all pools is not one pool's to decide"
+def test_a_pool_has_its_configured_weight() -> None:
+    assert value(spec(pool()), "weight") == 7, "the caller ranks all pools"
 
 
 def test_running_pods_are_never_moved_for_price_or_drift() -> None:
-    assert value(spec(), "disruption", "consolidationPolicy") == "WhenEmpty", (
-        "a node is given back when nothing runs on it"
-    )
+    assert value(spec(), "disruption", "consolidationPolicy") == "WhenEmpty", "only empty nodes are removed"
     allowed = budgets(spec())
     assert (allowed["Drifted"], allowed["Underutilized"]) == ("0", "0"), (
-        "a move costs every step since the last checkpoint"
+        "a move costs the progress since the last checkpoint"
     )
 
 
-def test_empty_nodes_are_still_given_back() -> None:
-    assert budgets(spec())["Empty"] == "100%", "written budgets replace the default one"
+def test_empty_nodes_are_removed() -> None:
+    assert budgets(spec())["Empty"] == "100%", "explicit budgets replace the default"
 
 
-def test_a_roll_out_lifts_the_budget_for_drift_and_for_nothing_else() -> None:
+def test_a_roll_out_allows_drift_and_nothing_else() -> None:
     usual, rolling = budgets(spec()), budgets(spec(roll_out=True))
     changed = {reason for reason in usual if usual[reason] != rolling[reason]}
-    assert changed == {"Drifted"}, "price moves no pod even then"
+    assert changed == {"Drifted"}, "prices still move no pod"
 
 
-def test_a_roll_out_takes_all_machines_at_once() -> None:
+def test_a_roll_out_replaces_all_nodes_at_once() -> None:
     assert budgets(spec(roll_out=True))["Drifted"] == "100%", (
-        "a job restarts when one of its nodes goes: one by one, it would restart for each"
+        "a job restarts when one of its nodes is drained: one at a time would restart it for each"
     )
 
 
-def test_a_node_does_not_expire_but_ends_in_finite_time() -> None:
+def test_a_node_does_not_expire_and_has_a_termination_grace_period() -> None:
     node = mapping(spec(), "template", "spec")
-    assert node["expireAfter"] == "Never", "Karpenter's default would end training after 30 days"
+    assert node["expireAfter"] == "Never", "Karpenter's default would interrupt training after 30 days"
     assert text(node, "terminationGracePeriod").endswith("m"), (
-        "without it, one blocked eviction keeps a node for ever"
+        "without it one blocked eviction keeps a node indefinitely"
     )
 
 
-def test_the_node_class_is_the_one_of_the_pool() -> None:
+def test_the_node_pool_refers_to_the_pools_node_class() -> None:
     reference = mapping(spec(pool("a100")), "template", "spec", "nodeClassRef")
     assert reference == {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "a100"}, (
-        "both are made together under one name"
+        "both have the pool's name"
     )

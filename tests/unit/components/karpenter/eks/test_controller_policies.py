@@ -45,7 +45,7 @@ def may(action: str, resource: str = "*", context: Mapping[str, str | list[str]]
 
 
 def test_there_are_the_six_policies_of_the_template() -> None:
-    assert len(CONTROLLER_POLICIES) == 6, "one document a purpose, so that each can be read and compared"
+    assert len(CONTROLLER_POLICIES) == 6, "one document per purpose, for comparison"
     for policy in CONTROLLER_POLICIES:
         assert list(statements(controller_policy(policy, SCOPE))) == list(
             statements(official_document(policy))
@@ -60,12 +60,14 @@ def test_no_statement_is_wider_than_the_templates(policy: str, scope: object) ->
         theirs = official[sid]
         for element in ("Action", "Resource"):
             more = set(texts(ours[element])) - set(texts(theirs[element]))
-            assert not more, f"{sid} reaches {element} {more}, which upstream does not need"
+            assert not more, f"{sid} reaches {element} {more}, which the template does not"
         for operator, keys in obj(theirs.get("Condition")).items():
             for key, wanted in obj(keys).items():
                 kept = obj(obj(ours.get("Condition")).get(operator)).get(key)
-                assert kept is not None, f"{sid} no longer asks that {key} {operator} {wanted}"
-                assert set(texts(kept)) <= set(texts(wanted)), f"{sid} lets {key} be more than upstream does"
+                assert kept is not None, f"{sid} does not require that {key} {operator} {wanted}"
+                assert set(texts(kept)) <= set(texts(wanted)), (
+                    f"{sid} allows more values of {key} than the template"
+                )
 
 
 ACTIONS = sorted(
@@ -106,7 +108,7 @@ FULL = {key: values[0] for key, values in CONTEXT.items()}
 
 
 def spoilt(without: set[str], other: set[str]) -> Mapping[str, str]:
-    """A context that lets everything through, less some keys and with other values for some."""
+    """A context that allows everything, without some keys and with other values for some."""
     return {key: CONTEXT[key][-1] if key in other else FULL[key] for key in FULL if key not in without}
 
 
@@ -119,102 +121,104 @@ REQUESTS = st.builds(
 )
 
 
-def test_a_context_with_all_tags_lets_something_through() -> None:
+def test_a_context_with_all_tags_allows_every_action_class() -> None:
     through = {
         action
         for action in ACTIONS
         if any(may(action, resource, {**FULL, "aws:TagKeys": "Name"}) for resource in RESOURCES)
     }
-    assert through == set(ACTIONS), f"{set(ACTIONS) - through} would never be put to the comparisons below"
+    assert through == set(ACTIONS), f"{set(ACTIONS) - through} would never be compared below"
 
 
 @given(request=REQUESTS)
-def test_what_we_allow_upstream_allows(request: Request) -> None:
-    assert not is_allowed(OURS, request) or is_allowed(OFFICIAL, request), f"{request} is ours alone"
-
-
-@given(request=REQUESTS)
-def test_what_is_allowed_isolated_is_allowed_connected(request: Request) -> None:
-    isolated = [controller_policy(policy, ISOLATED) for policy in CONTROLLER_POLICIES]
-    assert not is_allowed(isolated, request) or is_allowed(OURS, request), (
-        f"{request} is allowed isolated alone"
+def test_everything_allowed_is_allowed_by_the_template(request: Request) -> None:
+    assert not is_allowed(OURS, request) or is_allowed(OFFICIAL, request), (
+        f"the template does not allow {request}"
     )
 
 
-def test_it_starts_machines_that_carry_its_clusters_tags_and_no_others() -> None:
+@given(request=REQUESTS)
+def test_everything_allowed_when_isolated_is_allowed_otherwise(request: Request) -> None:
+    isolated = [controller_policy(policy, ISOLATED) for policy in CONTROLLER_POLICIES]
+    assert not is_allowed(isolated, request) or is_allowed(OURS, request), (
+        f"{request} is allowed when isolated only"
+    )
+
+
+def test_it_launches_only_machines_with_its_clusters_tags() -> None:
     instance = f"{EC2}:instance/*"
-    assert may("ec2:RunInstances", instance, OWN), "its work"
+    assert may("ec2:RunInstances", instance, OWN), "its purpose"
     for tag in OWN:
         rest = {key: value for key, value in OWN.items() if key != tag}
         assert not may("ec2:RunInstances", instance, rest), (
-            f"a machine without {tag} is nobody's and stays for ever"
+            f"a machine without {tag} would never be terminated"
         )
     other = {**OWN, "aws:RequestTag/eks:eks-cluster-name": "other"}
     assert not may("ec2:RunInstances", instance, other), "nor for another cluster"
 
 
-def test_it_ends_machines_of_its_own_cluster_and_no_others() -> None:
+def test_it_terminates_only_machines_of_its_own_cluster() -> None:
     instance = f"{EC2}:instance/i-1"
-    assert may("ec2:TerminateInstances", instance, OWNED), "a drained node is ended"
-    assert not may("ec2:TerminateInstances", instance), "a machine without tags is somebody's"
+    assert may("ec2:TerminateInstances", instance, OWNED), "drained nodes are terminated"
+    assert not may("ec2:TerminateInstances", instance), "untagged machines belong to others"
     others = {
         "aws:ResourceTag/kubernetes.io/cluster/other": "owned",
         "aws:ResourceTag/karpenter.sh/nodepool": "a",
     }
-    assert not may("ec2:TerminateInstances", instance, others), "nor another cluster's"
+    assert not may("ec2:TerminateInstances", instance, others), "nor those of another cluster"
     system = {"aws:ResourceTag/kubernetes.io/cluster/holdfast-dev": "owned"}
-    assert not may("ec2:TerminateInstances", instance, system), "nor the system nodes, which no NodePool made"
+    assert not may("ec2:TerminateInstances", instance, system), "nor the system nodes, which have no NodePool"
 
 
-def test_it_cannot_make_a_machine_its_own_by_tagging_it() -> None:
+def test_it_cannot_tag_other_machines_as_its_own() -> None:
     instance = f"{EC2}:instance/i-1"
     assert may("ec2:CreateTags", instance, {**OWNED, "aws:TagKeys": ["Name", "karpenter.sh/nodeclaim"]}), (
-        "a node is named after it is up"
+        "a node is named after it joins"
     )
-    assert not may("ec2:CreateTags", instance, OWN), "tags given later would open every machine to it"
+    assert not may("ec2:CreateTags", instance, OWN), "later ownership tags would give access to any machine"
     ownership = ["kubernetes.io/cluster/holdfast-dev"]
     assert not may("ec2:CreateTags", instance, {**OWNED, "aws:TagKeys": ownership}), "nor on its own machines"
-    assert not may("ec2:CreateTags", instance, OWNED), "a request that names no tag is not one of these"
+    assert not may("ec2:CreateTags", instance, OWNED), "a request without tag keys is not one of these"
 
 
-def test_it_passes_the_nodes_role_to_ec2_and_nothing_else_to_anybody() -> None:
+def test_it_passes_only_the_nodes_role_and_only_to_ec2() -> None:
     role = SCOPE.place.role(SCOPE.node_role)
-    assert may("iam:PassRole", role, {"iam:PassedToService": "ec2.amazonaws.com"}), "nodes have a role"
+    assert may("iam:PassRole", role, {"iam:PassedToService": "ec2.amazonaws.com"}), "nodes need their role"
     assert not may("iam:PassRole", role, {"iam:PassedToService": "lambda.amazonaws.com"}), "and only nodes"
     admin = SCOPE.place.role("admin")
     assert not may("iam:PassRole", admin, {"iam:PassedToService": "ec2.amazonaws.com"}), (
-        "a node with another role could do what that role may"
+        "a node with another role would have its permissions"
     )
 
 
-def test_it_reads_its_own_queue_and_fills_none() -> None:
-    assert may("sqs:ReceiveMessage", SCOPE.place.queue(SCOPE.queue)), "notices come by it"
-    assert not may("sqs:ReceiveMessage", SCOPE.place.queue("orders")), "others' messages would be lost"
-    assert not may("sqs:SendMessage", SCOPE.place.queue(SCOPE.queue)), "notices come from EventBridge"
+def test_it_reads_only_its_own_queue_and_sends_to_none() -> None:
+    assert may("sqs:ReceiveMessage", SCOPE.place.queue(SCOPE.queue)), "it receives notices"
+    assert not may("sqs:ReceiveMessage", SCOPE.place.queue("orders")), "other queues' messages would be lost"
+    assert not may("sqs:SendMessage", SCOPE.place.queue(SCOPE.queue)), "only EventBridge sends notices"
 
 
-def test_it_reads_aws_own_parameters_and_no_secret() -> None:
-    assert may("ssm:GetParameter", "arn:aws:ssm:eu-west-1::parameter/aws/service/eks/optimized-ami"), "images"
+def test_it_reads_aws_public_parameters_only() -> None:
+    assert may("ssm:GetParameter", "arn:aws:ssm:eu-west-1::parameter/aws/service/eks/optimized-ami"), (
+        "image IDs"
+    )
     assert not may("ssm:GetParameter", "arn:aws:ssm:eu-west-1:123456789012:parameter/database/password"), (
-        "the account's own parameters are not its business"
+        "not the account's own parameters"
     )
 
 
-def test_it_stays_in_its_region() -> None:
+def test_it_works_in_its_own_region_only() -> None:
     assert may("ec2:DescribeInstances", context={"aws:RequestedRegion": "eu-west-1"}), "where its nodes are"
-    assert not may("ec2:DescribeInstances", context={"aws:RequestedRegion": "us-east-1"}), "and nowhere else"
+    assert not may("ec2:DescribeInstances", context={"aws:RequestedRegion": "us-east-1"}), "and in no other"
 
 
-def test_isolated_it_asks_for_nothing_that_cannot_be_reached() -> None:
+def test_isolated_it_has_no_permissions_for_unreachable_apis() -> None:
     isolated = "".join(controller_policy(policy, ISOLATED) for policy in CONTROLLER_POLICIES)
-    assert "InstanceProfile" not in isolated, (
-        "IAM has no endpoint in a VPC: the profile is made with the stack"
-    )
+    assert "InstanceProfile" not in isolated, "IAM has no endpoint in a VPC: the stack creates the profile"
     assert "pricing:" not in isolated, "nor has the price list"
-    assert "iam:PassRole" in isolated, "starting a machine still passes the role, by way of EC2"
+    assert "iam:PassRole" in isolated, "it still passes the role when it starts a machine"
 
 
-def test_all_six_fit_in_one_role() -> None:
+def test_all_six_policies_fit_in_one_role() -> None:
     longest = replace(SCOPE, cluster_name="c" * 100, node_role="n" * 64, queue="q" * 80)
     size = sum(len("".join(controller_policy(policy, longest).split())) for policy in CONTROLLER_POLICIES)
-    assert size <= 10_240, f"IAM takes 10,240 characters of policies inside a role, and these have {size}"
+    assert size <= 10_240, f"IAM allows 10,240 characters of inline policies per role, and these have {size}"
