@@ -23,10 +23,10 @@ from holdfast.infra import versions
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.tools.locate import find_tool
 from tests.support.builders.configurations import pool
+from tests.support.builders.official_karpenter import official
+from tests.support.builders.rendered_charts import rendered
 from tests.support.fakes.go_toolchain import PROJECT
 from tests.support.inputs import mapping, objects, text, value
-from tests.support.official_karpenter import official
-from tests.support.rendered_charts import rendered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

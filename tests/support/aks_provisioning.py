@@ -71,5 +71,5 @@ class AksProvisioning:
 def aks_provisioning(folder: Path) -> Generator[AksProvisioning]:
     """A control plane and its host for the length of the block; nothing is in its cloud yet."""
     with hosted_charts(folder) as charts:
-        file = EngineFolder.of(STACK, charts.workspace).stand_ins / f"{AZURE}.json"
+        file = EngineFolder.of(STACK, charts.workspace).cloud_states / f"{AZURE}.json"
         yield AksProvisioning(charts=charts, cloud=CloudState(file))

@@ -8,7 +8,7 @@ from typing import Any
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.clouds.gcp.nodes import CLUSTER, NODE_POOL
 from holdfast.simulator.clouds.state import CloudObject
-from holdfast.simulator.cluster_autoscaler.scale_up import Offer, PodNeeds, Room
+from holdfast.simulator.cluster_autoscaler.scale_up import NodeInfo, Option, PodNeeds
 
 NOW = datetime(2026, 11, 21, 9, 0, 0, tzinfo=UTC)
 SPOT_TAINT: Json = {"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NoSchedule"}
@@ -30,7 +30,7 @@ def needs(name: str = "p", *, cpu: float = 1, **overrides: Any) -> PodNeeds:
     return PodNeeds(**fields)
 
 
-def room(name: str = "n", *, cpu: float = 4, **overrides: Any) -> Room:
+def room(name: str = "n", *, cpu: float = 4, **overrides: Any) -> NodeInfo:
     """A node with nothing on it."""
     fields: dict[str, Any] = {
         "name": name,
@@ -40,10 +40,10 @@ def room(name: str = "n", *, cpu: float = 4, **overrides: Any) -> Room:
         "since": NOW,
         **overrides,
     }
-    return Room(**fields)
+    return NodeInfo(**fields)
 
 
-def offer(pool: str = "cpu", *, zone: str = "a", **overrides: Any) -> Offer:
+def offer(pool: str = "cpu", *, zone: str = "a", **overrides: Any) -> Option:
     """A pool of machines with four CPUs, of which four may be bought."""
     fields: dict[str, Any] = {
         "pool": pool,
@@ -55,7 +55,7 @@ def offer(pool: str = "cpu", *, zone: str = "a", **overrides: Any) -> Offer:
         "spreads": False,
         **overrides,
     }
-    return Offer(**fields)
+    return Option(**fields)
 
 
 def pod(name: str = "p", *, status: "Json | None" = None, **spec: JsonValue) -> Json:

@@ -1,8 +1,10 @@
-"""Hypothesis strategies for any state, observation and policy, sensible or not."""
+"""Hypothesis strategies for states, observations and policies: independent of each other, and consistent."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
+from typing import TypeAlias
 
 from hypothesis import strategies as st
 
@@ -164,4 +166,106 @@ observations = st.builds(
     checkpoints_on_request=st.booleans(),
     checkpoint_requested_at=maybe(times),
     checkpointed_at=maybe(times),
+)
+
+
+Situation: TypeAlias = tuple[JobState | UnreadableState | None, Observation, Policy | NoPolicy]
+
+_SPENT = PolicyTier(pool="a-spot", max_failures=1, procurement_timeout=timedelta(minutes=15))
+_LADDER = Policy(
+    tiers=(_SPENT, PolicyTier(pool="b-spot", max_failures=2), PolicyTier(pool="on-demand")),
+    return_after=timedelta(hours=1),
+    give_up_after=timedelta(hours=2),
+)
+_GANG = (PodShape(count=4, requests={"cpu": "4"}),)
+
+
+@st.composite
+def _suspended_situations(draw: st.DrawFn) -> Situation:
+    """A job that the controller has suspended, as its operator reports it."""
+    state = replace(
+        draw(job_states),
+        uid=UID,
+        phase=draw(st.sampled_from((Phase.SUSPENDING, Phase.SUSPENDING, Phase.PAUSED, Phase.GIVEN_UP))),
+        pool=draw(st.sampled_from(POOLS[:3])),
+    )
+    observation = replace(
+        draw(observations),
+        suspended=draw(st.sampled_from((True, True, True, False))),
+        is_suspension_complete=True,
+        is_managed_by_kueue=False,
+        outcome=None,
+        pool=draw(st.sampled_from((state.pool, state.pool, "b-spot"))),
+        pools={},
+    )
+    return state, observation, draw(st.just(_LADDER) | policies)
+
+
+@st.composite
+def _failback_situations(draw: st.DrawFn) -> Situation:
+    """A job that runs on the last tier, at any stage of a failback."""
+    stages = (
+        FailbackStage.RESERVING,
+        FailbackStage.TAINTING,
+        FailbackStage.CHECKPOINTING,
+        FailbackStage.MOVING,
+    )
+    attempt = FailbackAttempt(
+        pool=draw(st.sampled_from(POOLS[:2])), stage=draw(st.sampled_from(stages)), since=T0, requested_at=T0
+    )
+    state = JobState(
+        uid=UID,
+        phase=draw(st.sampled_from((Phase.RUNNING, Phase.WAITING))),
+        pool="on-demand",
+        rank=2,
+        since=T0 - timedelta(hours=draw(few)),
+        failback=draw(st.sampled_from((None, attempt, attempt, attempt))),
+    )
+    placed = draw(st.sampled_from((0, 3, 4, 4, 4)))
+    reservation = Reservation(
+        pool=attempt.pool,
+        pods=draw(st.sampled_from((0, 4, 4))),
+        placed=placed,
+        tainted=draw(st.sampled_from((0, placed, placed))),
+    )
+    observation = Observation(
+        uid=UID,
+        created=T0 - timedelta(days=1),
+        now=T0 + draw(st.sampled_from((timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)))),
+        can_be_suspended=draw(st.sampled_from((True, True, False))),
+        pool="on-demand",
+        pods_expected=4,
+        pods_placed=4,
+        pods_started=4,
+        pods_remaining=4,
+        shapes=_GANG,
+        losses=draw(st.just(()) | st.tuples(losses)),
+        reservation=draw(st.sampled_from((None, reservation, reservation, reservation))),
+        checkpoints_on_request=draw(st.booleans()),
+        checkpoint_requested_at=draw(st.none() | st.just(T0)),
+        checkpointed_at=draw(st.none() | st.just(T0)),
+    )
+    return state, observation, _LADDER
+
+
+@st.composite
+def _failed_situations(draw: st.DrawFn) -> Situation:
+    """A RayJob that asks to be recreated and has failed."""
+    state = replace(draw(job_states), uid=UID, recreations=draw(st.integers(0, 10)))
+    observation = replace(
+        draw(observations),
+        follows=draw(st.sampled_from((True, True, False))),
+        is_managed_by_kueue=draw(st.sampled_from((False, False, True))),
+        outcome=Outcome.FAILED,
+        failure_cause=draw(st.sampled_from(Cause)),
+        can_be_recreated=True,
+    )
+    return state, observation, draw(st.just(_LADDER) | policies)
+
+
+situations: st.SearchStrategy[Situation] = st.one_of(
+    st.tuples(states, observations, policies),
+    _suspended_situations(),
+    _failback_situations(),
+    _failed_situations(),
 )

@@ -150,7 +150,7 @@ def test_a_deployer_who_lost_access_is_refused_before_anything_is_done(
 def test_a_replaced_cluster_replaces_what_is_inside(stack: CloudStack, client: KubeClient) -> None:
     stack.up(eks(name=f"{stack.name}-one"))
     outcome = stack.up(eks(name=f"{stack.name}-two"))
-    replaced = {step.told for step in outcome.steps if step.operation == "replace"}
+    replaced = {step.summary for step in outcome.steps if step.operation == "replace"}
     assert "replace conf (kubernetes:core/v1:ConfigMap)" in replaced, replaced
     assert client.get("v1", "ConfigMap", f"conf-{stack.name}-one") is None, "the old one is left"
     stack.destroy()

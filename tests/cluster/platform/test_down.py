@@ -10,8 +10,8 @@ from holdfast.rehearsal.commands import down
 from holdfast.simulator.pulumi.workspace import EngineFolder
 from holdfast.simulator.stacks import Stack
 from tests.support.builders.engine_records import a_checkpoint, a_resource, write_checkpoint
+from tests.support.clusters.control_plane import processes_of
 from tests.support.platform import platform_workspace
-from tests.support.processes import processes_of
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 

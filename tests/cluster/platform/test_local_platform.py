@@ -31,9 +31,8 @@ from holdfast.simulator.operator_runner import OperatorRunner
 from holdfast.simulator.operator_runner.operator_runner import read_record
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.stacks import Stack
-from tests.support.clusters.control_plane import CHECKOUT
+from tests.support.clusters.control_plane import CHECKOUT, processes_of
 from tests.support.platform import platform_workspace
-from tests.support.processes import processes_of
 
 pytestmark = [pytest.mark.cluster, pytest.mark.engine, pytest.mark.timeout(900)]
 

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Iterable, Sequence
 
-from holdfast.simulator.pulumi.checkpoint import Recorded, type_in
+from holdfast.simulator.pulumi.checkpoint import RecordedResource, type_in
 
 
 def drawn(urns: Sequence[str], size: int, seed: int) -> tuple[str, ...]:
@@ -26,7 +26,7 @@ _PIVOTAL = (
 )
 
 
-def every(resources: Iterable[Recorded]) -> tuple[str, ...]:
+def every(resources: Iterable[RecordedResource]) -> tuple[str, ...]:
     """Return the URNs of the resources that a provider made, in the order in which they were made.
 
     Components and provider instances are the engine's own: nothing outside it is made for them. What was only

@@ -104,7 +104,7 @@ class CloudTarget:
             self.stack,
             self.workspace,
             subject=self.subject,
-            stand_ins=self._clouds(faults),
+            providers=self._clouds(faults),
             process=process,
             audience=audience,
         ) as rehearsal:
@@ -128,7 +128,7 @@ class CloudTarget:
 
     def _clouds(self, faults: Faults) -> SimulatedClouds:
         return SimulatedClouds(
-            folder=self._folder.stand_ins,
+            folder=self._folder.cloud_states,
             checkpoint=self._folder.checkpoint(self.subject.name, self.stack),
             faults=faults,
         )

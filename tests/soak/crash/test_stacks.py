@@ -14,8 +14,8 @@ from tests.soak.crash.selection import drawn, pivotal, sample
 from tests.soak.crash.targets import StackTarget
 from tests.soak.seeds import SEED_VARIABLE, seed_of
 from tests.support.clusters.cloud_workspaces import cloud_workspace
+from tests.support.clusters.control_plane import processes_of
 from tests.support.platform import platform_workspace
-from tests.support.processes import processes_of
 
 pytestmark = [
     pytest.mark.soak,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from holdfast.infra.azure.stack import compose
 from holdfast.infra.program import load_platform
-from tests.support.aks_component import DEPLOYER, TENANT, seen
+from tests.support.builders.aks_components import DEPLOYER, TENANT, seen
 from tests.support.builders.configurations import (
     DISK_ENCRYPTION_SET,
     EXISTING_AZURE_NETWORK,

@@ -218,7 +218,7 @@ class AksInUse(AutoscaledCluster):
     def of(cls, workspace: Workspace) -> AksInUse:
         """The cluster of the control plane that runs in a workspace; nothing is in its cloud yet."""
         client, clock = KubeClient.from_kubeconfig(workspace.kubeconfig(AKS_STACK)), Clock()
-        cloud = CloudState(EngineFolder.of(AKS_STACK, workspace).stand_ins / f"{AZURE}.json")
+        cloud = CloudState(EngineFolder.of(AKS_STACK, workspace).cloud_states / f"{AZURE}.json")
         nodes, scale_sets = ClusterNodes(workspace.kubeconfig(AKS_STACK), AZURE), ScaleSets(cloud)
         return cls(
             client=client,

@@ -59,7 +59,7 @@ class CloudProgram(StackCommands):
 
     def cloud(self, package: str = "aws") -> CloudState:
         """Return a cloud, to look at or to change as its console would."""
-        return CloudState(self._folder.stand_ins / f"{package}.json")
+        return CloudState(self._folder.cloud_states / f"{package}.json")
 
     def objects(self, type_token: str) -> list[CloudObject]:
         """Return the objects of a type that exist."""
@@ -79,8 +79,8 @@ class CloudProgram(StackCommands):
         return Workspace(project_root=self.root)
 
     def _run(self, program: Program, faults: Faults, command: Callable[[Rehearsal], Outcome]) -> Outcome:
-        stand_ins = SimulatedClouds(
-            folder=self._folder.stand_ins,
+        providers = SimulatedClouds(
+            folder=self._folder.cloud_states,
             checkpoint=self._folder.checkpoint(_PROJECT, _STACK),
             faults=faults,
         )
@@ -90,7 +90,7 @@ class CloudProgram(StackCommands):
             settings={"config": self.config},
             packages=self.packages,
         )
-        with Rehearsal.open(_STACK, self._workspace, subject=subject, stand_ins=stand_ins) as rehearsal:
+        with Rehearsal.open(_STACK, self._workspace, subject=subject, providers=providers) as rehearsal:
             return command(rehearsal)
 
 

@@ -40,7 +40,7 @@ class CloudStack(StackCommands):
 
     def cloud(self) -> CloudState:
         """Return the stack's cloud, to look at or to change as its console would."""
-        return CloudState(self._folder.stand_ins / f"{self.package}.json")
+        return CloudState(self._folder.cloud_states / f"{self.package}.json")
 
     def objects(self, type_token: str) -> list[CloudObject]:
         """Return the objects of a type that exist."""
@@ -65,14 +65,14 @@ class CloudStack(StackCommands):
             settings={"config": _SETTINGS[self.package]},
             packages=(self.package, "kubernetes"),
         )
-        stand_ins = StackSimulators(
+        providers = StackSimulators(
             stack=self.name, project=_PROJECT, workspace=self.workspace, faults=faults, place=self.place
         )
         with Rehearsal.open(
             self.name,
             self.workspace,
             subject=subject,
-            stand_ins=stand_ins,
+            providers=providers,
             process=self.process,
             place=self.place,
         ) as rehearsal:

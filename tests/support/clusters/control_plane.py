@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from holdfast.scheduling.json import Json, JsonValue
+import os
 
+import psutil
 
 KIND = "CustomResourceDefinition"
 API_VERSION = "apiextensions.k8s.io/v1"
@@ -175,3 +177,17 @@ def running_control_plane(
         yield workspace
     finally:
         control_plane.delete()
+
+
+def processes_of(workspace: Workspace) -> list[str]:
+    """The command lines of every process whose program, argument or folder is of this workspace."""
+    root = str(workspace.project_root.resolve())
+    found: list[str] = []
+    for process in psutil.process_iter(["cmdline"]):
+        try:
+            words = [*(process.info["cmdline"] or ()), process.cwd()]
+            if process.pid != os.getpid() and any(root in word for word in words):
+                found.append(" ".join(words))
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            continue
+    return found

@@ -311,9 +311,9 @@ class KubernetesStack:
             settings={"config": {}},
             packages=("kubernetes",),
         )
-        stand_ins = KubernetesStandIn(kubeconfig=self.kubeconfig, faults=faults)
+        providers = KubernetesStandIn(kubeconfig=self.kubeconfig, faults=faults)
         with Rehearsal.open(
-            self.name, self.workspace, subject=subject, stand_ins=stand_ins, process=self.process
+            self.name, self.workspace, subject=subject, providers=providers, process=self.process
         ) as rehearsal:
             return command(rehearsal)
 

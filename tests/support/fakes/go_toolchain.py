@@ -58,7 +58,7 @@ class FakeGo:
     folder: Path
 
     @classmethod
-    def install(cls, folder: Path, *, version: str = "go1.26.8", toolchain: str = "local") -> "PretendedGo":
+    def install(cls, folder: Path, *, version: str = "go1.26.8", toolchain: str = "local") -> "FakeGo":
         """Write the program, and modules with charts."""
         settings = {
             "GOVERSION": version,

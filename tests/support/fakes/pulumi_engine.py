@@ -17,10 +17,9 @@ import pulumi
 from pulumi.runtime import mocks as pulumi_mocks
 from pulumi.runtime import rpc, settings
 
-from tests.support.azure_outputs import computed_outputs as computed_on_azure
-from tests.support.azure_outputs import shown
-from tests.support.eks_outputs import computed_outputs
-from tests.support.gke_outputs import computed_outputs as computed_on_google_cloud
+from tests.support.fakes.cloud_outputs import azure_inputs_shown, eks_outputs
+from tests.support.fakes.cloud_outputs import eks_outputs as computed_on_azure
+from tests.support.fakes.cloud_outputs import eks_outputs as computed_on_google_cloud
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping
@@ -190,7 +189,7 @@ class _Echo(pulumi_mocks.Mocks):
         computed = {} if self._preview else _computed(args.typ, args.name, inputs)
         return ("" if self._preview else f"{args.name}-id"), {
             **self._added(args),
-            **shown(args.typ, inputs),
+            **azure_inputs_shown(args.typ, inputs),
             **computed,
         }
 
@@ -208,7 +207,7 @@ class _Echo(pulumi_mocks.Mocks):
 
 def _computed(kind: str, name: str, inputs: dict[str, object]) -> dict[str, object]:
     return {
-        **computed_outputs(kind, inputs),
+        **eks_outputs(kind, inputs),
         **computed_on_google_cloud(kind, inputs),
         **computed_on_azure(kind, name, inputs),
     }

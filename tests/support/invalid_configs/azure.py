@@ -90,8 +90,8 @@ INVALID_CONFIGS: dict[str, Mistake] = {
         ".checkpoints.redundancy",
         "`redundancy: Standard_LRS`",
     ),
-    "a bucket's name": (checkpoints(bucket="mine"), ".checkpoints.bucket", "a name of its own"),
-    "a key of checkpoints": (checkpoints(kmsKey="mine"), ".checkpoints.kmsKey", "with keys of its own"),
+    "a bucket's name": (checkpoints(bucket="mine"), ".checkpoints.bucket", "and names it"),
+    "a key of checkpoints": (checkpoints(kmsKey="mine"), ".checkpoints.kmsKey", "with its own keys"),
     # the rest
     "charts over plain http": (
         lambda d: d.update(mirror={"charts": "http://mirror.example.com"}),
@@ -119,12 +119,12 @@ INVALID_NAP_CONFIGS: dict[str, Mistake] = {
     "a price cap": (
         pool(1, spotMaxPrice=0.5),
         ".pools[1].spotMaxPrice",
-        "`scaling: fixed` under cluster, whose spot pools take spotMaxPrice",
+        "`scaling: fixed` under cluster, where spot pools have spotMaxPrice",
     ),
     "a price cap as in Determined": (
         pool(1, spot_max_price="0.5"),
         ".pools[1].spot_max_price",
-        "has no field for another",
+        "no field for a cap",
     ),
     "one VM size": (
         pool(1, vmSize="Standard_D16ds_v5"),
@@ -194,7 +194,7 @@ INVALID_FIXED_CONFIGS: dict[str, Mistake] = {
     "several VM sizes": (
         pool(1, vmSize=["Standard_D16ds_v5", "Standard_D16ads_v5"]),
         ".pools[1].vmSize",
-        "a scale set has one VM size. Where it is often sold out, add a pool for each size",
+        "a scale set has one VM size. If it is often out of capacity, add a pool for each size",
     ),
     "a list of one VM size": (
         pool(1, vmSize=["Standard_D16ds_v5"]),
@@ -204,9 +204,9 @@ INVALID_FIXED_CONFIGS: dict[str, Mistake] = {
     "VM sizes as node auto-provisioning has them": (
         pool(1, vmSizes=["Standard_D16ds_v5"]),
         ".pools[1].vmSizes",
-        "`scaling: nap` under cluster has pools that take any of a list",
+        "With `scaling: nap` under cluster, a pool can have several",
     ),
-    "families": (pool(1, families=["Dds_v5"]), ".pools[1].families", "Write vmSize, one for a pool"),
+    "families": (pool(1, families=["Dds_v5"]), ".pools[1].families", "Write vmSize, one for each pool"),
     "no VM size": (lambda d: entry(d, "pools", 1).pop("vmSize"), ".pools[1].vmSize", "Add `vmSize: "),
     "a VM size with a typo": (
         pool(1, vmSize="Standard_D16ds_v55"),

@@ -124,13 +124,13 @@ INVALID_CLUSTERS: dict[str, InvalidConfig] = {
         "az ad user show --id NAME --query id",
     ),
     "an administrator twice": (cluster(admins=[ADMIN, ADMIN.upper()]), ".cluster.admins[1]", "Remove one"),
-    "a kubeconfig": (cluster(kubeconfig="~/.kube/config"), ".cluster.kubeconfig", "asks kubelogin"),
+    "a kubeconfig": (cluster(kubeconfig="~/.kube/config"), ".cluster.kubeconfig", "gets a token from kubelogin"),
     # system nodes
     "one system node": (system(count=1), ".cluster.systemNodes.count", "`count: 2`"),
     "system nodes of several sizes": (
         system(vmSizes=["Standard_D4ds_v5"]),
         ".cluster.systemNodes.vmSizes",
-        "Write vmSize, one",
+        "Write vmSize, a single one",
     ),
     "system nodes with GPUs": (
         system(vmSize="Standard_NC24ads_A100_v4"),
@@ -173,7 +173,7 @@ INVALID_CLUSTERS: dict[str, InvalidConfig] = {
     "a channel that moves to the next minor version": (
         cluster(upgrades={"cluster": "stable"}),
         ".cluster.upgrades.cluster",
-        "the next `pulumi up` would go back, which AKS refuses",
+        "the next `pulumi up` would try to downgrade, which AKS rejects",
     ),
     "an unknown channel": (
         cluster(upgrades={"cluster": "weekly"}),
@@ -213,7 +213,7 @@ INVALID_CLUSTERS: dict[str, InvalidConfig] = {
     "an exclusion that ends before it begins": (
         cluster(maintenance={"exclusions": [{"start": "2026-12-20", "end": "2026-12-19"}]}),
         ".cluster.maintenance.exclusions[0].end",
-        "Write a later one.",
+        "Write a later date.",
     ),
     "exclusions of the same days": (
         cluster(
@@ -225,7 +225,7 @@ INVALID_CLUSTERS: dict[str, InvalidConfig] = {
             }
         ),
         ".cluster.maintenance.exclusions[1]",
-        "Make one of the two: 2026-12-20 to 2027-01-10.",
+        "Write one instead: 2026-12-20 to 2027-01-10.",
     ),
     "an exclusion without an end": (
         cluster(maintenance={"exclusions": [{"start": "2026-12-20"}]}),
@@ -269,7 +269,7 @@ INVALID_CLUSTERS: dict[str, InvalidConfig] = {
     "an existing subnet with a node range": (
         lambda d: d.update(network={**EXISTING_AZURE_NETWORK, "cidr": "10.40.0.0/16"}),
         ".network.cidr",
-        "without subnetId a network is made",
+        "without subnetId the stack creates a network",
     ),
     "an existing subnet without egressCidrs": (
         lambda d: d.update(network={"subnetId": SUBNET}),

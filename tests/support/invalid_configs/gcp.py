@@ -40,7 +40,7 @@ INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
     "several machine types": (
         pool(1, machineType=["n2-standard-16", "c3-standard-22"]),
         ".pools[1].machineType",
-        "a node pool of GKE has one machine type. Where it is often sold out, list more zones",
+        "a GKE node pool has one machine type. If it is often out of capacity, list more zones",
     ),
     "a list of one machine type": (
         pool(1, machineType=["n2-standard-16"]),
@@ -67,11 +67,11 @@ INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
         ".pools[1].machineType",
         "gcloud compute machine-types list",
     ),
-    "a price cap": (pool(1, spotMaxPrice=1.5), ".pools[1].spotMaxPrice", "Compute Engine takes no bid"),
+    "a price cap": (pool(1, spotMaxPrice=1.5), ".pools[1].spotMaxPrice", "Compute Engine has no bids"),
     "a price cap as in Determined": (
         pool(1, spot_max_price="1.5"),
         ".pools[1].spot_max_price",
-        "Compute Engine takes no bid",
+        "Compute Engine has no bids",
     ),
     "a taint of GPUs": (
         pool(2, taints=[{"key": "nvidia.com/gpu"}]),
@@ -81,7 +81,7 @@ INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
     "a number of nodes to begin with": (
         pool(1, initialNodeCount=2),
         ".pools[1].initialNodeCount",
-        "from none",
+        "zero nodes",
     ),
     "a machine that is not sold on demand": (
         pool(3, machineType="a3-highgpu-1g"),
@@ -131,7 +131,7 @@ INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
     "machines close together in all zones": (
         pool(3, compactPlacement=True),
         ".pools[3].compactPlacement",
-        "Another zone later is another node pool",
+        "A later change of the zone replaces the node pool",
     ),
     "machines close together of which none are": (
         pool(0, machineType="e2-standard-4", compactPlacement=True, zones=["us-central1-a"]),
@@ -184,7 +184,7 @@ INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
     "a class on the default pool": (
         lambda d: [entry(d, "pools", index).update(computeClass=f"class-{index}") for index in (0, 1)],
         ".pools[0].computeClass",
-        "Leave it out here.",
+        "Leave it out on this pool.",
     ),
     "a ladder with a class and a pool without": (
         pool(2, computeClass="a100"),
@@ -213,7 +213,7 @@ INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
         ".checkpoints.kmsKey",
         "--location us-central1",
     ),
-    "a bucket's name": (checkpoints(bucket="mine"), ".checkpoints.bucket", "a name of its own"),
+    "a bucket's name": (checkpoints(bucket="mine"), ".checkpoints.bucket", "and names it"),
     # the rest
     "charts over plain http": (
         lambda d: d.update(mirror={"charts": "http://mirror.example.com"}),

@@ -95,7 +95,7 @@ INVALID_CLUSTERS: dict[str, InvalidConfig] = {
     "an external endpoint without allowExternal": (
         access(dnsEndpoint={}),
         ".cluster.access.dnsEndpoint.allowExternal",
-        "Say `allowExternal: true` if that is meant",
+        "Write `allowExternal: true` to confirm it",
     ),
     "an endpoint with allowExternal false": (
         access(dnsEndpoint={"allowExternal": False}),
@@ -130,7 +130,7 @@ INVALID_CLUSTERS: dict[str, InvalidConfig] = {
     "administrators": (
         lambda d: section(d, "cluster").update(admins=["user:me@example.com"]),
         ".cluster.admins",
-        "IAM says who administers",
+        "IAM controls who administers",
     ),
     "system nodes with GPUs": (
         lambda d: section(d, "cluster").update(systemNodes={"machineType": "g2-standard-8"}),
@@ -152,7 +152,7 @@ INVALID_CLUSTERS: dict[str, InvalidConfig] = {
             databaseKey="projects/my-project/locations/us-central1/keyRings/r/cryptoKeys/k/cryptoKeyVersions/1"
         ),
         ".cluster.databaseKey",
-        'changes: "projects/my-project/locations/us-central1/keyRings/r/cryptoKeys/k".',
+        'rotates: "projects/my-project/locations/us-central1/keyRings/r/cryptoKeys/k".',
     ),
     "a key in another region": (
         lambda d: section(d, "cluster").update(
@@ -200,7 +200,7 @@ INVALID_CLUSTERS: dict[str, InvalidConfig] = {
     "an exclusion that ends before it begins": (
         maintenance(exclusion={"start": "2026-12-01", "end": "2026-11-30"}),
         ".cluster.maintenance.exclusion.end",
-        "Write a later one",
+        "Write a later date",
     ),
     # the network
     "ranges that overlap": (
@@ -268,6 +268,6 @@ INVALID_CLUSTERS: dict[str, InvalidConfig] = {
     "one range for pods and Services": (
         lambda d: d.update(network={**BROUGHT, "servicesRange": "pods"}),
         ".network.servicesRange",
-        "Write another one",
+        "Write another secondary range",
     ),
 }

@@ -104,12 +104,12 @@ INVALID_SHAPES: dict[str, tuple[Callable[[Document], object], str, str]] = {
     "a GPU quota of zero on a GPU ladder": (
         _bounded({"gpus": 0}),
         ".namespaces[0].quota.gpus",
-        "Leave it out",
+        "Remove it, to derive the number",
     ),
     "a quota with enforced: false": (
         _bounded({"enforced": False, "gpus": 64}),
         ".namespaces[0].quota.gpus",
-        "Remove one of the two.",
+        "Remove one of them.",
     ),
     "a CPU quota": (
         _bounded({"cpu": 400}),
@@ -169,7 +169,7 @@ INVALID_NAMESPACES: dict[str, tuple[Callable[[Document], object], str, str]] = {
     "returnAfter with a single tier": (
         lambda d: entry(d, "namespaces", 0).update(ladder=[{"pool": "a100"}], fallback={"returnAfter": "4h"}),
         ".namespaces[0].fallback.returnAfter",
-        "Leave it out",
+        "Remove it, or add the tier",
     ),
     "holdTimeout without returnAfter": (
         lambda d: entry(d, "namespaces", 0).update(fallback={"holdTimeout": "10m"}),

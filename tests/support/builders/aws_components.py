@@ -7,6 +7,7 @@ and all others are made inside them.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from holdfast.components.checkpoints.s3 import (
@@ -16,7 +17,7 @@ from holdfast.components.checkpoints.s3 import (
     CheckpointBucketArgs,
 )
 from holdfast.components.cluster.eks.access import NodeAccess, NodeAccessArgs
-from holdfast.components.cluster.eks.addon_versions import KUBERNETES_VERSIONS, addon_versions
+from holdfast.components.cluster.eks.addon_versions import KUBERNETES_VERSIONS, AddonVersions, addon_versions
 from holdfast.components.cluster.eks.component import EksCluster, EksClusterArgs
 from holdfast.components.cluster.eks.system_nodes import SystemNodesArgs
 from holdfast.components.karpenter.eks.component import EksKarpenter, EksKarpenterArgs
@@ -24,12 +25,57 @@ from holdfast.components.network.aws import AwsNetwork, AwsNetworkArgs
 from holdfast.components.network.aws_isolated import AwsIsolatedNetwork, AwsIsolatedNetworkArgs
 from holdfast.components.pools.ec2 import ClusterPlacement, EfaFabric, EfaFabricArgs
 from holdfast.components.spot_service_linked_role import SpotServiceLinkedRole, SpotServiceLinkedRoleArgs
-from tests.support.fakes.pulumi_engine import record
+from tests.support.fakes.pulumi_engine import Recording, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tests.support.fakes.pulumi_engine import Recorded
+
+
+KUBERNETES = "1.36"
+ADMIN = "arn:aws:iam::123456789012:role/platform"
+
+
+def versions() -> AddonVersions:
+    """The add-ons of the cluster's Kubernetes version."""
+    found = addon_versions(KUBERNETES)
+    assert found is not None, f"there are add-ons for {KUBERNETES}"
+    return found
+
+
+def cluster_args() -> EksClusterArgs:
+    """A cluster that can be deleted, in two subnets of the user's own."""
+    return EksClusterArgs(
+        cluster_name="holdfast-dev",
+        version=KUBERNETES,
+        account="123456789012",
+        region="us-east-1",
+        partition="aws",
+        private_subnet_ids=["subnet-1", "subnet-2"],
+        system_nodes=SystemNodesArgs(instance_types=["m7i.large", "m6i.large"]),
+        addons=versions(),
+        protected=False,
+        public_access_cidrs=["203.0.113.0/24"],
+        admins=[ADMIN],
+    )
+
+
+def recorded_cluster(
+    change: Callable[[EksClusterArgs], EksClusterArgs] | None = None, *, preview: bool = False
+) -> Recording:
+    """What a cluster registers; `change` makes other arguments of the valid ones."""
+    if change is None:
+        return _recorded_valid(preview=preview)
+    args = change(cluster_args())
+    return record(lambda: EksCluster("cluster", args), preview=preview)
+
+
+@cache
+def _recorded_valid(*, preview: bool) -> Recording:
+    """What most tests look at, made once."""
+    return record(lambda: EksCluster("cluster", cluster_args()), preview=preview)
+
 
 REGION: Final = "eu-west-1"
 ACCOUNT: Final = "123456789012"

@@ -1,0 +1,98 @@
+"""What EKS and EC2 add to a resource beyond name and ARN, for the mocks to answer with."""
+
+from __future__ import annotations
+
+from typing import cast
+
+GROUP = "sg-0123456789abcdef0"
+PLACEMENT = "pg-0123456789abcdef0"
+ENDPOINT = "https://0123456789ABCDEF.gr7.us-east-1.eks.amazonaws.com"
+AUTHORITY = "Q0E="
+ISSUER = "https://oidc.eks.us-east-1.amazonaws.com/id/0123456789ABCDEF"
+
+
+def eks_outputs(kind: str, inputs: dict[str, object]) -> dict[str, object]:
+    """The outputs that a created resource of a type has and its inputs do not."""
+    if kind == "aws:eks/cluster:Cluster":
+        network = cast("dict[str, object]", inputs.get("vpcConfig", {}))
+        return {
+            "endpoint": ENDPOINT,
+            "certificateAuthority": {"data": AUTHORITY},
+            "identities": [{"oidcs": [{"issuer": ISSUER}]}],
+            "vpcConfig": {**network, "clusterSecurityGroupId": GROUP},
+        }
+    if kind == "aws:ec2/launchTemplate:LaunchTemplate":
+        return {"latestVersion": 1}
+    if kind == "aws:ec2/placementGroup:PlacementGroup":
+        return {"placementGroupId": PLACEMENT}
+    return {}
+
+
+DNS_ENDPOINT = "gke-0123456789abcdef0123456789abcdef0123-123456789012.europe-west4.gke.goog"
+GKE_ADDRESS = "203.0.113.9"
+
+
+def gke_outputs(kind: str, inputs: dict[str, object]) -> dict[str, object]:
+    """The outputs that a created resource of a type has and its inputs do not."""
+    if kind == "gcp:container/cluster:Cluster":
+        return {
+            "controlPlaneEndpointsConfig": {"dnsEndpointConfig": {"endpoint": DNS_ENDPOINT}},
+            "endpoint": GKE_ADDRESS,
+            "masterAuth": {"clusterCaCertificate": AUTHORITY},
+        }
+    if kind == "gcp:serviceaccount/account:Account":
+        return {"email": f"{inputs['accountId']}@{inputs['project']}.iam.gserviceaccount.com"}
+    return {}
+
+
+PRINCIPAL = "00000000-0000-0000-0000-00000000aaaa"
+CLIENT = "00000000-0000-0000-0000-00000000cccc"
+AZURE_ADDRESS = "198.51.100.7"
+
+# Where a resource's own name is among its inputs; the group's comes last, since all others name it too.
+_NAMES = (
+    "federatedIdentityCredentialResourceName",
+    "roleAssignmentName",
+    "agentPoolName",
+    "containerName",
+    "accountName",
+    "natGatewayName",
+    "publicIpAddressName",
+    "subnetName",
+    "virtualNetworkName",
+    "configName",
+    "resourceName",
+    "resourceGroupName",
+)
+
+
+def azure_outputs(kind: str, name: str, inputs: dict[str, object]) -> dict[str, object]:
+    """The outputs that a created resource of a type has and its inputs do not; `name` is its logical one."""
+    if not kind.startswith("azure-native:"):
+        return {}
+    found = {"name": _physical_name(kind, name, inputs)}
+    if kind.endswith(":UserAssignedIdentity"):
+        return {**found, "principalId": PRINCIPAL, "clientId": CLIENT}
+    if kind.endswith(":PublicIPAddress"):
+        return {**found, "ipAddress": AZURE_ADDRESS}
+    return found
+
+
+def azure_inputs_shown(kind: str, inputs: dict[str, object]) -> dict[str, object]:
+    """The inputs of a type as its outputs spell them, where that is another way; also in a preview."""
+    if not kind.endswith(":ManagedCluster") or "identity" not in inputs:
+        return inputs
+    return {**inputs, "identity": _identity(inputs)}
+
+
+def _identity(inputs: dict[str, object]) -> dict[str, object]:
+    """Identities are asked for by a list of ids, and shown by id."""
+    asked = cast("dict[str, object]", inputs["identity"])
+    ids = [one for one in cast("list[object]", asked["userAssignedIdentities"]) if isinstance(one, str)]
+    by_id = {one: {"principalId": PRINCIPAL, "clientId": CLIENT} for one in ids}
+    return {**asked, "userAssignedIdentities": by_id}
+
+
+def _physical_name(kind: str, name: str, inputs: dict[str, object]) -> object:
+    own = _NAMES if kind.endswith(":ResourceGroup") else _NAMES[:-1]
+    return next((inputs[one] for one in own if one in inputs), f"{name}0a1b2c3d")
