@@ -14,7 +14,7 @@ from holdfast.components.cluster.aks.component import AksCluster
 from holdfast.components.network.azure import AzureNetwork, AzureNetworkArgs
 from holdfast.simulator.clouds.azure.names import CALLER
 from holdfast.simulator.pulumi import EngineFailure
-from tests.support.aks_component import ADMINS, DISKS, LOCATION, SUBSCRIPTION, TENANT, cluster_args
+from tests.support.builders.aks_components import ADMINS, DISKS, LOCATION, SUBSCRIPTION, TENANT, cluster_args
 from tests.support.clusters.cloud_program import CloudProgram
 from tests.support.inputs import mapping, objects, text, value
 

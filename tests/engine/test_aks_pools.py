@@ -16,8 +16,7 @@ from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.simulator.clouds.azure.names import CALLER
 from holdfast.simulator.pulumi import EngineFailure
-from tests.support.aks_component import LOCATION, SUBSCRIPTION, TENANT, cluster_args
-from tests.support.aks_pools import A100_SPOT, CPU
+from tests.support.builders.aks_components import A100_SPOT, CPU, LOCATION, SUBSCRIPTION, TENANT, cluster_args
 from tests.support.clusters.cloud_program import CloudProgram
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from tests.support.builders.configurations import Document, aws_document, entry,
 from tests.support.clusters.cloud_workspaces import workspace_of
 from tests.support.clusters.control_plane import CHECKOUT
 from tests.support.command_line import Deletions
-from tests.support.spot_role_account import ROLE, somebody_makes_the_role
+from tests.support.fakes.spot_role_account import ROLE, somebody_makes_the_role
 
 if TYPE_CHECKING:
     from holdfast.scheduling.json import Json
@@ -63,7 +63,7 @@ def client(stack: Stack) -> Generator[KubeClient]:
 
 
 def _aws(stack: Stack) -> CloudState:
-    return CloudState(stack.folder.stand_ins / "aws.json")
+    return CloudState(stack.folder.cloud_states / "aws.json")
 
 
 def _spot_role(stack: Stack) -> CloudObject:
@@ -88,7 +88,7 @@ def test_it_is_made_with_the_spot_role_that_the_account_has(stack: Stack) -> Non
     assert made.changes["import"] == 1, "the role is adopted, and no second one is asked for"
     assert "update" not in made.changes, "an import that updates needs more rights than to read"
     assert _spot_role(stack).inputs == before.inputs, "its description and tags belong to the account"
-    assert again.changed == 0, f"a second up changes {[step.told for step in again.steps]}"
+    assert again.changed == 0, f"a second up changes {[step.summary for step in again.steps]}"
 
 
 def test_nothing_in_the_cluster_comes_from_outside_the_mirror(stack: Stack, client: KubeClient) -> None:
@@ -125,8 +125,8 @@ def test_what_karpenter_does_of_its_own_accord_is_no_drift(stack: Stack) -> None
     with stack.session() as rehearsal:
         found = rehearsal.refresh()
         after = rehearsal.up(judged=True)
-    assert found.changed == 0, f"a refresh finds {[step.told for step in found.steps]}"
-    assert after.changed == 0, f"an up with machines running changes {[step.told for step in after.steps]}"
+    assert found.changed == 0, f"a refresh finds {[step.summary for step in found.steps]}"
+    assert after.changed == 0, f"an up with machines running changes {[step.summary for step in after.steps]}"
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ from holdfast.components.cluster.eks.access import NodeAccess, NodeAccessArgs
 from holdfast.components.cluster.eks.component import EksCluster
 from holdfast.components.iam.aws import service_trust
 from holdfast.simulator.pulumi import EngineFailure
+from tests.support.builders.aws_components import cluster_args
 from tests.support.clusters.cloud_program import CloudProgram
-from tests.support.eks_cluster import cluster_args
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,8 +11,8 @@ import pytest
 from holdfast.components.cluster.eks.access import NodeAccess, NodeAccessArgs
 from holdfast.components.cluster.eks.component import EksCluster
 from holdfast.components.karpenter.eks.component import EksKarpenter, EksKarpenterArgs
+from tests.support.builders.aws_components import cluster_args
 from tests.support.clusters.cloud_program import CloudProgram
-from tests.support.eks_cluster import cluster_args
 
 if TYPE_CHECKING:
     from collections.abc import Callable

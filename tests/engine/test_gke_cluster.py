@@ -14,8 +14,8 @@ from holdfast.components.cluster.gke.component import GkeCluster
 from holdfast.components.cluster.gke.control_plane import DatabaseKey
 from holdfast.components.network.gcp import GcpNetwork, GcpNetworkArgs
 from holdfast.simulator.pulumi import EngineFailure
+from tests.support.builders.gke_components import KEY, PROJECT, REGION, cluster_args
 from tests.support.clusters.cloud_program import CloudProgram
-from tests.support.gke_component import KEY, PROJECT, REGION, cluster_args
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,9 +11,8 @@ from pulumi import ResourceOptions
 from holdfast.components.cluster.gke.component import GkeCluster
 from holdfast.components.pools.gke import GkePool
 from holdfast.scheduling.machines import machine_catalogue
+from tests.support.builders.gke_components import A100_SPOT, CPU, POOL, PROJECT, REGION, cluster_args
 from tests.support.clusters.cloud_program import CloudProgram
-from tests.support.gke_component import PROJECT, REGION, cluster_args
-from tests.support.gke_pools import A100_SPOT, CPU, POOL
 
 if TYPE_CHECKING:
     from collections.abc import Callable

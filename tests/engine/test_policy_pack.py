@@ -58,7 +58,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def stand_ins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> EchoStandIns:
+def providers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> EchoStandIns:
     # The user's own engine may have the real provider, which would look for a cluster.
     monkeypatch.setenv("PULUMI_HOME", str(tmp_path / "home-of-nobody"))
     return EchoStandIns()
@@ -106,7 +106,7 @@ def example() -> None:
 
 def run(
     place: Path,
-    stand_ins: EchoStandIns,
+    providers: EchoStandIns,
     program: Program,
     command: Callable[[Rehearsal], Outcome] = Rehearsal.preview,
     settings: Json | Path | None = None,
@@ -124,24 +124,24 @@ def run(
         policy_packs=(PACK,),
         policy_settings=() if settings is None else (settings,),
     )
-    with Rehearsal.open("dev", scratch_workspace(place), subject=subject, stand_ins=stand_ins) as rehearsal:
+    with Rehearsal.open("dev", scratch_workspace(place), subject=subject, providers=providers) as rehearsal:
         return command(rehearsal)
 
 
 def stopped(
-    place: Path, stand_ins: EchoStandIns, program: Program, settings: Json | Path | None = None
+    place: Path, providers: EchoStandIns, program: Program, settings: Json | Path | None = None
 ) -> Outcome:
     """What a preview came to that the pack stops."""
     with pytest.raises(EngineFailure) as failure:
-        run(place, stand_ins, program, settings=settings)
+        run(place, providers, program, settings=settings)
     return failure.value.outcome
 
 
 def test_every_mandatory_rule_stops_an_update_before_anything_is_made(
-    place: Path, stand_ins: EchoStandIns
+    place: Path, providers: EchoStandIns
 ) -> None:
     with pytest.raises(EngineFailure) as failure:
-        run(place, stand_ins, of_violations, Rehearsal.up)
+        run(place, providers, of_violations, Rehearsal.up)
     verdicts = {verdict.policy: verdict for verdict in failure.value.outcome.verdicts}
     assert {name for name, verdict in verdicts.items() if verdict.stops} == STOPPING, "each by its own name"
     for rule in RULES:
@@ -149,11 +149,11 @@ def test_every_mandatory_rule_stops_an_update_before_anything_is_made(
             message = verdicts[rule.name].message
             assert message.startswith(rule.description), f"{rule.name} says what holds where it is kept"
             assert message.endswith("."), f"{rule.name} says what is wrong: {message}"
-    assert stand_ins.created == {}, "a stack that may not be made must not be half made"
+    assert providers.created == {}, "a stack that may not be made must not be half made"
 
 
 def test_an_unknown_is_advice_and_the_violation_beside_it_still_stops(
-    place: Path, stand_ins: EchoStandIns
+    place: Path, providers: EchoStandIns
 ) -> None:
     def program() -> None:
         node_pool("a100-spot", "spot")
@@ -163,15 +163,15 @@ def test_an_unknown_is_advice_and_the_violation_beside_it_still_stops(
         # An id is unknown before the update.
         training_namespace("vision", A100_SPOT_TIER, {"pool": other.id.apply(lambda found: found.lower())})
 
-    verdicts = {verdict.policy: verdict for verdict in stopped(place, stand_ins, program).verdicts}
+    verdicts = {verdict.policy: verdict for verdict in stopped(place, providers, program).verdicts}
     assert "namespace 'tabular'" in verdicts[MANDATORY].message, "what is known stops the run"
     assert verdicts[MANDATORY].urn.endswith("::tabular-ladder"), "the verdict points at the ladder"
     assert verdicts[ADVISORY].level == "advisory", "what is not known yet stops nothing"
     assert "namespace 'vision'" in verdicts[ADVISORY].message, "and says what it waits for"
 
 
-def test_the_example_is_stopped_by_what_its_page_shows(place: Path, stand_ins: EchoStandIns) -> None:
-    outcome = stopped(place, stand_ins, example, EXAMPLE / "policies.json")
+def test_the_example_is_stopped_by_what_its_page_shows(place: Path, providers: EchoStandIns) -> None:
+    outcome = stopped(place, providers, example, EXAMPLE / "policies.json")
     found = {verdict.policy: verdict for verdict in outcome.verdicts}
     assert {name for name, verdict in found.items() if verdict.stops} == {
         "training-reaches-on-demand",
@@ -186,13 +186,13 @@ def test_the_example_is_stopped_by_what_its_page_shows(place: Path, stand_ins: E
         assert " ".join(said.split()) in shown, f"docs/policies.md shows another report than this: {said}"
 
 
-def test_levels_and_settings_are_a_teams_own(place: Path, stand_ins: EchoStandIns) -> None:
+def test_levels_and_settings_are_a_teams_own(place: Path, providers: EchoStandIns) -> None:
     settings = {
         "all": "disabled",
         "training-reaches-on-demand": "advisory",
         "spot-pools-diversified": {"enforcementLevel": "advisory", "markets": 100},
     }
-    outcome = run(place, stand_ins, example, settings=cast("Json", settings))
+    outcome = run(place, providers, example, settings=cast("Json", settings))
     assert outcome.packs == {"holdfast": "0.1.0"}, "the pack judged the run"
     levels = {verdict.policy: verdict.level for verdict in outcome.verdicts}
     assert levels == {"training-reaches-on-demand": "advisory", "spot-pools-diversified": "advisory"}, (
@@ -201,7 +201,7 @@ def test_levels_and_settings_are_a_teams_own(place: Path, stand_ins: EchoStandIn
 
 
 def test_what_a_team_wants_mended_is_made_mended(
-    place: Path, stand_ins: EchoStandIns, tmp_path: Path
+    place: Path, providers: EchoStandIns, tmp_path: Path
 ) -> None:
     def program() -> None:
         node_pool("cpu-spot", "spot", labels={})
@@ -211,8 +211,8 @@ def test_what_a_team_wants_mended_is_made_mended(
         "add-missing-spot-taint": "remediate",
         "add-missing-pool-label": "remediate",
     }
-    run(tmp_path, stand_ins, program, lambda rehearsal: rehearsal.up(judged=True), cast("Json", wanted))
-    (pool,) = (props for urn, props in stand_ins.created.items() if "NodePool" in urn)
+    run(tmp_path, providers, program, lambda rehearsal: rehearsal.up(judged=True), cast("Json", wanted))
+    (pool,) = (props for urn, props in providers.created.items() if "NodePool" in urn)
     template = cast("Json", cast("Json", pool["spec"])["template"])
     assert cast("Json", template["metadata"])["labels"] == {"holdfast.dev/pool": "cpu-spot"}, (
         "jobs can select it"

@@ -14,7 +14,7 @@ from holdfast.components.spot_service_linked_role import (
 from holdfast.infra.labels import tag_aws_resources
 from holdfast.simulator.pulumi import EngineFailure
 from tests.support.clusters.cloud_program import CloudProgram
-from tests.support.spot_role_account import ARN, ROLE, let_the_caller_only_read, somebody_makes_the_role
+from tests.support.fakes.spot_role_account import ARN, ROLE, let_the_caller_only_read, somebody_makes_the_role
 
 if TYPE_CHECKING:
     from pathlib import Path

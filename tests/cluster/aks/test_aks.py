@@ -158,7 +158,10 @@ def test_a_machine_that_is_no_spot_one_cannot_be_evicted(aks: AksInUse) -> None:
         aks.machines.interruption("aks-cpu-00000000-vmss000000", lambda _: None)
 
 
-ON_SPOT: Json = {"nodeSelector": {"karpenter.sh/capacity-type": "spot"}, "terminationGracePeriodSeconds": 10}
+ON_KARPENTER_SPOT: Json = {
+    "nodeSelector": {"karpenter.sh/capacity-type": "spot"},
+    "terminationGracePeriodSeconds": 10,
+}
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +184,7 @@ def test_its_whole_life(aks: AksProvisioning) -> None:
     for kind in ("aksnodeclasses.karpenter.azure.com", "nodepools.karpenter.sh", "nodeclaims.karpenter.sh"):
         aks.wait_for_definition(kind)
     aks.pool("cpu-spot", "Standard_D4ds_v5", "Standard_D4ads_v5", capacity="spot")
-    aks.charts.apply(a_pod("trains", cpu="1", spec=ON_SPOT))
+    aks.charts.apply(a_pod("trains", cpu="1", spec=ON_KARPENTER_SPOT))
     node = _node_of(aks, "trains")
     labels = labels_of(node)
     assert labels["karpenter.sh/capacity-type"] == "spot", "as the source's manifest selects"

@@ -214,13 +214,13 @@ def test_an_empty_node_goes_after_ten_minutes_and_a_busy_one_stays(gke: GkeInUse
     assert len(gke.nodes("cpu")) == 1, "the pool has fewer than its minimum"
 
 
-ON_SPOT: Json = {"cloud.google.com/gke-spot": "true"}
+SPOT_SELECTOR: Json = {"cloud.google.com/gke-spot": "true"}
 TOLERATION: Json = {"key": "cloud.google.com/gke-spot", "operator": "Exists"}
 
 
 def _on_spot(name: str, *, asks: int = 90, stops_after: str | None = None, cpu: str = "1") -> Json:
     spec: Json = {
-        "nodeSelector": ON_SPOT,
+        "nodeSelector": SPOT_SELECTOR,
         "tolerations": [TOLERATION],
         "terminationGracePeriodSeconds": asks,
     }

@@ -263,9 +263,6 @@ def test_a_cancelled_run_stops_waiting_at_once(client: KubeClient, namespace: st
     cancel.join()
 
 
-CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
-
-
 def held(namespace: str) -> Properties:
     metadata: Properties = {"name": "conf", "namespace": namespace, "finalizers": ["holdfast.dev/held"]}
     return {"metadata": metadata}

@@ -36,10 +36,10 @@ def test_a_move_interrupted_by_a_kill_at_any_write_is_completed_by_the_next_proc
             cluster.apply(jobset(name))
             with replica(api.kubeconfig, tmp_path) as doomed:
                 cluster.wait_on(name, "spot-a")
-                api.fate = _kill_at(write, doomed, fault)
+                api.decide = _kill_at(write, doomed, fault)
                 cluster.evict_one(name)
                 wait_until(lambda doomed=doomed: doomed.process.poll() is not None, "it is killed")
-            api.fate = lambda _: Fault.PASS
+            api.decide = lambda _: Fault.PASS
             cluster.forget_leader()
             with replica(api.kubeconfig, tmp_path):
                 cluster.wait_on(name, "spot-b")
@@ -62,7 +62,7 @@ def test_a_throttled_controller_waits_for_retry_after(cluster: LoopCluster, tmp_
             refused["writes"] += 1
             return Fault.THROTTLE
 
-        api.fate = refuse_three
+        api.decide = refuse_three
         cluster.evict_one("throttled")
         cluster.wait_on("throttled", "spot-b")
         assert refused["writes"] == 3, "three writes were throttled"
@@ -84,7 +84,7 @@ def test_failed_requests_are_retried(cluster: LoopCluster, tmp_path: Path) -> No
             seen["writes"] += 1
             return (Fault.FAIL, Fault.PASS, Fault.LOSE_ANSWER, Fault.PASS)[seen["writes"] % 4]
 
-        api.fate = fail_every_other
+        api.decide = fail_every_other
         cluster.evict_one("failing")
         cluster.wait_on("failing", "spot-b")
         assert cluster.state("failing")["moves"] == 1, (
@@ -97,11 +97,11 @@ def test_broken_watches_lose_no_event(cluster: LoopCluster, tmp_path: Path) -> N
         cluster.apply(jobset("unwatched"))
         cluster.wait_on("unwatched", "spot-a")
         lists = controller.number('holdfast_fallback_informer_lists{kind="pods"}')
-        api.fate = lambda asked: Fault.LOSE if asked.watch else Fault.PASS
+        api.decide = lambda asked: Fault.LOSE if asked.watch else Fault.PASS
         api.break_watches()
         cluster.evict_one("unwatched")
         wait_until(lambda: cluster.runs_on("unwatched", "spot-a"), "JobSet restarts it meanwhile")
-        api.fate = lambda _: Fault.PASS
+        api.decide = lambda _: Fault.PASS
         cluster.wait_on("unwatched", "spot-b")
         assert controller.number('holdfast_fallback_informer_lists{kind="pods"}') <= lists + 4, (
             "a watch resumes at its last resource version; each kind is listed again at most once"

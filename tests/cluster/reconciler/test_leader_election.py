@@ -92,12 +92,12 @@ def test_a_leader_that_cannot_renew_its_lease_stops_before_another_can_lead(
         controller.wait(Replica.leads, "it leads")
         cluster.apply(jobset("unrenewed"))
         cluster.wait_on("unrenewed", "spot-a")
-        api.fate = lose_leases
+        api.decide = lose_leases
         controller.wait(lambda each: not each.leads(), "it stops leading")
         written = api.writes
         cluster.evict_one("unrenewed")
         wait_until(lambda: cluster.runs_on("unrenewed", "spot-a"), "JobSet restarts the job by itself")
         assert api.writes == written, "nothing was written although only the Lease is unreachable"
         assert controller.answers("/readyz") == "ok", "its caches are still synced"
-        api.fate = lambda _: Fault.PASS
+        api.decide = lambda _: Fault.PASS
         cluster.wait_on("unrenewed", "spot-b")
