@@ -1,4 +1,4 @@
-"""What the rules know of a pool, whichever cloud it is on."""
+"""Pools, whichever cloud they are on: what scheduling, the fallback controller and warnings need to know about one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ from holdfast.scheduling.reachability.machine_capacity import (
 )
 from holdfast.scheduling.taints import Taint, pool_taints
 
-#: Karpenter tries the NodePools a pod fits in from the highest weight, 100, down to the lowest, 1.
+#: Karpenter tries the NodePools that a pod fits from the highest weight, 100, to the lowest, 1.
 DEFAULT_WEIGHT: Final = 100
 LOWEST_WEIGHT: Final = 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pool:
-    """A pool's scheduling facts.
+    """A pool as the configuration declares it.
 
-    `max_nodes` is about how many machines it may hold: what keeps a pool that small counts what its machines hold,
-    as if each were the largest of its types. `is_default` marks the one that takes pods which ask for nothing.
+    `max_nodes` is approximate: Karpenter's limits count resources, as if each machine were the largest of the pool's
+    types. `is_default` marks the pool for pods without a node selector.
     """
 
     name: str
@@ -35,24 +35,24 @@ class Pool:
 
     @property
     def taints(self) -> tuple[Taint, ...]:
-        """The taints of the pool's nodes where Karpenter makes them."""
+        """The taints of the pool's nodes if Karpenter makes them."""
         return pool_taints(capacity=self.capacity, has_gpus=self.has_gpus)
 
 
 def weights(pools: Sequence[Pool]) -> Mapping[str, int]:
-    """Each pool's weight: the default pool first, the others in the order in which they are listed.
+    """Each pool's weight: the default pool first, the others in their listed order.
 
-    Without weights Karpenter breaks the tie by name: a pod that asks for any GPU on spot then bought an H100 machine
-    where an A100 one was listed before it.
+    Without weights Karpenter breaks ties by name: a pod for any GPU on spot then bought an H100 machine although an A100
+    one was listed first.
     """
     others = [pool.name for pool in pools if not pool.is_default]
-    ordered = {name: max(LOWEST_WEIGHT, DEFAULT_WEIGHT - place) for place, name in enumerate(others, start=1)}
+    ordered = {name: max(LOWEST_WEIGHT, DEFAULT_WEIGHT - index) for index, name in enumerate(others, start=1)}
     return {**ordered, **{pool.name: DEFAULT_WEIGHT for pool in pools if pool.is_default}}
 
 
 @dataclass(frozen=True, kw_only=True)
 class MachineSize:
-    """What a machine has, in MiB for its memory, before anything is reserved on it."""
+    """The resources of a machine before reservations, memory in MiB."""
 
     vcpus: int
     memory_mib: int
@@ -61,10 +61,11 @@ class MachineSize:
 
 @dataclass(frozen=True, kw_only=True)
 class PoolSummary:
-    """How a pool's machines are bought, what its nodes carry, what each has at least and at most, how many there may be.
+    """What the fallback controller needs to know about a pool, because an empty pool has no node to observe.
 
-    `taints` are all that a node of the pool has, those which the cloud adds among them. `rooms` is what pods get of
-    its machines, of those that tell all there is to tell; empty where that is not known.
+    `taints` are all taints of its nodes, including those that the cloud adds. `machine` is the minimum of each resource
+    over its machine types, `largest` the maximum. `machine_capacities` are its non-dominated machine types, empty if their
+    reservations are not known.
     """
 
     capacity: CapacityType
@@ -83,9 +84,9 @@ def summarize_pool(
     labels: Mapping[str, str] | None = None,
     provisioner: Provisioner | None = None,
 ) -> PoolSummary:
-    """The facts of a pool of these machines, one or more, whose nodes have `labels` beside the pool's name.
+    """Summarize a pool of these machines, one or more, whose nodes have `labels` beside the pool label.
 
-    `provisioner` is who makes its nodes: without it what pods get of them is not known.
+    `provisioner` makes its nodes; without it, what is allocatable on them is not known.
     """
     capacities = (
         () if provisioner is None else tuple(machine_capacity(machine, provisioner) for machine in machines)
@@ -102,7 +103,7 @@ def summarize_pool(
 
 
 def smallest(machines: Sequence[Machine]) -> MachineSize:
-    """What any of the machines has: whichever is bought, so much of each is there."""
+    """The minimum of each resource: whichever machine is bought has at least this."""
     return MachineSize(
         vcpus=min(machine.vcpus for machine in machines),
         memory_mib=min(machine.memory_mib for machine in machines),
@@ -111,7 +112,7 @@ def smallest(machines: Sequence[Machine]) -> MachineSize:
 
 
 def largest(machines: Sequence[Machine]) -> MachineSize:
-    """What none of the machines has more of."""
+    """The maximum of each resource."""
     return MachineSize(
         vcpus=max(machine.vcpus for machine in machines),
         memory_mib=max(machine.memory_mib for machine in machines),
@@ -119,29 +120,29 @@ def largest(machines: Sequence[Machine]) -> MachineSize:
     )
 
 
-#: Each type is a spot market of its own; with fewer than this many, the pool is as good as its worst day on one.
+#: Each type is a separate spot market; with fewer types, one that sells out often stops the pool's jobs.
 ENOUGH_TYPES: Final = 3
 
 
 def spot_pool_warnings(pool: Pool, machines: Sequence[Machine]) -> list[str]:
-    """What may disappoint about a spot pool that is allowed to be as it is; nothing for a pool on-demand."""
+    """Warnings about a valid spot pool that may not perform well; none for an on-demand pool."""
     if pool.capacity is not CapacityType.SPOT:
         return []
     warnings: list[str] = []
     names = ", ".join(machine.name for machine in machines)
     if len(machines) < ENOUGH_TYPES:
         warnings.append(
-            f"pool {pool.name} buys {_count(len(machines), 'machine type')} on spot ({names}). Each type is a spot "
-            f"market of its own: with fewer than {ENOUGH_TYPES}, one that sells out or is taken back stops the jobs "
-            "here more often. List more types that the jobs can run on."
+            f"pool {pool.name} buys {_count(len(machines), 'machine type')} on spot ({names}). Each type is a "
+            f"separate spot market: with fewer than {ENOUGH_TYPES}, one that sells out or is reclaimed stops the jobs on "
+            "this pool more often. List more types that the jobs can run on."
         )
     kinds = {_accelerators(machine): machine.name for machine in reversed(machines)}
     if len(kinds) > 1:
-        held = ", ".join(f"{name} has {kind}" for kind, name in reversed(kinds.items()))
+        listed = ", ".join(f"{name} has {kind}" for kind, name in reversed(kinds.items()))
         warnings.append(
-            f"pool {pool.name} buys machines with different accelerators ({held}). A job on several nodes may get some "
+            f"pool {pool.name} buys machines with different accelerators ({listed}). A job on several nodes may get some "
             "of each: it then waits for the slowest one at every step, and fits only if its pods fit on the smallest. "
-            "Make a pool of each kind, and a tier of each pool."
+            "Make a pool for each accelerator, and a tier for each pool."
         )
     return warnings
 

@@ -1,4 +1,4 @@
-"""Kubernetes quantities, added up exactly."""
+"""Kubernetes quantities, and amounts of CPU, memory and time as users write them: `500m`, `512Gi`, `1h30m`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _QUANTITY: Final = re.compile(
 
 
 def parse_quantity(value: object) -> Fraction:
-    """Return what a quantity amounts to; nothing where it is none, since the API server refuses those."""
+    """Return the exact value of a quantity; 0 if it is not one, because the API server rejects those."""
     found = _QUANTITY.match(str(value).strip())
     if found is None:
         return Fraction(0)
@@ -42,17 +42,17 @@ def parse_quantity(value: object) -> Fraction:
 
 
 def format_quantity(amount: Fraction) -> str:
-    """Return an amount as a quantity: whole, or in thousandths, rounded up to those."""
+    """Format an amount as a quantity: an integer, or thousandths, rounded up."""
     if amount.denominator == 1:
         return str(amount.numerator)
     return f"{-(-amount.numerator * 1000 // amount.denominator)}m"
 
 
-#: What each reads, and what the FallbackPolicy's schema holds an amount to.
+#: The syntax of amounts, here and in the schema of the FallbackPolicy.
 CPU_PATTERN: Final = r"^([0-9]{1,8}m|[0-9]{1,5}(\.[0-9]{1,3})?)$"
 MEMORY_PATTERN: Final = r"^[0-9]{1,9}(\.[0-9]{1,3})?(Mi|Gi|Ti|M|G|T)$"
 
-# Larger than any machine there is: beyond it a number is a mistyped unit.
+# Larger than any machine: a larger number is a wrong unit.
 MOST_CPU_MILLIS: Final = 10_000_000
 MOST_MEMORY_MIB: Final = 100 * 1024**2
 
@@ -65,17 +65,17 @@ _MILLIS: Final = 1000
 
 
 class AmountError(ValueError):
-    """A text that is no amount: `fix` says what to write instead."""
+    """A text that is not an amount; `fix` states what to write instead."""
 
     def __init__(self, text: str, allowed: str, fix: str) -> None:
-        super().__init__(f'"{text}" is no amount. Allowed: {allowed}. {fix}')
+        super().__init__(f'"{text}" is not an amount. Allowed: {allowed}. {fix}')
         self.fix = fix
 
 
 def parse_cpu(text: str) -> int:
-    """Read `48`, `1.5` or `500m` as thousandths of a CPU.
+    """Parse `48`, `1.5` or `500m` as thousandths of a CPU.
 
-    Raises AmountError for anything else, nothing and more than 10000 CPUs included.
+    Raises AmountError for anything else, and for 0 and more than 10000 CPUs.
     """
     if re.fullmatch(CPU_PATTERN, text, re.ASCII) is None:
         raise AmountError(text, CPU_ALLOWED, "Write a number of CPUs, or of thousandths with an m.")
@@ -86,9 +86,9 @@ def parse_cpu(text: str) -> int:
 
 
 def parse_memory(text: str) -> int:
-    """Read `512Gi`, `1.5Ti` or `500M` as MiB, rounded up: less than was asked for must not be counted.
+    """Parse `512Gi`, `1.5Ti` or `500M` as MiB, rounded up, so that a request is never counted too low.
 
-    Raises AmountError for anything else, nothing and more than 100Ti included.
+    Raises AmountError for anything else, and for 0 and more than 100Ti.
     """
     if re.fullmatch(r"[0-9.]+", text, re.ASCII):
         raise AmountError(text, MEMORY_ALLOWED, f"Write {text}Gi or {text}Mi: without a unit it is bytes.")
@@ -101,19 +101,19 @@ def parse_memory(text: str) -> int:
 
 
 def format_cpu(millis: int) -> str:
-    """Write thousandths of a CPU as `parse_cpu` reads them: 48000 → `48`, 1500 → `1500m`."""
+    """Format thousandths of a CPU for `parse_cpu`: 48000 → `48`, 1500 → `1500m`."""
     return f"{millis}m" if millis % _MILLIS else str(millis // _MILLIS)
 
 
 def format_memory(mib: int) -> str:
-    """Write MiB as `parse_memory` reads them: 524288 → `512Gi`, 1500 → `1500Mi`."""
+    """Format MiB for `parse_memory`: 524288 → `512Gi`, 1500 → `1500Mi`."""
     return f"{mib}Mi" if mib % _GIB_IN_MIB else f"{mib // _GIB_IN_MIB}Gi"
 
 
-# Also what the FallbackPolicy's schema holds a duration to. The parts come in this order, each at most once.
+#: The syntax of durations, here and in the schema of the FallbackPolicy: the parts in this order, each at most once.
 DURATION_PATTERN: Final = r"^([0-9]{1,6}h)?([0-9]{1,6}m)?([0-9]{1,6}s)?$"
 
-# Beyond a month a wait is a mistyped unit, not a wish.
+# A month: a longer duration is a wrong unit.
 LONGEST_DURATION: Final = timedelta(hours=720)
 
 DURATION_ALLOWED: Final = "a time with its units, 1s to 720h, such as 45s, 15m or 1h30m"
@@ -123,17 +123,17 @@ _SECOND: Final = timedelta(seconds=1)
 
 
 class DurationError(ValueError):
-    """A text that is no duration: `fix` says what to write instead."""
+    """A text that is not a duration; `fix` states what to write instead."""
 
     def __init__(self, text: str, fix: str) -> None:
-        super().__init__(f'"{text}" is no duration. Allowed: {DURATION_ALLOWED}. {fix}')
+        super().__init__(f'"{text}" is not a duration. Allowed: {DURATION_ALLOWED}. {fix}')
         self.fix = fix
 
 
 def parse_duration(text: str) -> timedelta:
-    """Read `1h30m`, `15m` or `45s`.
+    """Parse `1h30m`, `15m` or `45s`.
 
-    Raises DurationError for anything else, zero and more than 720h included.
+    Raises DurationError for anything else, and for 0 and more than 720h.
     """
     if re.fullmatch(r"[0-9]+", text, re.ASCII):
         raise DurationError(text, f"Write {text}m, {text}s or {text}h.")
@@ -150,7 +150,7 @@ def parse_duration(text: str) -> timedelta:
 
 
 def format_duration(duration: timedelta) -> str:
-    """Write a duration the shortest way `parse_duration` reads: 5400 s → `1h30m`."""
+    """Format a duration for `parse_duration`, as short as possible: 5400 s → `1h30m`."""
     seconds = int(duration.total_seconds())
     parts = ((seconds // 3600, "h"), (seconds % 3600 // 60, "m"), (seconds % 60, "s"))
     return "".join(f"{count}{unit}" for count, unit in parts if count)

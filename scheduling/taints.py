@@ -1,4 +1,4 @@
-"""Taints: which pods each kind of pool keeps away, and the tolerations that let them in."""
+"""The taints of each kind of pool, and tolerations as the scheduler matches them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from holdfast.scheduling.labels import (
 
 @dataclass(frozen=True, kw_only=True)
 class Taint:
-    """A node taint; the pods that do not tolerate it stay away."""
+    """A node taint; it repels pods that do not tolerate it."""
 
     key: str
     value: str
@@ -34,19 +34,19 @@ class Taint:
         return {"key": self.key, "operator": "Equal", "value": self.value, "effect": self.effect}
 
 
-# Without it a pod that asks for nothing would land on the cheapest machine, which is a spot one.
+# Without it a pod without a node selector would run on the cheapest machine, which is a spot one.
 SPOT: Final = Taint(key=CAPACITY_TYPE, value=CapacityType.SPOT.value)
 
-# The same on GKE, which does not taint the spot nodes of a pool that was made by hand.
+# The same on GKE, which does not taint the spot nodes of node pools that users create.
 GKE_SPOT_TAINT: Final = Taint(key=GKE_SPOT, value=GKE_SPOT_VALUE)
 
-# AKS's own on the spot nodes of its scale sets, which have it beside the first one. Node auto-provisioning adds none.
+# AKS adds it to the spot nodes of its scale sets, beside the first one. Node auto-provisioning adds none.
 AKS_SPOT: Final = Taint(key=AKS_SCALE_SET_PRIORITY, value=AKS_SPOT_VALUE)
 
-# On GPU pools of both capacity types: a helper pod must neither buy a GPU machine nor fill one that has room.
+# On GPU pools of both capacity types: a helper pod must neither buy a GPU machine nor occupy one.
 GPU: Final = Taint(key=GPU_RESOURCE, value="present")
 
-# On the nodes of operators. The key is the convention charts tolerate.
+# On the nodes of operators. By convention charts tolerate this key.
 SYSTEM: Final = Taint(key="CriticalAddonsOnly", value="true")
 
 
@@ -58,9 +58,9 @@ def pool_taints(*, capacity: CapacityType, has_gpus: bool) -> tuple[Taint, ...]:
 
 
 def aks_pool_taints(*, capacity: CapacityType, has_gpus: bool) -> tuple[Taint, ...]:
-    """The taints that a scale set of AKS declares: those of a Karpenter pool, and AKS's own for spot.
+    """The taints that a scale set of AKS declares: those of a Karpenter pool, and AKS' own for spot.
 
-    AKS adds its own to a spot pool that does not declare it, and such a pool is another than the program says.
+    AKS adds its own to a spot pool that does not declare it, which Pulumi would then show as a difference.
     """
     spot = (SPOT, AKS_SPOT) if capacity is CapacityType.SPOT else ()
     gpu = (GPU,) if has_gpus else ()
@@ -70,8 +70,8 @@ def aks_pool_taints(*, capacity: CapacityType, has_gpus: bool) -> tuple[Taint, .
 def gke_pool_taints(*, capacity: CapacityType, compute_class: str | None) -> tuple[Taint, ...]:
     """The taints that a GKE node pool declares.
 
-    Those of GPUs are not among them: GKE adds them by itself, and refuses to be given them as well. A pool of a
-    ComputeClass has that class's taint alone, which its pods are made to tolerate and no other.
+    GKE adds the taint for GPUs itself, and rejects pools that declare it. A pool of a ComputeClass has only the taint of
+    its class, because GKE adds only this toleration to pods that select the class.
     """
     if compute_class is not None:
         return (Taint(key=COMPUTE_CLASS, value=compute_class),)
@@ -80,14 +80,14 @@ def gke_pool_taints(*, capacity: CapacityType, compute_class: str | None) -> tup
 
 @dataclass(frozen=True, kw_only=True)
 class Toleration:
-    """What a pod puts up with. An empty `key` is any key, an empty `effect` any effect; `value` is None for `Exists`."""
+    """A toleration of a pod. An empty `key` matches any key, an empty `effect` any effect; `value` is None for `Exists`."""
 
     key: str = ""
     value: str | None = None
     effect: str = ""
 
     def tolerates(self, taint: Taint) -> bool:
-        """Whether the scheduler lets a pod with it onto a node with the taint."""
+        """Whether a pod with this toleration can be scheduled on a node with the taint."""
         return (
             self.key in {"", taint.key}
             and self.effect in {"", taint.effect}
@@ -100,12 +100,12 @@ class Toleration:
         return cls(key=taint.key, value=taint.value, effect=taint.effect)
 
 
-#: Only these keep a pod away; `PreferNoSchedule` is a wish.
+#: The effects that repel pods; `PreferNoSchedule` is a preference.
 REPELLING = frozenset({"NoSchedule", "NoExecute"})
 
 
 def untolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> tuple[Taint, ...]:
-    """The taints that keep away a pod with these tolerations."""
+    """The taints that repel a pod with these tolerations."""
     known = tuple(tolerations)
     return tuple(
         taint

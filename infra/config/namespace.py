@@ -20,7 +20,7 @@ from holdfast.scheduling.quantities import (
     parse_memory,
 )
 from holdfast.scheduling.quantities import DURATION_ALLOWED as DURATION_ALLOWED
-from holdfast.scheduling.quotas import AskedQuota, Quota, quota_of
+from holdfast.scheduling.quotas import Quota, QuotaSettings, quota_of
 from holdfast.scheduling.reachability.shape import (
     LEAST,
     LONGEST_ACCELERATOR,
@@ -63,9 +63,9 @@ class QuotaSection(Section):
         default=None, ge=1, le=_MOST, description=f"a whole number of pods, 1 to {_MOST}", examples=["500"]
     )
 
-    def as_asked(self) -> AskedQuota:
+    def as_asked(self) -> QuotaSettings:
         """The quota for the rules in `scheduling`."""
-        return AskedQuota(enforced=self.enforced, gpus=self.gpus, pods=self.pods)
+        return QuotaSettings(enforced=self.enforced, gpus=self.gpus, pods=self.pods)
 
 
 def _amount(value: object, parse: Callable[[str], int]) -> int:

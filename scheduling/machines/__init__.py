@@ -1,7 +1,6 @@
-"""The machine catalogue: what each instance type offers, what it costs, and where it is sold.
+"""The machine catalogue: the resources and price of each instance type, and where it is sold.
 
-The one source for configuration's checks, for GPU taints, for pool limits and for the instance types which the
-simulated clouds sell.
+The only source for validation of the configuration, GPU taints, pool limits and the instance types of the simulated clouds.
 """
 
 from holdfast.scheduling.machines.catalogue import (

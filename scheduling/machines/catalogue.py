@@ -104,25 +104,25 @@ class LocalRow(TypedDict):
 
 @cache
 def aws_table() -> AwsTable:
-    """EC2's instance types, with the regions that sell them."""
+    """EC2 instance types, with the regions that sell them."""
     return cast("AwsTable", _read("aws.json"))
 
 
 @cache
 def azure_table() -> AzureTable:
-    """Azure's VM sizes, with the regions that sell them."""
+    """Azure VM sizes, with the regions that sell them."""
     return cast("AzureTable", _read("azure.json"))
 
 
 @cache
 def gcp_table() -> GcpTable:
-    """Compute Engine's machine types for nodes, and the zones of its regions."""
+    """Machine types of Compute Engine, and the zones of its regions."""
     return cast("GcpTable", _read("gcp.json"))
 
 
 @cache
 def local_table() -> Sequence[LocalRow]:
-    """What the simulated cloud sells."""
+    """The machine types of the simulated cloud."""
     return cast("Sequence[LocalRow]", _read("local.json"))
 
 
@@ -135,14 +135,14 @@ _MIB_IN_GIB: Final = 1024
 
 @cache
 def machine_catalogue(cloud: str) -> Mapping[str, Machine]:
-    """All machines known on a cloud (`aws`, `azure`, `gcp`, `local`), by name."""
+    """All known machines of a cloud (`aws`, `azure`, `gcp`, `local`), by name."""
     return MappingProxyType({machine.name: machine for machine in _MACHINES[cloud]()})
 
 
 def _aws() -> Iterator[Machine]:
     rows = aws_table()["machines"]
-    # A machine without a list price stands among the dearest: a simulated market, where prices do nothing but put
-    # machines in order, must not take it for a bargain.
+    # A machine without a list price gets the highest price per vCPU: the simulated market orders machines by price, and must
+    # not prefer it.
     dearest = max(price / vcpus for _, _, vcpus, *_, price, _ in rows if price is not None)
     for name, arch, vcpus, memory_mib, gpus, accelerator, efa_interfaces, on_spot, price, _ in rows:
         yield Machine(
@@ -220,16 +220,16 @@ _MACHINES: Final[Mapping[str, Callable[[], Iterable[Machine]]]] = {
 
 
 def boot_disk_of(machine: Machine) -> str:
-    """The type of disk that a machine of GCP starts from.
+    """The type of boot disk of a GCP machine.
 
-    Newer families take Hyperdisk alone, and older ones none of it.
+    Newer families require Hyperdisk, and older ones do not support it.
     """
     boot_disk, _ = gcp_table()["families"][_family(machine)]
     return boot_disk
 
 
 def can_be_placed_compactly(machine: Machine) -> bool:
-    """Whether Compute Engine places machines of this type close to each other when it is asked to."""
+    """Whether Compute Engine supports compact placement of machines of this type."""
     _, compact = gcp_table()["families"][_family(machine)]
     return compact
 
@@ -242,9 +242,9 @@ _FAMILY: Final = "n1-"
 
 
 def attachable_to(machine: Machine) -> Mapping[str, tuple[int, ...]]:
-    """How many GPUs of which kind a machine of GCP can be given; nothing for one that takes none.
+    """How many GPUs of each kind can be attached to a GCP machine; empty if none can be.
 
-    Fewer GPUs go with fewer vCPUs: a machine of more takes more of them or none.
+    Fewer GPUs allow only fewer vCPUs: a larger machine takes more GPUs or none.
     """
     if not machine.name.startswith(_FAMILY):
         return {}
@@ -256,7 +256,7 @@ def attachable_to(machine: Machine) -> Mapping[str, tuple[int, ...]]:
 
 
 def with_attached(machine: Machine, kind: str, count: int) -> Machine:
-    """The machine with GPUs attached. Raises ValueError where Compute Engine would not attach them."""
+    """The machine with GPUs attached. Raises ValueError if Compute Engine would not attach them."""
     fitting = attachable_to(machine)
     if count not in fitting.get(kind, ()):
         takes = ", ".join(

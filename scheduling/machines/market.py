@@ -1,4 +1,4 @@
-"""Where machines are sold: regions and their zones."""
+"""Where machines are sold: regions and zones, and machines selected by family and size."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -19,12 +19,12 @@ LOCAL_ZONES: Final = ("local-a", "local-b", "local-c")
 
 
 def regions(cloud: str) -> frozenset[str]:
-    """The regions of a cloud (`aws`, `azure`, `gcp`) that are known."""
+    """The known regions of a cloud (`aws`, `azure`, `gcp`)."""
     return frozenset(_REGIONS[cloud]())
 
 
 def regions_of(name: str) -> frozenset[str]:
-    """The regions of AWS or Azure that sell a machine; none for a type that is not known."""
+    """The regions of AWS or Azure that sell a machine; none for an unknown type."""
     return _sold().get(name, frozenset())
 
 
@@ -34,12 +34,11 @@ def is_sold_in(name: str, region: str) -> bool:
 
 
 def zones_of(region: str) -> tuple[str, ...]:
-    """The zones of a region by name, in order, as their nodes are labelled; none where none are known.
+    """The names of a region's zones, in order, as in the labels of their nodes; empty if unknown.
 
-    Those of AWS in China and GovCloud are not, and some locations of Azure have no zones.
-
-    On AWS the names are those which most accounts see: which building `us-east-1a` is differs from account to account,
-    and an old region's newer accounts are shown fewer zones. No region of one cloud has the name of one of the other's.
+    The zones of AWS in China and GovCloud are unknown, and some locations of Azure have none. On AWS these are the names
+    that most accounts see: the building behind `us-east-1a` differs between accounts, and newer accounts see fewer zones of
+    an old region. Region names are unique across the clouds.
     """
     after_a_hyphen = gcp_table()["regions"].get(region) or azure_table()["zones"].get(region, "")
     return tuple(
@@ -72,29 +71,27 @@ def select_machines(
 ) -> tuple[Machine, ...]:
     """The machines of these families (`m7i`) in these sizes (`xlarge`) that a region of AWS sells.
 
-    In the order of the families, then of the sizes: the same configuration gives the same pool. A family need not have
-    every size.
+    Ordered by family, then by size, so that the same configuration gives the same pool. A family may lack a size.
     """
     names = dict.fromkeys(f"{family}.{size}" for family in families for size in sizes)
     return tuple(catalogue[name] for name in names if name in catalogue and is_sold_in(name, region))
 
 
-# Standard_NC24ads_A100_v4: the vCPUs stand between the capitals of a family and what it adds.
+# Standard_NC24ads_A100_v4: the number of vCPUs is between the capitals of a family and its suffix.
 _SIZE: Final = re.compile(r"Standard_(?P<capitals>[A-Z]+)\d+(?P<rest>\w*)", re.ASCII)
 _FAMILY: Final = re.compile(r"(?P<capitals>[A-Z]+)(?P<rest>\w*)", re.ASCII)
 
 
 def family_of(vm_size: str) -> str | None:
-    """The family of a VM size (`Standard_D4ds_v5` → `Dds_v5`), as Azure names its series; None where it has none."""
+    """The family of a VM size as Azure names its series (`Standard_D4ds_v5` → `Dds_v5`); None if it has none."""
     found = _SIZE.fullmatch(vm_size)
     return f"{found['capitals']}{found['rest']}" if found else None
 
 
 def select_vm_sizes(families: Collection[str], vcpus: Collection[int], location: str) -> tuple[Machine, ...]:
-    """The machines of these families (`Dds_v5`) with so many vCPUs that a location sells.
+    """The machines of these families (`Dds_v5`) with these numbers of vCPUs that a location sells.
 
-    In the order of the families, then of the vCPUs: the same configuration gives the same pool. A family need not have
-    every size.
+    Ordered by family, then by vCPUs, so that the same configuration gives the same pool. A family may lack a size.
     """
     catalogue = machine_catalogue("azure")
     names = dict.fromkeys(_vm_size(family, count) for family in families for count in vcpus)

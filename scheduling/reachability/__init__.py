@@ -1,5 +1,5 @@
 """Whether the jobs of a training namespace can reach on-demand capacity, shape by shape and tier by tier.
 
-Pure, and the one definition: the policy pack applies it to a program, and what the API server can see of it becomes a
-ValidatingAdmissionPolicy.
+This is the only definition: the policy pack applies it to a program, and a ValidatingAdmissionPolicy applies the part that
+the API server can evaluate.
 """

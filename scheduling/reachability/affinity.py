@@ -1,4 +1,4 @@
-"""Required node affinity, as the scheduler reads it, over labels that may not all be known."""
+"""Required node affinity as the scheduler evaluates it, on labels that may be unknown."""
 
 import re
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ _WHOLE: Final = re.compile(r"^-?[0-9]{1,18}$", re.ASCII)
 
 
 def label_of(labels: Mapping[str, str | Unknown], key: str) -> str | Unknown | None:
-    """The value of a node label; UNKNOWN too where the cloud may give nodes one that nobody declares."""
+    """The value of a node label; UNKNOWN also if the cloud may set the label although the pool does not declare it."""
     if key in labels:
         return labels[key]
     return UNKNOWN if _GIVEN.match(key) else None
@@ -21,44 +21,44 @@ def label_of(labels: Mapping[str, str | Unknown], key: str) -> str | Unknown | N
 
 @dataclass(frozen=True, kw_only=True)
 class Requirement:
-    """One expression of a term: In, NotIn, Exists, DoesNotExist, Gt or Lt. Of any other nothing can be told."""
+    """One expression of a term: In, NotIn, Exists, DoesNotExist, Gt or Lt. Any other operator is UNKNOWN."""
 
     key: str
     operator: str
     values: tuple[str, ...] = ()
 
     def holds(self, labels: Mapping[str, str | Unknown]) -> bool | Unknown:
-        """Whether it is true of nodes with these labels."""
-        there = label_of(labels, self.key)
-        if there is UNKNOWN:
+        """Whether it matches nodes with these labels."""
+        value = label_of(labels, self.key)
+        if value is UNKNOWN:
             return UNKNOWN
         match self.operator:
             case "In":
-                return there is not None and there in self.values
+                return value is not None and value in self.values
             case "NotIn":
-                return there is None or there not in self.values
+                return value is None or value not in self.values
             case "Exists":
-                return there is not None
+                return value is not None
             case "DoesNotExist":
-                return there is None
+                return value is None
             case "Gt" | "Lt":
-                return there is not None and self._compares(there)
+                return value is not None and self._compares(value)
             case _:
                 return UNKNOWN
 
-    def _compares(self, there: str) -> bool:
+    def _compares(self, value: str) -> bool:
         bound = self.values[0] if self.values else ""
-        if _WHOLE.match(there) is None or _WHOLE.match(bound) is None:
+        if _WHOLE.match(value) is None or _WHOLE.match(bound) is None:
             return False
-        return int(there) > int(bound) if self.operator == "Gt" else int(there) < int(bound)
+        return int(value) > int(bound) if self.operator == "Gt" else int(value) < int(bound)
 
 
-#: Requirements that all have to hold. Without any it is true of no node.
+#: Requirements that all have to match. A term without any matches no node.
 Term: TypeAlias = tuple[Requirement, ...]
 
 
 def term_holds(term: Term, labels: Mapping[str, str | Unknown]) -> bool | Unknown:
-    """Whether a term is true of nodes with these labels."""
+    """Whether a term matches nodes with these labels."""
     found = [each.holds(labels) for each in term]
     if not found or False in found:
         return False
@@ -66,7 +66,7 @@ def term_holds(term: Term, labels: Mapping[str, str | Unknown]) -> bool | Unknow
 
 
 def any_holds(terms: tuple[Term, ...], labels: Mapping[str, str | Unknown]) -> bool | Unknown:
-    """Whether one of the alternatives is; without any nothing is required."""
+    """Whether one of the terms matches; without terms any node does."""
     found = [term_holds(term, labels) for term in terms]
     if not found or True in found:
         return True
@@ -74,5 +74,5 @@ def any_holds(terms: tuple[Term, ...], labels: Mapping[str, str | Unknown]) -> b
 
 
 def keys_of(terms: tuple[Term, ...]) -> tuple[str, ...]:
-    """The keys that the terms ask for, each once."""
+    """The keys of the terms, sorted."""
     return tuple(sorted({each.key for term in terms for each in term}))

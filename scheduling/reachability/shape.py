@@ -1,4 +1,4 @@
-"""Shapes: what the jobs of a training namespace look like. The jobs themselves come later, and are in no program."""
+"""Shapes: what the jobs of a training namespace request. The jobs are created later, and are in no program."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,41 +12,41 @@ from holdfast.scheduling.taints import Toleration
 
 @dataclass(frozen=True, kw_only=True)
 class Resources:
-    """Amounts of what pods request and machines have: thousandths of a CPU, MiB, GPUs."""
+    """Resources that pods request and machines have: thousandths of a CPU, MiB, GPUs."""
 
     cpu_millis: int
     memory_mib: int
     gpus: int = 0
 
-    def fits_in(self, room: "Resources") -> bool:
-        """Whether the room has as much of each."""
+    def fits_in(self, available: "Resources") -> bool:
+        """Whether `available` has as much of each resource."""
         return (
-            self.cpu_millis <= room.cpu_millis
-            and self.memory_mib <= room.memory_mib
-            and self.gpus <= room.gpus
+            self.cpu_millis <= available.cpu_millis
+            and self.memory_mib <= available.memory_mib
+            and self.gpus <= available.gpus
         )
 
-    def times_in(self, room: "Resources") -> int:
-        """How often it fits side by side; what requests nothing does without end."""
+    def times_in(self, available: "Resources") -> int:
+        """How often it fits side by side; a request for nothing fits any number of times."""
         ratios = [
-            there // wanted
-            for wanted, there in (
-                (self.cpu_millis, room.cpu_millis),
-                (self.memory_mib, room.memory_mib),
-                (self.gpus, room.gpus),
+            have // wanted
+            for wanted, have in (
+                (self.cpu_millis, available.cpu_millis),
+                (self.memory_mib, available.memory_mib),
+                (self.gpus, available.gpus),
             )
             if wanted > 0
         ]
-        return max(0, min(ratios)) if ratios else _WITHOUT_END
+        return max(0, min(ratios)) if ratios else _ANY_NUMBER
 
     def times(self, count: int) -> "Resources":
-        """So many of it."""
+        """The resources multiplied by a count."""
         return Resources(
             cpu_millis=self.cpu_millis * count, memory_mib=self.memory_mib * count, gpus=self.gpus * count
         )
 
     def __str__(self) -> str:
-        """As a message names it: `8 GPUs, 90 CPU, 900 GiB`; of GiB tenths, cut off, as the API server can write them too."""
+        """The text in messages: `8 GPUs, 90 CPU, 900 GiB`; GiB with one decimal, truncated, which CEL can format, too."""
         cpu = f"{_decimal(self.cpu_millis, 1000)} CPU"
         tenths = self.memory_mib * 10 // _GIB
         memory = f"{_decimal(tenths, 10)} GiB" if self.memory_mib >= _GIB else f"{self.memory_mib} MiB"
@@ -55,7 +55,7 @@ class Resources:
 
 
 _GIB: Final = 1024
-_WITHOUT_END: Final = 2**31
+_ANY_NUMBER: Final = 2**31
 
 
 def _decimal(parts: int, of: int) -> str:
@@ -63,7 +63,7 @@ def _decimal(parts: int, of: int) -> str:
 
 
 def total(parts: Sequence[Resources]) -> Resources:
-    """All of them together."""
+    """The sum of each resource."""
     return Resources(
         cpu_millis=sum(each.cpu_millis for each in parts),
         memory_mib=sum(each.memory_mib for each in parts),
@@ -71,16 +71,16 @@ def total(parts: Sequence[Resources]) -> Resources:
     )
 
 
-def widest(rooms: Sequence[Resources]) -> Resources:
-    """The most of each that one of the rooms has."""
+def widest(parts: Sequence[Resources]) -> Resources:
+    """The maximum of each resource."""
     return Resources(
-        cpu_millis=max((each.cpu_millis for each in rooms), default=0),
-        memory_mib=max((each.memory_mib for each in rooms), default=0),
-        gpus=max((each.gpus for each in rooms), default=0),
+        cpu_millis=max((each.cpu_millis for each in parts), default=0),
+        memory_mib=max((each.memory_mib for each in parts), default=0),
+        gpus=max((each.gpus for each in parts), default=0),
     )
 
 
-#: A kubelet's default; what each cloud sets is in `allocatable`.
+#: The kubelet's default; `machine_capacity` has the limits of the clouds.
 MAX_PODS_PER_NODE: Final = 110
 
 DEFAULT_SHAPE: Final = "default"
@@ -88,11 +88,11 @@ DEFAULT_SHAPE: Final = "default"
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """One kind of job: a gang of `pods`, all there at once, each with these requests.
+    """One kind of job: a gang of `pods` that run at the same time, each with these requests.
 
-    `accelerator` is the kind of GPU as its cloud spells it, None where any will do. `selector` is what its pods select
-    beside their tier's pool, `affinity` the alternatives of which its nodes must answer one, `tolerations` what they tolerate before admission adds to it, `zones` where their volumes
-    are, None where nothing ties them to a zone.
+    `accelerator` is the kind of GPU as its cloud spells it, None for any. `selector` is the node selector of its pods beside
+    the pool label, `affinity` the terms of which one has to match, `tolerations` those before admission adds to them, `zones`
+    the zones of their volumes, None if nothing binds them to a zone.
     """
 
     name: str = DEFAULT_SHAPE
@@ -106,15 +106,15 @@ class Shape:
 
     @property
     def title(self) -> str:
-        """How a message names it."""
+        """The shape in a message."""
         gang = messages.ALONE if self.pods == 1 else messages.GANG.format(pods=self.pods)
         return messages.SHAPE.format(name=self.name, gang=gang, requests=self.requests)
 
 
-#: What a pod of a training job asks for at least, beside its GPUs: of what a shape does not say.
+#: The requests of a shape that sets none.
 LEAST: Final = Resources(cpu_millis=1000, memory_mib=2048)
 
-# Bounds of lists and numbers: the cost of a rule of the API server's is estimated from them.
+# Limits in the schema: the API server estimates the cost of CEL rules from them.
 MOST_SHAPES: Final = 16
 WIDEST_GANG: Final = 10_000
 MOST_GPUS: Final = 64
@@ -122,12 +122,12 @@ LONGEST_ACCELERATOR: Final = 63
 
 
 def shape_problems(shapes: Sequence[Shape], at: str) -> Iterator[Problem]:
-    """Shapes that contradict themselves; `at` is the path of their list."""
+    """Validate shapes; `at` is the path of their list."""
     for index, shape in enumerate(shapes):
         if shape.accelerator is not None and not shape.requests.gpus:
             yield Problem(
                 field=f"{at}[{index}].accelerator",
                 value=f'"{shape.accelerator}" without GPUs',
                 allowed="a kind of GPU beside gpus of 1 or more",
-                fix="Add gpus, such as 8, how many each pod asks for; or leave it out.",
+                fix="Add gpus, the number that each pod requests, such as 8; or remove accelerator.",
             )

@@ -1,5 +1,3 @@
-"""What makes a ladder one that can be walked to its end."""
-
 from __future__ import annotations
 
 from datetime import timedelta
@@ -10,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.ladder import UNLIMITED, Ladder, Tier, ladder_problems, tier_problems
+from holdfast.scheduling.ladder import (
+    UNLIMITED,
+    Ladder,
+    Tier,
+    ladder_problems,
+    tier_problems,
+    timing_problems,
+)
 from tests.support.builders.configurations import pool
 
 if TYPE_CHECKING:
@@ -34,7 +39,7 @@ def found(*tiers: Tier) -> list[Problem]:
 
 def only(*tiers: Tier) -> Problem:
     problems = found(*tiers)
-    assert len(problems) == 1, f"one mistake is one problem, not {[str(problem) for problem in problems]}"
+    assert len(problems) == 1, f"one problem, not {[str(problem) for problem in problems]}"
     return problems[0]
 
 
@@ -42,62 +47,62 @@ def spot(name: str = "a100-spot") -> Tier:
     return Tier(pool=name, max_failures=5, procurement_timeout=WAIT)
 
 
-def test_several_spot_pools_and_then_on_demand_is_a_ladder() -> None:
-    assert not found(spot(), spot("h100-spot"), Tier(pool="a100")), "this is the form the documentation shows"
+def test_spot_pools_and_then_on_demand_is_valid() -> None:
+    assert not found(spot(), spot("h100-spot"), Tier(pool="a100")), "the form that the documentation shows"
 
 
-def test_on_demand_alone_is_a_ladder() -> None:
+def test_on_demand_only_is_valid() -> None:
     assert not found(Tier(pool="cpu")), "a namespace need not use spot"
 
 
-def test_a_spot_pool_may_be_last_when_it_says_so_aloud() -> None:
-    assert not found(Tier(pool="cpu-spot", max_failures=UNLIMITED)), "-1 is the author's word for it"
+def test_spot_pool_may_be_last_with_unlimited_failures() -> None:
+    assert not found(Tier(pool="cpu-spot", max_failures=UNLIMITED)), "-1 declares it"
 
 
 @pytest.mark.parametrize("max_failures", [None, 0, 5])
-def test_a_spot_pool_is_not_last_by_accident(max_failures: int | None) -> None:
+def test_spot_pool_is_not_last_otherwise(max_failures: int | None) -> None:
     problem = only(
         spot("h100-spot"), Tier(pool="a100-spot", max_failures=max_failures, procurement_timeout=WAIT)
     )
     assert problem.field == f"{AT}[1].maxFailures", "the field to change is named"
-    assert "maxFailures: -1" in problem.fix, "how to mean it is said"
-    assert "pool: a100}" in problem.fix, "a pool with the same kind of machine is offered as the end"
+    assert "maxFailures: -1" in problem.fix, "the fix shows how to declare it"
+    assert "pool: a100}" in problem.fix, "the fix offers a pool with the same kind of machine"
 
 
-def test_an_unknown_pool_is_named_with_its_nearest() -> None:
+def test_unknown_pool_is_reported_with_the_nearest_name() -> None:
     problem = only(spot(), Tier(pool="a10"))
     assert problem.field == f"{AT}[1].pool", "the tier is named"
-    assert problem.fix == 'Write "a100".', "the nearest name is the likely one"
-    assert all(known.name in problem.allowed for known in POOLS), "every pool that would do is listed"
+    assert problem.fix == 'Write "a100".', "the nearest name"
+    assert all(known.name in problem.allowed for known in POOLS), "every known pool is listed"
 
 
-def test_a_pool_like_no_other_is_offered_to_be_made() -> None:
+def test_unknown_pool_without_a_near_name_is_offered_as_a_new_pool() -> None:
     problem = only(Tier(pool="inferentia"))
-    assert 'add a pool called "inferentia"' in problem.fix, "no name resembles it, so it may be meant"
+    assert 'add a pool called "inferentia"' in problem.fix, "no name is near"
 
 
-def test_a_pool_is_in_a_ladder_once() -> None:
+def test_pool_is_in_a_ladder_once() -> None:
     problem = only(spot(), spot(), Tier(pool="a100"))
-    assert problem.field == f"{AT}[1].pool", "the second of the two is superfluous"
-    assert "[0]" in problem.fix, "the first of the two is named"
+    assert problem.field == f"{AT}[1].pool", "the second one is reported"
+    assert "[0]" in problem.fix, "the fix names the first one"
 
 
-def test_an_empty_ladder_leads_nowhere() -> None:
-    assert only().field == AT, "the ladder as a whole is at fault"
+def test_empty_ladder_is_reported() -> None:
+    assert only().field == AT, "on the list of tiers"
 
 
 @pytest.mark.parametrize("max_failures", [None, UNLIMITED])
-def test_a_tier_that_is_never_left_hides_those_below_it(max_failures: int | None) -> None:
+def test_tier_that_is_never_left_is_reported(max_failures: int | None) -> None:
     problem = only(Tier(pool="a100-spot", max_failures=max_failures), Tier(pool="a100"))
-    assert problem.field == f"{AT}[0]", "the tier that holds the job is named"
-    assert "procurementTimeout" in problem.fix, "one of the two ways on is enough"
+    assert problem.field == f"{AT}[0]", "on that tier"
+    assert "procurementTimeout" in problem.fix, "the fix offers a timeout"
 
 
 @pytest.mark.parametrize(
     "tier", [Tier(pool="a100-spot", max_failures=0), Tier(pool="a100-spot", procurement_timeout=WAIT)]
 )
-def test_one_way_on_is_enough(tier: Tier) -> None:
-    assert not found(tier, Tier(pool="a100")), "failures or waiting: either moves the job on"
+def test_failures_or_a_timeout_move_the_job_on(tier: Tier) -> None:
+    assert not found(tier, Tier(pool="a100")), "one of them is enough"
 
 
 @pytest.mark.parametrize(
@@ -107,27 +112,27 @@ def test_one_way_on_is_enough(tier: Tier) -> None:
         (Tier(pool="a100", procurement_timeout=WAIT), "procurementTimeout"),
     ],
 )
-def test_limits_on_the_last_tier_lead_nowhere(tier: Tier, field: str) -> None:
+def test_limits_on_the_last_tier_are_reported(tier: Tier, field: str) -> None:
     problem = only(spot(), tier)
-    assert problem.field == f"{AT}[1].{field}", "a limit that nothing follows is a misunderstanding"
+    assert problem.field == f"{AT}[1].{field}", "no tier follows"
 
 
-def test_tiers_with_and_without_gpus_do_not_mix() -> None:
+def test_tiers_with_and_without_gpus_are_reported() -> None:
     problem = only(spot(), Tier(pool="cpu"))
-    assert problem.field == AT, "neither tier alone is at fault"
-    assert "a100-spot with GPUs, cpu without GPUs" in problem.value, "it is shown which is which"
+    assert problem.field == AT, "on the list of tiers"
+    assert "a100-spot with GPUs, cpu without GPUs" in problem.value, "the value names each pool"
 
 
-def test_nothing_is_said_of_pools_that_could_not_be_read() -> None:
+def test_pool_that_could_not_be_parsed_is_not_reported() -> None:
     problems = list(
         tier_problems({1: Tier(pool="broken")}, 2, {}, AT, may_exist=lambda name: name == "broken")
     )
-    assert not problems, "the pool's own problem is reported where it is"
+    assert not problems, "its own problem is reported elsewhere"
 
 
-def test_the_end_of_a_ladder_is_where_it_was_written_even_if_the_rest_is_unread() -> None:
+def test_last_tier_is_the_written_one_even_if_it_could_not_be_parsed() -> None:
     problems = list(tier_problems({0: spot()}, 2, {known.name: known for known in POOLS}, AT))
-    assert not problems, "tier 0 of two is not last, though the last one could not be read"
+    assert not problems, "tier 0 of two is not last"
 
 
 tiers = st.builds(
@@ -139,12 +144,42 @@ tiers = st.builds(
 
 
 @given(st.lists(tiers, max_size=5))
-def test_a_ladder_without_problems_ends_on_demand_or_for_ever_and_gets_there(listed: list[Tier]) -> None:
+def test_valid_ladder_ends_on_demand_or_stays_and_its_end_is_reachable(listed: list[Tier]) -> None:
     if found(*listed):
         return
     by_name = {known.name: known for known in POOLS}
     last = listed[-1]
     assert by_name[last.pool].capacity is CapacityType.ON_DEMAND or last.max_failures == UNLIMITED, (
-        "the one thing a ladder promises is its end"
+        "a valid end"
     )
-    assert all(tier.can_be_left for tier in listed[:-1]), "and that it can be reached"
+    assert all(tier.can_be_left for tier in listed[:-1]), "every tier above can be left"
+
+
+NAMESPACE = "holdfast:platform.namespaces[0].fallback"
+HOUR = timedelta(hours=1)
+TWO_TIERS = (Tier(pool="a100-spot", max_failures=5), Tier(pool="a100"))
+
+
+@pytest.mark.parametrize(
+    "ladder",
+    [
+        Ladder(tiers=TWO_TIERS),
+        Ladder(tiers=TWO_TIERS, return_after=HOUR),
+        Ladder(tiers=TWO_TIERS, return_after=HOUR, hold_timeout=HOUR),
+        Ladder(tiers=TWO_TIERS[1:], give_up_after=HOUR),
+    ],
+)
+def test_valid_timing_has_no_problems(ladder: Ladder) -> None:
+    assert list(timing_problems(ladder, NAMESPACE)) == [], "no problem"
+
+
+def test_return_after_on_a_ladder_of_one_tier_is_reported() -> None:
+    (problem,) = timing_problems(Ladder(tiers=TWO_TIERS[1:], return_after=4 * HOUR), NAMESPACE)
+    assert problem.field == f"{NAMESPACE}.returnAfter", "the field is named"
+    assert "4h on a ladder of one tier" in problem.value, "and the value"
+
+
+def test_hold_timeout_without_return_after_is_reported() -> None:
+    (problem,) = timing_problems(Ladder(tiers=TWO_TIERS, hold_timeout=HOUR), NAMESPACE)
+    assert problem.field == f"{NAMESPACE}.holdTimeout", "the field is named"
+    assert "Add returnAfter" in problem.fix, "and the fix"

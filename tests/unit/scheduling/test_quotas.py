@@ -1,5 +1,3 @@
-"""Quotas: what is derived, and what is refused because a job of a declared shape could never run."""
-
 from __future__ import annotations
 
 import pytest
@@ -9,7 +7,7 @@ from hypothesis import strategies as st
 from holdfast.scheduling.labels import CapacityType
 from holdfast.scheduling.machines import Machine
 from holdfast.scheduling.pools import Pool, PoolSummary, summarize_pool
-from holdfast.scheduling.quotas import BESIDE, AskedQuota, Quota, quota_of, quota_problems
+from holdfast.scheduling.quotas import BESIDE, Quota, QuotaSettings, quota_of, quota_problems
 from holdfast.scheduling.reachability.shape import Resources, Shape
 
 AT = "holdfast:platform.namespaces[0].quota"
@@ -32,57 +30,62 @@ A100 = facts(machine(96, gpus=8))
 CPU = facts(machine(4), machine(16), max_nodes=20)
 
 
-def test_a_quota_is_what_the_ladders_pools_can_have_together() -> None:
-    assert quota_of(AskedQuota(), [A100, facts(machine(192, gpus=8), max_nodes=4)], [shape()]) == Quota(
+def test_default_quota_is_the_capacity_of_all_pools() -> None:
+    assert quota_of(QuotaSettings(), [A100, facts(machine(192, gpus=8), max_nodes=4)], [shape()]) == Quota(
         gpus=(8 + 4) * 8, pods=8 * 96 + 4 * 110 + BESIDE
-    ), "jobs may be on all tiers at once; on a node are as many pods as it has CPUs, or as a kubelet takes"
+    ), "jobs may be on all tiers at once; a node has a pod for each CPU, up to the kubelet's limit"
 
 
-def test_the_largest_machine_of_a_pool_speaks_for_all() -> None:
-    assert quota_of(AskedQuota(), [CPU], []) == Quota(gpus=0, pods=20 * 16 + BESIDE), (
-        "whichever is bought, its pods are let in; and a ladder of CPUs has no GPUs"
+def test_default_quota_uses_the_largest_machine_of_a_pool() -> None:
+    assert quota_of(QuotaSettings(), [CPU], []) == Quota(gpus=0, pods=20 * 16 + BESIDE), (
+        "whichever is bought; and a ladder of CPUs has no GPUs"
     )
 
 
-def test_what_is_asked_for_takes_the_place_of_what_is_derived() -> None:
-    assert quota_of(AskedQuota(gpus=32), [A100], []) == Quota(gpus=32, pods=8 * 96 + BESIDE), "one of them"
-    assert quota_of(AskedQuota(gpus=32, pods=64), [A100], []) == Quota(gpus=32, pods=64), "or both"
+def test_configured_numbers_replace_derived_ones() -> None:
+    assert quota_of(QuotaSettings(gpus=32), [A100], []) == Quota(gpus=32, pods=8 * 96 + BESIDE), "one of them"
+    assert quota_of(QuotaSettings(gpus=32, pods=64), [A100], []) == Quota(gpus=32, pods=64), "or both"
 
 
-def test_a_namespace_can_be_left_without_quota() -> None:
-    assert quota_of(AskedQuota(enforced=False), [A100], [shape()]) is None, "where it is said aloud"
+def test_quota_can_be_disabled() -> None:
+    assert quota_of(QuotaSettings(enforced=False), [A100], [shape()]) is None, "with enforced: false"
 
 
 @pytest.mark.parametrize(
-    "asked", [AskedQuota(), AskedQuota(gpus=32), AskedQuota(gpus=33, pods=4), AskedQuota(enforced=False)]
+    "settings",
+    [QuotaSettings(), QuotaSettings(gpus=32), QuotaSettings(gpus=33, pods=4), QuotaSettings(enforced=False)],
 )
-def test_a_quota_that_holds_every_gang_is_taken(asked: AskedQuota) -> None:
+def test_quota_for_every_gang_is_valid(settings: QuotaSettings) -> None:
     shapes = [shape(), shape("test", pods=1, gpus=1)]
-    assert list(quota_problems(asked, shapes, AT, on_gpus=True)) == [], "nothing is wrong with it"
+    assert list(quota_problems(settings, shapes, AT, on_gpus=True)) == [], "no problem"
 
 
 @pytest.mark.parametrize(
-    ("asked", "field", "needed"),
-    [(AskedQuota(gpus=31), "gpus", 32), (AskedQuota(gpus=0), "gpus", 32), (AskedQuota(pods=3), "pods", 4)],
+    ("settings", "field", "needed"),
+    [
+        (QuotaSettings(gpus=31), "gpus", 32),
+        (QuotaSettings(gpus=0), "gpus", 32),
+        (QuotaSettings(pods=3), "pods", 4),
+    ],
 )
-def test_a_quota_that_keeps_a_gang_from_ever_running_is_refused_once(
-    asked: AskedQuota, field: str, needed: int
-) -> None:
+def test_quota_below_a_gang_is_reported_once(settings: QuotaSettings, field: str, needed: int) -> None:
     shapes = [shape("test", pods=4, gpus=2), shape(), shape("other", pods=2, gpus=8)]
-    (problem,) = quota_problems(asked, shapes, AT, on_gpus=True)
+    (problem,) = quota_problems(settings, shapes, AT, on_gpus=True)
     assert problem.field == f"{AT}.{field}", "the field is named"
-    assert needed == 4 or "shape finetune (4 pods of 8 GPUs" in problem.value, "and the largest of the shapes"
+    assert needed == 4 or "shape finetune (4 pods of 8 GPUs" in problem.value, (
+        "the value names the largest shape"
+    )
     assert problem.fix.startswith(f"Write {needed} or more"), "and the fix"
 
 
-def test_a_quota_without_gpus_is_refused_where_the_ladder_has_them() -> None:
-    (problem,) = quota_problems(AskedQuota(gpus=0), [], AT, on_gpus=True)
-    assert problem.value == "0 on a ladder of pools with GPUs", "no job could use them"
-    assert list(quota_problems(AskedQuota(gpus=0), [], AT)) == [], "elsewhere it means something"
+def test_quota_without_gpus_is_reported_if_the_ladder_has_gpus() -> None:
+    (problem,) = quota_problems(QuotaSettings(gpus=0), [], AT, on_gpus=True)
+    assert problem.value == "0 on a ladder of pools with GPUs", "no job could use its GPUs"
+    assert list(quota_problems(QuotaSettings(gpus=0), [], AT)) == [], "without GPUs it is valid"
 
 
-def test_a_number_beside_no_quota_is_refused() -> None:
-    (problem,) = quota_problems(AskedQuota(enforced=False, pods=500), [shape()], AT)
+def test_number_beside_a_disabled_quota_is_reported() -> None:
+    (problem,) = quota_problems(QuotaSettings(enforced=False, pods=500), [shape()], AT)
     assert problem.field == f"{AT}.pods", "the field is named"
     assert "beside enforced: false" in problem.value, "one of the two is a mistake"
 
@@ -97,32 +100,43 @@ pools = st.lists(
     ),
     max_size=4,
 )
-asked = st.builds(
-    AskedQuota,
+any_settings = st.builds(
+    QuotaSettings,
     enforced=st.booleans(),
     gpus=st.none() | st.integers(0, 5000),
     pods=st.none() | st.integers(1, 5000),
 )
 
 
-@given(asked=asked, pools=pools, shapes=shapes)
-def test_a_quota_that_is_taken_lets_the_gang_of_every_shape_in(
-    asked: AskedQuota, pools: list[PoolSummary], shapes: list[Shape]
+@given(settings=any_settings, pools=pools, shapes=shapes)
+def test_valid_quota_admits_the_gang_of_every_shape(
+    settings: QuotaSettings, pools: list[PoolSummary], shapes: list[Shape]
 ) -> None:
-    if list(quota_problems(asked, shapes, AT)):
+    if list(quota_problems(settings, shapes, AT)):
         return
-    quota = quota_of(asked, pools, shapes)
+    quota = quota_of(settings, pools, shapes)
     for each in shapes if quota is not None else ():
-        assert quota is not None, "there is one"
-        assert each.pods <= quota.pods, f"{each.title} is let in"
+        assert quota is not None, "enforced"
+        assert each.pods <= quota.pods, f"{each.title} is admitted"
         assert each.pods * each.requests.gpus <= quota.gpus, f"{each.title} gets its GPUs"
 
 
 @given(pools=pools, shapes=shapes)
-def test_a_derived_quota_never_keeps_the_ladders_pools_from_being_filled(
-    pools: list[PoolSummary], shapes: list[Shape]
-) -> None:
-    quota = quota_of(AskedQuota(), pools, shapes)
-    assert quota is not None, "there is one unless it is said otherwise"
+def test_default_quota_never_limits_the_ladders_pools(pools: list[PoolSummary], shapes: list[Shape]) -> None:
+    quota = quota_of(QuotaSettings(), pools, shapes)
+    assert quota is not None, "enforced by default"
     assert quota.gpus >= sum(pool.max_nodes * pool.largest.gpus for pool in pools), "every GPU can be used"
-    assert quota.pods > sum(pool.max_nodes for pool in pools), "with a pod on every node, and some beside"
+    assert quota.pods > sum(pool.max_nodes for pool in pools), "a pod on every node, and pods beside"
+
+
+def test_default_quota_is_enforced_and_grows_with_the_widest_gang() -> None:
+    wide = shape(pods=1000, gpus=1)
+    assert quota_of(QuotaSettings(), [CPU], [wide]) == Quota(gpus=1000, pods=1000 + BESIDE), (
+        "a gang wider than the pools is admitted; reachability reports it"
+    )
+
+
+@pytest.mark.parametrize(("vcpus", "pods"), [(1, 1), (109, 109), (110, 110), (111, 110), (448, 110)])
+def test_default_quota_counts_a_pod_for_each_cpu_up_to_the_kubelet_limit(vcpus: int, pods: int) -> None:
+    quota = quota_of(QuotaSettings(), [facts(machine(vcpus), max_nodes=1)], [])
+    assert quota == Quota(gpus=0, pods=pods + BESIDE), "pods per machine"

@@ -72,7 +72,7 @@ def test_the_same_seed_makes_the_same_file(made: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("asked", "events"),
     [
         ("run a:0.32:/nowhere/a.json b:1 --work 24h", "/nowhere/a.json"),
         ("run a:0.32:/ b:1 --work 24h", "'/'"),
@@ -95,25 +95,25 @@ def test_the_same_seed_makes_the_same_file(made: Path, tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_is_a_sentence_and_no_traceback(
-    asked: str, said: str, made: Path, capsys: pytest.CaptureFixture[str]
+    asked: str, events: str, made: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     capsys.readouterr()
     assert main(["replay", *asked.format(trace=made).split()]) == 1, "the command failed"
     printed = capsys.readouterr()
     assert printed.err.startswith("error: "), "one line for the user"
-    assert said in printed.err, "which names what was wrong"
+    assert events in printed.err, "which names what was wrong"
     assert printed.out == "", "and nothing that looks like an answer"
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("asked", "events"),
     [
         ("run a --work 24h", '"a": allowed: POOL:PRICE[:TRACE]'),
         ("run :1 --work 24h", '":1": allowed'),
         ("run a:cheap --work 24h", '"a:cheap": allowed'),
-        ("run a:1 --work 24", '"24" is no duration'),
-        ("run a:1 --work 0", '"0" is no duration'),
-        ("run a:1 --work 24h --checkpoint-every never", '"never" is no duration'),
+        ("run a:1 --work 24", '"24" is not a duration'),
+        ("run a:1 --work 0", '"0" is not a duration'),
+        ("run a:1 --work 24h --checkpoint-every never", '"never" is not a duration'),
         ("run a:1 --work 24h --return-after sometimes", "Or never."),
         ("run a:1 --work 24h --max-failures some", '"some": allowed: a whole number from 0'),
         ("run a:1 --work 24h --max-failures -2", '"-2": allowed: a whole number from 0'),
@@ -121,9 +121,9 @@ def test_what_cannot_be_is_a_sentence_and_no_traceback(
     ],
 )
 def test_an_argument_that_cannot_be_read_is_refused_with_the_form_it_has(
-    asked: str, said: str, capsys: pytest.CaptureFixture[str]
+    asked: str, events: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["replay", *asked.split()])
     assert ended.value.code == 2, "a usage error"
-    assert said in capsys.readouterr().err, "it quotes what was written"
+    assert events in capsys.readouterr().err, "it quotes what was written"

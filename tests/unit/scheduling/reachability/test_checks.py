@@ -134,26 +134,6 @@ def test_toleration_of_another_taint_does_not_tolerate_it(toleration: Toleration
     assert not toleration.tolerates(SPOT), "as in the scheduler"
 
 
-amounts = st.integers(0, 200)
-
-
-@given(
-    cpu=amounts, memory=amounts, gpus=st.integers(0, 8), wanted=st.tuples(amounts, amounts, st.integers(0, 8))
-)
-def test_resources_fit_as_often_as_their_multiples_do(
-    cpu: int, memory: int, gpus: int, wanted: tuple[int, int, int]
-):
-    room = Resources(cpu_millis=cpu, memory_mib=memory, gpus=gpus)
-    pod = Resources(cpu_millis=wanted[0], memory_mib=wanted[1], gpus=wanted[2])
-    count = pod.times_in(room)
-    filled = Resources(cpu_millis=wanted[0] * count, memory_mib=wanted[1] * count, gpus=wanted[2] * count)
-    more = Resources(
-        cpu_millis=wanted[0] * (count + 1), memory_mib=wanted[1] * (count + 1), gpus=wanted[2] * (count + 1)
-    )
-    assert filled.fits_in(room), "the multiple fits"
-    assert any(wanted) is False or not more.fits_in(room), "one more does not, unless nothing is requested"
-
-
 def test_gang_message_names_pods_and_nodes():
     (result,) = check_pool(shape(pods=16), replace(on_demand(), limits=Limits(nodes=8)))
     assert isinstance(result, Failed), "eight machines are too few for sixteen pods"

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import contextlib
+import re
+from datetime import timedelta
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.policies.resources import cpu_millis, memory_mib
+from holdfast.scheduling.quantities import (
+    CPU_PATTERN,
+    LONGEST_DURATION,
+    MEMORY_PATTERN,
+    MOST_CPU_MILLIS,
+    MOST_MEMORY_MIB,
+    AmountError,
+    DurationError,
+    format_cpu,
+    format_duration,
+    format_memory,
+    format_quantity,
+    parse_cpu,
+    parse_duration,
+    parse_memory,
+    parse_quantity,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+millis = st.integers(1, MOST_CPU_MILLIS)
+mebibytes = st.integers(1, MOST_MEMORY_MIB)
+
+
+@given(millis)
+def test_formatted_cpus_are_parsed_back_here_and_in_the_policies(amount: int) -> None:
+    text = format_cpu(amount)
+    assert parse_cpu(text) == amount, f"{text} must be parsed as the amount it was formatted from"
+    assert cpu_millis(text) == amount, "the policies read the same amount"
+    assert re.fullmatch(CPU_PATTERN, text), "the API server accepts it"
+
+
+@given(mebibytes)
+def test_formatted_memory_is_parsed_back_here_and_in_the_policies(amount: int) -> None:
+    text = format_memory(amount)
+    assert parse_memory(text) == amount, f"{text} must be parsed as the amount it was formatted from"
+    assert memory_mib(text) == amount, "the policies read the same amount"
+    assert re.fullmatch(MEMORY_PATTERN, text), "the API server accepts it"
+
+
+@pytest.mark.parametrize(
+    ("text", "amount"), [("48", 48_000), ("1.5", 1500), ("0.001", 1), ("500m", 500), ("10000", 10_000_000)]
+)
+def test_cpus_are_integers_decimals_or_thousandths(text: str, amount: int) -> None:
+    assert parse_cpu(text) == amount, f"{text} is {amount} thousandths"
+
+
+@pytest.mark.parametrize(
+    ("text", "amount"),
+    [
+        ("512Gi", 512 * 1024),
+        ("1.5Ti", 1536 * 1024),
+        ("1Mi", 1),
+        ("1G", 954),
+        ("500M", 477),
+        ("100Ti", 100 * 1024**2),
+    ],
+)
+def test_memory_has_a_unit_and_is_rounded_up(text: str, amount: int) -> None:
+    assert parse_memory(text) == amount, f"{text} is at most {amount} MiB"
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "m", "-1", "1e3", "48 ", "48\n", "4,5", "48Gi", "٤٨", "1.2345", "NaN"]
+)
+def test_invalid_cpus_raise_with_the_form(text: str) -> None:
+    with pytest.raises(AmountError) as raised:
+        parse_cpu(text)
+    assert "thousandths with an m" in raised.value.fix, "the fix shows the form"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "Gi", "-1Gi", "512GB", "512gi", "512 Gi", "512Gi\n", "1Ki", "1e3Gi", "500m"]
+)
+def test_invalid_memory_raises_with_the_form(text: str) -> None:
+    with pytest.raises(AmountError) as raised:
+        parse_memory(text)
+    assert "Mi, Gi or Ti" in raised.value.fix, "the fix shows the form"
+
+
+@pytest.mark.parametrize("text", ["512", "1.5"])
+def test_memory_without_a_unit_raises_with_the_likely_units(text: str) -> None:
+    with pytest.raises(AmountError) as raised:
+        parse_memory(text)
+    assert raised.value.fix == f"Write {text}Gi or {text}Mi: without a unit it is bytes.", (
+        "bytes are never meant"
+    )
+
+
+@pytest.mark.parametrize(
+    ("parse", "text", "fix"),
+    [
+        (parse_cpu, "0", "at least 1m"),
+        (parse_cpu, "0m", "at least 1m"),
+        (parse_cpu, "10000.001", "at most 10000"),
+        (parse_memory, "0Gi", "at least 1Mi"),
+        (parse_memory, "101Ti", "at most 100Ti"),
+    ],
+)
+def test_amounts_outside_the_limits_raise(parse: Callable[[str], int], text: str, fix: str) -> None:
+    with pytest.raises(AmountError) as raised:
+        parse(text)
+    assert fix in raised.value.fix, "the fix names the limit"
+
+
+@given(st.text(max_size=12))
+def test_any_text_is_an_amount_or_raises_amount_error(text: str) -> None:
+    for parse in (parse_cpu, parse_memory):
+        with contextlib.suppress(AmountError):
+            assert parse(text) > 0, "a parsed amount is positive"
+
+
+durations = st.integers(min_value=1, max_value=int(LONGEST_DURATION.total_seconds())).map(
+    lambda seconds: timedelta(seconds=seconds)
+)
+
+
+@given(durations)
+def test_formatted_duration_is_parsed_back(duration: timedelta) -> None:
+    text = format_duration(duration)
+    assert parse_duration(text) == duration, f"{text} must be parsed as the duration it was formatted from"
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("45s", 45), ("15m", 900), ("90m", 5400), ("1h30m", 5400), ("1h30m15s", 5415), ("720h", 2592000)],
+)
+def test_hours_minutes_and_seconds_add_up(text: str, seconds: int) -> None:
+    assert parse_duration(text) == timedelta(seconds=seconds), f"{text} is {seconds} seconds"
+
+
+@pytest.mark.parametrize("text", ["15", "0", "1500"])
+def test_duration_without_a_unit_raises_with_the_possible_units(text: str) -> None:
+    with pytest.raises(DurationError) as raised:
+        parse_duration(text)
+    assert raised.value.fix == f"Write {text}m, {text}s or {text}h.", "all three units are possible"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " ", "m", "15 m", "-15m", "1.5h", "15M", "30m1h", "1h1h", "1d", "15m ", "15m\n", "١٥m", "15min"],
+)
+def test_invalid_duration_raises_with_the_form(text: str) -> None:
+    with pytest.raises(DurationError) as raised:
+        parse_duration(text)
+    assert "1h30m" in raised.value.fix, "the fix shows the form"
+
+
+@pytest.mark.parametrize("text", ["0s", "0h0m0s", "721h", "999999h", "43201m"])
+def test_duration_outside_the_limits_raises(text: str) -> None:
+    with pytest.raises(DurationError) as raised:
+        parse_duration(text)
+    assert raised.value.fix in {"Write at least 1s.", "Write at most 720h."}, "the fix names the limit"
+
+
+@given(st.text(max_size=12))
+def test_any_text_is_a_duration_or_raises_duration_error(text: str) -> None:
+    duration = LONGEST_DURATION
+    with contextlib.suppress(DurationError):
+        duration = parse_duration(text)
+    assert timedelta(0) < duration <= LONGEST_DURATION, (
+        f"{text!r} was parsed as {duration}, outside the limits"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1", Fraction(1)),
+        ("250m", Fraction(1, 4)),
+        ("1k", Fraction(1000)),
+        ("1Ki", Fraction(1024)),
+        ("1e3", Fraction(1000)),
+        (".5Gi", Fraction(2**29)),
+        ("lots", Fraction(0)),
+        ("1gi", Fraction(0)),
+    ],
+)
+def test_quantity_is_parsed_exactly_and_anything_else_is_zero(text: str, value: Fraction) -> None:
+    assert parse_quantity(text) == value, "the API server rejects what is not a quantity"
+
+
+@given(st.fractions(min_value=0, max_value=10**9))
+def test_formatted_quantity_is_never_below_the_amount(amount: Fraction) -> None:
+    assert 0 <= parse_quantity(format_quantity(amount)) - amount < Fraction(1, 1000), (
+        "rounded up to thousandths"
+    )
