@@ -129,14 +129,14 @@ def test_a_token_that_was_exchanged_is_read_anew(tmp_path: Path) -> None:
     token, now = tmp_path / "token", [0.0]
     token.write_text("first\n")
     bearer = BearerToken(ApiAccess(server="s", token_file=token), clock=lambda: now[0])
-    assert bearer.header() == {"Authorization": "BearerToken first"}, "as it stands in the file"
+    assert bearer.header() == {"Authorization": "Bearer first"}, "as it stands in the file"
     token.write_text("second")
-    assert bearer.header() == {"Authorization": "BearerToken first"}, "it is not read for each request"
+    assert bearer.header() == {"Authorization": "Bearer first"}, "it is not read for each request"
     now[0] = 61
-    assert bearer.header() == {"Authorization": "BearerToken second"}, "but every minute"
+    assert bearer.header() == {"Authorization": "Bearer second"}, "but every minute"
     token.write_text("third")
     bearer.forget()
-    assert bearer.header() == {"Authorization": "BearerToken third"}, "and when the server does not take it"
+    assert bearer.header() == {"Authorization": "Bearer third"}, "and when the server does not take it"
     token.unlink()
     now[0] = 200
     with pytest.raises(ConfigError, match="token"):

@@ -138,7 +138,7 @@ def test_a_replica_that_no_longer_leads_drops_what_it_had_to_say_and_tells_of_it
 
     run_virtually(run())
     assert [each.getMessage() for each in caplog.records] == [
-        "Events that are not written: 3: this replica no longer leads: it writes nothing"
+        "Events dropped: 3: this replica no longer leads: it writes nothing"
     ], "a thousand lines would hide what matters"
 
 

@@ -50,7 +50,7 @@ def test_a_pod_whose_machine_is_gone_is_ended_in_its_kubelets_place() -> None:
                     "type": "DisruptionTarget",
                     "status": "True",
                     "reason": "DeletionByPodGC",
-                    "message": "Its machine is gone for good.",
+                    "message": "Its machine is gone permanently.",
                     "lastTransitionTime": "2026-11-21T12:00:00Z",
                 },
             ],

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.fallback.jobs.pod_templates import requests_of, selector_of, shape_of, with_pool
-from holdfast.scheduling.labels import POOL
+from holdfast.fallback.jobs.pod_templates import followers, requests_of, selector_of, shape_of, with_pool
+from holdfast.scheduling.labels import FOLLOWS, FOLLOWS_VALUE, POOL, STAYS_VALUE
 from holdfast.scheduling.quantities import format_quantity, parse_quantity
 
 if TYPE_CHECKING:
@@ -108,3 +108,30 @@ def test_a_shape_leaves_out_the_toleration_of_held_capacity() -> None:
     tolerations = [{"key": "holdfast.dev/reserved-for"}, {"key": "nvidia.com/gpu"}]
     shape = shape_of({"containers": [container("1")], "tolerations": tolerations}, 3)
     assert (shape.count, shape.tolerations) == (3, ({"key": "nvidia.com/gpu"},)), "placeholders get their own"
+
+
+LABELED: Json = {"metadata": {"labels": {FOLLOWS: FOLLOWS_VALUE}}}
+STAYING: Json = {"metadata": {"labels": {FOLLOWS: STAYS_VALUE}}}
+POOL_SELECTED: Json = {"spec": {"nodeSelector": {POOL: "a-spot"}}}
+SPOT_SELECTED: Json = {"spec": {"nodeSelector": {"karpenter.sh/capacity-type": "spot"}}}
+ZONE_SELECTED: Json = {"spec": {"nodeSelector": {"topology.kubernetes.io/zone": "a"}}}
+PLAIN: Json = {"spec": {}}
+
+
+@pytest.mark.parametrize(
+    ("templates", "expected"),
+    [
+        ((LABELED, POOL_SELECTED), (True, False)),
+        ((STAYING, POOL_SELECTED), (False, True)),
+        ((POOL_SELECTED, PLAIN), (True, False)),
+        ((PLAIN, SPOT_SELECTED), (False, True)),
+        ((ZONE_SELECTED, PLAIN), (True, True)),
+        ((PLAIN, PLAIN), (True, True)),
+        ((), ()),
+    ],
+    ids=["label", "label of another value", "pool", "capacity", "no capacity", "no selector", "no template"],
+)
+def test_templates_follow_by_label_then_by_capacity_else_all(
+    templates: tuple[Json, ...], expected: tuple[bool, ...]
+) -> None:
+    assert followers(templates) == expected, "the others stay where they are"

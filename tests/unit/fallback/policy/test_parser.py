@@ -36,7 +36,7 @@ MISTAKES: list[tuple[Json, str, str]] = [
         "raise maxFailures",
     ),
     ({"tiers": [{"pool": "a", "maxFailures": -2}]}, "spec.tiers[0].maxFailures: got -2", "from -1"),
-    ({"tiers": [{"pool": "a", "maxFailures": True}]}, "maxFailures: got True", "a whole number"),
+    ({"tiers": [{"pool": "a", "maxFailures": True}]}, "maxFailures: got True", "an integer"),
     ({"tiers": [{"pool": "a", "procurementTimeout": "15"}]}, 'procurementTimeout: got "15"', "Write 15m"),
     (
         {"tiers": [{"pool": "a", "procurementTimeout": 15}]},
@@ -45,7 +45,7 @@ MISTAKES: list[tuple[Json, str, str]] = [
     ),
     ({"failures": "all"}, 'spec.failures: got "all"', "any or evictions"),
     ({"outageWindow": "0s"}, 'spec.outageWindow: got "0s"', "at least 1s"),
-    ({"applicationFailures": "5"}, 'spec.applicationFailures: got "5"', "a whole number"),
+    ({"applicationFailures": "5"}, 'spec.applicationFailures: got "5"', "an integer"),
     (
         {"tiers": [{"pool": "a", "facts": {"capacity": "cheap"}}]},
         'facts.capacity: got "cheap"',

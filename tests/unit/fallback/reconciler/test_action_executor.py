@@ -157,7 +157,7 @@ def test_a_rayjobs_pods_are_looked_for_by_their_cluster_too() -> None:
         look = await stage.look()
         await stage.api.put(POD, ray_worker("stranger", cluster="other-bcdfg"))
         await stage.api.put(POD, ray_worker("left"))
-        with pytest.raises(PodsRemain, match="1 pods of the job are left, left"):
+        with pytest.raises(PodsRemain, match="1 pods of the job are left, for example left"):
             await stage.actor.execute(look, (Resume(state=STATE_NOW, pool="spot-b"),))
 
     asyncio.run(run())

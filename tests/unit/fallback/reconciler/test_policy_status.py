@@ -170,14 +170,14 @@ def test_jobs_are_counted_on_their_tiers_and_those_between_two_apart() -> None:
 
 def test_a_ladder_that_cannot_be_followed_says_why() -> None:
     status = policy_status(NoPolicy(problems=("x" * 2000,) * 20), 1, [])
-    assert str(status["summary"]).startswith("Cannot be followed: "), "that comes first"
+    assert str(status["summary"]).startswith("Invalid: "), "that comes first"
     assert len(str(status["summary"])) == 512, "as long as the definition takes"
     problems = [str(each) for each in sequence(status["problems"])]
     assert (len(problems), len(problems[0])) == (16, 1024), "as many and as long as it takes"
 
 
 def test_a_ladder_without_jobs_says_so() -> None:
-    assert policy_status(POLICY, 1, [])["summary"] == "No job follows it", "0 running would be a question"
+    assert policy_status(POLICY, 1, [])["summary"] == "No jobs", "0 running would be a question"
 
 
 def test_the_status_has_every_field_of_the_definition() -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from random import Random
+from typing import TYPE_CHECKING, get_args
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase as Stage
+from hypothesis import find, given, settings
 
 from holdfast.fallback.policy.policy import NoPolicy
 from holdfast.fallback.state_machine.actions import (
+    Action,
     CreatePlaceholders,
     DeleteChildren,
     Recreate,
@@ -50,13 +53,10 @@ from tests.support.ladder import (
     tier,
     waiting,
 )
-from tests.support.ladder_strategies import observations, policies, states
+from tests.support.ladder_strategies import Situation, situations
 
 if TYPE_CHECKING:
     from datetime import timedelta
-
-    from holdfast.fallback.policy.policy import Policy
-    from holdfast.fallback.state_machine.observation import Observation
 
 
 STOPPED = seen(suspended=True, is_suspension_complete=True, pods_placed=0, pods_started=0, pods_remaining=0)
@@ -130,7 +130,9 @@ def test_an_annotation_that_cannot_be_read_begins_anew_with_an_event() -> None:
 def test_a_suspension_with_an_annotation_that_cannot_be_read_is_not_undone() -> None:
     decision = decide(UnreadableState(problem="phase: no"), STOPPED, policy())
     assert state_of(decision).phase is Phase.STOPPED, "nobody can tell whose it is"
-    assert "`suspend: false` resumes it" in decision.events[0].message, "so its user is told how to resume it"
+    assert "set `suspend: false` to resume it" in decision.events[0].message, (
+        "so its user is told how to resume it"
+    )
 
 
 @pytest.mark.parametrize("state", [None, running()])
@@ -309,10 +311,17 @@ def test_every_time_of_ours_is_shifted() -> None:
     assert (moved.outage_at, moved.losses_counted_until) == (T0, T0), "these came with the losses"
 
 
-MANY = settings(max_examples=100, deadline=None)
+MANY = settings(max_examples=200, deadline=None)
+SEARCH = settings(max_examples=3000, deadline=None, database=None, phases=[Stage.generate])
+
+#: Actions that change a job or reserve capacity for it.
+CHANGES = (
+    Suspend | Resume | DeleteChildren | CreatePlaceholders | TaintReservedNodes | RequestCheckpoint | Recreate
+)
 
 
-def carried(decision: Decision) -> list[JobState]:
+def written_states(decision: Decision) -> list[JobState]:
+    """The states that a decision's actions write."""
     return [
         action.state
         for action in decision.actions
@@ -320,97 +329,79 @@ def carried(decision: Decision) -> list[JobState]:
     ]
 
 
+@pytest.mark.parametrize("kind", get_args(Action), ids=lambda kind: kind.__name__)
+def test_drawn_situations_contain_every_action(kind: type[Action]) -> None:
+    find(situations, lambda drawn: kind in kinds(decide(*drawn)), settings=SEARCH, random=Random(1))
+
+
 @MANY
-@given(states, observations, policies)
-def test_every_state_and_observation_has_one_answer_that_is_written_once(
-    state: JobState | UnreadableState | None, observation: Observation, policy: Policy | NoPolicy
-) -> None:
-    decision = decide(state, observation, policy)
-    assert decision == decide(state, observation, policy), "the same look must lead to the same decision"
-    written = carried(decision)
-    assert len(written) <= 1, "two writes of one annotation could be cut apart by a death between them"
-    assert all(each == decision.state for each in written), "what is written is what is decided"
+@given(situations)
+def test_every_situation_has_one_decision_whose_state_is_written_once(situation: Situation) -> None:
+    state, observation, _ = situation
+    decision = decide(*situation)
+    assert decision == decide(*situation), "the same observation leads to the same decision"
+    written = written_states(decision)
+    assert len(written) <= 1, "a crash could separate two writes of one annotation"
+    assert all(each == decision.state for each in written), "the written state is the decided one"
     if decision.state != state:
-        assert written or decision.state is None, "a state that changes must be written"
+        assert written or decision.state is None, "a changed state is written"
     assert decision.requeue_at is None or decision.requeue_at > observation.now, (
-        "a wake in the past is a busy loop"
+        "a timer in the past is a busy loop"
     )
 
 
 @MANY
-@given(states, observations, policies)
-def test_what_is_written_can_be_read_again(
-    state: JobState | UnreadableState | None, observation: Observation, policy: Policy | NoPolicy
-) -> None:
-    for written in carried(decide(state, observation, policy)):
-        assert read_state(write_state(written)) == written, "the annotation holds all that was decided"
+@given(situations)
+def test_a_written_state_is_read_back_unchanged(situation: Situation) -> None:
+    for written in written_states(decide(*situation)):
+        assert read_state(write_state(written)) == written, "the annotation has the whole state"
 
 
 @MANY
-@given(states, observations, policies)
-def test_nothing_is_resumed_that_is_not_ours_or_has_pods_left(
-    state: JobState | UnreadableState | None, observation: Observation, policy: Policy | NoPolicy
-) -> None:
-    decision = decide(state, observation, policy)
-    if any(isinstance(action, Resume) for action in decision.actions):
-        assert isinstance(state, JobState), "only a state of ours says that a suspension is ours"
-        assert state.phase in {Phase.SUSPENDING, Phase.PAUSED}, (
-            f"{state.phase} is no suspension that ends by itself"
-        )
-        assert observation.suspended, "a job that runs needs no resuming"
+@given(situations)
+def test_only_suspensions_of_the_controller_without_pods_are_resumed(situation: Situation) -> None:
+    state, observation, _ = situation
+    if Resume in kinds(decide(*situation)):
+        assert isinstance(state, JobState), "only a readable state shows whose suspension it is"
+        assert state.phase in {Phase.SUSPENDING, Phase.PAUSED}, f"{state.phase} does not end by itself"
+        assert observation.suspended, "a running job needs no resumption"
         assert observation.is_suspension_complete or state.phase is Phase.PAUSED, (
             "the operator has not carried the suspension out yet"
         )
         assert observation.pods_remaining == 0, "the old gang and the new one would write one checkpoint"
-        assert observation.outdated_children == 0, "resuming merges the old selectors into the new ones"
+        assert observation.outdated_children == 0, "a resumption merges the old selectors into the new ones"
 
 
 @MANY
-@given(states, observations, policies)
-def test_a_suspension_goes_with_a_state_that_says_it_is_ours(
-    state: JobState | UnreadableState | None, observation: Observation, policy: Policy | NoPolicy
-) -> None:
-    for action in decide(state, observation, policy).actions:
+@given(situations)
+def test_a_suspension_is_written_with_a_state_that_claims_it(situation: Situation) -> None:
+    state, observation, _ = situation
+    for action in decide(*situation).actions:
         if isinstance(action, Suspend):
-            assert action.state.suspended_by_us, "else nobody would ever resume the job"
+            assert action.state.suspended_by_us, "otherwise the job would never be resumed"
             was_ours = isinstance(state, JobState) and state.suspended_by_us
-            assert not observation.suspended or was_ours, "a user's suspension must not become ours"
+            assert not observation.suspended or was_ours, "a user's suspension stays the user's"
             assert observation.outcome is None, "a job that has ended is not touched"
         if isinstance(action, Resume):
-            assert not action.state.suspended_by_us, "a job that runs is not marked as suspended"
+            assert not action.state.suspended_by_us, "a running job is not marked as suspended"
 
 
 @MANY
-@given(states, observations, policies)
-def test_a_job_that_is_none_of_ours_is_not_touched(
-    state: JobState | UnreadableState | None, observation: Observation, policy: Policy | NoPolicy
-) -> None:
-    decision = decide(state, observation, policy)
-    is_ours_to_end = (
+@given(situations)
+def test_a_job_that_does_not_follow_or_is_managed_by_kueue_is_not_changed(situation: Situation) -> None:
+    state, observation, _ = situation
+    decision = decide(*situation)
+    must_end_suspension = (
         isinstance(state, JobState) and state.suspended_by_us and state.uid in {"", observation.uid}
     )
-    if (not observation.follows or observation.is_managed_by_kueue) and not is_ours_to_end:
-        touching = (
-            Suspend
-            | Resume
-            | DeleteChildren
-            | CreatePlaceholders
-            | TaintReservedNodes
-            | RequestCheckpoint
-            | Recreate
-        )
-        assert not [action for action in decision.actions if isinstance(action, touching)], (
-            "nothing is done to a job that does not follow, or that Kueue manages"
-        )
+    if (not observation.follows or observation.is_managed_by_kueue) and not must_end_suspension:
+        assert not [action for action in decision.actions if isinstance(action, CHANGES)], "it is ignored"
 
 
 @MANY
-@given(states, observations, policies)
-def test_nothing_stays_held_for_a_job_that_is_not_on_its_way_up(
-    state: JobState | UnreadableState | None, observation: Observation, policy: Policy | NoPolicy
-) -> None:
-    decision = decide(state, observation, policy)
+@given(situations)
+def test_a_reservation_is_released_without_a_failback(situation: Situation) -> None:
+    _, observation, _ = situation
+    decision = decide(*situation)
     if observation.reservation is not None and (decision.state is None or decision.state.failback is None):
-        assert "ReleaseReservation" in [type(action).__name__ for action in decision.actions], (
-            "held capacity costs money"
-        )
+        assert ReleaseReservation in kinds(decision), "reserved capacity costs money"

@@ -17,6 +17,7 @@ from holdfast.fallback.state_machine.actions import (
     WriteState,
 )
 from holdfast.fallback.state_machine.decision import decide
+from holdfast.fallback.state_machine.events import EventReason
 from holdfast.fallback.state_machine.observation import Cause, Observation, Outcome, PoolStatus
 from holdfast.fallback.state_machine.phases import MAX_RECREATIONS, MAX_RESUSPENSIONS, SLOW_SUSPENSION_AFTER
 from holdfast.fallback.state_machine.state import FailbackAttempt, FailbackStage, Phase, Purpose
@@ -24,8 +25,10 @@ from tests.support.ladder import (
     HOUR,
     LAST,
     MINUTE,
+    SECOND,
     SPOT,
     T0,
+    SeenFields,
     held,
     kinds,
     loss,
@@ -263,3 +266,61 @@ def test_a_job_that_is_left_alone_is_not_made_anew(left_alone: Observation) -> N
 
 def test_without_a_policy_no_job_is_made_anew() -> None:
     assert Recreate not in kinds(decide(running(), LOST, NoPolicy())), "there is no tier to make it on"
+
+
+@pytest.mark.parametrize("is_over", [True, False])
+@pytest.mark.parametrize("has_policy", [True, False])
+@pytest.mark.parametrize("follows", [True, False])
+@pytest.mark.parametrize(
+    "obstacle", [{}, {"pods_remaining": 1}, {"pool": "b-spot"}, {"outdated_children": 1}]
+)
+def test_a_paused_job_resumes_after_its_pause_or_without_a_ladder(
+    obstacle: SeenFields, *, follows: bool, has_policy: bool, is_over: bool
+) -> None:
+    paused = running(phase=Phase.PAUSED, resume_at=T0 if is_over else T0 + SECOND, evictions=1)
+    observation = replace(seen_suspended(pool="a-spot", follows=follows), **obstacle)
+    decision = decide(paused, observation, policy() if has_policy else NoPolicy())
+    if follows and has_policy and not is_over:
+        assert (decision.actions, decision.state) == ((), paused), "the other gang needs the nodes"
+    elif obstacle:
+        state = only(decision, WriteState).state
+        assert (state.phase, state.purpose, state.resume_at) == (Phase.SUSPENDING, Purpose.RESTART, None), (
+            "the obstacle is removed as in a move"
+        )
+    else:
+        state = only(decision, Resume).state
+        assert (state.pool, state.evictions, state.moves) == ("a-spot", 1, 0), "it is the same tier visit"
+
+
+@pytest.mark.parametrize("phase", [Phase.SUSPENDING, Phase.PAUSED, Phase.GIVEN_UP])
+@pytest.mark.parametrize("pool", ["a-spot", "b-spot", None])
+def test_a_job_that_another_client_resumes_is_waiting_again(phase: Phase, pool: str | None) -> None:
+    suspended = running(phase=phase, evictions=2, moves=3, yields=1, resuspensions=MAX_RESUSPENSIONS)
+    decision = decide(suspended, seen(pool=pool, pods_placed=0), policy())
+    state = only(decision, WriteState).state
+    assert state.phase is Phase.WAITING, "it needs nodes"
+    is_same_visit = phase is Phase.PAUSED
+    assert (state.evictions, state.moves, state.yields) == ((2, 3, 1) if is_same_visit else (0, 4, 0)), (
+        "only the end of a pause continues the tier visit"
+    )
+    expected = "a-spot" if is_same_visit or pool is None else pool
+    assert state.pool == expected, "the template selects the pool, if it selects one"
+    [event] = decision.events
+    assert (event.reason, event.is_warning) == (EventReason.RESUMED_EXTERNALLY, phase is Phase.SUSPENDING), (
+        "only in the middle of a move two gangs could have run"
+    )
+
+
+@pytest.mark.parametrize("phase", [Phase.RUNNING, Phase.WAITING])
+def test_a_job_that_a_user_suspends_is_stopped_until_the_user_resumes_it(phase: Phase) -> None:
+    state = replace(running(evictions=2, resumed_at=T0 - HOUR), phase=phase)
+    stopped = only(decide(state, seen_suspended(pool="a-spot"), policy()), WriteState).state
+    assert (stopped.phase, stopped.evictions, stopped.suspended_by_us) == (Phase.STOPPED, 2, False), (
+        "the suspension is the user's"
+    )
+    later = seen_suspended(pool="a-spot", now=T0 + 9 * HOUR)
+    assert decide(stopped, later, policy()).actions == (), "the controller never ends it"
+    resumed = only(decide(stopped, seen(now=T0 + 9 * HOUR, pods_placed=0), policy()), WriteState).state
+    assert (resumed.phase, resumed.evictions, resumed.since) == (Phase.WAITING, 2, T0 + 9 * HOUR), (
+        "the tier visit continues with new timeouts"
+    )

@@ -50,19 +50,19 @@ def test_what_is_as_it_began_is_left_out() -> None:
     ("field", "value", "said"),
     [
         ("phase", "Dancing", "phase: 'Dancing'"),
-        ("rank", -1, "rank: it is no count"),
-        ("rank", True, "rank: it is no count"),
-        ("rank", 10**400, "rank: it is no count"),
+        ("rank", -1, "rank: it is not a count"),
+        ("rank", True, "rank: it is not a count"),
+        ("rank", 10**400, "rank: it is not a count"),
         ("since", "yesterday", "since: "),
-        ("since", "2030-05-01T12:00:00", "with its zone"),
-        ("since", "9999-12-31T23:59:59Z", "no time between"),
-        ("since", 5, "since: it is no time"),
-        ("waited", float("nan"), "waited: it is no number of seconds"),
-        ("waited", -1, "waited: it is no number of seconds"),
+        ("since", "2030-05-01T12:00:00", "with a time zone"),
+        ("since", "9999-12-31T23:59:59Z", "not a time between"),
+        ("since", 5, "since: it is not a time"),
+        ("waited", float("nan"), "waited: it is not a number of seconds"),
+        ("waited", -1, "waited: it is not a number of seconds"),
         ("entered_by_failback", "yes", "entered_by_failback: it is neither true nor false"),
-        ("pool", "x" * 300, "pool: it is no text"),
+        ("pool", "x" * 300, "pool: it is not a text"),
         ("failback", {"pool": "a"}, "failback: "),
-        ("failback", [], "failback: it is no JSON object"),
+        ("failback", [], "failback: it is not a JSON object"),
     ],
 )
 def test_a_value_that_cannot_be_is_named(field: str, value: object, said: str) -> None:
@@ -76,7 +76,7 @@ def test_a_value_that_cannot_be_is_named(field: str, value: object, said: str) -
 def test_a_state_without_what_it_cannot_be_without_is_named(missing: str) -> None:
     broken = json.loads(write_state(running()))
     del broken[missing]
-    assert read_state(json.dumps(broken)) == UnreadableState(problem=f"{missing} is not there"), (
+    assert read_state(json.dumps(broken)) == UnreadableState(problem=f"{missing} is missing"), (
         "and so is the field"
     )
 
