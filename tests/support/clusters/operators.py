@@ -46,12 +46,12 @@ http.server.HTTPServer(("127.0.0.1", int(os.environ["HEALTH_PROBE_PORT"])), Hand
 
 HOST = """
 import asyncio, logging, pathlib, sys
-from holdfast.simulator.operator_runner.kubelet import Host
+from holdfast.simulator.operator_runner.kubelet import Kubelet
 from holdfast.simulator.operator_runner.operator_runner import RunnerLayout
 from holdfast.simulator.paths import Workspace
 logging.basicConfig(level=logging.INFO, stream=sys.stderr)
 root, program = map(pathlib.Path, sys.argv[1:])
-asyncio.run(Host(RunnerLayout.of("local", Workspace(project_root=root)), lambda tool: program, lambda node: "[]").run())
+asyncio.run(Kubelet(RunnerLayout.of("local", Workspace(project_root=root)), lambda tool: program, lambda node: "[]").run())
 """
 
 
