@@ -134,7 +134,7 @@ INVALID_NAP_CONFIGS: dict[str, Mistake] = {
     "instance types": (pool(0, instanceTypes=["m7i.xlarge"]), ".pools[0].instanceTypes", "Write vmSizes."),
     "no VM size": (lambda d: entry(d, "pools", 0).pop("vmSizes"), ".pools[0].vmSizes", "Add `vmSizes: "),
     "an empty list of VM sizes": (pool(0, vmSizes=[]), ".pools[0].vmSizes", "`vmSizes: [Standard_D4ds_v5"),
-    "VM sizes and families": (pool(0, families=["Dds_v5"]), ".pools[0].families", "Remove those of one architecture"),
+    "VM sizes and families": (pool(0, families=["Dds_v5"]), ".pools[0].families", "Remove one of the two."),
     "families without vcpus": (
         lambda d: entry(d, "pools", 1).pop("vcpus"),
         ".pools[1].vcpus",

@@ -92,7 +92,7 @@ INVALID_CLUSTERS: dict[str, InvalidConfig] = {
     "a private block for a public endpoint": (
         access(public={"cidrs": ["10.0.0.0/8"]}),
         ".cluster.access.public.cidrs[0]",
-        "such as your NAT gateway's",
+        "the public address of its NAT gateway",
     ),
     "a block twice": (
         access(public={"cidrs": ["203.0.113.0/24", "203.0.113.0/24"]}),

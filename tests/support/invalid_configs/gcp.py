@@ -32,7 +32,7 @@ INVALID_CONFIGS: dict[str, tuple[Callable[[Document], object], str, str]] = {
     "an environment of one's own": (
         lambda d: d.update(environment="dev"),
         ".environment",
-        "have the stack's name in theirs",
+        "contain the stack's name",
     ),
     "resourcePools of Determined": (lambda d: d.update(resourcePools=[]), ".resourcePools", "Write pools"),
     **INVALID_CLUSTERS,

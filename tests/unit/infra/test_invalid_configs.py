@@ -89,7 +89,7 @@ def test_one_mistake_is_one_problem_with_field_value_allowed_and_fix(kind: str, 
         ("aws", {"region": "US-WEST-2"}, "aws:region", ""),
         ("gcp", {"project": None}, "gcp:project", "`gcp:project: my-project`"),
         ("gcp", {"project": "123456789012"}, "gcp:project", "`gcloud projects describe 123456789012`"),
-        ("gcp", {"project": "My Project"}, "gcp:project", "the id, and not the name"),
+        ("gcp", {"project": "My Project"}, "gcp:project", "not the name"),
         ("gcp", {"region": None}, "gcp:region", "`gcp:region: us-central1`"),
         ("gcp", {"region": "us-central1-a"}, "gcp:region", 'Write "us-central1".'),
         ("gcp", {"region": "us-centrall"}, "gcp:region", 'Write "us-central1".'),
@@ -372,5 +372,5 @@ def test_a_vm_size_of_another_location_is_not_reported_as_a_typo() -> None:
     change = azure.pool(2, vmSizes=["Standard_NC24ads_A100_v4"])
     found = azure_problems(nap_document(change), location="westcentralus")
     (problem,) = [one for one in found if one.field == f"{PLATFORM}.pools[2].vmSizes[0]"]
-    assert "which westcentralus does not have" in problem.value, "the size exists elsewhere"
+    assert "which westcentralus does not offer" in problem.value, "the size exists elsewhere"
     assert "azure-native:location" in problem.fix, "another location is one fix"

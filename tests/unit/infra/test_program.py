@@ -145,7 +145,7 @@ def test_a_stack_file_that_has_no_end_or_no_sense_is_refused(tmp_path: Path, con
     ],
 )
 def test_a_key_that_stands_twice_is_refused_with_its_place(tmp_path: Path, content: str) -> None:
-    with pytest.raises(ConfigError, match=r"the key \S+ stands there twice.* line [2-5]"):
+    with pytest.raises(ConfigError, match=r"the key \S+ is duplicated.* line [2-5]"):
         load_platform(stack_file(tmp_path, content))
 
 

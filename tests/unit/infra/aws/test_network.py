@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.builders.aws_stacks import CHARTS, IMAGES, SUBNETS, VPC, composed, stack
 from tests.support.builders.configurations import aws_platform
-from tests.support.eks_outputs import GROUP, PLACEMENT
+from tests.support.fakes.cloud_outputs import GROUP, PLACEMENT
 from tests.support.inputs import mapping, objects, text, value
 from tests.support.mirrors import assert_charts_come_from, assert_images_come_from, assert_unmirrored
 

@@ -161,13 +161,13 @@ def test_a_quota_that_holds_some_machines_is_said_and_refuses_nothing() -> None:
     found = account(quotas={STANDARD_SPOT: 8})
     (warning,) = preflight_warnings(aws_platform(), found)
     assert not refused(aws_platform(), found), "two machines are machines"
-    assert "is 8 vCPUs in us-west-2; pools[1] at their largest need 32" in warning, "the numbers are shown"
+    assert "is 8 vCPUs in us-west-2; at their maximum, pools[1] need 32" in warning, "the numbers are shown"
     assert "--desired-value 32" in warning, "and how to get there"
 
 
 def test_system_nodes_count_against_the_quota_of_the_pools() -> None:
     (warning,) = preflight_warnings(aws_platform(), account(quotas={STANDARD: 80}))
-    assert "cluster.systemNodes, pools[0] at their largest need 84" in warning, "2 × 2 and 20 × 4 vCPUs"
+    assert "at their maximum, cluster.systemNodes, pools[0] need 84" in warning, "2 × 2 and 20 × 4 vCPUs"
 
 
 def test_a_machine_that_cannot_be_bought_is_said_while_another_can() -> None:
@@ -175,7 +175,7 @@ def test_a_machine_that_cannot_be_bought_is_said_while_another_can() -> None:
     available = dict.fromkeys(CapacityType, everything - {"p4de.24xlarge"})
     (warning,) = preflight_warnings(aws_platform(), account(available=available))
     assert "pool a100-spot" in warning, "the pool is named"
-    assert "p4de.24xlarge on spot" in warning, "and what it does without"
+    assert "p4de.24xlarge is not available on spot" in warning, "and what it does without"
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_a_deployer_among_the_administrators_is_said(admin: str, caller: str) ->
     platform = aws_platform(lambda d: section(d, "cluster").update(admins=[admin]))
     (warning,) = preflight_warnings(platform, account(caller=caller))
     assert admin in warning, "which of them it is"
-    assert "EKS refuses a second access entry" in warning, "it would fail half an hour into the first `up`"
+    assert "EKS rejects a second access entry" in warning, "it would fail half an hour into the first `up`"
 
 
 @pytest.mark.parametrize(

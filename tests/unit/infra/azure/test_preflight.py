@@ -179,7 +179,7 @@ def test_a_private_cluster_that_does_not_answer_here_is_refused(*, public_name: 
     assert knocked == [host], "by the name that clients call it by"
     assert problem is not None, "each object in it would be waited for in vain"
     assert problem.field == "holdfast:platform.cluster.access.private", "what makes it so"
-    assert f"{host} does not answer here (timed out)" in problem.value, "and what was tried"
+    assert f"{host} does not answer (timed out)" in problem.value, "and what was tried"
 
 
 def test_a_private_cluster_that_answers_here_is_enough() -> None:

@@ -17,8 +17,7 @@ from holdfast.components.iam.azure import (
 )
 from holdfast.infra import versions
 from holdfast.infra.azure.config.stack import FixedPlatform, NapPlatform
-from tests.support.aks_component import DEPLOYER, TENANT
-from tests.support.azure_outputs import CLIENT
+from tests.support.builders.aks_components import DEPLOYER, TENANT
 from tests.support.builders.azure_stacks import PLATFORMS, composed, stack
 from tests.support.builders.configurations import (
     AZURE_LOCATION,
@@ -27,6 +26,7 @@ from tests.support.builders.configurations import (
     list_of,
     nap_platform,
 )
+from tests.support.fakes.cloud_outputs import CLIENT
 from tests.support.inputs import mapping, objects, text, value
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def test_fixed_each_pool_is_a_scale_set_of_its_own(name: str) -> None:
         assert value(found, "spotMaxPrice") == (pool.price_cap if is_spot else None), (
             "the cap that is written"
         )
-        assert (value(found, "minCount"), value(found, "maxCount")) == (0, pool.max_nodes), "from none"
+        assert (value(found, "minCount"), value(found, "maxCount")) == (0, pool.max_nodes), "zero nodes"
 
 
 @pytest.mark.parametrize("name", ["azure-dev", "azure-prod"])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.builders.gcp_stacks import BROUGHT, CHARTS, IMAGES, PLATFORMS, stack
-from tests.support.gke_outputs import ADDRESS, AUTHORITY, DNS_ENDPOINT
+from tests.support.fakes.cloud_outputs import AUTHORITY, DNS_ENDPOINT, GKE_ADDRESS
 from tests.support.inputs import mapping, objects, text, value
 from tests.support.mirrors import assert_charts_come_from, assert_images_come_from, assert_unmirrored
 
@@ -105,6 +105,6 @@ def test_a_cluster_with_a_dns_endpoint_is_reached_by_that_alone() -> None:
 
 def test_a_cluster_with_authorized_networks_is_reached_by_its_address() -> None:
     assert api_server("gcp-dev") == {
-        "server": f"https://{ADDRESS}",
+        "server": f"https://{GKE_ADDRESS}",
         "certificate-authority-data": AUTHORITY,
     }, "with the authority that signed for it"
