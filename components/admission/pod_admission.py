@@ -99,7 +99,7 @@ def binding_spec(rule: AdmissionRule) -> Json:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingAdmissionArgs:
-    """The cluster's Kubernetes version (`1.36`) and its admission rules."""
+    """The cluster's Kubernetes version (a minor version) and its admission rules."""
 
     kubernetes_version: str
     rules: tuple[AdmissionRule, ...]

@@ -45,7 +45,7 @@ class AksPoolArgs:
     """The pool's facts, its VM size and its zones (`1`, `2`, `3`; none: any).
 
     `cluster` is the cluster's name in `resource_group`, `subnet_id` the nodes' subnet, `kubernetes_version`
-    the nodes' version (`1.36`), `disk_gib` the system disk's size. `spot_max_price` is the maximum price of a
+    the nodes' version (a minor version), `disk_gib` the system disk's size. `spot_max_price` is the maximum price of a
     spot machine in USD per hour; changing it replaces the pool. `tags` are put on the machines.
 
     Raises ValueError for a pool that AKS would reject.

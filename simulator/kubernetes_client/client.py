@@ -54,7 +54,7 @@ class KubeClient:
         return self._transport.server
 
     def server_version(self) -> str:
-        """Return the version of the server, for example `v1.36.3`."""
+        """Return the version of the server, for example `v1.30.1`."""
         return str(self._transport.request("GET", "/version")["gitVersion"])
 
     def serves(self, api_version: str, kind: str) -> bool:

@@ -58,7 +58,7 @@ _REPLACE = re.compile(r"^replace \(.*?^\)|^replace [^\n]*$", re.MULTILINE | re.D
 
 @dataclass(frozen=True, kw_only=True)
 class GoModule:
-    """The contents of one go.mod: version (`v1.36.3`) by module path, built packages, and the Go version."""
+    """The contents of one go.mod: version (`v1.30.1`) by module path, built packages, and the Go version."""
 
     folder: Path
     requires: dict[str, str]

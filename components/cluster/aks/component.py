@@ -109,7 +109,7 @@ class AksClusterArgs:
 
     `cluster_name` has up to 63 characters. `resource_group` is the group of the cluster,
     `node_resource_group` (up to 80 characters) the group that AKS creates for its machines. `version` is the
-    Kubernetes version (`1.36`). `pods_cidr` has a /24 for each node; neither it nor `services_cidr` may
+    Kubernetes version (a minor version). `pods_cidr` has a /24 for each node; neither it nor `services_cidr` may
     overlap the network or a network connected to it. `deployer` is the object ID of the principal that runs
     `pulumi`; `admins` are the object IDs of further administrators. `login` is kubelogin's login method.
     `disk_encryption_set_id` is a disk encryption set for the nodes' disks in the same region. If `protected`,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class AddonVersions:
-    """The versions of the five add-ons in EKS's form (`v1.36.0-eksbuild.25`)."""
+    """The versions of the five add-ons in EKS's form (`vVERSION-eksbuild.NUMBER`)."""
 
     vpc_cni: str
     kube_proxy: str
@@ -39,5 +39,5 @@ KUBERNETES_VERSIONS: Final = tuple(_BY_KUBERNETES)
 
 
 def addon_versions(kubernetes_version: str) -> AddonVersions | None:
-    """Return the add-on versions for a Kubernetes version (`1.36`), None for a version without any."""
+    """Return the add-on versions for a Kubernetes version (a minor version), None for a version without any."""
     return _BY_KUBERNETES.get(kubernetes_version)

@@ -37,7 +37,7 @@ SERVICE_CIDR: Final = "172.20.0.0/16"
 class EksClusterArgs:
     """Arguments of `EksCluster`.
 
-    `version` is the Kubernetes version (`1.36`), `addons` are the add-on versions for it.
+    `version` is the Kubernetes version (a minor version), `addons` are the add-on versions for it.
     `private_subnet_ids` are in two or more zones. `public_access_cidrs` can reach the API server over the
     internet; without any there is no public endpoint. `private_access_cidrs` can reach it from the VPC or a
     connected network. `admins` are ARNs of IAM principals other than the cluster's creator. `aws_profile` is

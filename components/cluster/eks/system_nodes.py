@@ -33,7 +33,7 @@ class SystemNodesArgs:
     """The machines of the system nodes.
 
     `instance_types` are tried in order and have one architecture; `count` is two or more, in different zones.
-    `release_version` is the release of EKS's node image (`1.36.3-20260911`); None: the newest on creation,
+    `release_version` is the release of EKS's node image (`KUBELET-DATE`); None: the newest on creation,
     which then stays. `tags` are put on the machines and their volumes, which the node group's tags do not
     reach.
     """

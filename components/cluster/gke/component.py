@@ -41,7 +41,7 @@ class GkeClusterArgs:
 
     `cluster_name` has up to 40 characters. `location` is a region (`europe-west4`), or a zone for a zonal
     control plane. `zones` are the zones of the system nodes, including the location if that is a zone.
-    `version` is the minimum Kubernetes version (`1.36`); the channel upgrades from there. If `protected`, the
+    `version` is the minimum Kubernetes version (a minor version); the channel upgrades from there. If `protected`, the
     cluster cannot be deleted.
     """
 

@@ -4,11 +4,12 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from holdfast.infra import versions
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.clouds.azure.iam import IDENTITY, has_role
 from holdfast.simulator.clouds.azure.names import TENANT, group_id, guid, identified, no_group, said, same_id
 from holdfast.simulator.clouds.azure.network import SUBNET
-from holdfast.simulator.clouds.catalogue import Making, Rules
+from holdfast.simulator.clouds.catalogue import ResourceRequest, Rules
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
@@ -27,29 +28,29 @@ _NETWORK_CONTRIBUTOR: Final = "4d97b98b-1d4f-4787-a291-c67834d212e7"
 _READER: Final = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
 
 
-def _may_not_join(making: Making) -> str | None:
+def _may_not_join(request: ResourceRequest) -> str | None:
     """The identity that puts machines into a subnet has to be allowed to."""
-    for principal in _principals(making):
-        for profile in map(mapping, sequence(making.inputs.get("agentPoolProfiles"))):
+    for principal in _principals(request):
+        for profile in map(mapping, sequence(request.inputs.get("agentPoolProfiles"))):
             subnet = str(profile.get("vnetSubnetID") or "")
             if subnet and not has_role(
-                making.inventory, principal_id=principal, role=_NETWORK_CONTRIBUTOR, scope=subnet
+                request.inventory, principal_id=principal, role=_NETWORK_CONTRIBUTOR, scope=subnet
             ):
                 return said(
                     "LinkedAuthorizationFailed",
                     f"The client '{principal}' with object id '{principal}' has permission to perform action "
-                    f"'Microsoft.Compute/virtualMachineScaleSets/write' on scope '{_machines(making)}'; however, it does "
+                    f"'Microsoft.Compute/virtualMachineScaleSets/write' on scope '{_machines(request)}'; however, it does "
                     "not have permission to perform action(s) 'Microsoft.Network/virtualNetworks/subnets/join/action' on "
                     f"the linked scope(s) '{subnet}' (respectively) or the linked scope(s) are invalid.",
                 )
     return None
 
 
-def _may_not_encrypt(making: Making) -> str | None:
+def _may_not_encrypt(request: ResourceRequest) -> str | None:
     """The identity has to be allowed to read the disk encryption set."""
-    disks = making.inputs.get("diskEncryptionSetID")
-    for principal in _principals(making):
-        if disks and not has_role(making.inventory, principal_id=principal, role=_READER, scope=str(disks)):
+    disks = request.inputs.get("diskEncryptionSetID")
+    for principal in _principals(request):
+        if disks and not has_role(request.inventory, principal_id=principal, role=_READER, scope=str(disks)):
             return said(
                 "AuthorizationFailed",
                 f"The client '{principal}' with object id '{principal}' does not have authorization to perform action "
@@ -58,19 +59,19 @@ def _may_not_encrypt(making: Making) -> str | None:
     return None
 
 
-def _principals(making: Making) -> list[str]:
+def _principals(request: ResourceRequest) -> list[str]:
     """Who the cluster is, as far as the stack made it."""
-    given = sequence(mapping(making.inputs.get("identity")).get("userAssignedIdentities"))
+    given = sequence(mapping(request.inputs.get("identity")).get("userAssignedIdentities"))
     return [
         str(one.outputs.get("principalId"))
-        for one in making.inventory.of_type(IDENTITY)
+        for one in request.inventory.of_type(IDENTITY)
         if any(same_id(one.id, named) for named in given)
     ]
 
 
-def _machines(making: Making) -> str:
-    group = group_id(making).rpartition("/")[0]
-    return f"{group}/{making.inputs.get('nodeResourceGroup')}/providers/Microsoft.Compute/virtualMachineScaleSets"
+def _machines(request: ResourceRequest) -> str:
+    group = group_id(request).rpartition("/")[0]
+    return f"{group}/{request.inputs.get('nodeResourceGroup')}/providers/Microsoft.Compute/virtualMachineScaleSets"
 
 
 MISSING_PERMISSIONS: Final = (_may_not_join, _may_not_encrypt)
@@ -81,11 +82,11 @@ _POOL: Final = "azure-native:containerservice:AgentPool"
 _OF_A_POOL: Final = ("vmSize", "osDiskSizeGB", "vnetSubnetID", "availabilityZones")
 
 
-def _new_pool(making: Making) -> str | None:
+def _new_pool(request: ResourceRequest) -> str | None:
     """A pool is made and deleted by itself; the cluster's own list is only to change those that are there."""
-    current = _current(making)
-    there = {*_profiles(current.inputs), *_pools(making)}
-    if set(_profiles(making.inputs)) <= there:
+    current = _current(request)
+    there = {*_profiles(current.inputs), *_pools(request)}
+    if set(_profiles(request.inputs)) <= there:
         return None
     return said(
         "BadRequest",
@@ -95,29 +96,29 @@ def _new_pool(making: Making) -> str | None:
     )
 
 
-def _fixed_of_a_pool(making: Making) -> str | None:
-    before = _profiles(_current(making).inputs)
-    for name, profile in _profiles(making.inputs).items():
+def _fixed_of_a_pool(request: ResourceRequest) -> str | None:
+    before = _profiles(_current(request).inputs)
+    for name, profile in _profiles(request.inputs).items():
         for field in _OF_A_POOL:
             if name in before and before[name].get(field) != profile.get(field):
                 return _fixed(f"properties.{field}")
     return None
 
 
-def _public_or_private(making: Making) -> str | None:
+def _public_or_private(request: ResourceRequest) -> str | None:
     """Without the API server in the cluster's network, which none of ours has, one never becomes the other."""
     asked, before = (
         mapping(inputs.get("apiServerAccessProfile")).get("enablePrivateCluster") is True
-        for inputs in (making.inputs, _current(making).inputs)
+        for inputs in (request.inputs, _current(request).inputs)
     )
     if asked == before:
         return None
     return _fixed("properties.apiServerAccessProfile.enablePrivateCluster")
 
 
-def _version(making: Making) -> str | None:
+def _version(request: ResourceRequest) -> str | None:
     asked, before = (
-        str(inputs.get("kubernetesVersion") or "") for inputs in (making.inputs, _current(making).inputs)
+        str(inputs.get("kubernetesVersion") or "") for inputs in (request.inputs, _current(request).inputs)
     )
     if asked == before or not asked or not before:
         return None
@@ -140,8 +141,8 @@ def _minor(version: str) -> tuple[int, int]:
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
-def _current(making: Making) -> CloudObject:
-    return next(one for one in making.inventory.of_type(making.type) if one.id == making.id)
+def _current(request: ResourceRequest) -> CloudObject:
+    return next(one for one in request.inventory.of_type(request.type) if one.id == request.id)
 
 
 def _profiles(inputs: Json) -> dict[str, Json]:
@@ -149,77 +150,77 @@ def _profiles(inputs: Json) -> dict[str, Json]:
     return {str(profile.get("name")): profile for profile in profiles}
 
 
-def _pools(making: Making) -> set[str]:
+def _pools(request: ResourceRequest) -> set[str]:
     """The pools that are resources of their own."""
     return {
         str(pool.inputs.get("agentPoolName"))
-        for pool in making.inventory.of_type(_POOL)
-        if pool.inputs.get("resourceName") == making.name
+        for pool in request.inventory.of_type(_POOL)
+        if pool.inputs.get("resourceName") == request.name
     }
 
 
 CHANGES: Final = (_new_pool, _fixed_of_a_pool, _public_or_private, _version)
 
 
-def _region(making: Making) -> str:
-    return str(making.inputs.get("location") or making.configuration.get("location") or "")
+def _region(request: ResourceRequest) -> str:
+    return str(request.inputs.get("location") or request.configuration.get("location") or "")
 
 
-def _host(making: Making) -> str:
-    return f"{making.inputs.get('dnsPrefix')}-{making.digest[:8]}"
+def _host(request: ResourceRequest) -> str:
+    return f"{request.inputs.get('dnsPrefix')}-{request.digest[:8]}"
 
 
-def _is_private(making: Making) -> bool:
-    return mapping(making.inputs.get("apiServerAccessProfile")).get("enablePrivateCluster") is True
+def _is_private(request: ResourceRequest) -> bool:
+    return mapping(request.inputs.get("apiServerAccessProfile")).get("enablePrivateCluster") is True
 
 
-def fqdn(making: Making) -> JsonValue:
+def fqdn(request: ResourceRequest) -> JsonValue:
     """Return the name that the internet knows the API server by; a private one has it only where that is asked for."""
-    access = mapping(making.inputs.get("apiServerAccessProfile"))
-    is_known = not _is_private(making) or access.get("enablePrivateClusterPublicFQDN") is not False
-    return f"{_host(making)}.hcp.{_region(making)}.azmk8s.io" if is_known else ""
+    access = mapping(request.inputs.get("apiServerAccessProfile"))
+    is_known = not _is_private(request) or access.get("enablePrivateClusterPublicFQDN") is not False
+    return f"{_host(request)}.hcp.{_region(request)}.azmk8s.io" if is_known else ""
 
 
-def private_fqdn(making: Making) -> JsonValue:
+def private_fqdn(request: ResourceRequest) -> JsonValue:
     """Return the name that a private API server has in its network."""
-    if not _is_private(making):
+    if not _is_private(request):
         return ""
-    return f"{_host(making)}.{guid(making, 'zone')}.privatelink.{_region(making)}.azmk8s.io"
+    return f"{_host(request)}.{guid(request, 'zone')}.privatelink.{_region(request)}.azmk8s.io"
 
 
-def issuer(making: Making) -> JsonValue:
+def issuer(request: ResourceRequest) -> JsonValue:
     """Return the issuer of service accounts' tokens, which is there once it is asked for."""
-    given = mapping(making.inputs.get("oidcIssuerProfile"))
-    tenant = str(making.configuration.get("tenantId") or TENANT)
-    url = f"https://{_region(making)}.oic.prod-aks.azure.com/{tenant}/{guid(making, 'issuer')}/"
+    given = mapping(request.inputs.get("oidcIssuerProfile"))
+    tenant = str(request.configuration.get("tenantId") or TENANT)
+    url = f"https://{_region(request)}.oic.prod-aks.azure.com/{tenant}/{guid(request, 'issuer')}/"
     return {**given, **({"issuerURL": url} if given.get("enabled") is True else {})}
 
 
-def identities(making: Making) -> JsonValue:
+def identities(request: ResourceRequest) -> JsonValue:
     """Return the nodes' own identity, which AKS makes unless it is given one."""
-    name = f"{making.name}-agentpool"
-    group = making.inputs.get("nodeResourceGroup")
-    subscription = group_id(making).split("/")[2]
+    name = f"{request.name}-agentpool"
+    group = request.inputs.get("nodeResourceGroup")
+    subscription = group_id(request).split("/")[2]
     resource = (
         f"/subscriptions/{subscription}/resourcegroups/{group}/providers/Microsoft.ManagedIdentity/"
         f"userAssignedIdentities/{name}"
     )
-    given = mapping(making.inputs.get("identityProfile"))
+    given = mapping(request.inputs.get("identityProfile"))
     made: Json = {
-        "clientId": guid(making, "kubelet"),
-        "objectId": guid(making, "kubelet's"),
+        "clientId": guid(request, "kubelet"),
+        "objectId": guid(request, "kubelet's"),
         "resourceId": resource,
     }
     return {"kubeletidentity": made, **given}
 
 
-def identity(making: Making) -> JsonValue:
+def identity(request: ResourceRequest) -> JsonValue:
     """Return the control plane's identities, which are asked for by a list of ids, and shown by id."""
-    given = mapping(making.inputs.get("identity"))
+    given = mapping(request.inputs.get("identity"))
     ids = [str(each) for each in sequence(given.get("userAssignedIdentities"))]
     if not ids:
         return dict(given) or None
-    known = {one.id.lower(): one.outputs for one in making.inventory.of_type(IDENTITY)}
+    known = {one.id.lower(): one.outputs for one in request.inventory.of_type(IDENTITY)}
     shown: Json = {
         one: {name: known.get(one.lower(), {}).get(name, "") for name in ("clientId", "principalId")}
         for one in ids
@@ -227,21 +228,21 @@ def identity(making: Making) -> JsonValue:
     return {**given, "userAssignedIdentities": shown}
 
 
-def running_version(making: Making) -> JsonValue:
+def running_version(request: ResourceRequest) -> JsonValue:
     """Return the version that runs: AKS picks the patch."""
-    asked = str(making.inputs.get("kubernetesVersion") or "1.36")
+    asked = str(request.inputs.get("kubernetesVersion") or versions.KUBERNETES)
     return asked if asked.count(".") > 1 else f"{asked}.0"
 
 
 CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
 
 
-def _no_way_out(making: Making) -> str | None:
+def _no_way_out(request: ResourceRequest) -> str | None:
     """A subnet of the user's own is not known here."""
-    if mapping(making.inputs.get("networkProfile")).get("outboundType") != "userAssignedNATGateway":
+    if mapping(request.inputs.get("networkProfile")).get("outboundType") != "userAssignedNATGateway":
         return None
-    for profile in map(mapping, sequence(making.inputs.get("agentPoolProfiles"))):
-        for subnet in making.inventory.of_type(SUBNET):
+    for profile in map(mapping, sequence(request.inputs.get("agentPoolProfiles"))):
+        for subnet in request.inventory.of_type(SUBNET):
             if same_id(subnet.id, profile.get("vnetSubnetID")) and not subnet.inputs.get("natGateway"):
                 return said(
                     "BadRequest",
@@ -278,9 +279,9 @@ RESOURCES: Mapping[str, Rules] = {
             }
         ),
         computed={
-            "azurePortalFQDN": lambda making: private_fqdn(making) or fqdn(making),
+            "azurePortalFQDN": lambda request: private_fqdn(request) or fqdn(request),
             "currentKubernetesVersion": running_version,
-            "eTag": lambda making: guid(making, "etag"),
+            "eTag": lambda request: guid(request, "etag"),
             "fqdn": fqdn,
             "identity": identity,
             "identityProfile": identities,
@@ -288,7 +289,7 @@ RESOURCES: Mapping[str, Rules] = {
             "oidcIssuerProfile": issuer,
             "powerState": lambda _: {"code": "Running"},
             "privateFQDN": private_fqdn,
-            "resourceUID": lambda making: making.digest[:24],
+            "resourceUID": lambda request: request.digest[:24],
         },
         refuse_create=(no_group, _no_way_out, *MISSING_PERMISSIONS),
         refuse_update=(*MISSING_PERMISSIONS, *CHANGES),
@@ -299,22 +300,22 @@ RESOURCES: Mapping[str, Rules] = {
 _MAINTENANCE: Final = "azure-native:containerservice:MaintenanceConfiguration"
 
 
-def _cluster_id(making: Making) -> str:
-    name = making.inputs.get("resourceName")
-    return f"{group_id(making)}/providers/Microsoft.ContainerService/managedClusters/{name}"
+def _cluster_id(request: ResourceRequest) -> str:
+    name = request.inputs.get("resourceName")
+    return f"{group_id(request)}/providers/Microsoft.ContainerService/managedClusters/{name}"
 
 
-def _maintenance_id(making: Making) -> str:
-    return f"{_cluster_id(making)}/maintenanceConfigurations/{making.name}"
+def _maintenance_id(request: ResourceRequest) -> str:
+    return f"{_cluster_id(request)}/maintenanceConfigurations/{request.name}"
 
 
-def _no_cluster(making: Making) -> str | None:
-    if making.inventory.find(CLUSTER, _cluster_id(making)) is not None:
+def _no_cluster(request: ResourceRequest) -> str | None:
+    if request.inventory.find(CLUSTER, _cluster_id(request)) is not None:
         return None
     return said(
         "ParentResourceNotFound",
         "Failed to perform 'write' on resource of type 'managedClusters/maintenanceConfigurations', because the parent "
-        f"resource '{_cluster_id(making)}' could not be found.",
+        f"resource '{_cluster_id(request)}' could not be found.",
     )
 
 

@@ -5,70 +5,71 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from holdfast.infra import versions
 from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.clouds.catalogue import Making, Removal, Rules
+from holdfast.simulator.clouds.catalogue import Deletion, ResourceRequest, Rules
 from holdfast.simulator.clouds.gcp.names import PROJECT_NUMBER, project
 from holdfast.simulator.clouds.gcp.network import SUBNETWORK, path_of, secondary_ranges
 from holdfast.simulator.clouds.gcp.node_account import no_account
 from holdfast.simulator.kubernetes_client.objects import mapping
 
 
-def location(making: Making) -> str:
+def location(request: ResourceRequest) -> str:
     """Return the region or zone of a cluster: its own, else its provider's zone or region."""
-    named = (making.inputs.get("location"), *(making.configuration.get(key) for key in ("zone", "region")))
+    named = (request.inputs.get("location"), *(request.configuration.get(key) for key in ("zone", "region")))
     return next((str(one) for one in named if one), "")
 
 
-def _has_addresses(making: Making) -> bool:
-    return _endpoints(making, "ipEndpointsConfig").get("enabled") is not False
+def _has_addresses(request: ResourceRequest) -> bool:
+    return _endpoints(request, "ipEndpointsConfig").get("enabled") is not False
 
 
-def _endpoints(making: Making, which: str) -> Json:
-    return mapping(mapping(making.inputs.get("controlPlaneEndpointsConfig")).get(which))
+def _endpoints(request: ResourceRequest, which: str) -> Json:
+    return mapping(mapping(request.inputs.get("controlPlaneEndpointsConfig")).get(which))
 
 
-def control_plane_endpoints(making: Making) -> JsonValue:
+def control_plane_endpoints(request: ResourceRequest) -> JsonValue:
     """Return the endpoints of a cluster: every one has a name; whether it answers users is another matter."""
-    name = f"gke-{making.digest[:36]}-{PROJECT_NUMBER}.{location(making)}.gke.goog"
+    name = f"gke-{request.digest[:36]}-{PROJECT_NUMBER}.{location(request)}.gke.goog"
     defaults: Json = {"allowExternalTraffic": False}
     return {
-        "dnsEndpointConfig": {**defaults, **_endpoints(making, "dnsEndpointConfig"), "endpoint": name},
-        "ipEndpointsConfig": {"enabled": _has_addresses(making)},
+        "dnsEndpointConfig": {**defaults, **_endpoints(request, "dnsEndpointConfig"), "endpoint": name},
+        "ipEndpointsConfig": {"enabled": _has_addresses(request)},
     }
 
 
-def private_cluster(making: Making) -> JsonValue:
+def private_cluster(request: ResourceRequest) -> JsonValue:
     """Return the addresses of a cluster, beside what was asked for."""
-    given = mapping(making.inputs.get("privateClusterConfig"))
+    given = mapping(request.inputs.get("privateClusterConfig"))
     addresses: Json = (
-        {"privateEndpoint": _private_address(making), "publicEndpoint": _public_address(making)}
-        if _has_addresses(making)
+        {"privateEndpoint": _private_address(request), "publicEndpoint": _public_address(request)}
+        if _has_addresses(request)
         else {}
     )
     return {**given, **addresses}
 
 
-def endpoint(making: Making) -> JsonValue:
+def endpoint(request: ResourceRequest) -> JsonValue:
     """Return the address that clients are told: the public one where there is one."""
-    if not _has_addresses(making):
+    if not _has_addresses(request):
         return ""
-    private = mapping(making.inputs.get("privateClusterConfig")).get("enablePrivateEndpoint") is True
-    return _private_address(making) if private else _public_address(making)
+    private = mapping(request.inputs.get("privateClusterConfig")).get("enablePrivateEndpoint") is True
+    return _private_address(request) if private else _public_address(request)
 
 
-def _public_address(making: Making) -> str:
+def _public_address(request: ResourceRequest) -> str:
     # 203.0.113.0/24 is for documentation: nobody's.
-    return f"203.0.113.{int(making.digest[:2], 16)}"
+    return f"203.0.113.{int(request.digest[:2], 16)}"
 
 
-def _private_address(making: Making) -> str:
-    return f"172.16.{int(making.digest[2:4], 16)}.{int(making.digest[4:6], 16) % 14 + 2}"
+def _private_address(request: ResourceRequest) -> str:
+    return f"172.16.{int(request.digest[2:4], 16)}.{int(request.digest[4:6], 16) % 14 + 2}"
 
 
-def master_auth(making: Making) -> JsonValue:
+def master_auth(request: ResourceRequest) -> JsonValue:
     """Return the cluster's certificate authority; no client has a certificate."""
-    authority = base64.b64encode(making.digest[:40].encode()).decode()
-    given = mapping(making.inputs.get("masterAuth"))
+    authority = base64.b64encode(request.digest[:40].encode()).decode()
+    given = mapping(request.inputs.get("masterAuth"))
     return {**given, "clientCertificate": "", "clientKey": "", "clusterCaCertificate": authority}
 
 
@@ -80,23 +81,23 @@ _ZONE: Final = re.compile(r"[a-z]+-[a-z]+\d+-[a-z]")
 _LONGEST_NAME: Final = 40
 
 
-def _identify(making: Making) -> str:
-    return f"projects/{project(making)}/locations/{location(making)}/clusters/{making.name}"
+def _identify(request: ResourceRequest) -> str:
+    return f"projects/{project(request)}/locations/{location(request)}/clusters/{request.name}"
 
 
-def _link(making: Making) -> str:
-    kind = "zones" if _ZONE.fullmatch(location(making)) else "locations"
+def _link(request: ResourceRequest) -> str:
+    kind = "zones" if _ZONE.fullmatch(location(request)) else "locations"
     return (
         "https://container.googleapis.com/v1/"
-        f"projects/{project(making)}/{kind}/{location(making)}/clusters/{making.name}"
+        f"projects/{project(request)}/{kind}/{location(request)}/clusters/{request.name}"
     )
 
 
-def _master_version(making: Making) -> JsonValue:
+def _master_version(request: ResourceRequest) -> JsonValue:
     """The version is the least one that was asked for at any time: a cluster never goes back."""
-    current = making.inventory.find(making.type, making.id)
+    current = request.inventory.find(request.type, request.id)
     kept = str(current.outputs.get("masterVersion")) if current else ""
-    asked = str(making.inputs.get("minMasterVersion") or "1.36")
+    asked = str(request.inputs.get("minMasterVersion") or versions.KUBERNETES)
     newest = max(asked, kept, key=_numbers)
     return newest if "-gke." in newest else f"{newest}{'.0' if newest.count('.') == 1 else ''}-gke.1000000"
 
@@ -105,32 +106,32 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version))
 
 
-def _labels(making: Making) -> JsonValue:
-    defaults, own = making.configuration.get("defaultLabels"), making.inputs.get("resourceLabels")
+def _labels(request: ResourceRequest) -> JsonValue:
+    defaults, own = request.configuration.get("defaultLabels"), request.inputs.get("resourceLabels")
     return {"goog-pulumi-provisioned": "true", **mapping(defaults), **mapping(own)}
 
 
-def _no_such_range(making: Making) -> str | None:
+def _no_such_range(request: ResourceRequest) -> str | None:
     """The ranges of a subnetwork of the user's own are not known here."""
-    policy = mapping(making.inputs.get("ipAllocationPolicy"))
+    policy = mapping(request.inputs.get("ipAllocationPolicy"))
     pods, services = (policy.get(f"{kind}SecondaryRangeName") for kind in ("cluster", "services"))
     if pods is not None and pods == services:
         return (
             f"googleapi: Error 400: Pod secondary range name ({pods}) should not be the same as service secondary "
             "range name., badRequest"
         )
-    subnetwork = making.inventory.find(SUBNETWORK, path_of(making.inputs.get("subnetwork")))
+    subnetwork = request.inventory.find(SUBNETWORK, path_of(request.inputs.get("subnetwork")))
     known = secondary_ranges(subnetwork) if subnetwork else None
     if known is not None and pods is not None and pods not in known:
-        where = f'network "{making.inputs.get("network")}", subnetwork "{making.inputs.get("subnetwork")}"'
+        where = f'network "{request.inputs.get("network")}", subnetwork "{request.inputs.get("subnetwork")}"'
         return f'googleapi: Error 400: Pod secondary range "{pods}" not found in {where}., badRequest'
     return None
 
 
-def _key_not_granted(making: Making) -> str | None:
-    key = mapping(making.inputs.get("databaseEncryption")).get("keyName")
+def _key_not_granted(request: ResourceRequest) -> str | None:
+    key = mapping(request.inputs.get("databaseEncryption")).get("keyName")
     wanted: Json = {"cryptoKeyId": key, "role": _KEY_ROLE, "member": _AGENT}
-    if not key or any(wanted.items() <= one.inputs.items() for one in making.inventory.of_type(_KEY_GRANT)):
+    if not key or any(wanted.items() <= one.inputs.items() for one in request.inventory.of_type(_KEY_GRANT)):
         return None
     return (
         "googleapi: Error 403: Permission 'cloudkms.cryptoKeyVersions.useToEncrypt' denied on resource "
@@ -138,8 +139,8 @@ def _key_not_granted(making: Making) -> str | None:
     )
 
 
-def _protected(removal: Removal) -> str | None:
-    if removal.target.inputs.get("deletionProtection") is False:
+def _protected(deletion: Deletion) -> str | None:
+    if deletion.target.inputs.get("deletionProtection") is False:
         return None
     return (
         "Cannot destroy cluster because deletion_protection is set to true. Set it to false to proceed with cluster "

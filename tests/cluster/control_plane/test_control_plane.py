@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.infra import versions
 from holdfast.scheduling.json import Json
 from holdfast.simulator.control_plane.configuration import COMPONENTS
 from holdfast.simulator.errors import RehearsalError
@@ -24,7 +25,7 @@ MARK: Json = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mar
 
 
 def test_an_api_server_of_the_wanted_version_serves_mutating_policies(watched: Watched) -> None:
-    assert watched.client.server_version().startswith("v1.36."), "the version that is pinned"
+    assert watched.client.server_version().startswith(f"v{versions.KUBERNETES}."), "the version that is pinned"
     assert watched.client.serves("admissionregistration.k8s.io/v1", "MutatingAdmissionPolicy"), (
         "admission in training namespaces is built on it"
     )
