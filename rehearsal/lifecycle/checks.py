@@ -9,7 +9,7 @@ from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import NoSuchKind
 from holdfast.simulator.kubernetes_client.objects import identity, mapping
 from holdfast.simulator.pulumi import Outcome
-from holdfast.simulator.pulumi.checkpoint import Checkpoint, Recorded
+from holdfast.simulator.pulumi.checkpoint import Checkpoint, RecordedResource
 
 # A message names this many items; of the others it gives the number.
 _NAMED = 5
@@ -18,7 +18,7 @@ _NAMED = 5
 def require_no_changes(command: str, outcome: Outcome) -> None:
     """Raise RehearsalError if a command that had nothing to change made changes; the message names them."""
     if outcome.changed:
-        raise RehearsalError(f"{command} changed {first_few([step.told for step in outcome.steps])}")
+        raise RehearsalError(f"{command} changed {first_few([step.summary for step in outcome.steps])}")
 
 
 def require_nothing_left(left: Sequence[str]) -> None:
@@ -74,7 +74,7 @@ PLATFORM = "holdfast:platform"
 FIELD = "protected"
 
 
-def protected(checkpoint: Checkpoint) -> list[Recorded]:
+def protected(checkpoint: Checkpoint) -> list[RecordedResource]:
     """Return the resources that the engine refuses to delete."""
     return [one for one in checkpoint.resources if one.protected]
 
@@ -91,7 +91,7 @@ def unprotected(settings: Json) -> Json:
     return {**settings, "config": {**config, PLATFORM: platform}}
 
 
-def names(resources: Iterable[Recorded]) -> list[str]:
+def names(resources: Iterable[RecordedResource]) -> list[str]:
     """Return the names of resources; components only if there is nothing else."""
     found = list(resources)
     made = [one for one in found if one.id and not one.type.startswith("pulumi:")] or found

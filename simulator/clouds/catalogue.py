@@ -18,7 +18,7 @@ from holdfast.simulator.pulumi.values import Properties, Value
 
 
 @dataclass(frozen=True, kw_only=True)
-class Making:
+class ResourceRequest:
     """An object as it is being made, changed or read: what its computed values may depend on.
 
     `name` is the physical name, "" for a type that has none, unique within `scope`; `digest` is hexadecimal,
@@ -37,7 +37,7 @@ class Making:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Removal:
+class Deletion:
     """An object about to be deleted, among all that exist."""
 
     target: CloudObject
@@ -55,27 +55,27 @@ class Call:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reaching:
+class ConnectionAttempt:
     """Somebody about to call an API server of this cloud."""
 
     connection: Connection
     inventory: Inventory
 
 
-Compute: TypeAlias = Callable[[Making], JsonValue]
-Keep: TypeAlias = Callable[[Making], Json]
+Compute: TypeAlias = Callable[[ResourceRequest], JsonValue]
+Keep: TypeAlias = Callable[[ResourceRequest], Json]
 Plan: TypeAlias = Callable[[Properties], Value]
-Identify: TypeAlias = Callable[[Making], str]
-Refuse: TypeAlias = Callable[[Making], str | None]
-RefuseRemoval: TypeAlias = Callable[[Removal], str | None]
+Identify: TypeAlias = Callable[[ResourceRequest], str]
+Refuse: TypeAlias = Callable[[ResourceRequest], str | None]
+RefuseDeletion: TypeAlias = Callable[[Deletion], str | None]
 Invoke: TypeAlias = Callable[[Call], Json]
-RefuseConnection: TypeAlias = Callable[[Reaching], str | None]
+RefuseConnection: TypeAlias = Callable[[ConnectionAttempt], str | None]
 Remark: TypeAlias = Callable[[Inventory], Sequence[str]]
 
 
-def keep_what_is_asked(making: Making) -> Json:
+def keep_what_is_asked(request: ResourceRequest) -> Json:
     """Return the inputs as they are."""
-    return making.inputs
+    return request.inputs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +108,7 @@ class Rules:
     overwrites: bool = False
     refuse_create: Sequence[Refuse] = ()
     refuse_update: Sequence[Refuse] = ()
-    refuse_delete: Sequence[RefuseRemoval] = ()
+    refuse_delete: Sequence[RefuseDeletion] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,15 +128,17 @@ class Messages:
     throttled: str = "Rate exceeded"
 
 
-def identify_by_name(making: Making) -> str:
+def identify_by_name(request: ResourceRequest) -> str:
     """Return scope and physical name as the id, or the type and the digest where there is no name."""
-    kind = making.type.rsplit(":", 1)[-1]
-    return "/".join((*making.scope, making.name)) if making.name else f"{kind}-{making.digest[:17]}".lower()
+    kind = request.type.rsplit(":", 1)[-1]
+    return (
+        "/".join((*request.scope, request.name)) if request.name else f"{kind}-{request.digest[:17]}".lower()
+    )
 
 
-def describe(making: Making, output: str) -> str:
+def describe(request: ResourceRequest, output: str) -> str:
     """Return a text that says which output of which object it stands for."""
-    return f"{making.name or making.id}-{output}-{making.digest[:8]}"
+    return f"{request.name or request.id}-{output}-{request.digest[:8]}"
 
 
 def remark_nothing(_: Inventory) -> Sequence[str]:
@@ -144,7 +146,7 @@ def remark_nothing(_: Inventory) -> Sequence[str]:
     return ()
 
 
-def reach_everything(_: Reaching) -> str | None:
+def reach_everything(_: ConnectionAttempt) -> str | None:
     """Return None: every API server answers everybody."""
     return None
 
@@ -172,7 +174,7 @@ class Catalogue:
     scopes: frozenset[str] = frozenset()
     autonaming: Autonaming = field(default_factory=Autonaming)
     identify: Identify = identify_by_name
-    text: Callable[[Making, str], str] = describe
+    text: Callable[[ResourceRequest, str], str] = describe
     messages: Messages = field(default_factory=Messages)
     fleets: Mapping[str, Fleet] = field(default_factory=dict[str, Fleet])
     refuse_connection: RefuseConnection = reach_everything

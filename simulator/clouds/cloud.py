@@ -6,7 +6,14 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.clouds.catalogue import Call, Catalogue, Making, Removal, ResourceType, Rules
+from holdfast.simulator.clouds.catalogue import (
+    Call,
+    Catalogue,
+    Deletion,
+    ResourceRequest,
+    ResourceType,
+    Rules,
+)
 from holdfast.simulator.clouds.machines import Machine, machines_in
 from holdfast.simulator.clouds.schema import Schema
 from holdfast.simulator.clouds.sdk import Kind, Property, PropertyType, output_properties
@@ -16,7 +23,7 @@ from holdfast.simulator.pulumi.values import UNKNOWN, Properties, Value, has_unk
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class ResourceReference:
     """Who a call is about, and the configuration of the provider instance it came through."""
 
     type: str
@@ -41,16 +48,16 @@ class Cloud:
         """Return the outputs of a create that is only previewed."""
         return {**inputs, **planned_values(self.kind(token), inputs)}
 
-    def create(self, asked: Asked, inputs: Properties) -> CloudObject:
+    def create(self, reference: ResourceReference, inputs: Properties) -> CloudObject:
         """Make an object. Raises RehearsalError, in the cloud's words, where the cloud refuses."""
-        kind = self.kind(asked.type)
+        kind = self.kind(reference.type)
         with self.state.changing() as inventory:
-            digest = _digest(f"{asked.urn}|{inventory.next_generation(asked.urn)}")
-            nameless = self._making(kind, asked, _json(inputs), digest, inventory)
-            making = replace(nameless, id=(kind.rules.identify or self.catalogue.identify)(nameless))
-            self._refuse_taken(kind, making)
-            _refuse(refusal(making) for refusal in kind.rules.refuse_create)
-            made = _made(kind, making, asked.urn)
+            digest = _digest(f"{reference.urn}|{inventory.next_generation(reference.urn)}")
+            nameless = self._request(kind, reference, _json(inputs), digest, inventory)
+            request = replace(nameless, id=(kind.rules.identify or self.catalogue.identify)(nameless))
+            self._refuse_taken(kind, request)
+            _refuse(refusal(request) for refusal in kind.rules.refuse_create)
+            made = _made(kind, request, reference.urn)
             inventory.put(made)
         return made
 
@@ -59,27 +66,29 @@ class Cloud:
         self.kind(token)
         return self.state.read().find(token, object_id)
 
-    def plan_update(self, asked: Asked, object_id: str, inputs: Properties) -> dict[str, Value]:
+    def plan_update(
+        self, reference: ResourceReference, object_id: str, inputs: Properties
+    ) -> dict[str, Value]:
         """Return the outputs of an update that is only previewed."""
-        kind = self.kind(asked.type)
+        kind = self.kind(reference.type)
         inventory = self.state.read()
-        current = self._existing(asked.type, object_id, inventory)
+        current = self._existing(reference.type, object_id, inventory)
         known = self.catalogue.known_while_updating
         if has_unknown(inputs):
             planned = {**current.computed, **inputs, **planned_computed(kind, inputs)}
         else:
-            planned = {**inputs, **self._updated(kind, asked, current, inputs, inventory).computed}
+            planned = {**inputs, **self._updated(kind, reference, current, inputs, inventory).computed}
         if known is None:
             return planned
         return {
             name: value if name in inputs or name in known else UNKNOWN for name, value in planned.items()
         }
 
-    def update(self, asked: Asked, object_id: str, inputs: Properties) -> CloudObject:
+    def update(self, reference: ResourceReference, object_id: str, inputs: Properties) -> CloudObject:
         """Change an object in place. Raises RehearsalError where it is gone or the cloud refuses."""
         with self.state.changing() as inventory:
-            current = self._existing(asked.type, object_id, inventory)
-            changed = self._updated(self.kind(asked.type), asked, current, inputs, inventory)
+            current = self._existing(reference.type, object_id, inventory)
+            changed = self._updated(self.kind(reference.type), reference, current, inputs, inventory)
             inventory.put(changed)
         return changed
 
@@ -92,8 +101,8 @@ class Cloud:
         with self.state.changing() as inventory:
             target = inventory.find(token, object_id)
             if target is not None:
-                removal = Removal(target=target, inventory=inventory)
-                _refuse(refusal(removal) for refusal in kind.rules.refuse_delete)
+                deletion = Deletion(target=target, inventory=inventory)
+                _refuse(refusal(deletion) for refusal in kind.rules.refuse_delete)
                 inventory.remove(token, object_id)
 
     def invoke(self, token: str, arguments: Properties, configuration: Json) -> Json:
@@ -123,25 +132,35 @@ class Cloud:
         return machines_in(self.state.read(), self.catalogue.fleets)
 
     def _updated(
-        self, kind: ResourceType, asked: Asked, current: CloudObject, inputs: Properties, inventory: Inventory
+        self,
+        kind: ResourceType,
+        reference: ResourceReference,
+        current: CloudObject,
+        inputs: Properties,
+        inventory: Inventory,
     ) -> CloudObject:
         digest = current.digest or _digest(f"{current.type}|{current.id}")
-        making = replace(self._making(kind, asked, _json(inputs), digest, inventory), id=current.id)
-        _refuse(refusal(making) for refusal in kind.rules.refuse_update)
-        return _made(kind, making, current.urn)
+        request = replace(self._request(kind, reference, _json(inputs), digest, inventory), id=current.id)
+        _refuse(refusal(request) for refusal in kind.rules.refuse_update)
+        return _made(kind, request, current.urn)
 
-    def _making(
-        self, kind: ResourceType, asked: Asked, inputs: Json, digest: str, inventory: Inventory
-    ) -> Making:
+    def _request(
+        self,
+        kind: ResourceType,
+        reference: ResourceReference,
+        inputs: Json,
+        digest: str,
+        inventory: Inventory,
+    ) -> ResourceRequest:
         prefix = inputs.get(f"{kind.name_property}Prefix")
         made_up = f"{prefix}{digest[:10]}" if isinstance(prefix, str) and kind.name_property else ""
-        return Making(
+        return ResourceRequest(
             type=kind.token,
             name=kind.physical_name(inputs) or made_up,
             scope=kind.scope(inputs),
             digest=digest,
             inputs=inputs,
-            configuration=asked.configuration,
+            configuration=reference.configuration,
             inventory=inventory,
         )
 
@@ -151,26 +170,26 @@ class Cloud:
             raise RehearsalError(self.catalogue.messages.missing.format(type=token, id=object_id))
         return current
 
-    def _refuse_taken(self, kind: ResourceType, making: Making) -> None:
+    def _refuse_taken(self, kind: ResourceType, request: ResourceRequest) -> None:
         def is_same(other: CloudObject) -> bool:
             names = (kind.physical_name(other.outputs), kind.scope(other.outputs))
-            return other.id == making.id or bool(making.name and names == (making.name, making.scope))
+            return other.id == request.id or bool(request.name and names == (request.name, request.scope))
 
         if kind.rules.overwrites:
             return
-        if any(is_same(other) for other in making.inventory.of_type(making.type)):
+        if any(is_same(other) for other in request.inventory.of_type(request.type)):
             message = kind.rules.taken or self.catalogue.messages.taken
-            raise RehearsalError(message.format(type=making.type, name=making.name or making.id))
+            raise RehearsalError(message.format(type=request.type, name=request.name or request.id))
 
 
-def _made(kind: ResourceType, making: Making, urn: str) -> CloudObject:
+def _made(kind: ResourceType, request: ResourceRequest, urn: str) -> CloudObject:
     return CloudObject(
-        type=making.type,
-        id=making.id,
+        type=request.type,
+        id=request.id,
         urn=urn,
-        inputs=kind.rules.keeps(making),
-        computed=computed_values(kind, making),
-        digest=making.digest,
+        inputs=kind.rules.keeps(request),
+        computed=computed_values(kind, request),
+        digest=request.digest,
     )
 
 
@@ -192,16 +211,16 @@ def _digest(text: str) -> str:
 _DEEPEST = 4
 
 
-def computed_values(kind: ResourceType, making: Making) -> dict[str, JsonValue]:
+def computed_values(kind: ResourceType, request: ResourceRequest) -> dict[str, JsonValue]:
     """Return everything the cloud adds to an object's inputs, typed as the SDK says.
 
     A rule of the cloud's own decides; else an output that could have been set is empty, and one that could
     not is a text saying whose it is, a zero, or an object of such.
     """
-    values = {name: rule(making) for name, rule in kind.computed.items()}
-    for name in _filled_in(kind, making.inputs):
+    values = {name: rule(request) for name, rule in kind.computed.items()}
+    for name in _filled_in(kind, request.inputs):
         is_name = name == kind.name_property
-        values[name] = making.name if is_name else _made_up(kind, making, kind.schema.outputs[name])
+        values[name] = request.name if is_name else _made_up(kind, request, kind.schema.outputs[name])
     return {name: value for name, value in values.items() if value is not None}
 
 
@@ -225,11 +244,11 @@ def _filled_in(kind: ResourceType, inputs: Properties) -> list[str]:
     ]
 
 
-def _made_up(kind: ResourceType, making: Making, output: Property) -> JsonValue:
+def _made_up(kind: ResourceType, request: ResourceRequest, output: Property) -> JsonValue:
     first = output.types[0] if output.types else PropertyType(kind=Kind.ANY)
     if output.name in kind.schema.inputs:
         return _empty(first)
-    return _invented(kind, making, output.name, first, depth=0)
+    return _invented(kind, request, output.name, first, depth=0)
 
 
 def _empty(shape: PropertyType) -> JsonValue:
@@ -243,16 +262,18 @@ def _empty(shape: PropertyType) -> JsonValue:
     return empties.get(shape.kind)
 
 
-def _invented(kind: ResourceType, making: Making, path: str, shape: PropertyType, *, depth: int) -> JsonValue:
+def _invented(
+    kind: ResourceType, request: ResourceRequest, path: str, shape: PropertyType, *, depth: int
+) -> JsonValue:
     if shape.kind is Kind.STRING:
-        return kind.catalogue.text(making, path)
+        return kind.catalogue.text(request, path)
     if shape.kind is Kind.OBJECT and shape.shape is not None and depth < _DEEPEST:
         members = output_properties(shape.shape).values()
         return {
-            one.name: _invented(kind, making, f"{path}.{one.name}", one.types[0], depth=depth + 1)
+            one.name: _invented(kind, request, f"{path}.{one.name}", one.types[0], depth=depth + 1)
             for one in members
             if one.required and one.types
         }
     if shape.kind is Kind.LIST and shape.item and shape.item[0].kind is Kind.OBJECT and depth < _DEEPEST:
-        return [_invented(kind, making, f"{path}[0]", shape.item[0], depth=depth + 1)]
+        return [_invented(kind, request, f"{path}[0]", shape.item[0], depth=depth + 1)]
     return _empty(shape)

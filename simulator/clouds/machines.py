@@ -45,7 +45,7 @@ class Group:
 
 
 Fleet: TypeAlias = Callable[[Group], Sequence[Machine]]
-Roster: TypeAlias = Callable[[], Sequence[Machine]]
+MachineSource: TypeAlias = Callable[[], Sequence[Machine]]
 
 
 def machines_in(inventory: Inventory, fleets: Mapping[str, Fleet]) -> list[Machine]:
@@ -61,10 +61,10 @@ def machines_in(inventory: Inventory, fleets: Mapping[str, Fleet]) -> list[Machi
 class Nodes(Protocol):
     """Whoever has a cluster for the machines to join."""
 
-    def keep(self, roster: Roster) -> None:
-        """Have the machines that `roster` names as nodes and, of those kept before, no other; return once they are ready.
+    def keep(self, source: MachineSource) -> None:
+        """Have the machines that `source` names as nodes and, of those kept before, no other; return once they are ready.
 
-        A machine that goes is drained first. Who runs at the same time waits, and asks its roster only then: two never
+        A machine that goes is drained first. Who runs at the same time waits, and asks its source only then: two never
         undo each other's work. Raises RehearsalError where a machine does not get ready.
         """
         ...
@@ -73,7 +73,7 @@ class Nodes(Protocol):
 class NoNodes:
     """A cloud without a cluster: its machines join nothing."""
 
-    def keep(self, roster: Roster) -> None:
+    def keep(self, source: MachineSource) -> None:
         """Take note of nothing."""
 
 

@@ -11,7 +11,7 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 
 from holdfast.simulator.clouds.catalogue import Autonaming, ResourceType, catalogue_of
-from holdfast.simulator.clouds.cloud import Asked, Cloud
+from holdfast.simulator.clouds.cloud import Cloud, ResourceReference
 from holdfast.simulator.clouds.machines import Nodes, NoNodes
 from holdfast.simulator.clouds.schema import Schema, Violation, violations
 from holdfast.simulator.clouds.state import CloudState
@@ -86,7 +86,7 @@ class CloudProvider(Plugin):
             return provider_pb2.CreateResponse(properties=to_struct(planned))
         self._before_call("create", request.type)
         self._faults.before_create(request.urn)
-        made = self._cloud.create(self._asked(request, context), inputs)
+        made = self._cloud.create(self._reference(request, context), inputs)
         outputs = _keeping_secrets(made.outputs, inputs)
         try:
             self._settle_machines(request.type)
@@ -122,12 +122,12 @@ class CloudProvider(Plugin):
     ) -> provider_pb2.UpdateResponse:
         """Change an object in place, or on preview say what is known of the outcome."""
         inputs = from_struct(request.news)
-        asked = self._asked(request, context)
+        reference = self._reference(request, context)
         if request.preview:
-            planned = self._cloud.plan_update(asked, request.id, inputs)
+            planned = self._cloud.plan_update(reference, request.id, inputs)
             return provider_pb2.UpdateResponse(properties=to_struct(planned))
         self._before_call("update", request.type)
-        changed = self._cloud.update(asked, request.id, inputs)
+        changed = self._cloud.update(reference, request.id, inputs)
         self._settle_machines(request.type)
         return provider_pb2.UpdateResponse(properties=to_struct(_keeping_secrets(changed.outputs, inputs)))
 
@@ -174,10 +174,12 @@ class CloudProvider(Plugin):
     def _before_call(self, verb: str, token: str) -> None:
         self._faults.before_call(f"{verb} {token}", reason=self._catalogue.messages.throttled)
 
-    def _asked(
+    def _reference(
         self, request: provider_pb2.CreateRequest | provider_pb2.UpdateRequest, context: grpc.ServicerContext
-    ) -> Asked:
-        return Asked(type=request.type, urn=request.urn, configuration=self.configuration(context))
+    ) -> ResourceReference:
+        return ResourceReference(
+            type=request.type, urn=request.urn, configuration=self.configuration(context)
+        )
 
 
 def _keeping_secrets(shown: Properties, known: Properties) -> dict[str, Value]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from pulumi.runtime.proto.provider_pb2_grpc import ResourceProviderServicer
 
 from holdfast.simulator.clouds import CloudProvider
-from holdfast.simulator.clouds.catalogue import Reaching, catalogue_of, package_of_command
+from holdfast.simulator.clouds.catalogue import ConnectionAttempt, catalogue_of, package_of_command
 from holdfast.simulator.clouds.machines import Nodes, NoNodes
 from holdfast.simulator.clouds.state import CloudObject, CloudState
 from holdfast.simulator.pulumi.checkpoint import PendingOperation, read_checkpoint
@@ -60,7 +60,9 @@ class SimulatedClouds:
         if package is None:
             return None
         inventory = self.state(package).read()
-        return catalogue_of(package).refuse_connection(Reaching(connection=connection, inventory=inventory))
+        return catalogue_of(package).refuse_connection(
+            ConnectionAttempt(connection=connection, inventory=inventory)
+        )
 
     def remarks(self) -> list[str]:
         """Return what a rehearsal cannot show of what exists."""

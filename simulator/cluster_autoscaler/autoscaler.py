@@ -14,9 +14,9 @@ from holdfast.simulator.cluster_autoscaler.observation import (
     PodNeeds,
     class_priorities,
     empty_nodes,
-    offers,
+    node_infos,
+    options,
     pending,
-    rooms,
     upcoming,
 )
 from holdfast.simulator.cluster_autoscaler.scale_up import Purchase, plan
@@ -44,7 +44,7 @@ class Events:
                 pod, TRIGGERED, f"pod triggered scale-up: [{{{group} {before}->{after} (max: {limit})}}]"
             )
 
-    def hopeless(self, pod: PodNeeds, reasons: str) -> None:
+    def unschedulable(self, pod: PodNeeds, reasons: str) -> None:
         """Nothing can be bought for a pod."""
         self._tell(pod, NOT_TRIGGERED, f"pod didn't trigger scale-up: {reasons}")
 
@@ -164,11 +164,11 @@ class Autoscaler:
         now = self._clock()
         backing_off = {where for where, until in self._backing_off_until.items() if until > now}
         growing = [seen for seen in pools if seen.template.is_autoscaled]
-        on_offer = offers(growing, backing_off, class_priorities(self._classes()))
-        there = [*rooms(nodes, pods), *upcoming(pools, nodes)]
+        on_offer = options(growing, backing_off, class_priorities(self._classes()))
+        there = [*node_infos(nodes, pods), *upcoming(pools, nodes)]
         planned = plan(waiting, there, on_offer, datetime.now(UTC))
-        for pod, reasons in planned.hopeless:
-            self._events.hopeless(pod, reasons)
+        for pod, reasons in planned.unschedulable:
+            self._events.unschedulable(pod, reasons)
         return bool(planned.purchases) and self._buy(pools, planned.purchases)
 
     def _classes(self) -> list[Json]:

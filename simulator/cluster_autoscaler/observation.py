@@ -8,10 +8,10 @@ from holdfast.scheduling.json import Json
 from holdfast.scheduling.quantities import parse_quantity
 from holdfast.simulator.cluster_autoscaler.node_groups import NodeGroup, Template
 from holdfast.simulator.cluster_autoscaler.scale_up import (
-    Offer,
+    NodeInfo,
+    Option,
     PodNeeds,
     Resources,
-    Room,
     is_daemons,
     moment,
     needs_of,
@@ -31,7 +31,7 @@ def pending(pods: Iterable[Json]) -> list[PodNeeds]:
     return [one for _, one in sorted(waiting, key=lambda each: (each[0], each[1].namespace, each[1].name))]
 
 
-def rooms(nodes: Iterable[Json], pods: Sequence[Json]) -> list[Room]:
+def node_infos(nodes: Iterable[Json], pods: Sequence[Json]) -> list[NodeInfo]:
     """Return the nodes that take pods, with what is free on each."""
     taken: dict[str, Resources] = {}
     for pod in pods:
@@ -45,7 +45,7 @@ def rooms(nodes: Iterable[Json], pods: Sequence[Json]) -> list[Room]:
     return [_room(node, taken) for node in nodes if not _is_going(node)]
 
 
-def upcoming(pools: Iterable[NodeGroup], nodes: Iterable[Json]) -> list[Room]:
+def upcoming(pools: Iterable[NodeGroup], nodes: Iterable[Json]) -> list[NodeInfo]:
     """Return the machines that are no nodes yet: they will be in a moment."""
     there = {_name(node) for node in nodes}
     return [
@@ -56,18 +56,18 @@ def upcoming(pools: Iterable[NodeGroup], nodes: Iterable[Json]) -> list[Room]:
     ]
 
 
-def offers(
+def options(
     pools: Iterable[NodeGroup],
     backing_off: Collection[tuple[str, str]],
     priorities: Mapping[str, int],
-) -> list[Offer]:
+) -> list[Option]:
     """Return each pool in each of its zones.
 
     `backing_off` are those of which nothing is to be had for a while; `priorities` are the pools' places in their
     ComputeClasses, by name.
     """
     return [
-        Offer(
+        Option(
             pool=seen.pool.id,
             zone=zone,
             room=_new_room(seen.template, zone, f"{seen.template.name} in {zone}"),
@@ -99,8 +99,8 @@ def empty_nodes(nodes: Iterable[Json], pods: Iterable[Json]) -> set[str]:
     return {_name(node) for node in nodes} - busy
 
 
-def _new_room(template: Template, zone: str, name: str) -> Room:
-    return Room(
+def _new_room(template: Template, zone: str, name: str) -> NodeInfo:
+    return NodeInfo(
         name=name,
         labels=template.labels_in(zone),
         taints=template.taints,
@@ -108,10 +108,10 @@ def _new_room(template: Template, zone: str, name: str) -> Room:
     )
 
 
-def _room(node: Json, taken: Mapping[str, Resources]) -> Room:
+def _room(node: Json, taken: Mapping[str, Resources]) -> NodeInfo:
     metadata, spec = mapping(node.get("metadata")), mapping(node.get("spec"))
     labels = {key: str(value) for key, value in mapping(metadata.get("labels")).items()}
-    room = Room(
+    room = NodeInfo(
         name=_name(node),
         labels=labels,
         # One that is starting is there in a moment.

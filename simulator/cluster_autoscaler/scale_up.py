@@ -108,7 +108,7 @@ def _highest(one: Resources, other: Resources) -> dict[str, Fraction]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Room:
+class NodeInfo:
     """A node, one that is there or one that might be bought, and what of it is free.
 
     `since` is when it came, None for one that is not there yet.
@@ -120,12 +120,12 @@ class Room:
     free: Resources
     since: datetime | None = None
 
-    def without(self, taken: Resources) -> "Room":
+    def without(self, taken: Resources) -> "NodeInfo":
         """Return the same node with less free."""
         return replace(self, free={name: free - taken.get(name, 0) for name, free in self.free.items()})
 
 
-def obstacle(pod: PodNeeds, room: Room) -> str | None:
+def unschedulable_reason(pod: PodNeeds, room: NodeInfo) -> str | None:
     """Return why a pod cannot run on a node, in the scheduler's words; None where it can."""
     if not _is_selected(pod, room.labels):
         return "node(s) didn't match Pod's node affinity/selector"
@@ -191,7 +191,7 @@ IN_BACKOFF: Final = "in backoff after failed scale-up"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Offer:
+class Option:
     """A pool in one of its zones: what a node of it is like and costs, how many there are and how many more there may be.
 
     `spreads`: whether the zone with the fewest is to be preferred; `is_in_backoff`: none was to be had a while ago;
@@ -200,7 +200,7 @@ class Offer:
 
     pool: str
     zone: str
-    room: Room
+    room: NodeInfo
     hourly_price: float
     nodes: int
     spare: int
@@ -223,30 +223,32 @@ class Plan:
     """What to buy, and of each pod for which nothing can be bought, why."""
 
     purchases: tuple[Purchase, ...]
-    hopeless: tuple[tuple[PodNeeds, str], ...]
+    unschedulable: tuple[tuple[PodNeeds, str], ...]
 
 
-def plan(pending: Sequence[PodNeeds], rooms: Sequence[Room], offers: Sequence[Offer], now: datetime) -> Plan:
+def plan(
+    pending: Sequence[PodNeeds], rooms: Sequence[NodeInfo], offers: Sequence[Option], now: datetime
+) -> Plan:
     """Return what to buy so that each pending pod finds room: the cheapest node that will take it, as few as will do.
 
     Pools in a list of priorities are taken in its order.
     """
     basket = _Basket(offers=offers)
     free = list(rooms)
-    hopeless = [
+    unschedulable = [
         (pod, _reasons(basket.obstacle(pod, offer) for offer in offers))
         for pod in pending
         if not (_placed(pod, free, now) or basket.added(pod))
     ]
-    return Plan(purchases=basket.purchases(), hopeless=tuple(hopeless))
+    return Plan(purchases=basket.purchases(), unschedulable=tuple(unschedulable))
 
 
-def _placed(pod: PodNeeds, free: list[Room], now: datetime) -> bool:
+def _placed(pod: PodNeeds, free: list[NodeInfo], now: datetime) -> bool:
     """Whether a node that is there takes a pod: its room is then less."""
     distrusts = pod.unschedulable_since is not None and now - pod.unschedulable_since > _TRUSTED
     for at, room in enumerate(free):
         is_old = room.since is not None and now - room.since > _TRUSTED
-        if not (distrusts and is_old) and obstacle(pod, room) is None:
+        if not (distrusts and is_old) and unschedulable_reason(pod, room) is None:
             free[at] = room.without(pod.requests)
             return True
     return False
@@ -256,15 +258,15 @@ def _placed(pod: PodNeeds, free: list[Room], now: datetime) -> bool:
 class _Basket:
     """What is bought so far: each machine with the offer it was bought by and its pods."""
 
-    offers: Sequence[Offer]
-    bought: list[tuple[Offer, Room, list[PodNeeds]]] = field(
-        default_factory=list[tuple[Offer, Room, list[PodNeeds]]]
+    offers: Sequence[Option]
+    bought: list[tuple[Option, NodeInfo, list[PodNeeds]]] = field(
+        default_factory=list[tuple[Option, NodeInfo, list[PodNeeds]]]
     )
 
     def added(self, pod: PodNeeds) -> bool:
         """Whether a machine takes a pod that is bought already, or can be."""
         for at, (offer, room, pods) in enumerate(self.bought):
-            if obstacle(pod, room) is None:
+            if unschedulable_reason(pod, room) is None:
                 self.bought[at] = (offer, room.without(pod.requests), [*pods, pod])
                 return True
         fitting = [offer for offer in self.offers if self.obstacle(pod, offer) is None]
@@ -274,11 +276,11 @@ class _Basket:
         self.bought.append((best, best.room.without(pod.requests), [pod]))
         return True
 
-    def obstacle(self, pod: PodNeeds, offer: Offer) -> str | None:
+    def obstacle(self, pod: PodNeeds, offer: Option) -> str | None:
         """Return why a pod gets no machine by an offer."""
         if offer.is_in_backoff:
             return IN_BACKOFF
-        wrong = obstacle(pod, offer.room)
+        wrong = unschedulable_reason(pod, offer.room)
         if wrong is None and self._count(offer.pool) >= offer.spare:
             return FULL
         return wrong
@@ -292,7 +294,7 @@ class _Basket:
     def _count(self, pool: str) -> int:
         return sum(offer.pool == pool for offer, _, _ in self.bought)
 
-    def _rank(self, offer: Offer) -> tuple[int, float, str, int, str]:
+    def _rank(self, offer: Option) -> tuple[int, float, str, int, str]:
         here = sum(one.pool == offer.pool and one.zone == offer.zone for one, _, _ in self.bought)
         return (
             offer.priority,

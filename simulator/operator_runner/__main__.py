@@ -34,7 +34,7 @@ def main() -> int:
     stack, root = sys.argv[1:]
     workspace = Workspace(project_root=Path(root))
     try:
-        clouds = EngineFolder.of(stack, workspace).stand_ins
+        clouds = EngineFolder.of(stack, workspace).cloud_states
         ec2 = Ec2InstanceTypes(CloudState(clouds / "aws.json"))
         layout = RunnerLayout.of(stack, workspace)
         kubelet = Kubelet(layout, lambda tool: find_tool(tool, workspace), ec2.for_node)

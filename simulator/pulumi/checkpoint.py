@@ -12,7 +12,7 @@ from holdfast.scheduling.json import Json, JsonValue
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recorded:
+class RecordedResource:
     """A resource in the state; `id` is empty for a component, `external` says it was only read.
 
     `protected`: the engine refuses to delete it; `retained`: the engine forgets it and leaves it where it is.
@@ -65,10 +65,10 @@ class Checkpoint:
     latest: Json = field(default_factory=dict[str, JsonValue])
 
     @property
-    def resources(self) -> tuple[Recorded, ...]:
+    def resources(self) -> tuple[RecordedResource, ...]:
         """Everything the engine knows of, in the order in which it was made."""
         return tuple(
-            Recorded(
+            RecordedResource(
                 urn=str(entry["urn"]),
                 id=str(entry.get("id", "")),
                 external=entry.get("external") is True,
@@ -123,7 +123,7 @@ def _mapping(value: JsonValue) -> Json:
 CLEAR_PENDING = "--clear-pending-creates"
 
 
-def adoptable(checkpoint: Checkpoint, made: Callable[[PendingOperation], str | None]) -> dict[str, str]:
+def find_adoptable(checkpoint: Checkpoint, made: Callable[[PendingOperation], str | None]) -> dict[str, str]:
     """Return, by URN, the ids of the objects which interrupted creates did make.
 
     `made` returns the id of one such object, None where a create made nothing.
@@ -132,7 +132,7 @@ def adoptable(checkpoint: Checkpoint, made: Callable[[PendingOperation], str | N
     return {operation.urn: found for operation in creates if (found := made(operation)) is not None}
 
 
-def adopting(checkpoint: Checkpoint, ids: Mapping[str, str]) -> Deployment:
+def adopt(checkpoint: Checkpoint, ids: Mapping[str, str]) -> Deployment:
     """Return the state with objects adopted that an interrupted create made; `ids` are theirs, by URN.
 
     What the engine had asked for stands in for outputs until a refresh reads them. An object being replaced

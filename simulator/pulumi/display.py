@@ -51,7 +51,7 @@ class Display:
 QUIET_SECONDS = 10.0
 
 
-def notice(begun: Mapping[str, float], now: float) -> str | None:
+def progress_line(begun: Mapping[str, float], now: float) -> str | None:
     """Return the line that names what is under way, by URN and begin, the longest first; None for nothing."""
     if not begun:
         return None
@@ -60,7 +60,7 @@ def notice(begun: Mapping[str, float], now: float) -> str | None:
     return f"    waiting for {names}"
 
 
-class Waiting:
+class ProgressReporter:
     """Follows the engine's events for one command, and shows a notice after each quiet while."""
 
     def __init__(self, show: OnLine, *, quiet_seconds: float = QUIET_SECONDS) -> None:
@@ -87,7 +87,7 @@ class Waiting:
                 if end:
                     self._begun.pop(end.metadata.urn, None)
 
-    def __enter__(self) -> "Waiting":
+    def __enter__(self) -> "ProgressReporter":
         self._thread.start()
         return self
 
@@ -104,7 +104,7 @@ class Waiting:
                 self._spoken.clear()
                 continue
             with self._lock:
-                line = notice(self._begun, time.monotonic())
+                line = progress_line(self._begun, time.monotonic())
             if line:
                 self._show(line)
 

@@ -43,7 +43,7 @@ class Step:
     urn: str
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """The step in words: `update karpenter (kubernetes:helm.sh/v3:Release)`."""
         token = self.urn.split("::")[2].rsplit("$", 1)[-1]
         return f"{self.operation} {self.urn.rsplit('::', 1)[-1]} ({token})"
@@ -103,7 +103,7 @@ def failure(outcome: Outcome, last: CommandResult | None) -> EngineFailure:
     return EngineFailure(outcome, f"{title} failed: {_cause(outcome, last.stderr if last else '')}")
 
 
-def last_words(stderr: str) -> str:
+def stderr_message(stderr: str) -> str:
     """Return what the engine said of its failure, without the word it begins with."""
     said = [line.removeprefix("error: ") for line in stderr.splitlines() if line.strip()]
     return "\n".join(said) or "the engine gave no reason"
@@ -115,7 +115,7 @@ def _cause(outcome: Outcome, stderr: str) -> str:
     stopping = [verdict.policy for verdict in outcome.verdicts if verdict.stops]
     if stopping:
         return f"mandatory policies are violated: {', '.join(dict.fromkeys(stopping))}"
-    return last_words(stderr)
+    return stderr_message(stderr)
 
 
 # How the engine marks, inside an event's properties, a secret it has hidden and a value it does not know yet.
@@ -192,10 +192,10 @@ def steps(events: Iterable[EngineEvent]) -> tuple[Step, ...]:
     found: dict[Step, None] = {}
     for event in events:
         begun, done = event.resource_pre_event, event.res_outputs_event
-        for told in (begun, done):
+        for summary in (begun, done):
             # What a refresh found is known only when it is done.
-            if told is not None and told.metadata.op not in UNCHANGING:
-                found[Step(operation=told.metadata.op.value, urn=told.metadata.urn)] = None
+            if summary is not None and summary.metadata.op not in UNCHANGING:
+                found[Step(operation=summary.metadata.op.value, urn=summary.metadata.urn)] = None
     return tuple(found)
 
 

@@ -255,7 +255,7 @@ def _ignore_lost_calls(loop: asyncio.AbstractEventLoop, context: dict[str, objec
 _OWN_CONNECTIONS = ("grpc.use_local_subchannel_pool", 1)
 
 
-def connect_anew() -> None:
+def use_separate_connections() -> None:
     """Give each run of a program connections of its own. Once is enough.
 
     gRPC shares them by address within a process, together with their back-off: a killed engine's channels live on, and

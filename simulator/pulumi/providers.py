@@ -66,7 +66,7 @@ class ProviderSource(Protocol):
 
 @contextmanager
 def serving(
-    subject: Subject, stand_ins: ProviderSource, *, home: Path, user: Mapping[str, str]
+    subject: Subject, providers: ProviderSource, *, home: Path, user: Mapping[str, str]
 ) -> Generator[str]:
     """Serve a stand-in for each package, or lend the engine the user's own plugin where the subject takes it.
 
@@ -78,7 +78,7 @@ def serving(
         for package in subject.packages:
             plugin = installed_plugin(package, user) if package in subject.own_plugins else None
             if plugin is None:
-                ports[package] = served.enter_context(serve(stand_ins.provider(package))).port
+                ports[package] = served.enter_context(serve(providers.provider(package))).port
             else:
                 lend_plugin(plugin, home)
         yield ",".join(f"{package}:{port}" for package, port in ports.items())

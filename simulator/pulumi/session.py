@@ -9,23 +9,22 @@ from typing import TypedDict
 from pulumi.automation import EngineEvent, OnEvent
 from pulumi.automation.errors import CommandError
 
-from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi.checkpoint import (
     CLEAR_PENDING,
     Checkpoint,
-    adoptable,
-    adopting,
+    adopt,
+    find_adoptable,
     read_checkpoint,
 )
-from holdfast.simulator.pulumi.display import Audience, Display, OnLine, Waiting
-from holdfast.simulator.pulumi.events import EventRecorder, Outcome, failure, last_words
+from holdfast.simulator.pulumi.display import Audience, Display, OnLine, ProgressReporter
+from holdfast.simulator.pulumi.events import EventRecorder, Outcome, failure
 from holdfast.simulator.pulumi.process import (
     EngineCommand,
     EngineProcess,
     HostedProgram,
-    connect_anew,
     engine_environment,
+    use_separate_connections,
 )
 from holdfast.simulator.pulumi.providers import ProviderSource, install_pack_launcher, serving
 from holdfast.simulator.pulumi.settings import Subject
@@ -64,14 +63,14 @@ class Rehearsal:
         command: EngineCommand,
         subject: Subject,
         folder: EngineFolder,
-        stand_ins: ProviderSource,
+        providers: ProviderSource,
         audience: Audience,
     ) -> None:
         self._stack = stack
         self._command = command
         self._subject = subject
         self._folder = folder
-        self._stand_ins = stand_ins
+        self._stand_ins = providers
         self._audience = audience
         self._packs = [str(pack) for pack in subject.policy_packs]
         self._settings = [str(file) for file in subject.policy_settings]
@@ -84,7 +83,7 @@ class Rehearsal:
         workspace: Workspace,
         *,
         subject: Subject,
-        stand_ins: ProviderSource,
+        providers: ProviderSource,
         audience: Audience | None = None,
         process: EngineProcess | None = None,
         place: str | None = None,
@@ -98,8 +97,8 @@ class Rehearsal:
         folder = EngineFolder.of(place or stack, workspace)
         folder.prepare(project=subject.project, stack=stack, settings=subject.settings)
         install_pack_launcher(folder.home, os.environ)
-        connect_anew()
-        with serving(subject, stand_ins, home=folder.home, user=os.environ) as ports:
+        use_separate_connections()
+        with serving(subject, providers, home=folder.home, user=os.environ) as ports:
             environment = {
                 **engine_environment(os.environ),
                 **folder.environment(),
@@ -119,11 +118,11 @@ class Rehearsal:
                 program=program,
             )
             yield cls(
-                stack=_new_or_known(stack, project, command),
+                stack=EngineStack(stack, project),
                 command=command,
                 subject=subject,
                 folder=folder,
-                stand_ins=stand_ins,
+                providers=providers,
                 audience=audience or Audience(),
             )
 
@@ -175,9 +174,9 @@ class Rehearsal:
             return
         names = ", ".join(operation.name for operation in checkpoint.pending)
         self._audience.show(f"The run before was killed in the middle of {names}: reading what became of it.")
-        ids = adoptable(checkpoint, self._stand_ins.made)
+        ids = find_adoptable(checkpoint, self._stand_ins.made)
         if ids:
-            self._stack.import_stack(adopting(checkpoint, ids))
+            self._stack.import_stack(adopt(checkpoint, ids))
         self._run("refresh after a killed run", lambda to: self._stack.refresh(**to), CLEAR_PENDING)
 
     def _checkpoint(self) -> Checkpoint:
@@ -195,21 +194,21 @@ class Rehearsal:
                 stdout="\n".join(said),
             )
 
-        with Waiting(display) as waiting:
+        with ProgressReporter(display) as reporter:
 
             def on_output(line: str) -> None:
                 said.append(line)
-                waiting.line(line)
+                reporter.line(line)
 
             def on_event(event: EngineEvent) -> None:
                 recorder(event)
-                waiting.event(event)
+                reporter.event(event)
 
             listeners: _Listeners = {
                 "on_output": on_output,
                 "on_event": on_event,
                 "color": self._audience.color,
-                # Its dots come in lines of their own, long after what they were to bridge: `waiting` says more.
+                # Its dots come in lines of their own, long after what they were to bridge: `reporter` says more.
                 "suppress_progress": True,
             }
             try:
@@ -218,11 +217,3 @@ class Rehearsal:
             except CommandError:
                 raise failure(outcome(), self._command.last) from None
             return outcome()
-
-
-def _new_or_known(name: str, workspace: EngineWorkspace, command: EngineCommand) -> EngineStack:
-    try:
-        return EngineStack(name, workspace)
-    except CommandError:
-        stderr = command.last.stderr if command.last else ""
-        raise RehearsalError(f"stack {name} cannot be made: {last_words(stderr)}") from None

@@ -57,8 +57,8 @@ class EngineFolder:
         return self.root / "passphrase"
 
     @property
-    def stand_ins(self) -> Path:
-        """What the stand-ins of the clouds remember."""
+    def cloud_states(self) -> Path:
+        """The state files of the simulated clouds."""
         return self.root / "clouds"
 
     def environment(self) -> dict[str, str]:
@@ -84,7 +84,7 @@ class EngineFolder:
 
     def prepare(self, *, project: Json, stack: str, settings: Json) -> None:
         """Make the folders and copy the project and the stack's settings; the tracked files stay untouched."""
-        for folder in (self.project, self.state, self.home, self.stand_ins):
+        for folder in (self.project, self.state, self.home, self.cloud_states):
             folder.mkdir(parents=True, exist_ok=True)
         self.root.chmod(0o700)
         if not self.passphrase.exists():
@@ -198,9 +198,20 @@ class EngineWorkspace(LocalWorkspace):
             )
 
     def create_stack(self, stack_name: str) -> None:
-        """Make a new stack. Raises RehearsalError where a living run holds its lock, CommandError otherwise."""
+        """Write an empty checkpoint, which is what `pulumi stack init` does in 0.5 s; the next run adds the salt.
+
+        Raises RehearsalError where a running command holds the stack's lock.
+        """
         release_stale_locks(self._folder.locks(self._project, stack_name), stack=stack_name)
-        super().create_stack(stack_name)
+        file = self._folder.checkpoint(self._project, stack_name)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        empty = {
+            "version": 3,
+            "checkpoint": {"stack": f"organization/{self._project}/{stack_name}", "latest": None},
+        }
+        beside = file.with_suffix(".new")
+        beside.write_text(json.dumps(empty), encoding="utf-8")
+        beside.replace(file)
 
     def stack_outputs(self, stack_name: str) -> OutputMap:  # noqa: ARG002 - the base class's signature
         """Return nothing: outputs are taken from events, where secrets are hidden; the command would show them."""

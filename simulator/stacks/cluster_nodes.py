@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from holdfast.scheduling.json import Json
-from holdfast.simulator.clouds.machines import Machine, Roster
+from holdfast.simulator.clouds.machines import Machine, MachineSource
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.client import KubeClient
 from holdfast.simulator.kubernetes_client.errors import KubeError, KubeTimeout
@@ -30,7 +30,7 @@ class ClusterNodes:
         self._kubeconfig = kubeconfig
         self._cloud = cloud
 
-    def keep(self, roster: Roster) -> None:
+    def keep(self, source: MachineSource) -> None:
         """Make the nodes of this cloud match the listed machines, and return when they are ready.
 
         A removed machine is drained first. A concurrent call waits before it lists its machines. Raises
@@ -39,7 +39,7 @@ class ClusterNodes:
         client = KubeClient.from_kubeconfig(self._kubeconfig)
         try:
             with self.held():
-                machines = roster()
+                machines = source()
                 wanted = {machine.name for machine in machines}
                 for node in self._nodes(client):
                     if node not in wanted:

@@ -53,7 +53,7 @@ class StackSimulators:
         self._workspace = workspace
         self._faults = faults
         self.clouds = SimulatedClouds(
-            folder=folder.stand_ins,
+            folder=folder.cloud_states,
             checkpoint=folder.checkpoint(project, stack),
             faults=faults,
             nodes=lambda package: ClusterNodes(self._kubeconfig, package),
@@ -218,7 +218,7 @@ class Stack:
             self.name,
             self.workspace,
             subject=self.subject,
-            stand_ins=self.simulators(faults or Faults()),
+            providers=self.simulators(faults or Faults()),
             audience=self.audience,
             process=process,
             place=self.place,

@@ -235,7 +235,7 @@ def _failback_situations(draw: st.DrawFn) -> Situation:
         can_be_suspended=draw(st.sampled_from((True, True, False))),
         pool="on-demand",
         pods_expected=4,
-        pods_placed=4,
+        pods_placed=draw(st.sampled_from((4, 4, 2))),
         pods_started=4,
         pods_remaining=4,
         shapes=_GANG,

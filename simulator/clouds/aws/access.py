@@ -15,7 +15,7 @@ from holdfast.simulator.clouds.aws.cluster import (
     role_of,
 )
 from holdfast.simulator.clouds.aws.names import ACCOUNT, PARTITION, place
-from holdfast.simulator.clouds.catalogue import Making, Rules
+from holdfast.simulator.clouds.catalogue import ResourceRequest, Rules
 from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.kubernetes_client.objects import mapping
 
@@ -27,15 +27,15 @@ _IN_USE: Final = (
 _STANDARD: Final = "STANDARD"
 
 
-def _made_by_eks(making: Making) -> str | None:
+def _made_by_eks(request: ResourceRequest) -> str | None:
     """EKS makes entries itself: for the creator of a cluster, and for the role of a managed node group."""
-    return _IN_USE if making.inputs.get("principalArn") in _own_entries(making) else None
+    return _IN_USE if request.inputs.get("principalArn") in _own_entries(request) else None
 
 
-def _own_entries(making: Making) -> set[str]:
-    groups = belonging_to(making.inputs.get("clusterName"), NODE_GROUP, making.inventory)
+def _own_entries(request: ResourceRequest) -> set[str]:
+    groups = belonging_to(request.inputs.get("clusterName"), NODE_GROUP, request.inventory)
     roles = {str(one.inputs.get("nodeRoleArn")) for one in groups}
-    creator = _access_of(cluster_of(making)).get("bootstrapClusterCreatorAdminPermissions") is not False
+    creator = _access_of(cluster_of(request)).get("bootstrapClusterCreatorAdminPermissions") is not False
     return {*roles, CALLER} if creator else roles
 
 
@@ -43,18 +43,18 @@ def _access_of(cluster: CloudObject | None) -> Json:
     return mapping(cluster.inputs.get("accessConfig") if cluster else None)
 
 
-def _no_such_role(making: Making) -> str | None:
+def _no_such_role(request: ResourceRequest) -> str | None:
     """Nodes have roles of the cluster's own account; who else is let in may be from anywhere."""
-    arn, kind = making.inputs.get("principalArn"), making.inputs.get("type") or _STANDARD
-    if kind == _STANDARD or role_of(arn, making.inventory) is not None:
+    arn, kind = request.inputs.get("principalArn"), request.inputs.get("type") or _STANDARD
+    if kind == _STANDARD or role_of(arn, request.inventory) is not None:
         return None
     return "InvalidParameterException: The specified principalArn is invalid: invalid principal."
 
 
-def _no_entry(making: Making) -> str | None:
-    principal = making.inputs.get("principalArn")
-    entries = belonging_to(making.inputs.get("clusterName"), ACCESS_ENTRY, making.inventory)
-    if principal in _own_entries(making) or any(
+def _no_entry(request: ResourceRequest) -> str | None:
+    principal = request.inputs.get("principalArn")
+    entries = belonging_to(request.inputs.get("clusterName"), ACCESS_ENTRY, request.inventory)
+    if principal in _own_entries(request) or any(
         one.inputs.get("principalArn") == principal for one in entries
     ):
         return None
@@ -64,15 +64,15 @@ def _no_entry(making: Making) -> str | None:
     )
 
 
-def _identify_association(making: Making) -> str:
-    return "#".join(str(making.inputs.get(name)) for name in ("clusterName", "principalArn", "policyArn"))
+def _identify_association(request: ResourceRequest) -> str:
+    return "#".join(str(request.inputs.get(name)) for name in ("clusterName", "principalArn", "policyArn"))
 
 
 ACCESS: Mapping[str, Rules] = {
     ACCESS_ENTRY: Rules(
         name_property="principalArn",
         immutable=frozenset({"type"}),
-        computed={"type": lambda making: making.inputs.get("type") or _STANDARD},
+        computed={"type": lambda request: request.inputs.get("type") or _STANDARD},
         taken=_IN_USE,
         refuse_create=(no_cluster, _made_by_eks, _no_such_role),
     ),
@@ -91,27 +91,27 @@ ACCESS: Mapping[str, Rules] = {
 _WHOSE: Final = ("clusterName", "namespace", "serviceAccount")
 
 
-def _identify(making: Making) -> str:
-    return f"a-{making.digest[:17]}"
+def _identify(request: ResourceRequest) -> str:
+    return f"a-{request.digest[:17]}"
 
 
-def _arn(making: Making) -> str:
-    where = f"{place(making)}:{ACCOUNT}:podidentityassociation/{making.inputs.get('clusterName')}"
-    return f"arn:{PARTITION}:eks:{where}/{_identify(making)}"
+def _arn(request: ResourceRequest) -> str:
+    where = f"{place(request)}:{ACCOUNT}:podidentityassociation/{request.inputs.get('clusterName')}"
+    return f"arn:{PARTITION}:eks:{where}/{_identify(request)}"
 
 
-def _no_role(making: Making) -> str | None:
-    if role_of(making.inputs.get("roleArn"), making.inventory) is not None:
+def _no_role(request: ResourceRequest) -> str | None:
+    if role_of(request.inputs.get("roleArn"), request.inventory) is not None:
         return None
     return "InvalidParameterException: Role provided in the request does not exist."
 
 
-def _exists(making: Making) -> str | None:
+def _exists(request: ResourceRequest) -> str | None:
     def whose(inputs: Json) -> list[object]:
         return [inputs.get(name) for name in _WHOSE]
 
-    for one in making.inventory.of_type(IDENTITY):
-        if whose(one.inputs) == whose(making.inputs):
+    for one in request.inventory.of_type(IDENTITY):
+        if whose(one.inputs) == whose(request.inputs):
             return f"ResourceInUseException: Association already exists: {one.id}"
     return None
 

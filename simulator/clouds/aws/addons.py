@@ -12,7 +12,7 @@ from holdfast.simulator.clouds.aws.cluster import (
     belonging_to,
     no_cluster,
 )
-from holdfast.simulator.clouds.catalogue import Making, Rules
+from holdfast.simulator.clouds.catalogue import ResourceRequest, Rules
 from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
@@ -24,23 +24,23 @@ _EBS_ACCOUNT: Final = ("kube-system", "ebs-csi-controller-sa")
 _TOLERATED: Final[Json] = {"key": "CriticalAddonsOnly", "operator": "Exists"}
 
 
-def _not_healthy(making: Making) -> str | None:
+def _not_healthy(request: ResourceRequest) -> str | None:
     """A Deployment without a node to run on, or a driver that may do nothing, never gets healthy."""
-    addon = str(making.inputs.get("addonName"))
-    if addon not in _DEPLOYMENTS or (_has_node(making, addon) and _may_act(making, addon)):
+    addon = str(request.inputs.get("addonName"))
+    if addon not in _DEPLOYMENTS or (_has_node(request, addon) and _may_act(request, addon)):
         return None
-    cluster = making.inputs.get("clusterName")
+    cluster = request.inputs.get("clusterName")
     return (
         f"waiting for EKS Add-On ({cluster}:{addon}) create: timeout while waiting for state to become 'ACTIVE' "
         "(last state: 'DEGRADED', timeout: 20m0s)"
     )
 
 
-def _has_node(making: Making, addon: str) -> bool:
-    settings: Json = _configuration(making)
+def _has_node(request: ResourceRequest, addon: str) -> bool:
+    settings: Json = _configuration(request)
     for step in _DEPLOYMENTS[addon]:
         settings = mapping(settings.get(step))
-    groups = belonging_to(making.inputs.get("clusterName"), NODE_GROUP, making.inventory)
+    groups = belonging_to(request.inputs.get("clusterName"), NODE_GROUP, request.inventory)
     return any(_accepts(group, settings) for group in groups)
 
 
@@ -60,19 +60,19 @@ def _tolerates(toleration: Json, taint: Json) -> bool:
     return toleration.get("operator") == "Exists" or toleration.get("value", "") == taint.get("value", "")
 
 
-def _may_act(making: Making, addon: str) -> bool:
+def _may_act(request: ResourceRequest, addon: str) -> bool:
     """The driver gets its role by an association of its own, one made with it, or a role for the service account."""
-    if addon != _EBS or making.inputs.get("serviceAccountRoleArn"):
+    if addon != _EBS or request.inputs.get("serviceAccountRoleArn"):
         return True
-    identities = belonging_to(making.inputs.get("clusterName"), IDENTITY, making.inventory)
-    return bool(making.inputs.get("podIdentityAssociations")) or any(
+    identities = belonging_to(request.inputs.get("clusterName"), IDENTITY, request.inventory)
+    return bool(request.inputs.get("podIdentityAssociations")) or any(
         (one.inputs.get("namespace"), one.inputs.get("serviceAccount")) == _EBS_ACCOUNT for one in identities
     )
 
 
-def _configuration(making: Making) -> Json:
+def _configuration(request: ResourceRequest) -> Json:
     """Raise ValueError for what is no object."""
-    text = making.inputs.get("configurationValues")
+    text = request.inputs.get("configurationValues")
     found: JsonValue = json.loads(str(text)) if text else {}
     if not isinstance(found, Mapping):
         raise ValueError("no object")  # noqa: TRY004 - one sort of error for all that is no configuration

@@ -4,7 +4,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from holdfast.simulator.clouds.aws.names import ACCOUNT, PARTITION
-from holdfast.simulator.clouds.catalogue import Reaching
+from holdfast.simulator.clouds.catalogue import ConnectionAttempt
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 from holdfast.simulator.kubernetes_client.objects import mapping
 
@@ -16,9 +16,9 @@ CALLER: Final = f"arn:{PARTITION}:iam::{ACCOUNT}:user/rehearsal"
 _UNKNOWN_CALLER: Final = "the server has asked for the client to provide credentials"
 
 
-def refuse_connection(reaching: Reaching) -> str | None:
+def refuse_connection(attempt: ConnectionAttempt) -> str | None:
     """Return why the cluster in `aws eks get-token --cluster-name NAME` cannot be called, None where it can."""
-    connection, inventory = reaching.connection, reaching.inventory
+    connection, inventory = attempt.connection, attempt.inventory
     name = connection.option("--cluster-name")
     if connection.arguments[:2] != ("eks", "get-token") or name is None:
         return None

@@ -18,7 +18,7 @@ from holdfast.simulator.clouds.aws import (
 from holdfast.simulator.clouds.aws.api_server import private_endpoints, refuse_connection
 from holdfast.simulator.clouds.aws.names import ACCOUNT, PARTITION, arn, identify, place, placeholder, region
 from holdfast.simulator.clouds.aws.node_pools import NODE_GROUP, machines_of
-from holdfast.simulator.clouds.catalogue import Call, Catalogue, Invoke, Making, Messages
+from holdfast.simulator.clouds.catalogue import Call, Catalogue, Invoke, Messages, ResourceRequest
 
 
 def _caller_identity(_: Call) -> Json:
@@ -53,10 +53,10 @@ INVOKES: Mapping[str, Invoke] = {
 }
 
 
-def _all_tags(making: Making) -> JsonValue:
+def _all_tags(request: ResourceRequest) -> JsonValue:
     """A resource's tags over the default ones of its provider."""
-    defaults = _object(making.configuration, "defaultTags")
-    return {**_object(defaults, "tags"), **_object(making.inputs, "tags")}
+    defaults = _object(request.configuration, "defaultTags")
+    return {**_object(defaults, "tags"), **_object(request.inputs, "tags")}
 
 
 def _object(values: Json, name: str) -> Json:

@@ -5,7 +5,7 @@ from typing import Final
 
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.clouds.aws.names import place
-from holdfast.simulator.clouds.catalogue import Making, Removal, Rules
+from holdfast.simulator.clouds.catalogue import Deletion, ResourceRequest, Rules
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
@@ -17,17 +17,17 @@ IDENTITY: Final = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
 ROLE: Final = "aws:iam/role:Role"
 
 
-def cluster_of(making: Making) -> CloudObject | None:
+def cluster_of(request: ResourceRequest) -> CloudObject | None:
     """Return the cluster an object is made in, None where there is none of that name."""
-    name = making.inputs.get("clusterName")
-    return next((one for one in making.inventory.of_type(CLUSTER) if one.outputs.get("name") == name), None)
+    name = request.inputs.get("clusterName")
+    return next((one for one in request.inventory.of_type(CLUSTER) if one.outputs.get("name") == name), None)
 
 
-def no_cluster(making: Making) -> str | None:
+def no_cluster(request: ResourceRequest) -> str | None:
     """Refuse what is made in a cluster that is not there."""
-    if cluster_of(making) is not None:
+    if cluster_of(request) is not None:
         return None
-    return f"ResourceNotFoundException: No cluster found for name: {making.inputs.get('clusterName')}."
+    return f"ResourceNotFoundException: No cluster found for name: {request.inputs.get('clusterName')}."
 
 
 def belonging_to(cluster: JsonValue, token: str, inventory: Inventory) -> list[CloudObject]:
@@ -57,37 +57,37 @@ def policies_of(role: CloudObject, inventory: Inventory) -> set[str]:
 _SUBNET: Final = "aws:ec2/subnet:Subnet"
 
 
-def _endpoint(making: Making) -> str:
-    return f"https://{making.digest[:32].upper()}.gr7.{place(making)}.eks.amazonaws.com"
+def _endpoint(request: ResourceRequest) -> str:
+    return f"https://{request.digest[:32].upper()}.gr7.{place(request)}.eks.amazonaws.com"
 
 
-def _identities(making: Making) -> JsonValue:
-    issuer = f"https://oidc.eks.{place(making)}.amazonaws.com/id/{making.digest[:32].upper()}"
+def _identities(request: ResourceRequest) -> JsonValue:
+    issuer = f"https://oidc.eks.{place(request)}.amazonaws.com/id/{request.digest[:32].upper()}"
     return [{"oidcs": [{"issuer": issuer}]}]
 
 
-def _vpc_config(making: Making) -> JsonValue:
+def _vpc_config(request: ResourceRequest) -> JsonValue:
     """EKS adds its own security group, and the VPC the subnets are in."""
-    given = mapping(making.inputs.get("vpcConfig"))
+    given = mapping(request.inputs.get("vpcConfig"))
     defaults: Json = {"endpointPublicAccess": True, "endpointPrivateAccess": False}
     added: Json = {
-        "clusterSecurityGroupId": f"sg-{making.digest[17:34]}",
-        "vpcId": _vpc_of_subnets(making, given.get("subnetIds")),
+        "clusterSecurityGroupId": f"sg-{request.digest[17:34]}",
+        "vpcId": _vpc_of_subnets(request, given.get("subnetIds")),
     }
     return {**defaults, **given, **added}
 
 
-def _vpc_of_subnets(making: Making, subnets: JsonValue) -> str:
+def _vpc_of_subnets(request: ResourceRequest, subnets: JsonValue) -> str:
     for subnet in sequence(subnets):
-        found = making.inventory.find(_SUBNET, str(subnet))
+        found = request.inventory.find(_SUBNET, str(subnet))
         if found is not None:
             return str(found.inputs.get("vpcId"))
-    return f"vpc-{making.digest[34:51]}"
+    return f"vpc-{request.digest[34:51]}"
 
 
-def _not_assumable(making: Making) -> str | None:
-    arn = making.inputs.get("roleArn")
-    if trusts(role_of(arn, making.inventory), "eks"):
+def _not_assumable(request: ResourceRequest) -> str | None:
+    arn = request.inputs.get("roleArn")
+    if trusts(role_of(arn, request.inventory), "eks"):
         return None
     return (
         f"InvalidParameterException: Role with arn: {arn} could not be assumed because it does not exist or the "
@@ -95,9 +95,9 @@ def _not_assumable(making: Making) -> str | None:
     )
 
 
-def _no_such_upgrade(making: Making) -> str | None:
+def _no_such_upgrade(request: ResourceRequest) -> str | None:
     """A cluster goes one minor version up at a time, and never down."""
-    before, after = str(_current(making).get("version") or ""), str(making.inputs.get("version") or "")
+    before, after = str(_current(request).get("version") or ""), str(request.inputs.get("version") or "")
     if not before or not after or _minor(after) - _minor(before) in (0, 1):
         return None
     return f"InvalidParameterException: Unsupported Kubernetes minor version update from {before} to {after}"
@@ -108,19 +108,19 @@ def _minor(version: str) -> int:
     return int(minor) if minor.isdecimal() else 0
 
 
-def _current(making: Making) -> Json:
-    found = making.inventory.find(making.type, making.id)
-    return found.inputs if found else making.inputs
+def _current(request: ResourceRequest) -> Json:
+    found = request.inventory.find(request.type, request.id)
+    return found.inputs if found else request.inputs
 
 
-def _protected(removal: Removal) -> str | None:
-    if removal.target.inputs.get("deletionProtection") is True:
-        return f"InvalidRequestException: cluster {removal.target.id} has deletion protection enabled"
+def _protected(deletion: Deletion) -> str | None:
+    if deletion.target.inputs.get("deletionProtection") is True:
+        return f"InvalidRequestException: cluster {deletion.target.id} has deletion protection enabled"
     return None
 
 
-def _nodes_remain(removal: Removal) -> str | None:
-    if belonging_to(removal.target.outputs.get("name"), NODE_GROUP, removal.inventory):
+def _nodes_remain(deletion: Deletion) -> str | None:
+    if belonging_to(deletion.target.outputs.get("name"), NODE_GROUP, deletion.inventory):
         return "ResourceInUseException: Cluster has nodegroups attached"
     return None
 
@@ -139,7 +139,7 @@ RESOURCES: Mapping[str, Rules] = {
             }
         ),
         computed={
-            "certificateAuthority": lambda making: {"data": f"{making.digest[:40]}=="},
+            "certificateAuthority": lambda request: {"data": f"{request.digest[:40]}=="},
             "endpoint": _endpoint,
             "identities": _identities,
             "status": lambda _: "ACTIVE",

@@ -6,59 +6,59 @@ from collections.abc import Iterator, Mapping
 from holdfast.scheduling.json import JsonValue
 from holdfast.simulator.clouds.aws.names import named, place, text
 from holdfast.simulator.clouds.aws.network import SUBNET, VPC, others
-from holdfast.simulator.clouds.catalogue import Making, Rules
+from holdfast.simulator.clouds.catalogue import ResourceRequest, Rules
 from holdfast.simulator.clouds.state import CloudObject
 
 _ENDPOINT = "aws:ec2/vpcEndpoint:VpcEndpoint"
 _DNS_ATTRIBUTES = {"enableDnsSupport": True, "enableDnsHostnames": False}
 
 
-def _kind(making: Making) -> str:
-    return text(making.inputs, "vpcEndpointType") or "Gateway"
+def _kind(request: ResourceRequest) -> str:
+    return text(request.inputs, "vpcEndpointType") or "Gateway"
 
 
-def _prefix_list(making: Making) -> JsonValue:
+def _prefix_list(request: ResourceRequest) -> JsonValue:
     """A service's list of addresses is the same for everyone in a region."""
-    service = text(making.inputs, "serviceName")
-    return f"pl-{hashlib.sha256(service.encode()).hexdigest()[:8]}" if _kind(making) == "Gateway" else None
+    service = text(request.inputs, "serviceName")
+    return f"pl-{hashlib.sha256(service.encode()).hexdigest()[:8]}" if _kind(request) == "Gateway" else None
 
 
-def _interfaces(making: Making) -> JsonValue:
-    return [f"eni-{making.digest[at : at + 17]}" for at, _ in enumerate(named(making.inputs, "subnetIds"))]
+def _interfaces(request: ResourceRequest) -> JsonValue:
+    return [f"eni-{request.digest[at : at + 17]}" for at, _ in enumerate(named(request.inputs, "subnetIds"))]
 
 
-def _same_service(making: Making) -> Iterator[CloudObject]:
+def _same_service(request: ResourceRequest) -> Iterator[CloudObject]:
     """The other endpoints of the VPC to the same service."""
-    wanted = [text(making.inputs, name) for name in ("vpcId", "serviceName")]
+    wanted = [text(request.inputs, name) for name in ("vpcId", "serviceName")]
     return (
         one
-        for one in others(_ENDPOINT, making.inventory, making.id)
+        for one in others(_ENDPOINT, request.inventory, request.id)
         if [text(one.inputs, name) for name in ("vpcId", "serviceName")] == wanted
     )
 
 
-def _service_elsewhere(making: Making) -> str | None:
-    service = text(making.inputs, "serviceName")
-    if f".{place(making)}." not in service:
+def _service_elsewhere(request: ResourceRequest) -> str | None:
+    service = text(request.inputs, "serviceName")
+    if f".{place(request)}." not in service:
         return f"InvalidServiceName: The Vpc Endpoint Service '{service}' does not exist"
     return None
 
 
-def _second_gateway_route(making: Making) -> str | None:
-    taken = {table for one in _same_service(making) for table in named(one.inputs, "routeTableIds")}
-    table = next((one for one in named(making.inputs, "routeTableIds") if one in taken), None)
+def _second_gateway_route(request: ResourceRequest) -> str | None:
+    taken = {table for one in _same_service(request) for table in named(one.inputs, "routeTableIds")}
+    table = next((one for one in named(request.inputs, "routeTableIds") if one in taken), None)
     if table is None:
         return None
     return (
         f"RouteAlreadyExists: route table {table} already has a route with "
-        f"destination-prefix-list-id {_prefix_list(making)}"
+        f"destination-prefix-list-id {_prefix_list(request)}"
     )
 
 
-def _two_in_one_zone(making: Making) -> str | None:
+def _two_in_one_zone(request: ResourceRequest) -> str | None:
     zones: set[str] = set()
-    for subnet in named(making.inputs, "subnetIds"):
-        found = making.inventory.find(SUBNET, subnet)
+    for subnet in named(request.inputs, "subnetIds"):
+        found = request.inventory.find(SUBNET, subnet)
         zone = text(found.computed, "availabilityZone") if found else ""
         if zone and zone in zones:
             return (
@@ -69,9 +69,9 @@ def _two_in_one_zone(making: Making) -> str | None:
     return None
 
 
-def _no_names_in_vpc(making: Making) -> str | None:
-    vpc = making.inventory.find(VPC, text(making.inputs, "vpcId"))
-    if vpc is None or making.inputs.get("privateDnsEnabled") is not True:
+def _no_names_in_vpc(request: ResourceRequest) -> str | None:
+    vpc = request.inventory.find(VPC, text(request.inputs, "vpcId"))
+    if vpc is None or request.inputs.get("privateDnsEnabled") is not True:
         return None
     if all(vpc.inputs.get(name, default) is True for name, default in _DNS_ATTRIBUTES.items()):
         return None
@@ -81,15 +81,15 @@ def _no_names_in_vpc(making: Making) -> str | None:
     )
 
 
-def _name_taken(making: Making) -> str | None:
-    if making.inputs.get("privateDnsEnabled") is not True:
+def _name_taken(request: ResourceRequest) -> str | None:
+    if request.inputs.get("privateDnsEnabled") is not True:
         return None
-    if not any(one.inputs.get("privateDnsEnabled") is True for one in _same_service(making)):
+    if not any(one.inputs.get("privateDnsEnabled") is True for one in _same_service(request)):
         return None
-    service = text(making.inputs, "serviceName").rpartition(f"{place(making)}.")[2]
+    service = text(request.inputs, "serviceName").rpartition(f"{place(request)}.")[2]
     return (
         "InvalidParameter: private-dns-enabled cannot be set because there is already a conflicting DNS domain "
-        f"for {service}.{place(making)}.amazonaws.com in the VPC {text(making.inputs, 'vpcId')}"
+        f"for {service}.{place(request)}.amazonaws.com in the VPC {text(request.inputs, 'vpcId')}"
     )
 
 

@@ -10,11 +10,11 @@ from holdfast.simulator.clouds.aws.names import ACCOUNT, PARTITION, region
 from holdfast.simulator.clouds.catalogue import (
     Call,
     Compute,
+    Deletion,
     Invoke,
-    Making,
     Refuse,
-    RefuseRemoval,
-    Removal,
+    RefuseDeletion,
+    ResourceRequest,
     Rules,
 )
 from holdfast.simulator.clouds.state import CloudObject, Inventory
@@ -28,18 +28,18 @@ _USER: Final = CALLER.rpartition("/")[2]
 def writing(action: str, arn: Compute) -> Refuse:
     """Refuse an action (`iam:CreateRole`) on what has this ARN to a caller who only reads."""
 
-    def refuse(making: Making) -> str | None:
-        return _denied(action, str(arn(making))) if _only_reads(making.inventory) else None
+    def refuse(request: ResourceRequest) -> str | None:
+        return _denied(action, str(arn(request))) if _only_reads(request.inventory) else None
 
     return refuse
 
 
-def removing(action: str) -> RefuseRemoval:
+def removing(action: str) -> RefuseDeletion:
     """Refuse an action that deletes to a caller who only reads."""
 
-    def refuse(removal: Removal) -> str | None:
-        where = str(removal.target.outputs.get("arn", removal.target.id))
-        return _denied(action, where) if _only_reads(removal.inventory) else None
+    def refuse(deletion: Deletion) -> str | None:
+        where = str(deletion.target.outputs.get("arn", deletion.target.id))
+        return _denied(action, where) if _only_reads(deletion.inventory) else None
 
     return refuse
 
@@ -64,27 +64,27 @@ _SPOT: Final = "spot.amazonaws.com"
 _ROLES: Final[Mapping[str, str]] = {_SPOT: "AWSServiceRoleForEC2Spot"}
 
 
-def role_arn(making: Making) -> str:
+def role_arn(request: ResourceRequest) -> str:
     """Return a service-linked role's ARN, which is its id too."""
-    return f"arn:{PARTITION}:iam::{ACCOUNT}:role{_service_path(making)}{_name(making)}"
+    return f"arn:{PARTITION}:iam::{ACCOUNT}:role{_service_path(request)}{_name(request)}"
 
 
-def _service(making: Making) -> str:
-    return str(making.inputs.get("awsServiceName"))
+def _service(request: ResourceRequest) -> str:
+    return str(request.inputs.get("awsServiceName"))
 
 
-def _service_path(making: Making) -> str:
-    return f"/aws-service-role/{_service(making)}/"
+def _service_path(request: ResourceRequest) -> str:
+    return f"/aws-service-role/{_service(request)}/"
 
 
-def _name(making: Making) -> str:
-    return _ROLES.get(_service(making), "")
+def _name(request: ResourceRequest) -> str:
+    return _ROLES.get(_service(request), "")
 
 
-def _unknown_service(making: Making) -> str | None:
-    if _service(making) in _ROLES:
+def _unknown_service(request: ResourceRequest) -> str | None:
+    if _service(request) in _ROLES:
         return None
-    return f"the service-linked role of {_service(making)} is not rehearsed; these are: {', '.join(_ROLES)}"
+    return f"the service-linked role of {_service(request)} is not rehearsed; these are: {', '.join(_ROLES)}"
 
 
 RULES: Final = Rules(
@@ -111,24 +111,24 @@ _ROLE: Final = "aws:iam/role:Role"
 def _arn(kind: str) -> Compute:
     """Return what makes the ARN of a kind of thing with a name and a path."""
 
-    def compute(making: Making) -> str:
-        return f"arn:{PARTITION}:iam::{ACCOUNT}:{kind}{making.inputs.get('path') or '/'}{making.name}"
+    def compute(request: ResourceRequest) -> str:
+        return f"arn:{PARTITION}:iam::{ACCOUNT}:{kind}{request.inputs.get('path') or '/'}{request.name}"
 
     return compute
 
 
-def _path(making: Making) -> JsonValue:
-    return making.inputs.get("path") or "/"
+def _path(request: ResourceRequest) -> JsonValue:
+    return request.inputs.get("path") or "/"
 
 
-def _identify_policy(making: Making) -> str:
-    return str(_arn("policy")(making))
+def _identify_policy(request: ResourceRequest) -> str:
+    return str(_arn("policy")(request))
 
 
-def _of_role(making: Making) -> str:
+def _of_role(request: ResourceRequest) -> str:
     """The ARN of the role that something is put on."""
-    role = _role_named(making.inventory, making.inputs.get("role"))
-    return str(role.outputs.get("arn")) if role else f"role {making.inputs.get('role')}"
+    role = _role_named(request.inventory, request.inputs.get("role"))
+    return str(role.outputs.get("arn")) if role else f"role {request.inputs.get('role')}"
 
 
 def _roles(inventory: Inventory) -> list[CloudObject]:
@@ -139,23 +139,23 @@ def _role_named(inventory: Inventory, name: JsonValue) -> CloudObject | None:
     return next((one for one in _roles(inventory) if one.outputs.get("name") == name), None)
 
 
-def _no_role(making: Making) -> str | None:
-    name = making.inputs.get("role")
-    if name is None or _role_named(making.inventory, name):
+def _no_role(request: ResourceRequest) -> str | None:
+    name = request.inputs.get("role")
+    if name is None or _role_named(request.inventory, name):
         return None
     return f"NoSuchEntity: The role with name {name} cannot be found."
 
 
-def _no_policy(making: Making) -> str | None:
+def _no_policy(request: ResourceRequest) -> str | None:
     """AWS's own policies (`arn:aws:iam::aws:policy/…`) are taken to be there; the account's own must be."""
-    arn = str(making.inputs.get("policyArn"))
-    if f":{ACCOUNT}:" not in arn or making.inventory.find(_POLICY, arn):
+    arn = str(request.inputs.get("policyArn"))
+    if f":{ACCOUNT}:" not in arn or request.inventory.find(_POLICY, arn):
         return None
     return f"NoSuchEntity: Policy {arn} does not exist or is not attachable."
 
 
-def _in_use(removal: Removal) -> str | None:
-    role, inventory = removal.target, removal.inventory
+def _in_use(deletion: Deletion) -> str | None:
+    role, inventory = deletion.target, deletion.inventory
     if role.inputs.get("forceDetachPolicies") is True:
         return None
     name = role.outputs.get("name")
@@ -166,9 +166,9 @@ def _in_use(removal: Removal) -> str | None:
     return None
 
 
-def _attached(removal: Removal) -> str | None:
-    attachments = removal.inventory.of_type(_ATTACHMENT)
-    if any(one.inputs.get("policyArn") == removal.target.id for one in attachments):
+def _attached(deletion: Deletion) -> str | None:
+    attachments = deletion.inventory.of_type(_ATTACHMENT)
+    if any(one.inputs.get("policyArn") == deletion.target.id for one in attachments):
         return "DeleteConflict: Cannot delete a policy attached to entities."
     return None
 

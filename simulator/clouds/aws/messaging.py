@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from holdfast.simulator.clouds.aws.names import ACCOUNT, PARTITION, place
-from holdfast.simulator.clouds.catalogue import Making, Removal, Rules
+from holdfast.simulator.clouds.catalogue import Deletion, ResourceRequest, Rules
 
 _QUEUE = "aws:sqs/queue:Queue"
 _RULE = "aws:cloudwatch/eventRule:EventRule"
@@ -12,54 +12,54 @@ _TARGET = "aws:cloudwatch/eventTarget:EventTarget"
 _DEFAULT_BUS = "default"
 
 
-def _queue_url(making: Making) -> str:
-    return f"https://sqs.{place(making)}.amazonaws.com/{ACCOUNT}/{making.name}"
+def _queue_url(request: ResourceRequest) -> str:
+    return f"https://sqs.{place(request)}.amazonaws.com/{ACCOUNT}/{request.name}"
 
 
-def _queue_of_policy(making: Making) -> str:
-    return str(making.inputs.get("queueUrl"))
+def _queue_of_policy(request: ResourceRequest) -> str:
+    return str(request.inputs.get("queueUrl"))
 
 
-def _queue_missing(making: Making) -> str | None:
-    if making.inventory.find(_QUEUE, _queue_of_policy(making)) is None:
+def _queue_missing(request: ResourceRequest) -> str | None:
+    if request.inventory.find(_QUEUE, _queue_of_policy(request)) is None:
         return "AWS.SimpleQueueService.NonExistentQueue: The specified queue does not exist for this wsdl version."
     return None
 
 
-def _bus(making: Making) -> str:
-    return str(making.inputs.get("eventBusName") or _DEFAULT_BUS)
+def _bus(request: ResourceRequest) -> str:
+    return str(request.inputs.get("eventBusName") or _DEFAULT_BUS)
 
 
-def _rule_arn(making: Making) -> str:
+def _rule_arn(request: ResourceRequest) -> str:
     """A rule's ARN names its bus, but not the default one."""
-    path = making.name if _bus(making) == _DEFAULT_BUS else f"{_bus(making)}/{making.name}"
-    return f"arn:{PARTITION}:events:{place(making)}:{ACCOUNT}:rule/{path}"
+    path = request.name if _bus(request) == _DEFAULT_BUS else f"{_bus(request)}/{request.name}"
+    return f"arn:{PARTITION}:events:{place(request)}:{ACCOUNT}:rule/{path}"
 
 
-def _target_id(making: Making) -> str:
-    return str(making.inputs.get("targetId") or f"terraform-{making.digest[:26]}")
+def _target_id(request: ResourceRequest) -> str:
+    return str(request.inputs.get("targetId") or f"terraform-{request.digest[:26]}")
 
 
-def _identify_target(making: Making) -> str:
-    rule = making.inputs.get("rule")
-    bus = "" if _bus(making) == _DEFAULT_BUS else f"{_bus(making)}-"
-    return f"{bus}{rule}-{_target_id(making)}"
+def _identify_target(request: ResourceRequest) -> str:
+    rule = request.inputs.get("rule")
+    bus = "" if _bus(request) == _DEFAULT_BUS else f"{_bus(request)}-"
+    return f"{bus}{rule}-{_target_id(request)}"
 
 
-def _rule_missing(making: Making) -> str | None:
-    asked = (making.inputs.get("rule"), _bus(making))
+def _rule_missing(request: ResourceRequest) -> str | None:
+    asked = (request.inputs.get("rule"), _bus(request))
     rules = (
         (rule.outputs.get("name"), rule.inputs.get("eventBusName") or _DEFAULT_BUS)
-        for rule in making.inventory.of_type(_RULE)
+        for rule in request.inventory.of_type(_RULE)
     )
     if asked in rules:
         return None
     return f"ResourceNotFoundException: Rule {asked[0]} does not exist on EventBus {asked[1]}."
 
 
-def _targets_remain(removal: Removal) -> str | None:
-    rule = removal.target.outputs.get("name")
-    if any(target.inputs.get("rule") == rule for target in removal.inventory.of_type(_TARGET)):
+def _targets_remain(deletion: Deletion) -> str | None:
+    rule = deletion.target.outputs.get("name")
+    if any(target.inputs.get("rule") == rule for target in deletion.inventory.of_type(_TARGET)):
         return "ValidationException: Rule can't be deleted since it has targets."
     return None
 
@@ -87,7 +87,7 @@ RESOURCES: Mapping[str, Rules] = {
     _TARGET: Rules(
         identify=_identify_target,
         # The ARN of a target is that of what it leads to.
-        computed={"arn": lambda making: making.inputs.get("arn"), "targetId": _target_id},
+        computed={"arn": lambda request: request.inputs.get("arn"), "targetId": _target_id},
         overwrites=True,
         immutable=frozenset({"targetId"}),
         refuse_create=(_rule_missing,),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.clouds.catalogue import Making, describe
+from holdfast.simulator.clouds.catalogue import ResourceRequest, describe
 
 # The account of AWS's own documentation: nobody's.
 ACCOUNT = "123456789012"
@@ -47,43 +47,43 @@ def region(inputs: Json, configuration: Json) -> str:
     return DEFAULT_REGION
 
 
-def place(making: Making) -> str:
+def place(request: ResourceRequest) -> str:
     """Return the region an object is made in."""
-    return region(making.inputs, making.configuration)
+    return region(request.inputs, request.configuration)
 
 
-def identify(making: Making) -> str:
+def identify(request: ResourceRequest) -> str:
     """Return an id as AWS makes it: an EC2 id, or scope and name with colons between."""
-    prefix = _EC2_PREFIXES.get(making.type)
+    prefix = _EC2_PREFIXES.get(request.type)
     if prefix is not None:
-        return f"{prefix}-{making.digest[:17]}"
-    if making.name:
-        return ":".join((*making.scope, making.name))
-    return f"{_kind(making)}-{making.digest[:17]}"
+        return f"{prefix}-{request.digest[:17]}"
+    if request.name:
+        return ":".join((*request.scope, request.name))
+    return f"{_kind(request)}-{request.digest[:17]}"
 
 
-def arn(making: Making) -> str:
+def arn(request: ResourceRequest) -> str:
     """Return the ARN of an object."""
-    module = making.type.split(":")[1].split("/")[0]
+    module = request.type.split(":")[1].split("/")[0]
     service = _SERVICES.get(module, module)
     if service == "s3":
-        return f"arn:{PARTITION}:s3:::{making.name or making.id}"
-    where = "" if service in _GLOBAL_SERVICES else place(making)
-    path = "/".join((*making.scope, making.name)) if making.name else making.id
-    resource = path if service in _BARE else f"{_kind(making)}/{path}"
+        return f"arn:{PARTITION}:s3:::{request.name or request.id}"
+    where = "" if service in _GLOBAL_SERVICES else place(request)
+    path = "/".join((*request.scope, request.name)) if request.name else request.id
+    resource = path if service in _BARE else f"{_kind(request)}/{path}"
     return f"arn:{PARTITION}:{service}:{where}:{ACCOUNT}:{resource}"
 
 
-def placeholder(making: Making, output: str) -> str:
+def placeholder(request: ResourceRequest, output: str) -> str:
     """Return a made-up text: an ARN for an output that must be one."""
     if output.lower().endswith("arn"):
-        service = making.type.split(":")[1].split("/")[0]
-        return f"arn:{PARTITION}:{service}:{place(making)}:{ACCOUNT}:{output}/{making.digest[:12]}"
-    return describe(making, output)
+        service = request.type.split(":")[1].split("/")[0]
+        return f"arn:{PARTITION}:{service}:{place(request)}:{ACCOUNT}:{output}/{request.digest[:12]}"
+    return describe(request, output)
 
 
-def _kind(making: Making) -> str:
-    return making.type.rsplit(":", 1)[-1].lower()
+def _kind(request: ResourceRequest) -> str:
+    return request.type.rsplit(":", 1)[-1].lower()
 
 
 def named(values: Json, path: str) -> tuple[str, ...]:

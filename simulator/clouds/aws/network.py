@@ -5,7 +5,7 @@ from typing import Final
 
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.clouds.aws.names import named, place, text
-from holdfast.simulator.clouds.catalogue import Making, Removal, Rules
+from holdfast.simulator.clouds.catalogue import Deletion, ResourceRequest, Rules
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 
 VPC: Final = "aws:ec2/vpc:Vpc"
@@ -61,32 +61,32 @@ _CONTENTS = (
 _LARGEST, _SMALLEST = 16, 28
 
 
-def _its_own(prefix: str, at: int) -> Callable[[Making], JsonValue]:
+def _its_own(prefix: str, at: int) -> Callable[[ResourceRequest], JsonValue]:
     """The id of a part that a VPC is born with; `at` keeps the ids of one VPC's parts apart."""
-    return lambda making: f"{prefix}-{making.digest[at : at + 17]}"
+    return lambda request: f"{prefix}-{request.digest[at : at + 17]}"
 
 
-def _or(name: str, default: JsonValue) -> Callable[[Making], JsonValue]:
-    return lambda making: making.inputs.get(name, default)
+def _or(name: str, default: JsonValue) -> Callable[[ResourceRequest], JsonValue]:
+    return lambda request: request.inputs.get(name, default)
 
 
-def _default_group(making: Making) -> str:
+def _default_group(request: ResourceRequest) -> str:
     """Adopting a VPC's default group makes nothing: it is there since the VPC is."""
-    vpc = making.inventory.find(VPC, text(making.inputs, "vpcId"))
-    return text(vpc.computed, "defaultSecurityGroupId") if vpc else f"sg-{making.digest[:17]}"
+    vpc = request.inventory.find(VPC, text(request.inputs, "vpcId"))
+    return text(vpc.computed, "defaultSecurityGroupId") if vpc else f"sg-{request.digest[:17]}"
 
 
-def _contents_remain(removal: Removal) -> str | None:
-    vpc = removal.target.id
-    contents = (one for token in _CONTENTS for one in removal.inventory.of_type(token))
+def _contents_remain(deletion: Deletion) -> str | None:
+    vpc = deletion.target.id
+    contents = (one for token in _CONTENTS for one in deletion.inventory.of_type(token))
     if any(one.inputs.get("vpcId") == vpc for one in contents):
         return f"DependencyViolation: The vpc '{vpc}' has dependencies and cannot be deleted."
     return None
 
 
-def _interfaces_remain(removal: Removal) -> str | None:
-    subnet = removal.target.id
-    if has_interface_in(subnet, removal.inventory):
+def _interfaces_remain(deletion: Deletion) -> str | None:
+    subnet = deletion.target.id
+    if has_interface_in(subnet, deletion.inventory):
         return f"DependencyViolation: The subnet '{subnet}' has dependencies and cannot be deleted."
     return None
 
@@ -98,7 +98,9 @@ RESOURCES: Mapping[str, Rules] = {
     SUBNET: Rules(
         immutable=frozenset({"cidrBlock", "availabilityZone", "vpcId"}),
         computed={
-            "availabilityZone": lambda making: text(making.inputs, "availabilityZone") or f"{place(making)}a",
+            "availabilityZone": lambda request: (
+                text(request.inputs, "availabilityZone") or f"{place(request)}a"
+            ),
         },
         refuse_delete=(_interfaces_remain,),
     ),
@@ -123,21 +125,21 @@ _ASSOCIATION = "aws:ec2/routeTableAssociation:RouteTableAssociation"
 _DESTINATIONS = ("destinationCidrBlock", "destinationIpv6CidrBlock", "destinationPrefixListId")
 
 
-def _second_route(making: Making) -> str | None:
+def _second_route(request: ResourceRequest) -> str | None:
     def key(inputs: Mapping[str, object]) -> tuple[object, ...]:
         return tuple(inputs.get(name) for name in ("routeTableId", *_DESTINATIONS))
 
-    if any(key(one.inputs) == key(making.inputs) for one in others(_ROUTE, making.inventory, making.id)):
-        destination = next(making.inputs[name] for name in _DESTINATIONS if making.inputs.get(name))
+    if any(key(one.inputs) == key(request.inputs) for one in others(_ROUTE, request.inventory, request.id)):
+        destination = next(request.inputs[name] for name in _DESTINATIONS if request.inputs.get(name))
         return f"RouteAlreadyExists: The route identified by {destination} already exists."
     return None
 
 
-def _second_table(making: Making) -> str | None:
-    subnet = text(making.inputs, "subnetId")
-    siblings = others(_ASSOCIATION, making.inventory, making.id)
+def _second_table(request: ResourceRequest) -> str | None:
+    subnet = text(request.inputs, "subnetId")
+    siblings = others(_ASSOCIATION, request.inventory, request.id)
     if subnet and any(text(one.inputs, "subnetId") == subnet for one in siblings):
-        table = text(making.inputs, "routeTableId")
+        table = text(request.inputs, "routeTableId")
         return (
             f"Resource.AlreadyAssociated: the specified association for route table {table} "
             "conflicts with an existing association"
@@ -165,9 +167,9 @@ _PEERS = ("cidrIpv4", "cidrIpv6", "prefixListId", "referencedSecurityGroupId")
 _ALL_PROTOCOLS = "-1"
 
 
-def _second_rule(making: Making) -> str | None:
-    group, rule = text(making.inputs, "securityGroupId"), _described(making.inputs)
-    siblings = others(making.type, making.inventory, making.id)
+def _second_rule(request: ResourceRequest) -> str | None:
+    group, rule = text(request.inputs, "securityGroupId"), _described(request.inputs)
+    siblings = others(request.type, request.inventory, request.id)
     if any(
         (text(one.inputs, "securityGroupId"), _described(one.inputs)) == (group, rule) for one in siblings
     ):
@@ -189,8 +191,8 @@ def _port(inputs: Json, name: str) -> str:
     return str(int(found)) if isinstance(found, int | float | str) and found != "" else ""
 
 
-def _carried_or_referred_to(removal: Removal) -> str | None:
-    group, inventory = removal.target.id, removal.inventory
+def _carried_or_referred_to(deletion: Deletion) -> str | None:
+    group, inventory = deletion.target.id, deletion.inventory
     rules = (*inventory.of_type(_INGRESS), *inventory.of_type(_EGRESS))
     # A group's own rules go with it, also those in which it refers to itself.
     referred_to = any(
@@ -219,44 +221,44 @@ _INTERNET = "aws:ec2/internetGateway:InternetGateway"
 _NAT = "aws:ec2/natGateway:NatGateway"
 
 
-def _public_address(making: Making) -> str:
+def _public_address(request: ResourceRequest) -> str:
     """An address of a range that documentation keeps for itself."""
-    return f"203.0.113.{int(making.digest[:2], 16)}"
+    return f"203.0.113.{int(request.digest[:2], 16)}"
 
 
-def _address_of_gateway(making: Making) -> str:
-    found = making.inventory.find(_ADDRESS, text(making.inputs, "allocationId"))
+def _address_of_gateway(request: ResourceRequest) -> str:
+    found = request.inventory.find(_ADDRESS, text(request.inputs, "allocationId"))
     return text(found.computed, "publicIp") if found else ""
 
 
-def _second_internet_gateway(making: Making) -> str | None:
-    vpc = text(making.inputs, "vpcId")
+def _second_internet_gateway(request: ResourceRequest) -> str | None:
+    vpc = text(request.inputs, "vpcId")
     if vpc and any(
-        text(one.inputs, "vpcId") == vpc for one in others(_INTERNET, making.inventory, making.id)
+        text(one.inputs, "vpcId") == vpc for one in others(_INTERNET, request.inventory, request.id)
     ):
         return f"InvalidParameterValue: Network {vpc} already has an internet gateway attached"
     return None
 
 
-def _no_internet(making: Making) -> str | None:
-    vpc = vpc_of(text(making.inputs, "subnetId"), making.inventory)
-    attached = {text(one.inputs, "vpcId") for one in making.inventory.of_type(_INTERNET)}
-    if vpc and vpc not in attached and making.inputs.get("connectivityType") != "private":
+def _no_internet(request: ResourceRequest) -> str | None:
+    vpc = vpc_of(text(request.inputs, "subnetId"), request.inventory)
+    attached = {text(one.inputs, "vpcId") for one in request.inventory.of_type(_INTERNET)}
+    if vpc and vpc not in attached and request.inputs.get("connectivityType") != "private":
         return f"Gateway.NotAttached: Network {vpc} has no Internet gateway attached"
     return None
 
 
-def _held_by_gateway(removal: Removal) -> str | None:
+def _held_by_gateway(deletion: Deletion) -> str | None:
     """AWS's words do not say so, but this is what it answers while a NAT gateway holds the address."""
-    if _user_of(removal.target.id, removal.inventory):
+    if _user_of(deletion.target.id, deletion.inventory):
         return "AuthFailure: You do not have permission to access the specified resource."
     return None
 
 
-def _addresses_remain(removal: Removal) -> str | None:
-    vpc = text(removal.target.inputs, "vpcId")
-    gateways = removal.inventory.of_type(_NAT)
-    if vpc and any(vpc_of(text(one.inputs, "subnetId"), removal.inventory) == vpc for one in gateways):
+def _addresses_remain(deletion: Deletion) -> str | None:
+    vpc = text(deletion.target.inputs, "vpcId")
+    gateways = deletion.inventory.of_type(_NAT)
+    if vpc and any(vpc_of(text(one.inputs, "subnetId"), deletion.inventory) == vpc for one in gateways):
         return (
             f"DependencyViolation: Network {vpc} has some mapped public address(es). "
             "Please unmap those public address(es) before detaching the gateway."
@@ -270,7 +272,7 @@ def _user_of(address: str, inventory: Inventory) -> bool:
 
 GATEWAYS: Mapping[str, Rules] = {
     _ADDRESS: Rules(
-        computed={"allocationId": lambda making: making.id, "publicIp": _public_address},
+        computed={"allocationId": lambda request: request.id, "publicIp": _public_address},
         immutable=frozenset({"domain"}),
         refuse_delete=(_held_by_gateway,),
     ),

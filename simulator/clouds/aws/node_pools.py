@@ -18,7 +18,7 @@ from holdfast.simulator.clouds.aws.cluster import (
     trusts,
 )
 from holdfast.simulator.clouds.aws.names import region
-from holdfast.simulator.clouds.catalogue import Making, Rules
+from holdfast.simulator.clouds.catalogue import ResourceRequest, Rules
 from holdfast.simulator.clouds.machines import Group, Machine
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
@@ -26,9 +26,9 @@ from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 _JOINING: Final = frozenset({"AmazonEKSWorkerNodePolicy", "AmazonEKSWorkerNodeMinimalPolicy"})
 
 
-def _not_trusting(making: Making) -> str | None:
-    arn = making.inputs.get("nodeRoleArn")
-    if trusts(role_of(arn, making.inventory), "ec2"):
+def _not_trusting(request: ResourceRequest) -> str | None:
+    arn = request.inputs.get("nodeRoleArn")
+    if trusts(role_of(arn, request.inventory), "ec2"):
         return None
     return (
         "InvalidParameterException: Following required service principals [ec2.amazonaws.com] were not found in the "
@@ -36,48 +36,48 @@ def _not_trusting(making: Making) -> str | None:
     )
 
 
-def _nodes_cannot_join(making: Making) -> str | None:
-    role = role_of(making.inputs.get("nodeRoleArn"), making.inventory)
-    if role is not None and _JOINING & policies_of(role, making.inventory):
+def _nodes_cannot_join(request: ResourceRequest) -> str | None:
+    role = role_of(request.inputs.get("nodeRoleArn"), request.inventory)
+    if role is not None and _JOINING & policies_of(role, request.inventory):
         return None
-    return _failed(making, "NodeCreationFailure: Instances failed to join the kubernetes cluster")
+    return _failed(request, "NodeCreationFailure: Instances failed to join the kubernetes cluster")
 
 
-def _nodes_without_network(making: Making) -> str | None:
+def _nodes_without_network(request: ResourceRequest) -> str | None:
     """Nodes get ready by a network plugin: the add-on, or what EKS put into the cluster when it was not told to not."""
-    cluster, name = cluster_of(making), making.inputs.get("clusterName")
-    addons = {str(one.inputs.get("addonName")) for one in belonging_to(name, ADDON, making.inventory)}
+    cluster, name = cluster_of(request), request.inputs.get("clusterName")
+    addons = {str(one.inputs.get("addonName")) for one in belonging_to(name, ADDON, request.inventory)}
     own = cluster is not None and cluster.inputs.get("bootstrapSelfManagedAddons") is not False
     if own or {"vpc-cni", "kube-proxy"} <= addons:
         return None
-    return _failed(making, "NodeCreationFailure: Unhealthy nodes in the kubernetes cluster")
+    return _failed(request, "NodeCreationFailure: Unhealthy nodes in the kubernetes cluster")
 
 
-def _failed(making: Making, reason: str) -> str:
+def _failed(request: ResourceRequest, reason: str) -> str:
     return (
-        f"waiting for EKS Node Group ({making.id}) create: unexpected state 'CREATE_FAILED', wanted target 'ACTIVE'. "
+        f"waiting for EKS Node Group ({request.id}) create: unexpected state 'CREATE_FAILED', wanted target 'ACTIVE'. "
         f"last error: {reason}"
     )
 
 
-def _version(making: Making) -> JsonValue:
+def _version(request: ResourceRequest) -> JsonValue:
     """A group that names no version has its cluster's."""
-    cluster = cluster_of(making)
-    return making.inputs.get("version") or (cluster.outputs.get("version") if cluster else None) or ""
+    cluster = cluster_of(request)
+    return request.inputs.get("version") or (cluster.outputs.get("version") if cluster else None) or ""
 
 
-def _release_version(making: Making) -> JsonValue:
+def _release_version(request: ResourceRequest) -> JsonValue:
     """A group keeps the release of its image until it is told another one, or its version changes."""
-    current = making.inventory.find(making.type, making.id)
+    current = request.inventory.find(request.type, request.id)
     kept = current.outputs.get("releaseVersion") if current else None
-    version = str(_version(making))
-    return making.inputs.get("releaseVersion") or (
+    version = str(_version(request))
+    return request.inputs.get("releaseVersion") or (
         kept if str(kept).startswith(f"{version}.") else f"{version}.0-20260101"
     )
 
 
-def _resources(making: Making) -> JsonValue:
-    return [{"autoscalingGroups": [{"name": f"eks-{making.name}-{making.digest[:8]}"}]}]
+def _resources(request: ResourceRequest) -> JsonValue:
+    return [{"autoscalingGroups": [{"name": f"eks-{request.name}-{request.digest[:8]}"}]}]
 
 
 RESOURCES: Mapping[str, Rules] = {
@@ -108,7 +108,6 @@ RESOURCES: Mapping[str, Rules] = {
 }
 
 
-NODE_GROUP: Final = "aws:eks/nodeGroup:NodeGroup"
 _SUBNET: Final = "aws:ec2/subnet:Subnet"
 # EKS's own default instance type, and what it holds.
 _DEFAULT_TYPE: Final = "t3.medium"
@@ -199,14 +198,14 @@ def _taint(taint: Json) -> Json:
 _TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
 
 
-def _latest_version(making: Making) -> int:
+def _latest_version(request: ResourceRequest) -> int:
     """Every change of a template is a version more; its tags are not part of it."""
-    current = making.inventory.find(_TEMPLATE, making.id) if making.id else None
+    current = request.inventory.find(_TEMPLATE, request.id) if request.id else None
     if current is None:
         return 1
     version = current.computed.get("latestVersion")
     before = int(version) if isinstance(version, int | float) else 1
-    same = _launched(current.inputs) == _launched(making.inputs)
+    same = _launched(current.inputs) == _launched(request.inputs)
     return before if same else before + 1
 
 
@@ -215,10 +214,10 @@ def _launched(inputs: Mapping[str, object]) -> Mapping[str, object]:
     return {name: value for name, value in inputs.items() if name not in apart}
 
 
-def _default_version(making: Making) -> int:
-    if making.inputs.get("updateDefaultVersion") is True:
-        return _latest_version(making)
-    asked = making.inputs.get("defaultVersion")
+def _default_version(request: ResourceRequest) -> int:
+    if request.inputs.get("updateDefaultVersion") is True:
+        return _latest_version(request)
+    asked = request.inputs.get("defaultVersion")
     return int(asked) if isinstance(asked, int | float) else 1
 
 
@@ -230,7 +229,7 @@ LAUNCH_TEMPLATES: Mapping[str, Rules] = {
     ),
     "aws:ec2/placementGroup:PlacementGroup": Rules(
         longest_name=255,
-        computed={"placementGroupId": lambda making: f"pg-{making.digest[:17]}"},
+        computed={"placementGroupId": lambda request: f"pg-{request.digest[:17]}"},
         immutable=frozenset({"partitionCount", "spreadLevel", "strategy"}),
         taken="InvalidPlacementGroup.Duplicate: The placement group '{name}' already exists.",
     ),

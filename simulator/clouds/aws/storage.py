@@ -6,16 +6,16 @@ from typing import Final
 
 from holdfast.scheduling.json import JsonValue
 from holdfast.simulator.clouds.aws.names import ACCOUNT, PARTITION, place
-from holdfast.simulator.clouds.catalogue import Making, Removal, Rules
+from holdfast.simulator.clouds.catalogue import Deletion, ResourceRequest, Rules
 from holdfast.simulator.clouds.state import Inventory
 
 
-def _identify(making: Making) -> str:
-    return str(uuid.UUID(making.digest[:32]))
+def _identify(request: ResourceRequest) -> str:
+    return str(uuid.UUID(request.digest[:32]))
 
 
-def _arn(making: Making) -> str:
-    return f"arn:{PARTITION}:kms:{place(making)}:{ACCOUNT}:key/{_identify(making)}"
+def _arn(request: ResourceRequest) -> str:
+    return f"arn:{PARTITION}:kms:{place(request)}:{ACCOUNT}:key/{_identify(request)}"
 
 
 KEYS: Mapping[str, Rules] = {
@@ -35,21 +35,21 @@ _SETTINGS: Final = (
 )
 
 
-def _whose(making: Making) -> str:
-    return str(making.inputs.get("bucket"))
+def _whose(request: ResourceRequest) -> str:
+    return str(request.inputs.get("bucket"))
 
 
-def _no_bucket(making: Making) -> str | None:
-    name = making.inputs.get("bucket")
-    if any(one.outputs.get("bucket") == name for one in making.inventory.of_type(_BUCKET)):
+def _no_bucket(request: ResourceRequest) -> str | None:
+    name = request.inputs.get("bucket")
+    if any(one.outputs.get("bucket") == name for one in request.inventory.of_type(_BUCKET)):
         return None
     return "NoSuchBucket: The specified bucket does not exist"
 
 
-def _not_empty(removal: Removal) -> str | None:
+def _not_empty(deletion: Deletion) -> str | None:
     """A bucket goes with what is in it only if it was told so before."""
-    bucket = removal.target
-    if bucket.inputs.get("forceDestroy") is True or not _holds_objects(removal.inventory, bucket.id):
+    bucket = deletion.target
+    if bucket.inputs.get("forceDestroy") is True or not _holds_objects(deletion.inventory, bucket.id):
         return None
     return (
         f"deleting S3 Bucket ({bucket.id}): BucketNotEmpty: The bucket you tried to delete is not empty. "
@@ -74,8 +74,8 @@ RESOURCES: Mapping[str, Rules] = {
         longest_name=63,
         taken="BucketAlreadyExists: The requested bucket name is not available: {name}",
         computed={
-            "bucketDomainName": lambda making: f"{making.name}.s3.amazonaws.com",
-            "bucketRegionalDomainName": lambda making: f"{making.name}.s3.{place(making)}.amazonaws.com",
+            "bucketDomainName": lambda request: f"{request.name}.s3.amazonaws.com",
+            "bucketRegionalDomainName": lambda request: f"{request.name}.s3.{place(request)}.amazonaws.com",
             "bucketRegion": place,
         },
         refuse_delete=(_not_empty,),

@@ -10,7 +10,7 @@ from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.azure.cluster import CLUSTER
 from holdfast.simulator.clouds.azure.iam import has_role
 from holdfast.simulator.clouds.azure.names import CALLER, said, same_id, subscription_of
-from holdfast.simulator.clouds.catalogue import Call, Invoke, Reaching
+from holdfast.simulator.clouds.catalogue import Call, ConnectionAttempt, Invoke
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.kubernetes_client.objects import mapping
@@ -90,15 +90,15 @@ _CLUSTER_ADMIN: Final = "b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b"
 _UNTRUSTED: Final = "tls: failed to verify certificate: x509: certificate signed by unknown authority"
 
 
-def refuse_connection(reaching: Reaching) -> str | None:
+def refuse_connection(attempt: ConnectionAttempt) -> str | None:
     """Return why the cluster at an address cannot be called, None where it can."""
-    server = reaching.connection.server
+    server = attempt.connection.server
     host = urlsplit(server).hostname or ""
-    for cluster in reaching.inventory.of_type(CLUSTER):
+    for cluster in attempt.inventory.of_type(CLUSTER):
         if host in addresses_of(cluster).values():
-            if reaching.connection.cluster.get("certificate-authority-data") != authority_of(cluster):
+            if attempt.connection.cluster.get("certificate-authority-data") != authority_of(cluster):
                 return f'Get "{server}/openapi/v2?timeout=32s": {_UNTRUSTED}'
-            return _refuse_caller(cluster, reaching.inventory)
+            return _refuse_caller(cluster, attempt.inventory)
     return f'Get "{server}/openapi/v2?timeout=32s": dial tcp: lookup {host}: no such host'
 
 

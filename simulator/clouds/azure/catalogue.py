@@ -7,11 +7,11 @@ from holdfast.simulator.clouds.azure.api_server import refuse_connection, where_
 from holdfast.simulator.clouds.azure.instances import machines_of
 from holdfast.simulator.clouds.azure.names import RESOURCE_GROUP, group_id, subscription
 from holdfast.simulator.clouds.azure.nodes import AGENT_POOL, system_machines_of
-from holdfast.simulator.clouds.catalogue import Autonaming, Catalogue, Making, Messages, Rules
+from holdfast.simulator.clouds.catalogue import Autonaming, Catalogue, Messages, ResourceRequest, Rules
 
 
-def _group_id(making: Making) -> str:
-    return f"/subscriptions/{subscription(making)}/resourceGroups/{making.name}"
+def _group_id(request: ResourceRequest) -> str:
+    return f"/subscriptions/{subscription(request)}/resourceGroups/{request.name}"
 
 
 # Azure deletes whatever is in a group with it. Here it stays, so that a rehearsal shows what the program would have left
@@ -31,14 +31,14 @@ RESOURCES: Mapping[str, Rules] = {
 _PARENTS = ("accountName", "resourceName")
 
 
-def _identify(making: Making) -> str:
+def _identify(request: ResourceRequest) -> str:
     """Return a resource id: /subscriptions/…/resourceGroups/<group>/providers/<module>/<type>/<parents>/<name>."""
-    _, module, kind = making.type.split(":")
-    name = making.name or making.digest[:12]
+    _, module, kind = request.type.split(":")
+    name = request.name or request.digest[:12]
     if kind == "ResourceGroup":
-        return f"/subscriptions/{subscription(making)}/resourceGroups/{name}"
-    parents = [str(making.inputs[one]) for one in _PARENTS if making.inputs.get(one) not in (None, name)]
-    return "/".join((f"{group_id(making)}/providers/Microsoft.{module.title()}", kind, *parents, name))
+        return f"/subscriptions/{subscription(request)}/resourceGroups/{name}"
+    parents = [str(request.inputs[one]) for one in _PARENTS if request.inputs.get(one) not in (None, name)]
+    return "/".join((f"{group_id(request)}/providers/Microsoft.{module.title()}", kind, *parents, name))
 
 
 CATALOGUE = Catalogue(
@@ -54,8 +54,8 @@ CATALOGUE = Catalogue(
     },
     invokes={**api_server.INVOKES, **iam.INVOKES},
     common={
-        "name": lambda making: making.name or making.digest[:12],
-        "type": lambda making: making.type,
+        "name": lambda request: request.name or request.digest[:12],
+        "type": lambda request: request.type,
         "provisioningState": lambda _: "Succeeded",
     },
     # A resource's own name is its last path parameter; a resource group's comes last because all others name it too.

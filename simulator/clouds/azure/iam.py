@@ -14,7 +14,7 @@ from holdfast.simulator.clouds.azure.names import (
     same_id,
     subscription_of,
 )
-from holdfast.simulator.clouds.catalogue import Call, Invoke, Making, Rules
+from holdfast.simulator.clouds.catalogue import Call, Invoke, ResourceRequest, Rules
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 
 IDENTITY: Final = "azure-native:managedidentity:UserAssignedIdentity"
@@ -31,38 +31,38 @@ def has_role(inventory: Inventory, *, principal_id: str, role: str, scope: str) 
     )
 
 
-def _identity_id(making: Making) -> str:
+def _identity_id(request: ResourceRequest) -> str:
     # Managed identities have always shown the group's part in small letters; whoever compares has to know.
-    group = group_id(making).replace("/resourceGroups/", "/resourcegroups/")
-    return f"{group}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{making.name}"
+    group = group_id(request).replace("/resourceGroups/", "/resourcegroups/")
+    return f"{group}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{request.name}"
 
 
-def _assignment_id(making: Making) -> str:
-    return f"{making.inputs.get('scope')}/providers/Microsoft.Authorization/roleAssignments/{making.name}"
+def _assignment_id(request: ResourceRequest) -> str:
+    return f"{request.inputs.get('scope')}/providers/Microsoft.Authorization/roleAssignments/{request.name}"
 
 
-def _principal_type(making: Making) -> JsonValue:
-    given = making.inputs.get("principalType")
-    return given or ("ServicePrincipal" if _is_identity(making) else "User")
+def _principal_type(request: ResourceRequest) -> JsonValue:
+    given = request.inputs.get("principalType")
+    return given or ("ServicePrincipal" if _is_identity(request) else "User")
 
 
-def _is_identity(making: Making) -> bool:
-    asked = making.inputs.get("principalId")
-    return any(same_id(one.outputs.get("principalId"), asked) for one in making.inventory.of_type(IDENTITY))
+def _is_identity(request: ResourceRequest) -> bool:
+    asked = request.inputs.get("principalId")
+    return any(same_id(one.outputs.get("principalId"), asked) for one in request.inventory.of_type(IDENTITY))
 
 
-def _not_found(making: Making) -> str | None:
+def _not_found(request: ResourceRequest) -> str | None:
     """An identity that was only just made is not known everywhere in Entra ID; who says what it is need not be looked up."""
-    given = making.inputs.get("principalType")
-    if given == "ServicePrincipal" or not _is_identity(making):
+    given = request.inputs.get("principalType")
+    if given == "ServicePrincipal" or not _is_identity(request):
         return None
     if given:
         return said(
             "UnmatchedPrincipalType",
-            f"The PrincipalId '{making.inputs.get('principalId')}' has type 'ServicePrincipal' , which is different from "
+            f"The PrincipalId '{request.inputs.get('principalId')}' has type 'ServicePrincipal' , which is different from "
             f"specified PrinciaplType '{given}'.",
         )
-    principal = str(making.inputs.get("principalId")).replace("-", "")
+    principal = str(request.inputs.get("principalId")).replace("-", "")
     return said(
         "PrincipalNotFound",
         f"Principal {principal} does not exist in the directory {TENANT}. Check that you have the correct principal ID. "
@@ -72,18 +72,18 @@ def _not_found(making: Making) -> str | None:
     )
 
 
-def _given_already(making: Making) -> str | None:
+def _given_already(request: ResourceRequest) -> str | None:
     fields = ("scope", "principalId", "roleDefinitionId")
-    for other in making.inventory.of_type(ASSIGNMENT):
-        if all(same_id(other.inputs.get(field), making.inputs.get(field)) for field in fields):
+    for other in request.inventory.of_type(ASSIGNMENT):
+        if all(same_id(other.inputs.get(field), request.inputs.get(field)) for field in fields):
             return said("RoleAssignmentExists", "The role assignment already exists.")
     return None
 
 
-def _other_role(making: Making) -> str | None:
-    current = making.inventory.find(making.type, making.id)
+def _other_role(request: ResourceRequest) -> str | None:
+    current = request.inventory.find(request.type, request.id)
     if current is None or same_id(
-        current.inputs.get("roleDefinitionId"), making.inputs.get("roleDefinitionId")
+        current.inputs.get("roleDefinitionId"), request.inputs.get("roleDefinitionId")
     ):
         return None
     return said(
@@ -109,9 +109,9 @@ RESOURCES: Mapping[str, Rules] = {
         identify=_identity_id,
         immutable=frozenset({"location"}),
         computed={
-            "clientId": lambda making: guid(making, "client"),
-            "principalId": lambda making: guid(making, "principal"),
-            "tenantId": lambda making: str(making.configuration.get("tenantId") or TENANT),
+            "clientId": lambda request: guid(request, "client"),
+            "principalId": lambda request: guid(request, "principal"),
+            "tenantId": lambda request: str(request.configuration.get("tenantId") or TENANT),
         },
         refuse_create=(no_group,),
     ),
@@ -136,45 +136,45 @@ _CREDENTIAL: Final = "azure-native:managedidentity:FederatedIdentityCredential"
 _PARENT: Final = ("resourceGroupName", "resourceName")
 
 
-def _identity(making: Making) -> CloudObject | None:
+def _identity(request: ResourceRequest) -> CloudObject | None:
     """The identity that a credential is one of."""
-    return next((one for one in making.inventory.of_type(IDENTITY) if _is_beside(making, one)), None)
+    return next((one for one in request.inventory.of_type(IDENTITY) if _is_beside(request, one)), None)
 
 
-def _credential_id(making: Making) -> str:
-    identity = _identity(making)
-    path = f"{group_id(making)}/providers/Microsoft.ManagedIdentity/userAssignedIdentities"
-    home = identity.id if identity else f"{path}/{making.inputs.get('resourceName')}"
-    return f"{home}/federatedIdentityCredentials/{making.name}"
+def _credential_id(request: ResourceRequest) -> str:
+    identity = _identity(request)
+    path = f"{group_id(request)}/providers/Microsoft.ManagedIdentity/userAssignedIdentities"
+    home = identity.id if identity else f"{path}/{request.inputs.get('resourceName')}"
+    return f"{home}/federatedIdentityCredentials/{request.name}"
 
 
-def _no_identity(making: Making) -> str | None:
-    if _identity(making) is not None:
+def _no_identity(request: ResourceRequest) -> str | None:
+    if _identity(request) is not None:
         return None
     return said(
         "ParentResourceNotFound",
-        f"The parent user-assigned identity '{making.inputs.get('resourceName')}' does not exist.",
+        f"The parent user-assigned identity '{request.inputs.get('resourceName')}' does not exist.",
     )
 
 
-def _same_subject(making: Making) -> str | None:
-    asked = tuple(making.inputs.get(field) for field in ("issuer", "subject"))
-    if asked not in _beside(making):
+def _same_subject(request: ResourceRequest) -> str | None:
+    asked = tuple(request.inputs.get(field) for field in ("issuer", "subject"))
+    if asked not in _beside(request):
         return None
     return said("BadRequest", "Issuer and subject combination already exists for this Managed Identity.")
 
 
-def _beside(making: Making) -> list[tuple[JsonValue, ...]]:
+def _beside(request: ResourceRequest) -> list[tuple[JsonValue, ...]]:
     """Issuer and subject of each other credential of an identity."""
     return [
         tuple(one.inputs.get(field) for field in ("issuer", "subject"))
-        for one in making.inventory.of_type(_CREDENTIAL)
-        if _is_beside(making, one) and one.id != making.id
+        for one in request.inventory.of_type(_CREDENTIAL)
+        if _is_beside(request, one) and one.id != request.id
     ]
 
 
-def _is_beside(making: Making, other: CloudObject) -> bool:
-    return all(same_id(other.inputs.get(field), making.inputs.get(field)) for field in _PARENT)
+def _is_beside(request: ResourceRequest, other: CloudObject) -> bool:
+    return all(same_id(other.inputs.get(field), request.inputs.get(field)) for field in _PARENT)
 
 
 CREDENTIALS: Mapping[str, Rules] = {

@@ -3,7 +3,7 @@
 from typing import Final
 
 from holdfast.scheduling.json import Json
-from holdfast.simulator.clouds.catalogue import Identify, Making
+from holdfast.simulator.clouds.catalogue import Identify, ResourceRequest
 
 
 def said(code: str, message: str) -> str:
@@ -25,33 +25,33 @@ def subscription_of(configuration: Json) -> str:
     return str(configuration.get("subscriptionId") or SUBSCRIPTION)
 
 
-def subscription(making: Making) -> str:
+def subscription(request: ResourceRequest) -> str:
     """Return the subscription an object is in: its provider's."""
-    return subscription_of(making.configuration)
+    return subscription_of(request.configuration)
 
 
-def group_id(making: Making) -> str:
+def group_id(request: ResourceRequest) -> str:
     """Return the id of the resource group an object is in."""
-    return f"/subscriptions/{subscription(making)}/resourceGroups/{making.inputs.get('resourceGroupName')}"
+    return f"/subscriptions/{subscription(request)}/resourceGroups/{request.inputs.get('resourceGroupName')}"
 
 
 def identified(kind: str) -> Identify:
     """Return what makes the id of a resource that is part of no other: `Microsoft.Network/natGateways`."""
-    return lambda making: f"{group_id(making)}/providers/{kind}/{making.name}"
+    return lambda request: f"{group_id(request)}/providers/{kind}/{request.name}"
 
 
-def guid(making: Making, what: str) -> str:
+def guid(request: ResourceRequest, what: str) -> str:
     """Return an id of Azure's own form, the same for the same thing of the same object."""
-    digest = making.digest
+    digest = request.digest
     start = sum(what.encode()) % (len(digest) - 32)
     text = digest[start : start + 32]
     return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
 
 
-def no_group(making: Making) -> str | None:
+def no_group(request: ResourceRequest) -> str | None:
     """Return why nothing can be made in a resource group that is not there."""
-    name = making.inputs.get("resourceGroupName")
-    if making.inventory.find(RESOURCE_GROUP, group_id(making)) is not None:
+    name = request.inputs.get("resourceGroupName")
+    if request.inventory.find(RESOURCE_GROUP, group_id(request)) is not None:
         return None
     return said("ResourceGroupNotFound", f"Resource group '{name}' could not be found.")
 

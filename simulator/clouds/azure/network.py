@@ -16,7 +16,7 @@ from holdfast.simulator.clouds.azure.names import (
     said,
     same_id,
 )
-from holdfast.simulator.clouds.catalogue import Making, Refuse, RefuseRemoval, Removal, Rules
+from holdfast.simulator.clouds.catalogue import Deletion, Refuse, RefuseDeletion, ResourceRequest, Rules
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 VIRTUAL_NETWORK: Final = "azure-native:network:VirtualNetwork"
@@ -27,44 +27,44 @@ _CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
 _POOL: Final = "azure-native:containerservice:AgentPool"
 
 
-def _network_of(making: Making) -> str:
-    name = making.inputs.get("virtualNetworkName")
-    return f"{group_id(making)}/providers/Microsoft.Network/virtualNetworks/{name}"
+def _network_of(request: ResourceRequest) -> str:
+    name = request.inputs.get("virtualNetworkName")
+    return f"{group_id(request)}/providers/Microsoft.Network/virtualNetworks/{name}"
 
 
-def _subnet_id(making: Making) -> str:
-    return f"{_network_of(making)}/subnets/{making.name}"
+def _subnet_id(request: ResourceRequest) -> str:
+    return f"{_network_of(request)}/subnets/{request.name}"
 
 
-def _address(making: Making) -> JsonValue:
+def _address(request: ResourceRequest) -> JsonValue:
     # 198.51.100.0/24 is for documentation: nobody's.
-    return f"198.51.100.{int(making.digest[:2], 16)}"
+    return f"198.51.100.{int(request.digest[:2], 16)}"
 
 
-def _no_network(making: Making) -> str | None:
+def _no_network(request: ResourceRequest) -> str | None:
     """A subnet is made in a network that is there."""
-    if making.inventory.find(VIRTUAL_NETWORK, _network_of(making)) is not None:
+    if request.inventory.find(VIRTUAL_NETWORK, _network_of(request)) is not None:
         return None
     return said(
         "ResourceNotFound",
-        f"The Resource 'Microsoft.Network/virtualNetworks/{making.inputs.get('virtualNetworkName')}' under resource "
-        f"group '{making.inputs.get('resourceGroupName')}' was not found.",
+        f"The Resource 'Microsoft.Network/virtualNetworks/{request.inputs.get('virtualNetworkName')}' under resource "
+        f"group '{request.inputs.get('resourceGroupName')}' was not found.",
     )
 
 
 def _naming(kind: str, field: str) -> Refuse:
     """Return what refuses to name, in an input, something of the stack's that is not there."""
 
-    def refuse(making: Making) -> str | None:
-        for named in _ids(making.inputs.get(field)):
+    def refuse(request: ResourceRequest) -> str | None:
+        for named in _ids(request.inputs.get(field)):
             is_ours = any(
                 same_id(named[: len(group.id) + 1], f"{group.id}/")
-                for group in making.inventory.of_type(RESOURCE_GROUP)
+                for group in request.inventory.of_type(RESOURCE_GROUP)
             )
-            if is_ours and not any(same_id(one.id, named) for one in making.inventory.of_type(kind)):
+            if is_ours and not any(same_id(one.id, named) for one in request.inventory.of_type(kind)):
                 return said(
                     "InvalidResourceReference",
-                    f"Resource {named} referenced by resource {making.name} was not found. Please make sure that the "
+                    f"Resource {named} referenced by resource {request.name} was not found. Please make sure that the "
                     "referenced resource exists, and that both resources are in the same region.",
                 )
         return None
@@ -77,40 +77,40 @@ def _ids(value: JsonValue) -> list[str]:
     return [str(mapping(each)["id"]) for each in several if mapping(each).get("id")]
 
 
-def _in_use(code: str, what: str, *users: tuple[str, str]) -> RefuseRemoval:
+def _in_use(code: str, what: str, *users: tuple[str, str]) -> RefuseDeletion:
     """Return what refuses to delete something that objects of these types name, each in an input of its own."""
 
-    def refuse(removal: Removal) -> str | None:
-        user = next(_users(removal, users), None)
+    def refuse(deletion: Deletion) -> str | None:
+        user = next(_users(deletion, users), None)
         if user is None:
             return None
-        name = removal.target.id.rpartition("/")[2]
+        name = deletion.target.id.rpartition("/")[2]
         return said(code, f"{what} {name} is in use by {user} and cannot be deleted.")
 
     return refuse
 
 
-def _users(removal: Removal, users: tuple[tuple[str, str], ...]) -> Iterator[str]:
+def _users(deletion: Deletion, users: tuple[tuple[str, str], ...]) -> Iterator[str]:
     for token, field in users:
-        for one in removal.inventory.of_type(token):
-            if any(same_id(named, removal.target.id) for named in _ids(one.inputs.get(field))):
+        for one in deletion.inventory.of_type(token):
+            if any(same_id(named, deletion.target.id) for named in _ids(one.inputs.get(field))):
                 yield one.id
 
 
-def _nodes_in(removal: Removal) -> str | None:
+def _nodes_in(deletion: Deletion) -> str | None:
     """Machines of a cluster are in the subnet that one of its pools names."""
-    for cluster in removal.inventory.of_type(_CLUSTER):
+    for cluster in deletion.inventory.of_type(_CLUSTER):
         profiles = map(mapping, sequence(cluster.inputs.get("agentPoolProfiles")))
-        if any(same_id(profile.get("vnetSubnetID"), removal.target.id) for profile in profiles):
-            return _occupied(removal, cluster.id)
-    for pool in removal.inventory.of_type(_POOL):
-        if same_id(pool.inputs.get("vnetSubnetID"), removal.target.id):
-            return _occupied(removal, pool.id)
+        if any(same_id(profile.get("vnetSubnetID"), deletion.target.id) for profile in profiles):
+            return _occupied(deletion, cluster.id)
+    for pool in deletion.inventory.of_type(_POOL):
+        if same_id(pool.inputs.get("vnetSubnetID"), deletion.target.id):
+            return _occupied(deletion, pool.id)
     return None
 
 
-def _occupied(removal: Removal, user: str) -> str:
-    name = removal.target.id.rpartition("/")[2]
+def _occupied(deletion: Deletion, user: str) -> str:
+    name = deletion.target.id.rpartition("/")[2]
     return said(
         "InUseSubnetCannotBeDeleted",
         f"Subnet {name} is in use by {user} and cannot be deleted. In order to delete the subnet, delete all the "

@@ -5,7 +5,7 @@ from typing import Final
 
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.clouds.azure.names import group_id, guid, said, same_id
-from holdfast.simulator.clouds.catalogue import Making, Rules
+from holdfast.simulator.clouds.catalogue import ResourceRequest, Rules
 from holdfast.simulator.clouds.state import CloudObject
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
@@ -28,16 +28,16 @@ _FIXED: Final = (
 )
 
 
-def node_labels(making: Making) -> JsonValue:
+def node_labels(request: ResourceRequest) -> JsonValue:
     """Return the labels of a pool's nodes, with AKS's own of a spot pool."""
-    own = {SPOT_LABEL: "spot"} if _is_spot(making.inputs) else {}
-    return {**mapping(making.inputs.get("nodeLabels")), **own}
+    own = {SPOT_LABEL: "spot"} if _is_spot(request.inputs) else {}
+    return {**mapping(request.inputs.get("nodeLabels")), **own}
 
 
-def node_taints(making: Making) -> JsonValue:
+def node_taints(request: ResourceRequest) -> JsonValue:
     """Return the taints of a pool's nodes, with AKS's own of a spot pool."""
-    given = [*sequence(making.inputs.get("nodeTaints"))]
-    return [*given, SPOT_TAINT] if _is_spot(making.inputs) and SPOT_TAINT not in given else given
+    given = [*sequence(request.inputs.get("nodeTaints"))]
+    return [*given, SPOT_TAINT] if _is_spot(request.inputs) and SPOT_TAINT not in given else given
 
 
 def effective(inputs: Json) -> Json:
@@ -51,63 +51,63 @@ def effective(inputs: Json) -> Json:
     }
 
 
-def pool_path(making: Making) -> str:
+def pool_path(request: ResourceRequest) -> str:
     """Return the id of a pool."""
-    return f"{cluster_path(making)}/agentPools/{making.name}"
+    return f"{cluster_path(request)}/agentPools/{request.name}"
 
 
-def cluster_path(making: Making) -> str:
+def cluster_path(request: ResourceRequest) -> str:
     """Return the id of a pool's cluster."""
-    name = making.inputs.get("resourceName")
-    return f"{group_id(making)}/providers/Microsoft.ContainerService/managedClusters/{name}"
+    name = request.inputs.get("resourceName")
+    return f"{group_id(request)}/providers/Microsoft.ContainerService/managedClusters/{name}"
 
 
-def _cluster_of(making: Making) -> CloudObject | None:
-    clusters = making.inventory.of_type(_CLUSTER)
-    return next((one for one in clusters if same_id(one.id, cluster_path(making))), None)
+def _cluster_of(request: ResourceRequest) -> CloudObject | None:
+    clusters = request.inventory.of_type(_CLUSTER)
+    return next((one for one in clusters if same_id(one.id, cluster_path(request))), None)
 
 
 def _is_spot(inputs: Json) -> bool:
     return inputs.get("scaleSetPriority") == "Spot"
 
 
-def _no_cluster(making: Making) -> str | None:
-    if _cluster_of(making) is not None:
+def _no_cluster(request: ResourceRequest) -> str | None:
+    if _cluster_of(request) is not None:
         return None
     return said(
         "ParentResourceNotFound",
         "Failed to perform 'write' on resource of type 'managedClusters/agentPools', because the parent resource "
-        f"'{cluster_path(making)}' could not be found.",
+        f"'{cluster_path(request)}' could not be found.",
     )
 
 
-def _beside_auto_provisioning(making: Making) -> str | None:
-    cluster = _cluster_of(making)
+def _beside_auto_provisioning(request: ResourceRequest) -> str | None:
+    cluster = _cluster_of(request)
     provisioning = mapping(cluster.inputs.get("nodeProvisioningProfile") if cluster else None)
-    if provisioning.get("mode") != "Auto" or making.inputs.get("enableAutoScaling") is not True:
+    if provisioning.get("mode") != "Auto" or request.inputs.get("enableAutoScaling") is not True:
         return None
     return said(
         "OperationNotAllowed",
-        f"Agent pool {making.name} has the cluster autoscaler enabled, which is not allowed in a cluster whose "
+        f"Agent pool {request.name} has the cluster autoscaler enabled, which is not allowed in a cluster whose "
         "nodeProvisioningProfile.mode is Auto.",
     )
 
 
-def _fixed(making: Making) -> str | None:
-    current = making.inventory.find(making.type, making.id)
+def _fixed(request: ResourceRequest) -> str | None:
+    current = request.inventory.find(request.type, request.id)
     if current is None:
         return None
-    before, after = effective(current.inputs), effective(making.inputs)
+    before, after = effective(current.inputs), effective(request.inputs)
     for name in _FIXED:
         if before.get(name) != after.get(name):
             return said("PropertyChangeNotAllowed", f"Changing property 'properties.{name}' is not allowed.")
     return None
 
 
-def _version(making: Making) -> JsonValue:
+def _version(request: ResourceRequest) -> JsonValue:
     """The version of a pool's nodes: the one that is asked for, or its cluster's."""
-    cluster = _cluster_of(making)
-    asked = str(making.inputs.get("orchestratorVersion") or "")
+    cluster = _cluster_of(request)
+    asked = str(request.inputs.get("orchestratorVersion") or "")
     running = str(cluster.outputs.get("currentKubernetesVersion") or "") if cluster else ""
     return running if not asked or running.startswith(f"{asked}.") else asked
 
@@ -124,14 +124,14 @@ RESOURCES: Mapping[str, Rules] = {
         immutable=frozenset({"gpuInstanceProfile", "networkProfile.nodePublicIPTags", "vmSize"}),
         computed={
             "currentOrchestratorVersion": _version,
-            "eTag": lambda making: guid(making, "etag"),
+            "eTag": lambda request: guid(request, "etag"),
             "nodeImageVersion": lambda _: "AKSUbuntu-2404gen2containerd",
             # Whatever is added shows in the answer to the first call: to azure-native, which compares answers, no change.
             "nodeLabels": node_labels,
             "nodeTaints": node_taints,
-            "powerState": lambda making: making.inputs.get("powerState") or {"code": "Running"},
-            "scaleSetEvictionPolicy": lambda making: effective(making.inputs)["scaleSetEvictionPolicy"],
-            "spotMaxPrice": lambda making: effective(making.inputs)["spotMaxPrice"],
+            "powerState": lambda request: request.inputs.get("powerState") or {"code": "Running"},
+            "scaleSetEvictionPolicy": lambda request: effective(request.inputs)["scaleSetEvictionPolicy"],
+            "spotMaxPrice": lambda request: effective(request.inputs)["spotMaxPrice"],
         },
         refuse_create=(_no_cluster, *_ALWAYS),
         refuse_update=(*_ALWAYS, _fixed),

@@ -5,42 +5,42 @@ from typing import Final
 
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.clouds.azure.names import group_id, no_group, said
-from holdfast.simulator.clouds.catalogue import Identify, Invoke, Making, Rules
+from holdfast.simulator.clouds.catalogue import Identify, Invoke, ResourceRequest, Rules
 from holdfast.simulator.kubernetes_client.objects import mapping
 
 _ACCOUNT: Final = "azure-native:storage:StorageAccount"
 
 
-def _account_id(making: Making) -> str:
-    name = making.inputs.get("accountName")
-    return f"{group_id(making)}/providers/Microsoft.Storage/storageAccounts/{name}"
+def _account_id(request: ResourceRequest) -> str:
+    name = request.inputs.get("accountName")
+    return f"{group_id(request)}/providers/Microsoft.Storage/storageAccounts/{name}"
 
 
 def _within_account(path: str) -> Identify:
     """Return how what is part of an account is identified."""
-    return lambda making: f"{_account_id(making)}/{path}/{making.name}"
+    return lambda request: f"{_account_id(request)}/{path}/{request.name}"
 
 
-def _endpoints(making: Making) -> JsonValue:
+def _endpoints(request: ResourceRequest) -> JsonValue:
     return {
-        service: f"https://{making.name}.{service}.core.windows.net/"
+        service: f"https://{request.name}.{service}.core.windows.net/"
         for service in ("blob", "dfs", "file", "queue", "table", "web")
     }
 
 
-def _no_account(making: Making) -> str | None:
-    if making.inventory.find(_ACCOUNT, _account_id(making)) is not None:
+def _no_account(request: ResourceRequest) -> str | None:
+    if request.inventory.find(_ACCOUNT, _account_id(request)) is not None:
         return None
-    kind = making.type.rpartition(":")[2]
+    kind = request.type.rpartition(":")[2]
     return said(
         "ParentResourceNotFound",
         f"Failed to perform 'write' on resource of type '{kind}', because the parent resource "
-        f"'{_account_id(making)}' could not be found.",
+        f"'{_account_id(request)}' could not be found.",
     )
 
 
-def _sku(making: Making) -> JsonValue:
-    given: Json = mapping(making.inputs.get("sku"))
+def _sku(request: ResourceRequest) -> JsonValue:
+    given: Json = mapping(request.inputs.get("sku"))
     return {**given, "tier": str(given.get("name")).partition("_")[0]}
 
 
@@ -54,7 +54,7 @@ RESOURCES: Mapping[str, Rules] = {
         immutable=frozenset({"resourceGroupName", "location", "isHnsEnabled", "kind"}),
         computed={
             "primaryEndpoints": _endpoints,
-            "primaryLocation": lambda making: making.inputs.get("location"),
+            "primaryLocation": lambda request: request.inputs.get("location"),
             "sku": _sku,
         },
         taken=said("StorageAccountAlreadyTaken", "The storage account named {name} is already taken."),

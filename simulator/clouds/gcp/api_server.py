@@ -5,7 +5,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from holdfast.scheduling.json import Json
-from holdfast.simulator.clouds.catalogue import Reaching
+from holdfast.simulator.clouds.catalogue import ConnectionAttempt
 from holdfast.simulator.clouds.gcp.cluster import CLUSTER
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 from holdfast.simulator.kubernetes_client.objects import mapping
@@ -13,13 +13,13 @@ from holdfast.simulator.kubernetes_client.objects import mapping
 _UNTRUSTED: Final = "tls: failed to verify certificate: x509: certificate signed by unknown authority"
 
 
-def refuse_connection(reaching: Reaching) -> str | None:
+def refuse_connection(attempt: ConnectionAttempt) -> str | None:
     """Return why the cluster at an address cannot be called, None where it can."""
-    server = reaching.connection.server
+    server = attempt.connection.server
     host = urlsplit(server).hostname or ""
     request = f'Get "{server}/openapi/v2?timeout=32s"'
-    authority = reaching.connection.cluster.get("certificate-authority-data")
-    for cluster in reaching.inventory.of_type(CLUSTER):
+    authority = attempt.connection.cluster.get("certificate-authority-data")
+    for cluster in attempt.inventory.of_type(CLUSTER):
         if host == _dns(cluster).get("endpoint"):
             if _dns(cluster).get("allowExternalTraffic") is not True:
                 return f"{request}: Forbidden"

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.machines import zones_of
-from holdfast.simulator.clouds.catalogue import Call, Catalogue, Invoke, Making, Messages
+from holdfast.simulator.clouds.catalogue import Call, Catalogue, Invoke, Messages, ResourceRequest
 from holdfast.simulator.clouds.gcp import cluster, iam, network, node_pools, storage
 from holdfast.simulator.clouds.gcp.api_server import refuse_connection, where_from
 from holdfast.simulator.clouds.gcp.instances import machines_of
@@ -60,10 +60,10 @@ INVOKES: Mapping[str, Invoke] = {
 }
 
 
-def _all_labels(making: Making) -> JsonValue:
+def _all_labels(request: ResourceRequest) -> JsonValue:
     """Every label on the object: the provider's default ones, its own, and the mark of its manager."""
     labels: dict[str, JsonValue] = {"goog-pulumi-provisioned": "true"}
-    for given in (making.configuration.get("defaultLabels"), making.inputs.get("labels")):
+    for given in (request.configuration.get("defaultLabels"), request.inputs.get("labels")):
         if isinstance(given, Mapping):
             labels.update(given)
     return labels

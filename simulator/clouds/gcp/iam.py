@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from holdfast.scheduling.json import JsonValue
-from holdfast.simulator.clouds.catalogue import Making, Refuse, Rules
+from holdfast.simulator.clouds.catalogue import Refuse, ResourceRequest, Rules
 from holdfast.simulator.clouds.gcp.names import project
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 
@@ -25,7 +25,7 @@ _MADE_ACCOUNT: Final = re.compile(
 
 
 #: What a grant is on: the id of the thing.
-Parent: TypeAlias = Callable[[Making], str]
+Parent: TypeAlias = Callable[[ResourceRequest], str]
 
 
 def grant(parent: Parent, *, of: str, where: frozenset[str], needs: tuple[Refuse, ...] = ()) -> Rules:
@@ -35,15 +35,15 @@ def grant(parent: Parent, *, of: str, where: frozenset[str], needs: tuple[Refuse
     that is there already is the same one: whoever made it first, it goes with the first who takes it back.
     """
 
-    def identify(making: Making) -> str:
-        return f"{parent(making)}/{making.inputs.get('role')}/{making.inputs.get('member')}"
+    def identify(request: ResourceRequest) -> str:
+        return f"{parent(request)}/{request.inputs.get('role')}/{request.inputs.get('member')}"
 
     def wrapped(refuse: Refuse) -> Refuse:
-        def with_place(making: Making) -> str | None:
-            reason = refuse(making)
+        def with_place(request: ResourceRequest) -> str | None:
+            reason = refuse(request)
             if reason is None:
                 return None
-            place = f'{of} "{parent(making)}"'
+            place = f'{of} "{parent(request)}"'
             return f"Error applying IAM policy for {place}: Error setting IAM policy for {place}: {reason}"
 
         return with_place
@@ -53,7 +53,7 @@ def grant(parent: Parent, *, of: str, where: frozenset[str], needs: tuple[Refuse
         identify=identify,
         immutable=where | {"role", "member", "condition"},
         overwrites=True,
-        computed={"etag": lambda making: f"Bw{making.digest[:10]}="},
+        computed={"etag": lambda request: f"Bw{request.digest[:10]}="},
         refuse_create=(
             *needs,
             *(
@@ -67,17 +67,19 @@ def grant(parent: Parent, *, of: str, where: frozenset[str], needs: tuple[Refuse
     )
 
 
-def _member(making: Making) -> str:
-    return str(making.inputs.get("member"))
+def _member(request: ResourceRequest) -> str:
+    return str(request.inputs.get("member"))
 
 
-def _no_identity_pool(making: Making) -> str | None:
+def _no_identity_pool(request: ResourceRequest) -> str | None:
     """A project's pods have identities once the project has had a cluster that gives them some."""
-    pod = _POD.fullmatch(_member(making))
+    pod = _POD.fullmatch(_member(request))
     if pod is None:
         return None
     pool = pod["direct"] or pod["linked"]
-    if any(_pool_of(one.inputs.get("workloadIdentityConfig")) == pool for one in _clusters(making.inventory)):
+    if any(
+        _pool_of(one.inputs.get("workloadIdentityConfig")) == pool for one in _clusters(request.inventory)
+    ):
         return None
     return (
         f"googleapi: Error 400: Identity Pool does not exist ({pool}). Please check that you specified a valid "
@@ -93,22 +95,22 @@ def _pool_of(identity: JsonValue) -> JsonValue:
     return identity.get("workloadPool") if isinstance(identity, Mapping) else None
 
 
-def _no_account(making: Making) -> str | None:
+def _no_account(request: ResourceRequest) -> str | None:
     """The accounts of the project at hand are known; those of others, and Google's own, are taken to be there."""
-    account = _MADE_ACCOUNT.fullmatch(_member(making))
-    if account is None or account["project"] != project(making):
+    account = _MADE_ACCOUNT.fullmatch(_member(request))
+    if account is None or account["project"] != project(request):
         return None
-    if any(one.outputs.get("email") == account["email"] for one in making.inventory.of_type(_ACCOUNT)):
+    if any(one.outputs.get("email") == account["email"] for one in request.inventory.of_type(_ACCOUNT)):
         return None
     return f"googleapi: Error 400: Service account {account['email']} does not exist., badRequest"
 
 
-def _email(making: Making) -> str:
-    return f"{making.inputs.get('accountId')}@{project(making)}.iam.gserviceaccount.com"
+def _email(request: ResourceRequest) -> str:
+    return f"{request.inputs.get('accountId')}@{project(request)}.iam.gserviceaccount.com"
 
 
-def _account_name(making: Making) -> str:
-    return f"projects/{project(making)}/serviceAccounts/{_email(making)}"
+def _account_name(request: ResourceRequest) -> str:
+    return f"projects/{project(request)}/serviceAccounts/{_email(request)}"
 
 
 RESOURCES: Mapping[str, Rules] = {
@@ -119,9 +121,9 @@ RESOURCES: Mapping[str, Rules] = {
         immutable=frozenset({"project"}),
         computed={
             "email": _email,
-            "member": lambda making: f"serviceAccount:{_email(making)}",
+            "member": lambda request: f"serviceAccount:{_email(request)}",
             "name": _account_name,
-            "uniqueId": lambda making: str(int(making.digest[:17], 16)),
+            "uniqueId": lambda request: str(int(request.digest[:17], 16)),
         },
         taken=(
             "Error creating service account: googleapi: Error 409: Service account {name} already exists within "
@@ -129,15 +131,15 @@ RESOURCES: Mapping[str, Rules] = {
         ),
     ),
     "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember": grant(
-        lambda making: str(making.inputs.get("cryptoKeyId")),
+        lambda request: str(request.inputs.get("cryptoKeyId")),
         of="KMS CryptoKey",
         where=frozenset({"cryptoKeyId"}),
     ),
     "gcp:projects/iAMMember:IAMMember": grant(
-        lambda making: str(making.inputs.get("project")), of="project", where=frozenset({"project"})
+        lambda request: str(request.inputs.get("project")), of="project", where=frozenset({"project"})
     ),
     "gcp:serviceaccount/iAMMember:IAMMember": grant(
-        lambda making: str(making.inputs.get("serviceAccountId")),
+        lambda request: str(request.inputs.get("serviceAccountId")),
         of="service account",
         where=frozenset({"serviceAccountId"}),
     ),

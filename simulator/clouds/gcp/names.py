@@ -3,7 +3,7 @@
 from typing import Final
 
 from holdfast.scheduling.json import Json
-from holdfast.simulator.clouds.catalogue import Call, Making
+from holdfast.simulator.clouds.catalogue import Call, ResourceRequest
 
 # A project that is nobody's, and its number. The number of every other project is the same here.
 PROJECT: Final = "rehearsal"
@@ -19,9 +19,9 @@ def project_of(inputs: Json, configuration: Json) -> str:
     return PROJECT
 
 
-def project(making: Making) -> str:
+def project(request: ResourceRequest) -> str:
     """Return the project that an object is made in."""
-    return project_of(making.inputs, making.configuration)
+    return project_of(request.inputs, request.configuration)
 
 
 def asked_project(call: Call) -> str:

@@ -8,7 +8,7 @@ from ipaddress import IPv4Network
 from typing import Final
 
 from holdfast.scheduling.json import JsonValue
-from holdfast.simulator.clouds.catalogue import Making, RefuseRemoval, Removal, Rules
+from holdfast.simulator.clouds.catalogue import Deletion, RefuseDeletion, ResourceRequest, Rules
 from holdfast.simulator.clouds.gcp.names import project
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 from holdfast.simulator.kubernetes_client.objects import mapping, sequence
@@ -35,40 +35,40 @@ _CLUSTER: Final = "gcp:container/cluster:Cluster"
 _API: Final = "https://www.googleapis.com/compute/v1/"
 
 
-def _region(making: Making) -> str:
-    return str(making.inputs.get("region") or making.configuration.get("region") or "")
+def _region(request: ResourceRequest) -> str:
+    return str(request.inputs.get("region") or request.configuration.get("region") or "")
 
 
-def _network_id(making: Making) -> str:
-    return f"projects/{project(making)}/global/networks/{making.name}"
+def _network_id(request: ResourceRequest) -> str:
+    return f"projects/{project(request)}/global/networks/{request.name}"
 
 
-def _subnetwork_id(making: Making) -> str:
-    return f"projects/{project(making)}/regions/{_region(making)}/subnetworks/{making.name}"
+def _subnetwork_id(request: ResourceRequest) -> str:
+    return f"projects/{project(request)}/regions/{_region(request)}/subnetworks/{request.name}"
 
 
-def _router_id(making: Making) -> str:
-    return f"projects/{project(making)}/regions/{_region(making)}/routers/{making.name}"
+def _router_id(request: ResourceRequest) -> str:
+    return f"projects/{project(request)}/regions/{_region(request)}/routers/{request.name}"
 
 
-def _nat_id(making: Making) -> str:
-    return "/".join((project(making), _region(making), str(making.inputs.get("router")), making.name))
+def _nat_id(request: ResourceRequest) -> str:
+    return "/".join((project(request), _region(request), str(request.inputs.get("router")), request.name))
 
 
-def _link(making: Making) -> str:
-    return f"{_API}{making.id}"
+def _link(request: ResourceRequest) -> str:
+    return f"{_API}{request.id}"
 
 
-def _named_by(*users: tuple[str, str]) -> RefuseRemoval:
+def _named_by(*users: tuple[str, str]) -> RefuseDeletion:
     """Return what refuses to delete something that objects of these types name, each in an input of its own."""
 
-    def refuse(removal: Removal) -> str | None:
-        user = next(_users(removal.target, removal.inventory, users), None)
+    def refuse(deletion: Deletion) -> str | None:
+        user = next(_users(deletion.target, deletion.inventory, users), None)
         if user is None:
             return None
-        kind = _KINDS[removal.target.type]
+        kind = _KINDS[deletion.target.type]
         return (
-            f"Error waiting for Deleting {kind}: The {kind.lower()} resource '{removal.target.id}' is already being "
+            f"Error waiting for Deleting {kind}: The {kind.lower()} resource '{deletion.target.id}' is already being "
             f"used by '{user.id}'"
         )
 
@@ -98,9 +98,9 @@ RESOURCES: Mapping[str, Rules] = {
         immutable=frozenset({"autoCreateSubnetworks", "description", "internalIpv6Range", "networkProfile"}),
         computed={
             "selfLink": _link,
-            "numericId": lambda making: str(int(making.digest[:15], 16)),
+            "numericId": lambda request: str(int(request.digest[:15], 16)),
             "gatewayIpv4": lambda _: "",
-            "mtu": lambda making: making.inputs.get("mtu") or 1460,
+            "mtu": lambda request: request.inputs.get("mtu") or 1460,
         },
         refuse_delete=(_named_by((SUBNETWORK, "network"), (ROUTER, "network"), (_CLUSTER, "network")),),
     ),
@@ -112,10 +112,10 @@ RESOURCES: Mapping[str, Rules] = {
         computed={
             "selfLink": _link,
             "region": _region,
-            "subnetworkId": lambda making: int(making.digest[:12], 16),
-            "gatewayAddress": lambda making: str(IPv4Network(str(making.inputs.get("ipCidrRange")))[1]),
-            "purpose": lambda making: making.inputs.get("purpose") or "PRIVATE",
-            "stackType": lambda making: making.inputs.get("stackType") or "IPV4_ONLY",
+            "subnetworkId": lambda request: int(request.digest[:12], 16),
+            "gatewayAddress": lambda request: str(IPv4Network(str(request.inputs.get("ipCidrRange")))[1]),
+            "purpose": lambda request: request.inputs.get("purpose") or "PRIVATE",
+            "stackType": lambda request: request.inputs.get("stackType") or "IPV4_ONLY",
         },
         refuse_delete=(_named_by((_NAT, "subnetworks"), (_CLUSTER, "subnetwork")),),
     ),

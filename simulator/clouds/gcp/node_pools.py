@@ -5,7 +5,7 @@ from typing import Final
 
 from holdfast.scheduling.json import Json, JsonValue
 from holdfast.scheduling.machines import machine_catalogue
-from holdfast.simulator.clouds.catalogue import Making, Rules
+from holdfast.simulator.clouds.catalogue import ResourceRequest, Rules
 from holdfast.simulator.clouds.gcp.names import project
 from holdfast.simulator.clouds.gcp.node_account import no_account
 from holdfast.simulator.clouds.gcp.nodes import CLUSTER, NODE_POOL
@@ -43,16 +43,16 @@ def brings_gpus(config: Json) -> bool:
     return attached or bool(machine and machine.gpus)
 
 
-def node_config(making: Making) -> JsonValue:
+def node_config(request: ResourceRequest) -> JsonValue:
     """Return a pool's node configuration with GKE's defaults, its drivers and its taints."""
-    given = mapping(making.inputs.get("nodeConfig"))
+    given = mapping(request.inputs.get("nodeConfig"))
     return {
         **_NODE_CONFIG,
         **given,
         "guestAccelerators": [
             _with_driver(mapping(each)) for each in sequence(given.get("guestAccelerators"))
         ],
-        "effectiveTaints": effective_taints(making),
+        "effectiveTaints": effective_taints(request),
     }
 
 
@@ -62,34 +62,34 @@ def planned_node_config(inputs: Properties) -> Value:
     return {**given, "effectiveTaints": UNKNOWN} if isinstance(given, Mapping) else UNKNOWN
 
 
-def effective_taints(making: Making) -> Sequence[JsonValue]:
+def effective_taints(request: ResourceRequest) -> Sequence[JsonValue]:
     """Return all taints of a pool's nodes: those it declares, and GKE's own of its GPUs."""
-    declared = sequence(mapping(making.inputs.get("nodeConfig")).get("taints"))
-    return [*declared, *([GPU_TAINT] if _is_tainted_for_gpus(making) else [])]
+    declared = sequence(mapping(request.inputs.get("nodeConfig")).get("taints"))
+    return [*declared, *([GPU_TAINT] if _is_tainted_for_gpus(request) else [])]
 
 
-def kept_inputs(making: Making) -> Json:
+def kept_inputs(request: ResourceRequest) -> Json:
     """Return what GKE takes a pool to have been asked for.
 
     Disks that a machine brings show as if the program had asked for them, and the provider makes a pool anew whose
     program has not: https://github.com/hashicorp/terraform-provider-google/issues/17068.
     """
-    given = mapping(making.inputs.get("nodeConfig"))
+    given = mapping(request.inputs.get("nodeConfig"))
     machine = machine_catalogue("gcp").get(str(given.get("machineType")))
     if machine is None or not machine.local_ssds or "ephemeralStorageLocalSsdConfig" in given:
-        return making.inputs
+        return request.inputs
     disks: Json = {"localSsdCount": machine.local_ssds}
-    return {**making.inputs, "nodeConfig": {**given, "ephemeralStorageLocalSsdConfig": disks}}
+    return {**request.inputs, "nodeConfig": {**given, "ephemeralStorageLocalSsdConfig": disks}}
 
 
-def network_config(making: Making) -> JsonValue:
+def network_config(request: ResourceRequest) -> JsonValue:
     """Return where a pool's pods get their addresses: from its cluster's range, unless it says another."""
-    cluster = cluster_of(making)
+    cluster = cluster_of(request)
     of_cluster = cluster.inputs if cluster else dict[str, JsonValue]()
     pods = mapping(of_cluster.get("ipAllocationPolicy")).get("clusterSecondaryRangeName")
     shared = {"podRange": pods, "subnetwork": of_cluster.get("subnetwork")}
     known = {name: value for name, value in shared.items() if value is not None}
-    return {"enablePrivateNodes": False, **known, **mapping(making.inputs.get("networkConfig"))}
+    return {"enablePrivateNodes": False, **known, **mapping(request.inputs.get("networkConfig"))}
 
 
 def planned_network_config(inputs: Properties) -> Value:
@@ -98,35 +98,35 @@ def planned_network_config(inputs: Properties) -> Value:
     return given if isinstance(given, Mapping) else UNKNOWN
 
 
-def zones(making: Making) -> JsonValue:
+def zones(request: ResourceRequest) -> JsonValue:
     """Return a pool's zones: its own, or its cluster's."""
-    given, cluster = making.inputs.get("nodeLocations"), cluster_of(making)
+    given, cluster = request.inputs.get("nodeLocations"), cluster_of(request)
     return given or (cluster.outputs.get("nodeLocations") if cluster else None) or []
 
 
-def version(making: Making) -> JsonValue:
+def version(request: ResourceRequest) -> JsonValue:
     """Return the version of a pool's nodes: with its first nodes its cluster's, and then its own."""
-    current, cluster = making.inventory.find(making.type, making.id), cluster_of(making)
+    current, cluster = request.inventory.find(request.type, request.id), cluster_of(request)
     newest = cluster.outputs.get("masterVersion") if cluster else None
-    return making.inputs.get("version") or (current.outputs.get("version") if current else newest) or ""
+    return request.inputs.get("version") or (current.outputs.get("version") if current else newest) or ""
 
 
-def upgrade_settings(making: Making) -> JsonValue:
+def upgrade_settings(request: ResourceRequest) -> JsonValue:
     """Return how a pool is upgraded: node by node, one more than there are, unless it says otherwise."""
-    return making.inputs.get("upgradeSettings") or {
+    return request.inputs.get("upgradeSettings") or {
         "strategy": "SURGE",
         "maxSurge": 1,
         "maxUnavailable": 0,
     }
 
 
-def instance_groups(making: Making) -> JsonValue:
+def instance_groups(request: ResourceRequest) -> JsonValue:
     """Return the links to a pool's groups of machines, one in each zone."""
-    cluster = str(making.inputs.get("cluster")).rpartition("/")[2]
+    cluster = str(request.inputs.get("cluster")).rpartition("/")[2]
     return [
-        f"https://www.googleapis.com/compute/v1/projects/{making.inputs.get('project')}/zones/{zone}"
-        f"/instanceGroupManagers/gke-{cluster}-{making.name}-{making.digest[:8]}-grp"
-        for zone in sequence(zones(making))
+        f"https://www.googleapis.com/compute/v1/projects/{request.inputs.get('project')}/zones/{zone}"
+        f"/instanceGroupManagers/gke-{cluster}-{request.name}-{request.digest[:8]}-grp"
+        for zone in sequence(zones(request))
     ]
 
 
@@ -134,56 +134,56 @@ def _with_driver(accelerator: Json) -> Json:
     return {"gpuDriverInstallationConfig": {"gpuDriverVersion": "DEFAULT"}, **accelerator}
 
 
-def _is_tainted_for_gpus(making: Making) -> bool:
+def _is_tainted_for_gpus(request: ResourceRequest) -> bool:
     """Decided when the pool is made, for good: whether the cluster has nodes without GPUs."""
-    if not brings_gpus(mapping(making.inputs.get("nodeConfig"))):
+    if not brings_gpus(mapping(request.inputs.get("nodeConfig"))):
         return False
-    current = making.inventory.find(making.type, making.id)
+    current = request.inventory.find(request.type, request.id)
     if current is not None:
         return GPU_TAINT in sequence(mapping(current.outputs.get("nodeConfig")).get("effectiveTaints"))
-    cluster = cluster_of(making)
+    cluster = cluster_of(request)
     has_first_pool = cluster is not None and cluster.inputs.get("removeDefaultNodePool") is not True
-    others = (mapping(one.outputs.get("nodeConfig")) for one in pools_of(making))
+    others = (mapping(one.outputs.get("nodeConfig")) for one in pools_of(request))
     return has_first_pool or any(not brings_gpus(config) for config in others)
 
 
-def cluster_path(making: Making) -> str:
+def cluster_path(request: ResourceRequest) -> str:
     """Return the path of a pool's cluster, which the pool names by it or by the cluster's name."""
-    given = str(making.inputs.get("cluster"))
-    location = making.inputs.get("location") or making.configuration.get("region")
-    return given if "/" in given else f"projects/{project(making)}/locations/{location}/clusters/{given}"
+    given = str(request.inputs.get("cluster"))
+    location = request.inputs.get("location") or request.configuration.get("region")
+    return given if "/" in given else f"projects/{project(request)}/locations/{location}/clusters/{given}"
 
 
-def cluster_of(making: Making) -> CloudObject | None:
+def cluster_of(request: ResourceRequest) -> CloudObject | None:
     """Return a pool's cluster, None where there is none."""
-    return making.inventory.find(CLUSTER, cluster_path(making))
+    return request.inventory.find(CLUSTER, cluster_path(request))
 
 
-def pool_path(making: Making) -> str:
+def pool_path(request: ResourceRequest) -> str:
     """Return the path of a pool."""
-    return f"{cluster_path(making)}/nodePools/{making.name}"
+    return f"{cluster_path(request)}/nodePools/{request.name}"
 
 
-def pools_of(making: Making) -> list[CloudObject]:
+def pools_of(request: ResourceRequest) -> list[CloudObject]:
     """Return the other pools of a pool's cluster."""
-    beside = f"{cluster_path(making)}/nodePools/"
-    pools = making.inventory.of_type(NODE_POOL)
-    return [one for one in pools if one.id.startswith(beside) and one.id != making.id]
+    beside = f"{cluster_path(request)}/nodePools/"
+    pools = request.inventory.of_type(NODE_POOL)
+    return [one for one in pools if one.id.startswith(beside) and one.id != request.id]
 
 
 _LONGEST_NAME: Final = 40
 
 
-def _no_cluster(making: Making) -> str | None:
-    if cluster_of(making) is not None:
+def _no_cluster(request: ResourceRequest) -> str | None:
+    if cluster_of(request) is not None:
         return None
-    return f"error creating NodePool: googleapi: Error 404: Not found: {cluster_path(making)}., notFound"
+    return f"error creating NodePool: googleapi: Error 404: Not found: {cluster_path(request)}., notFound"
 
 
-def _taint_said_twice(making: Making) -> str | None:
+def _taint_said_twice(request: ResourceRequest) -> str | None:
     """GKE adds the taint of GPUs itself, and takes no second one with the same key and effect."""
     seen: set[tuple[object, object]] = set()
-    for taint in map(mapping, effective_taints(making)):
+    for taint in map(mapping, effective_taints(request)):
         same = (taint.get("key"), taint.get("effect"))
         if same in seen:
             return _bad(f"Found more than one taint with key {same[0]} and effect {same[1]}.")
@@ -247,7 +247,7 @@ RESOURCES: Mapping[str, Rules] = {
         computed={
             "instanceGroupUrls": instance_groups,
             "managedInstanceGroupUrls": instance_groups,
-            "maxPodsPerNode": lambda making: making.inputs.get("maxPodsPerNode") or 110,
+            "maxPodsPerNode": lambda request: request.inputs.get("maxPodsPerNode") or 110,
             "networkConfig": network_config,
             "nodeConfig": node_config,
             "nodeLocations": zones,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.clouds.catalogue import Call, Invoke, Making, Removal, Rules
+from holdfast.simulator.clouds.catalogue import Call, Deletion, Invoke, ResourceRequest, Rules
 from holdfast.simulator.clouds.gcp.iam import grant
 from holdfast.simulator.clouds.gcp.names import PROJECT_NUMBER, asked_project, storage_agent
 from holdfast.simulator.clouds.state import CloudObject, Inventory
@@ -24,20 +24,20 @@ def _within(values: Json, name: str, member: str) -> JsonValue:
     return found.get(member) if isinstance(found, Mapping) else None
 
 
-def _soft_delete(making: Making) -> Json:
-    given = _within(making.inputs, "softDeletePolicy", "retentionDurationSeconds")
+def _soft_delete(request: ResourceRequest) -> Json:
+    given = _within(request.inputs, "softDeletePolicy", "retentionDurationSeconds")
     return {
         "effectiveTime": "2026-01-01T00:00:00Z",
         "retentionDurationSeconds": _SOFT_DELETE_SECONDS[0] if given is None else given,
     }
 
 
-def _key_not_granted(making: Making) -> str | None:
-    key = _within(making.inputs, "encryption", "defaultKmsKeyName")
+def _key_not_granted(request: ResourceRequest) -> str | None:
+    key = _within(request.inputs, "encryption", "defaultKmsKeyName")
     if not key:
         return None
     wanted = {"cryptoKeyId": key, "role": _KEY_ROLE, "member": f"serviceAccount:{storage_agent()}"}
-    if any(wanted.items() <= one.inputs.items() for one in making.inventory.of_type(_KEY_GRANT)):
+    if any(wanted.items() <= one.inputs.items() for one in request.inventory.of_type(_KEY_GRANT)):
         return None
     return (
         "googleapi: Error 403: Permission denied on Cloud KMS key. Please ensure that your Cloud Storage service "
@@ -45,10 +45,10 @@ def _key_not_granted(making: Making) -> str | None:
     )
 
 
-def _not_empty(removal: Removal) -> str | None:
+def _not_empty(deletion: Deletion) -> str | None:
     """A bucket goes with what is in it only if it was told so before."""
-    bucket = removal.target
-    if bucket.inputs.get("forceDestroy") is True or not _objects_under(removal.inventory, bucket.id, ""):
+    bucket = deletion.target
+    if bucket.inputs.get("forceDestroy") is True or not _objects_under(deletion.inventory, bucket.id, ""):
         return None
     return f"Error trying to delete bucket {bucket.id} without `force_destroy` set to true"
 
@@ -61,37 +61,37 @@ def _objects_under(inventory: Inventory, bucket: JsonValue, prefix: str) -> list
     ]
 
 
-def _no_bucket(making: Making) -> str | None:
-    bucket = making.inventory.find(_BUCKET, str(making.inputs.get("bucket")))
+def _no_bucket(request: ResourceRequest) -> str | None:
+    bucket = request.inventory.find(_BUCKET, str(request.inputs.get("bucket")))
     if bucket is None:
         return "googleapi: Error 404: The specified bucket does not exist., notFound"
     return None
 
 
-def _folder_not_empty(removal: Removal) -> str | None:
-    folder = removal.target
+def _folder_not_empty(deletion: Deletion) -> str | None:
+    folder = deletion.target
     if folder.inputs.get("forceDestroy") is True:
         return None
     bucket, name = folder.inputs.get("bucket"), str(folder.inputs.get("name"))
     nested = [
         one
-        for one in removal.inventory.of_type(_FOLDER)
+        for one in deletion.inventory.of_type(_FOLDER)
         if one.inputs.get("bucket") == bucket
         and one.id != folder.id
         and str(one.inputs.get("name")).startswith(name)
     ]
-    if not nested and not _objects_under(removal.inventory, bucket, name):
+    if not nested and not _objects_under(deletion.inventory, bucket, name):
         return None
     return "googleapi: Error 409: The managed folder you tried to delete is not empty., conflict"
 
 
-def _folder_id(making: Making) -> str:
-    return f"{making.inputs.get('bucket')}/{making.name}"
+def _folder_id(request: ResourceRequest) -> str:
+    return f"{request.inputs.get('bucket')}/{request.name}"
 
 
-def _no_folder(making: Making) -> str | None:
-    where = f"{making.inputs.get('bucket')}/{making.inputs.get('managedFolder')}"
-    if making.inventory.find(_FOLDER, where) is not None:
+def _no_folder(request: ResourceRequest) -> str | None:
+    where = f"{request.inputs.get('bucket')}/{request.inputs.get('managedFolder')}"
+    if request.inventory.find(_FOLDER, where) is not None:
         return None
     return "googleapi: Error 404: The specified managed folder does not exist., notFound"
 
@@ -111,17 +111,19 @@ RESOURCES: Mapping[str, Rules] = {
     _BUCKET: Rules(
         unique_within=(),
         longest_name=63,
-        identify=lambda making: making.name,
+        identify=lambda request: request.name,
         immutable=frozenset({"location", "project", "hierarchicalNamespace", "enableObjectRetention"}),
         computed={
             "projectNumber": lambda _: int(PROJECT_NUMBER),
-            "publicAccessPrevention": lambda making: (
-                making.inputs.get("publicAccessPrevention") or "inherited"
+            "publicAccessPrevention": lambda request: (
+                request.inputs.get("publicAccessPrevention") or "inherited"
             ),
-            "selfLink": lambda making: f"https://www.googleapis.com/storage/v1/b/{making.name}",
+            "selfLink": lambda request: f"https://www.googleapis.com/storage/v1/b/{request.name}",
             "softDeletePolicy": _soft_delete,
-            "uniformBucketLevelAccess": lambda making: making.inputs.get("uniformBucketLevelAccess") or False,
-            "url": lambda making: f"gs://{making.name}",
+            "uniformBucketLevelAccess": lambda request: (
+                request.inputs.get("uniformBucketLevelAccess") or False
+            ),
+            "url": lambda request: f"gs://{request.name}",
         },
         taken=(
             "googleapi: Error 409: The requested bucket name is not available. The bucket namespace is shared by all "
@@ -140,13 +142,15 @@ RESOURCES: Mapping[str, Rules] = {
         refuse_delete=(_folder_not_empty,),
     ),
     "gcp:storage/bucketIAMMember:BucketIAMMember": grant(
-        lambda making: f"b/{making.inputs.get('bucket')}",
+        lambda request: f"b/{request.inputs.get('bucket')}",
         of="storage bucket",
         where=frozenset({"bucket"}),
         needs=(_no_bucket,),
     ),
     "gcp:storage/managedFolderIamMember:ManagedFolderIamMember": grant(
-        lambda making: f"b/{making.inputs.get('bucket')}/managedFolders/{making.inputs.get('managedFolder')}",
+        lambda request: (
+            f"b/{request.inputs.get('bucket')}/managedFolders/{request.inputs.get('managedFolder')}"
+        ),
         of="storage managedfolder",
         where=frozenset({"bucket", "managedFolder"}),
         needs=(_no_folder,),

@@ -19,8 +19,8 @@ def main() -> None:
     if stack == EMPTY:
         project = {"name": "holdfast"}
         subject = Subject(program=_nothing, project=project, settings={}, packages=())
-        stand_ins = StackSimulators(stack=run_as, project="holdfast", workspace=workspace, faults=Faults())
-        with Rehearsal.open(run_as, workspace, subject=subject, stand_ins=stand_ins) as rehearsal:
+        providers = StackSimulators(stack=run_as, project="holdfast", workspace=workspace, faults=Faults())
+        with Rehearsal.open(run_as, workspace, subject=subject, providers=providers) as rehearsal:
             _run(rehearsal, command)
         return
     with Stack.named(stack, workspace, report=say, run_as=run_as).session() as rehearsal:

@@ -74,7 +74,7 @@ def main() -> None:
         packages=("kubernetes",),
         policy_packs=(workspace.project_root / "policies",) if pack == WITH else (),
     )
-    with Rehearsal.open(run_as, workspace, subject=subject, stand_ins=EchoStandIns()) as rehearsal:
+    with Rehearsal.open(run_as, workspace, subject=subject, providers=EchoStandIns()) as rehearsal:
         rehearsal.preview()
 
 

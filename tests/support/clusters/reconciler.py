@@ -97,7 +97,7 @@ def watched_gangs(client: KubeClient, namespace: str) -> Generator[Gangs]:
 class Replica:
     """A process of the controller; its log lines are JSON objects."""
 
-    def __init__(self, kubeconfig: Path, folder: Path) -> None:
+    def __init__(self, kubeconfig: Path, folder: Path, module: str = "holdfast.fallback") -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self._port = int(free.getsockname()[1])
@@ -105,7 +105,7 @@ class Replica:
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
                 [
-                    *(sys.executable, "-m", "holdfast.fallback", "--kubeconfig", str(kubeconfig)),
+                    *(sys.executable, "-m", module, "--kubeconfig", str(kubeconfig)),
                     *("--address", "127.0.0.1", "--port", str(self._port), "--log-level", "debug"),
                 ],
                 cwd=CHECKOUT,
@@ -172,9 +172,9 @@ class Replica:
 
 
 @contextmanager
-def replica(kubeconfig: Path, folder: Path) -> Generator[Replica]:
+def replica(kubeconfig: Path, folder: Path, module: str = "holdfast.fallback") -> Generator[Replica]:
     """A replica for the length of the block."""
-    started = Replica(kubeconfig, folder)
+    started = Replica(kubeconfig, folder, module)
     try:
         yield started
     finally:

@@ -2,7 +2,7 @@
 
 from holdfast.scheduling.json import Json
 from holdfast.simulator.clouds.aws.api_server import CALLER, private_endpoints, refuse_connection
-from holdfast.simulator.clouds.catalogue import Reaching
+from holdfast.simulator.clouds.catalogue import ConnectionAttempt
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 from holdfast.simulator.pulumi.kubeconfig import Connection
 
@@ -28,7 +28,7 @@ def _refusal(
     connection = Connection(
         cluster={"server": server}, command="aws", arguments=("eks", "get-token", *arguments)
     )
-    return refuse_connection(Reaching(connection=connection, inventory=Inventory(list(objects), {})))
+    return refuse_connection(ConnectionAttempt(connection=connection, inventory=Inventory(list(objects), {})))
 
 
 _CLOSED: Json = {"bootstrapClusterCreatorAdminPermissions": False}

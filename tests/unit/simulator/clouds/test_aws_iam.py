@@ -7,14 +7,14 @@ from pulumi.runtime.proto import provider_pb2
 
 from holdfast.simulator.clouds.state import CloudState
 from holdfast.simulator.pulumi.values import Properties, Value, from_struct, to_struct
-from tests.support.provider_calls import Engine, Provider, refusal
-from tests.support.spot_role_account import (
+from tests.support.fakes.spot_role_account import (
     ARN,
     PATH,
     ROLE,
     let_the_caller_only_read,
     somebody_makes_the_role,
 )
+from tests.support.provider_calls import Engine, Provider, refusal
 
 _TRUST = "{}"
 _SPOT: Properties = {"awsServiceName": "spot.amazonaws.com"}

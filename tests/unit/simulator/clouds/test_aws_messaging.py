@@ -96,7 +96,7 @@ def test_a_named_target_put_again_is_still_one_and_leaves_its_rule_free(aws: Pro
     put = {"rule": "spot", "arn": "arn:aws:sqs:us-east-1:1:q", "targetId": "karpenter"}
     first, _ = targets(aws).create(put)
     second, _ = targets(aws).create(put)
-    assert first == second, "a run that was cut short after making it puts the same one again"
+    assert first == second, "a run that was cut short after request it puts the same one again"
     targets(aws).delete(second)
     rules(aws).delete(rule)
     assert rules(aws).read(rule)[0] == "", "nothing is left that keeps the rule"

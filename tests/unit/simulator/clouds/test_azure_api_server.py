@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.simulator.clouds.azure.api_server import authority_of, refuse_connection, where_from
 from holdfast.simulator.clouds.azure.names import CALLER
-from holdfast.simulator.clouds.catalogue import Reaching
+from holdfast.simulator.clouds.catalogue import ConnectionAttempt
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 from holdfast.simulator.pulumi.kubeconfig import Connection
 from tests.support.azure_console import CLUSTER, CLUSTER_ADMIN, CLUSTER_TYPE, GRANT_TYPE, ROLES
@@ -46,7 +46,7 @@ def told(*objects: CloudObject, host: str = _PUBLIC, authority: str | None = Non
     connection = Connection(
         cluster={"server": f"https://{host}:443", "certificate-authority-data": known}, command="kubelogin"
     )
-    return refuse_connection(Reaching(connection=connection, inventory=Inventory(list(objects), {})))
+    return refuse_connection(ConnectionAttempt(connection=connection, inventory=Inventory(list(objects), {})))
 
 
 @pytest.mark.parametrize("scope", [CLUSTER, CLUSTER.partition("/providers/")[0]])

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.scheduling.json import JsonValue
-from holdfast.simulator.clouds.catalogue import Call, Catalogue, Making, Removal, Rules
-from holdfast.simulator.clouds.cloud import Asked, Cloud
+from holdfast.simulator.clouds.catalogue import Call, Catalogue, Deletion, ResourceRequest, Rules
+from holdfast.simulator.clouds.cloud import Cloud, ResourceReference
 from holdfast.simulator.clouds.schema import Schema
 from holdfast.simulator.clouds.state import CloudState
 from holdfast.simulator.errors import RehearsalError
@@ -27,12 +27,12 @@ def _cloud(folder: Path, rules: Rules | None = None, catalogue: Catalogue | None
     return Cloud(Schema.for_package("gcp"), known, CloudState(folder / "gcp.json"))
 
 
-def _asked(name: str = "pool") -> Asked:
-    return Asked(type=_POOL, urn=f"urn:pulumi:test::rehearsed::{_POOL}::{name}", configuration={})
+def _reference(name: str = "pool") -> ResourceReference:
+    return ResourceReference(type=_POOL, urn=f"urn:pulumi:test::rehearsed::{_POOL}::{name}", configuration={})
 
 
-def _with_gpu_taint(making: Making) -> JsonValue:
-    config = making.inputs["nodeConfig"]
+def _with_gpu_taint(request: ResourceRequest) -> JsonValue:
+    config = request.inputs["nodeConfig"]
     assert isinstance(config, Mapping), "a node pool's configuration is an object"
     return {**config, "taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}]}
 
@@ -42,7 +42,7 @@ def test_a_taint_the_cloud_adds_shows_in_the_outputs_and_is_no_drift(tmp_path: P
     assert cloud.plan(_POOL, _INPUTS)["nodeConfig"] is UNKNOWN, (
         "what the cloud will make of it is not known yet"
     )
-    made = cloud.create(_asked(), _INPUTS)
+    made = cloud.create(_reference(), _INPUTS)
     assert "taints" in str(made.outputs["nodeConfig"]), "the cloud's taint does not show"
     assert cloud.read(_POOL, made.id) == made, "a read shows something else than the create"
     assert made.inputs == _INPUTS, "a refresh would take the cloud's taint for drift"
@@ -50,20 +50,20 @@ def test_a_taint_the_cloud_adds_shows_in_the_outputs_and_is_no_drift(tmp_path: P
 
 def test_a_refusal_leaves_nothing_behind_and_says_what_the_cloud_says(tmp_path: Path) -> None:
     cloud = _cloud(
-        tmp_path, Rules(refuse_create=(lambda _: None, lambda making: f"{making.name}: no such zone"))
+        tmp_path, Rules(refuse_create=(lambda _: None, lambda request: f"{request.name}: no such zone"))
     )
     with pytest.raises(RehearsalError, match="a100: no such zone"):
-        cloud.create(_asked(), _INPUTS)
+        cloud.create(_reference(), _INPUTS)
     assert cloud.state.read().all() == [], "a refused create left an object"
 
 
 def test_a_refusal_sees_what_else_exists(tmp_path: Path) -> None:
-    def last_one(removal: Removal) -> str | None:
-        return "the last pool stays" if len(removal.inventory.of_type(_POOL)) == 1 else None
+    def last_one(deletion: Deletion) -> str | None:
+        return "the last pool stays" if len(deletion.inventory.of_type(_POOL)) == 1 else None
 
     cloud = _cloud(tmp_path, Rules(refuse_delete=(last_one,)))
-    first = cloud.create(_asked("first"), {**_INPUTS, "name": "first"})
-    second = cloud.create(_asked("second"), {**_INPUTS, "name": "second"})
+    first = cloud.create(_reference("first"), {**_INPUTS, "name": "first"})
+    second = cloud.create(_reference("second"), {**_INPUTS, "name": "second"})
     cloud.delete(_POOL, first.id)
     with pytest.raises(RehearsalError, match="the last pool stays"):
         cloud.delete(_POOL, second.id)
@@ -71,15 +71,15 @@ def test_a_refusal_sees_what_else_exists(tmp_path: Path) -> None:
 
 def test_an_update_may_be_refused_by_itself(tmp_path: Path) -> None:
     cloud = _cloud(tmp_path, Rules(refuse_update=(lambda _: "the cluster is being upgraded",)))
-    made = cloud.create(_asked(), _INPUTS)
+    made = cloud.create(_reference(), _INPUTS)
     with pytest.raises(RehearsalError, match="the cluster is being upgraded"):
-        cloud.update(_asked(), made.id, {**_INPUTS, "nodeCount": 2})
+        cloud.update(_reference(), made.id, {**_INPUTS, "nodeCount": 2})
     assert cloud.read(_POOL, made.id) == made, "a refused update changed the object"
 
 
 def test_an_id_is_made_as_the_rules_say(tmp_path: Path) -> None:
-    rules = Rules(identify=lambda making: f"projects/acme/nodePools/{making.name}")
-    assert _cloud(tmp_path, rules).create(_asked(), _INPUTS).id == "projects/acme/nodePools/a100", (
+    rules = Rules(identify=lambda request: f"projects/acme/nodePools/{request.name}")
+    assert _cloud(tmp_path, rules).create(_reference(), _INPUTS).id == "projects/acme/nodePools/a100", (
         "another id was made"
     )
 
@@ -95,6 +95,6 @@ def test_a_function_is_found_by_its_token_and_sees_the_cloud(tmp_path: Path) -> 
         return {"pools": len(call.inventory.of_type(_POOL)), "asked": call.arguments["cluster"]}
 
     cloud = _cloud(tmp_path, catalogue=Catalogue(invokes={"gcp:container/countPools:countPools": count}))
-    cloud.create(_asked(), _INPUTS)
+    cloud.create(_reference(), _INPUTS)
     answer = cloud.invoke("gcp:container/countPools:countPools", {"cluster": "train"}, {})
     assert answer == {"pools": 1, "asked": "train"}, "the function did not see the cloud or its arguments"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.simulator.clouds.catalogue import Reaching
+from holdfast.simulator.clouds.catalogue import ConnectionAttempt
 from holdfast.simulator.clouds.gcp.api_server import refuse_connection, where_from
 from holdfast.simulator.clouds.state import CloudObject, Inventory
 from holdfast.simulator.pulumi.kubeconfig import Connection
@@ -42,7 +42,7 @@ def _gcp_refusal(*objects: CloudObject, host: str, authority: str | None = None)
     connection = Connection(
         cluster={"server": f"https://{host}", **told}, command="gke-gcloud-auth-plugin", arguments=()
     )
-    return refuse_connection(Reaching(connection=connection, inventory=Inventory(list(objects), {})))
+    return refuse_connection(ConnectionAttempt(connection=connection, inventory=Inventory(list(objects), {})))
 
 
 def test_by_its_name_a_cluster_is_reached_without_its_own_authority() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.simulator.clouds import CloudProvider
 from holdfast.simulator.clouds.catalogue import Catalogue
-from holdfast.simulator.clouds.machines import Group, Machine, Roster
+from holdfast.simulator.clouds.machines import Group, Machine, MachineSource
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.pulumi.faults import Faults
 from holdfast.simulator.pulumi.plugin import serve
@@ -30,10 +30,10 @@ class Joined:
         self.kept: list[list[str]] = []
         self.refuses = False
 
-    def keep(self, roster: Roster) -> None:
+    def keep(self, source: MachineSource) -> None:
         if self.refuses:
             raise RehearsalError("instances failed to join")
-        self.kept.append([machine.name for machine in roster()])
+        self.kept.append([machine.name for machine in source()])
 
 
 @pytest.fixture

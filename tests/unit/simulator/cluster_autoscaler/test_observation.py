@@ -12,9 +12,9 @@ from holdfast.simulator.cluster_autoscaler.observation import (
     SHUTTING_DOWN,
     class_priorities,
     empty_nodes,
-    offers,
+    node_infos,
+    options,
     pending,
-    rooms,
     upcoming,
 )
 from holdfast.simulator.cluster_autoscaler.scale_up import is_daemons, moment, needs_of, node_of, requests_of
@@ -32,7 +32,7 @@ _waits = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
 
 def test_a_nodes_room_is_what_its_pods_leave() -> None:
     ended = pod("ended", nodeName="n", status={"phase": "Succeeded"})
-    (found,) = rooms([node()], [pod("a", nodeName="n"), pod("b", nodeName="n"), ended])
+    (found,) = node_infos([node()], [pod("a", nodeName="n"), pod("b", nodeName="n"), ended])
     assert found.free["cpu"] == Fraction(292, 100), "two pods take half a CPU each of 3.92"
     assert found.free["pods"] == 108, "and count as two"
     assert found.since == datetime(2026, 11, 21, 8, tzinfo=UTC), "it came when it came"
@@ -41,14 +41,14 @@ def test_a_nodes_room_is_what_its_pods_leave() -> None:
 def test_a_node_on_its_way_out_has_none() -> None:
     drained = node("drained", spec={"unschedulable": True})
     ending = node("ending", conditions={"Ready": SHUTTING_DOWN})
-    assert [each.name for each in rooms([drained, ending, node("stays")], [])] == ["stays"], (
+    assert [each.name for each in node_infos([drained, ending, node("stays")], [])] == ["stays"], (
         "no pod goes there"
     )
 
 
 def test_a_node_that_is_starting_counts_as_one_that_is_there() -> None:
     taints = [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]
-    (found,) = rooms([node(spec={"taints": taints})], [])
+    (found,) = node_infos([node(spec={"taints": taints})], [])
     assert found.taints == (), "a second one would be bought beside it"
 
 
@@ -66,7 +66,7 @@ def test_each_pool_is_on_offer_in_each_of_its_zones() -> None:
     pool = node_pool(autoscaling={"totalMaxNodeCount": 3, "locationPolicy": "ANY"})
     template = template_of(pool, Inventory([], {}))
     seen = NodeGroup(pool=pool, template=template, instances=(Instance(name="i", zone="europe-west4-b"),))
-    first, second = offers([seen], {(pool.id, "europe-west4-a")}, {"cpu": 1})
+    first, second = options([seen], {(pool.id, "europe-west4-a")}, {"cpu": 1})
     assert (first.zone, second.zone) == ("europe-west4-a", "europe-west4-b"), "zone by zone"
     assert (first.nodes, second.nodes, first.spare) == (0, 1, 2), "one of three is there, in the second zone"
     assert (first.is_in_backoff, second.is_in_backoff) == (True, False), "the first had none to sell"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.scheduling.json import Json, JsonValue
-from holdfast.simulator.cluster_autoscaler.scale_up import FULL, IN_BACKOFF, obstacle, plan
+from holdfast.simulator.cluster_autoscaler.scale_up import FULL, IN_BACKOFF, plan, unschedulable_reason
 from tests.support.autoscaling_objects import NOW, SPOT_TAINT, needs, offer, room
 
 SPOT = offer("spot", room=room(taints=(SPOT_TAINT,), since=None), hourly_price=0.1)
@@ -17,7 +17,7 @@ TOLERATES = ({"key": SPOT_TAINT["key"], "operator": "Exists"},)
 
 def test_nothing_is_bought_where_a_node_has_room() -> None:
     found = plan([needs()], [room()], [offer()], NOW)
-    assert (found.purchases, found.hopeless) == ((), ()), "the scheduler puts it there in a moment"
+    assert (found.purchases, found.unschedulable) == ((), ()), "the scheduler puts it there in a moment"
 
 
 def test_the_cheapest_machine_that_takes_the_pod_is_bought() -> None:
@@ -42,7 +42,7 @@ def test_pods_share_a_machine_as_far_as_they_fit() -> None:
 
 def test_a_full_pool_and_one_without_stock_are_told_apart() -> None:
     offers = [offer("full", spare=0), offer("gone", is_in_backoff=True), SPOT]
-    ((_, reasons),) = plan([needs()], [], offers, NOW).hopeless
+    ((_, reasons),) = plan([needs()], [], offers, NOW).unschedulable
     assert reasons == (
         f"1 {IN_BACKOFF}, 1 {FULL}, 1 node(s) had untolerated taint {{cloud.google.com/gke-spot: true}}"
     ), "each pool has a reason of its own"
@@ -85,20 +85,20 @@ def test_no_limit_is_passed_no_machine_is_overfull_and_nobody_is_forgotten(
     for bought in found.purchases:
         assert sum(pod.requests["cpu"] for pod in bought.pods) <= 4, "a machine has four CPUs"
     served = [pod.name for bought in found.purchases for pod in bought.pods]
-    assert sorted([*served, *(pod.name for pod, _ in found.hopeless)]) == sorted(pod.name for pod in pods), (
-        "each pod is served or told why not, once"
-    )
+    assert sorted([*served, *(pod.name for pod, _ in found.unschedulable)]) == sorted(
+        pod.name for pod in pods
+    ), "each pod is served or told why not, once"
 
 
 UNSELECTED = "node(s) didn't match Pod's node affinity/selector"
 
 
 def test_a_pod_that_asks_for_nothing_fits_a_plain_node() -> None:
-    assert obstacle(needs(), room()) is None, "nothing is in the way"
+    assert unschedulable_reason(needs(), room()) is None, "nothing is in the way"
 
 
 def test_a_pod_that_asks_for_nothing_stays_off_spot() -> None:
-    told = obstacle(needs(), room(taints=(SPOT_TAINT,)))
+    told = unschedulable_reason(needs(), room(taints=(SPOT_TAINT,)))
     assert told == "node(s) had untolerated taint {cloud.google.com/gke-spot: true}", "the taint says so"
 
 
@@ -123,19 +123,19 @@ def test_a_pod_that_asks_for_nothing_stays_off_spot() -> None:
     ],
 )
 def test_a_toleration_lets_in_whom_kubernetes_lets_in(toleration: Json, is_let_in: bool) -> None:
-    found = obstacle(needs(tolerations=(toleration,)), room(taints=(SPOT_TAINT,)))
+    found = unschedulable_reason(needs(tolerations=(toleration,)), room(taints=(SPOT_TAINT,)))
     assert (found is None) is is_let_in, f"{toleration}: {found}"
 
 
 def test_a_taint_that_only_prefers_keeps_nobody_away() -> None:
     taint: Json = {"key": "k", "effect": "PreferNoSchedule"}
-    assert obstacle(needs(), room(taints=(taint,))) is None, "it is a wish"
+    assert unschedulable_reason(needs(), room(taints=(taint,))) is None, "it is a wish"
 
 
 def test_every_selected_label_must_be_there() -> None:
     pod = needs(selector={"a": "1", "b": "2"})
-    assert obstacle(pod, room(labels={"a": "1", "b": "2", "c": "3"})) is None, "all are"
-    assert obstacle(pod, room(labels={"a": "1"})) == UNSELECTED, "one is not"
+    assert unschedulable_reason(pod, room(labels={"a": "1", "b": "2", "c": "3"})) is None, "all are"
+    assert unschedulable_reason(pod, room(labels={"a": "1"})) == UNSELECTED, "one is not"
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_every_selected_label_must_be_there() -> None:
     ],
 )
 def test_a_rule_of_an_affinity_holds_as_in_kubernetes(rule: Json, holds: bool) -> None:
-    found = obstacle(needs(terms=({"matchExpressions": [rule]},)), room(labels={"a": "1"}))
+    found = unschedulable_reason(needs(terms=({"matchExpressions": [rule]},)), room(labels={"a": "1"}))
     assert (found is None) is holds, f"{rule}: {found}"
 
 
@@ -168,24 +168,24 @@ def _term(*rules: JsonValue, **more: JsonValue) -> Json:
 
 def test_one_term_must_hold_and_all_of_its_rules() -> None:
     has, lacks = {"key": "a", "operator": "Exists"}, {"key": "x", "operator": "Exists"}
-    assert obstacle(needs(terms=(_term(lacks), _term(has))), room(labels={"a": "1"})) is None, (
+    assert unschedulable_reason(needs(terms=(_term(lacks), _term(has))), room(labels={"a": "1"})) is None, (
         "the second does"
     )
-    assert obstacle(needs(terms=(_term(has, lacks),)), room(labels={"a": "1"})) == UNSELECTED, (
+    assert unschedulable_reason(needs(terms=(_term(has, lacks),)), room(labels={"a": "1"})) == UNSELECTED, (
         "half a term does not"
     )
     named = _term(has, matchFields=[{"key": "metadata.name", "operator": "In", "values": ["n"]}])
-    assert obstacle(needs(terms=(named,)), room(labels={"a": "1"})) == UNSELECTED, (
+    assert unschedulable_reason(needs(terms=(named,)), room(labels={"a": "1"})) == UNSELECTED, (
         "no node is bought by its name"
     )
 
 
 def test_what_is_short_is_named() -> None:
     pod = needs(cpu=5, requests={**needs(cpu=5).requests, "nvidia.com/gpu": needs().requests["cpu"]})
-    assert obstacle(pod, room()) == "Insufficient cpu, Insufficient nvidia.com/gpu", "both are"
+    assert unschedulable_reason(pod, room()) == "Insufficient cpu, Insufficient nvidia.com/gpu", "both are"
 
 
 def test_a_node_has_less_room_for_the_second_pod() -> None:
     left = room(cpu=4).without(needs(cpu=3).requests)
-    assert obstacle(needs(cpu=1), left) is None, "one CPU is left"
-    assert obstacle(needs(cpu=2), left) == "Insufficient cpu", "two are not"
+    assert unschedulable_reason(needs(cpu=1), left) is None, "one CPU is left"
+    assert unschedulable_reason(needs(cpu=2), left) == "Insufficient cpu", "two are not"

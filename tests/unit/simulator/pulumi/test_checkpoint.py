@@ -5,7 +5,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.simulator.pulumi.checkpoint import PendingOperation, adoptable, adopting, read_checkpoint
+from holdfast.simulator.pulumi.checkpoint import PendingOperation, adopt, find_adoptable, read_checkpoint
 from tests.support.builders.engine_records import (
     a_checkpoint,
     a_pending_create,
@@ -17,7 +17,7 @@ from tests.support.builders.engine_records import (
 
 def test_an_object_that_an_interrupted_create_made_is_adopted_with_its_id() -> None:
     checkpoint = a_checkpoint([a_resource("bucket")], [a_pending_create("vpc")])
-    deployment = adopting(checkpoint, {urn("vpc"): "vpc-1"}).deployment or {}
+    deployment = adopt(checkpoint, {urn("vpc"): "vpc-1"}).deployment or {}
     assert [one["id"] for one in deployment["resources"]] == ["bucket-id", "vpc-1"], (
         "the engine does not know it"
     )
@@ -25,14 +25,14 @@ def test_an_object_that_an_interrupted_create_made_is_adopted_with_its_id() -> N
 
 
 def test_what_was_asked_for_stands_in_for_the_outputs_of_an_adopted_object() -> None:
-    deployment = adopting(a_checkpoint([], [a_pending_create("vpc")]), {urn("vpc"): "vpc-1"}).deployment or {}
+    deployment = adopt(a_checkpoint([], [a_pending_create("vpc")]), {urn("vpc"): "vpc-1"}).deployment or {}
     (adopted,) = deployment["resources"]
     assert adopted["outputs"] == adopted["inputs"], "a refresh needs something to read on"
 
 
 def test_an_adopted_successor_marks_its_predecessor_for_deletion() -> None:
     checkpoint = a_checkpoint([a_resource("vpc", id="old")], [a_pending_create("vpc")])
-    deployment = adopting(checkpoint, {urn("vpc"): "new"}).deployment or {}
+    deployment = adopt(checkpoint, {urn("vpc"): "new"}).deployment or {}
     assert [(one["id"], one.get("delete", False)) for one in deployment["resources"]] == [
         ("old", True),
         ("new", False),
@@ -41,28 +41,30 @@ def test_an_adopted_successor_marks_its_predecessor_for_deletion() -> None:
 
 def test_the_rest_of_the_state_is_kept() -> None:
     checkpoint = a_checkpoint([], [a_pending_create("vpc")], manifest={"version": "v3"})
-    deployment = adopting(checkpoint, {urn("vpc"): "vpc-1"}).deployment or {}
+    deployment = adopt(checkpoint, {urn("vpc"): "vpc-1"}).deployment or {}
     assert deployment["manifest"] == {"version": "v3"}, "the engine refuses a state without its manifest"
 
 
 def test_a_create_that_made_nothing_is_not_adopted() -> None:
     checkpoint = a_checkpoint([], [a_pending_create("vpc"), a_pending_create("bucket")])
-    ids = adoptable(checkpoint, lambda operation: "b-1" if operation.urn == urn("bucket") else None)
+    ids = find_adoptable(checkpoint, lambda operation: "b-1" if operation.urn == urn("bucket") else None)
     assert ids == {urn("bucket"): "b-1"}, "only one of them was made"
 
 
 def test_a_delete_is_not_adopted() -> None:
     deleting = {"resource": a_resource("vpc"), "type": "deleting"}
-    assert adoptable(a_checkpoint([], [deleting]), lambda _: "vpc-id") == {}, "it is in the state already"
+    assert find_adoptable(a_checkpoint([], [deleting]), lambda _: "vpc-id") == {}, (
+        "it is in the state already"
+    )
 
 
 @given(st.sets(st.sampled_from("abcdef")), st.sets(st.sampled_from("abcdef")))
 def test_every_pending_create_is_either_adopted_or_stays_pending(pending: set[str], made: set[str]) -> None:
     checkpoint = a_checkpoint([], [a_pending_create(name) for name in sorted(pending)])
-    ids = adoptable(
+    ids = find_adoptable(
         checkpoint, lambda operation: "id" if operation.urn in {urn(name) for name in made} else None
     )
-    deployment = adopting(checkpoint, ids).deployment or {}
+    deployment = adopt(checkpoint, ids).deployment or {}
     adopted = {one["urn"] for one in deployment["resources"]}
     left = {one["resource"]["urn"] for one in deployment["pending_operations"]}
     assert adopted == {urn(name) for name in pending & made}, "not what was made"

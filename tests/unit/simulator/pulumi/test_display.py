@@ -4,7 +4,7 @@ import threading
 
 from pulumi.automation.events import EngineEvent
 
-from holdfast.simulator.pulumi.display import Display, Waiting, notice
+from holdfast.simulator.pulumi.display import Display, ProgressReporter, progress_line
 from tests.support.builders.engine_records import event, urn
 
 
@@ -65,17 +65,17 @@ class _Screen:
 
 
 def test_a_notice_names_what_is_under_way_and_for_how_long() -> None:
-    line = notice({urn("new"): 28.0, urn("old"): 10.0}, now=30.0)
+    line = progress_line({urn("new"): 28.0, urn("old"): 10.0}, now=30.0)
     assert line == "    waiting for old (20 s), new (2 s)", "the longest first"
 
 
 def test_nothing_under_way_is_worth_no_word() -> None:
-    assert notice({}, now=30.0) is None, "an empty notice tells nothing"
+    assert progress_line({}, now=30.0) is None, "an empty notice tells nothing"
 
 
 def test_a_quiet_engine_is_spoken_for() -> None:
     screen = _Screen()
-    with Waiting(screen, quiet_seconds=0.001) as waiting:
+    with ProgressReporter(screen, quiet_seconds=0.001) as waiting:
         waiting.event(_begins("operator"))
         assert screen.first.wait(30), "nobody is told what takes so long"
     assert screen.lines[0].startswith("    waiting for operator ("), "not what is under way"
@@ -83,7 +83,7 @@ def test_a_quiet_engine_is_spoken_for() -> None:
 
 def test_what_has_ended_and_what_only_holds_others_is_not_waited_for() -> None:
     screen = _Screen()
-    with Waiting(screen, quiet_seconds=0.001) as waiting:
+    with ProgressReporter(screen, quiet_seconds=0.001) as waiting:
         for one in (_begins("component", custom=False), _begins("vpc"), _ends("vpc"), _begins("operator")):
             waiting.event(one)
         assert screen.first.wait(30), "nobody is told"
@@ -95,6 +95,6 @@ def test_what_has_ended_and_what_only_holds_others_is_not_waited_for() -> None:
 
 def test_the_engines_lines_are_shown_at_once() -> None:
     screen = _Screen()
-    with Waiting(screen) as waiting:
+    with ProgressReporter(screen) as waiting:
         waiting.line(" + vpc created")
         assert screen.lines == [" + vpc created"], "the engine's line waits for something"

@@ -9,10 +9,10 @@ from holdfast.simulator.pulumi import EngineFailure, EngineKilled
 from holdfast.simulator.pulumi.events import (
     EventRecorder,
     failure,
-    last_words,
     problems,
     readable,
     stack_outputs,
+    stderr_message,
     steps,
     verdicts,
 )
@@ -65,7 +65,7 @@ def test_steps_that_change_something_are_told_once_each_and_in_order() -> None:
             done("c", "delete"),
         ]
     )
-    assert [step.told for step in found] == ["update b (aws:ec2/vpc:Vpc)", "delete c (aws:ec2/vpc:Vpc)"], (
+    assert [step.summary for step in found] == ["update b (aws:ec2/vpc:Vpc)", "delete c (aws:ec2/vpc:Vpc)"], (
         "whoever looks for what changed is led astray"
     )
 
@@ -153,10 +153,10 @@ def test_advice_is_not_given_as_the_reason() -> None:
 
 
 def test_what_the_engine_said_last_is_the_message_where_it_had_no_events() -> None:
-    assert last_words("\nerror: could not load plugin\n\n") == "could not load plugin", (
+    assert stderr_message("\nerror: could not load plugin\n\n") == "could not load plugin", (
         "the word error is ours"
     )
-    assert last_words(" \n") == "the engine gave no reason", "an empty message helps nobody"
+    assert stderr_message(" \n") == "the engine gave no reason", "an empty message helps nobody"
 
 
 def test_a_killed_engine_is_told_apart_and_says_what_to_do() -> None:

@@ -15,7 +15,12 @@ from pulumi.automation.errors import CommandError
 from pulumi.runtime.proto import resource_pb2, resource_pb2_grpc
 from pulumi.runtime.settings import Settings, get_monitor
 
-from holdfast.simulator.pulumi.process import EngineCommand, EngineProcess, connect_anew, engine_environment
+from holdfast.simulator.pulumi.process import (
+    EngineCommand,
+    EngineProcess,
+    engine_environment,
+    use_separate_connections,
+)
 from tests.support.command_line import at_a_terminal, press_ctrl_c
 
 pytestmark = pytest.mark.timeout(60)
@@ -185,7 +190,7 @@ def _is_answered(run: resource_pb2_grpc.ResourceMonitorStub) -> bool:
 
 
 def test_an_engine_at_the_port_of_one_that_was_killed_is_reached() -> None:
-    connect_anew()
+    use_separate_connections()
     with _engine() as port:
         of_the_killed = _run_at(port)
         assert _is_answered(of_the_killed), "an engine that runs answers"

@@ -44,7 +44,7 @@ def user(tmp_path: Path) -> dict[str, str]:
 @pytest.fixture
 def asked_for(tmp_path: Path, user: dict[str, str]) -> Callable[[frozenset[str]], tuple[list[str], str]]:
     def ask(own_plugins: frozenset[str]) -> tuple[list[str], str]:
-        stand_ins = _StandIns()
+        providers = _StandIns()
         subject = Subject(
             program=_nothing,
             project={"name": "holdfast"},
@@ -52,8 +52,8 @@ def asked_for(tmp_path: Path, user: dict[str, str]) -> Callable[[frozenset[str]]
             packages=("kubernetes", "aws"),
             own_plugins=own_plugins,
         )
-        with serving(subject, stand_ins, home=tmp_path / "home", user=user) as ports:
-            return stand_ins.asked, ports
+        with serving(subject, providers, home=tmp_path / "home", user=user) as ports:
+            return providers.asked, ports
 
     return ask
 
