@@ -23,7 +23,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Generator[LadderCluster
 
 @pytest.fixture(scope="module")
 def ladder(cluster: LadderCluster, tmp_path_factory: pytest.TempPathFactory) -> Generator[Ladder]:
-    """The controller at work on that cluster."""
-    with replica(cluster.kubeconfig, tmp_path_factory.mktemp("controller")) as controller:
+    """The controller on that cluster, with short timeouts."""
+    folder = tmp_path_factory.mktemp("controller")
+    with replica(cluster.kubeconfig, folder, "tests.support.clusters.impatient_controller") as controller:
         controller.wait_ready()
         yield Ladder(cluster.client, controller)

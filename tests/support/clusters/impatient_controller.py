@@ -1,0 +1,31 @@
+"""Runs the fallback controller with timeouts of seconds instead of minutes; unit tests hold the real values.
+
+`python -m tests.support.clusters.impatient_controller` takes the arguments of `python -m holdfast.fallback`.
+"""
+
+from __future__ import annotations
+
+import sys
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from holdfast.fallback.__main__ import main
+from holdfast.fallback.state_machine import capacity_wait, failover, outages
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import ModuleType
+
+#: The timeouts that tests wait out, by module and name. Longer than what a busy machine needs for what they wait for.
+SHORT: Final[Mapping[ModuleType, Mapping[str, timedelta]]] = {
+    capacity_wait: {"PODS_CREATED_WITHIN": timedelta(seconds=15)},
+    failover: {"HEAD_TIMEOUT": timedelta(seconds=25), "MISSING_POOL_GRACE": timedelta(seconds=10)},
+    outages: {"UNREACHABLE_AFTER": timedelta(seconds=10)},
+}
+
+
+if __name__ == "__main__":
+    for module, timeouts in SHORT.items():
+        for name, seconds in timeouts.items():
+            setattr(module, name, seconds)
+    sys.exit(main())
