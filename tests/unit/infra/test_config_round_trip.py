@@ -15,8 +15,8 @@ from holdfast.infra.config.ladder import ControllerSection
 from holdfast.scheduling.ladder import UNLIMITED
 from holdfast.scheduling.machines import machine_catalogue
 from holdfast.scheduling.quantities import format_cpu, format_duration, format_memory
-from tests.support.any_json import any_json
 from tests.support.builders.configurations import problems, read
+from tests.support.strategies.any_json import any_json
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn, SearchStrategy

@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-import json
-import re
-import subprocess
-import sys
 from datetime import datetime, timedelta
 from ipaddress import IPv4Network
 from pathlib import Path
-from typing import TYPE_CHECKING, cast, get_args
+from typing import TYPE_CHECKING, cast
 
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.infra.config.base import Section
 from holdfast.infra.config.fields import Weekday
 from holdfast.infra.gcp.config.cluster import Channel, MaintenanceWindow
 from holdfast.infra.gcp.config.network import GcpExistingNetwork, GcpNewNetwork
 from holdfast.infra.gcp.config.pool import Upgrades
-from holdfast.infra.gcp.config.stack import GcpDocument, Recovery
+from holdfast.infra.gcp.config.stack import Recovery
 from holdfast.infra.program import load_platform
-from holdfast.scheduling.labels import CapacityType
-from holdfast.scheduling.machines import attachable_to, machine_catalogue, zones_of
-from tests.support.any_json import any_json
 from tests.support.builders.configurations import (
-    GCP_KEY,
     GCP_PROJECT,
     GCP_REGION,
     entry,
@@ -40,12 +30,8 @@ from tests.support.builders.configurations import (
 from tests.support.invalid_configs.gcp_cluster import BROUGHT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from hypothesis.strategies import DrawFn
-
     from holdfast.infra.gcp.config.stack import GcpPlatform
-    from holdfast.scheduling.json import Json, JsonValue
+    from holdfast.scheduling.json import JsonValue
     from tests.support.builders.configurations import Document
 
 ROOT = Path(__file__).parents[4]
@@ -202,18 +188,6 @@ def tracked(stack: str) -> GcpPlatform:
     return cast("GcpPlatform", load_platform(ROOT / f"stacks/Pulumi.{stack}.yaml"))
 
 
-@pytest.mark.parametrize("stack", STACKS)
-def test_the_stacks_of_this_repository_are_valid(stack: str) -> None:
-    assert tracked(stack).cloud == "gcp", "and are read as what they are"
-
-
-def test_the_development_stack_needs_no_quota_of_gpus_and_can_go() -> None:
-    platform = tracked("gcp-dev")
-    assert not any(pool.has_gpus for pool in platform.scheduling_pools()), "a new project has none"
-    assert not platform.protected, "it is there to be thrown away"
-    assert any(pool.capacity is CapacityType.SPOT for pool in platform.pools), "and shows what spot does"
-
-
 def test_the_production_stack_is_closed_redundant_and_protected() -> None:
     platform = tracked("gcp-prod")
     blocks = platform.cluster.access.authorized_networks or ()
@@ -224,193 +198,3 @@ def test_the_production_stack_is_closed_redundant_and_protected() -> None:
     assert platform.protected, "nobody destroys it by a slip"
     assert platform.cluster.maintenance.exclusion, "and nobody upgrades the nodes of a running job"
     assert platform.cluster.database_key, "its secrets are behind a key of one's own"
-
-
-def test_every_spot_tier_of_the_tracked_stacks_ends_on_demand() -> None:
-    for stack in STACKS:
-        platform = tracked(stack)
-        capacity = {pool.name: pool.capacity for pool in platform.pools}
-        for namespace in platform.namespaces:
-            last = namespace.ladder[-1].pool
-            assert capacity[last] is CapacityType.ON_DEMAND, (
-                f"{stack}: {namespace.name} has somewhere to fall back to"
-            )
-
-
-def test_reading_a_gcp_stack_imports_no_sdk() -> None:
-    program = (
-        "import sys; from pathlib import Path; from holdfast.infra.program import load_platform; "
-        f"load_platform(Path({str(ROOT / 'stacks/Pulumi.gcp-dev.yaml')!r})); "
-        "print([name for name in ('pulumi_gcp', 'pulumi_kubernetes') if name in sys.modules])"
-    )
-    found = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert found.stdout.strip() == "[]", "a rehearsal reads it several times, and the SDK takes seconds"
-
-
-MACHINES = machine_catalogue("gcp")
-ATTACHABLE = [
-    (name, kind, count)
-    for name, machine in MACHINES.items()
-    for kind, counts in attachable_to(machine).items()
-    for count in counts
-]
-
-
-@st.composite
-def pools(draw: DrawFn, index: int) -> Document:
-    """A valid pool; the first one is the default."""
-    zones = draw(st.lists(st.sampled_from(zones_of(GCP_REGION)), min_size=1, max_size=3, unique=True))
-    if index == 0:
-        plain = [
-            name for name, one in MACHINES.items() if not one.gpus and one.arch == "amd64" and one.on_demand
-        ]
-        return {
-            "name": "pool-0",
-            "capacity": "on-demand",
-            "machineType": draw(st.sampled_from(plain)),
-            "maxNodes": draw(st.integers(1, 100)),
-            "default": True,
-        }
-    capacity = draw(st.sampled_from(["spot", "on-demand"]))
-    sold = [
-        name
-        for name, one in MACHINES.items()
-        if one.arch == "amd64" and (one.on_spot if capacity == "spot" else one.on_demand)
-    ]
-    name, attached = draw(
-        st.sampled_from(sold).map(lambda name: (name, None))
-        | st.sampled_from(ATTACHABLE).map(lambda found: (found[0], {"type": found[1], "count": found[2]}))
-    )
-    pool: Document = {
-        "name": f"pool-{index}",
-        "capacity": capacity,
-        "machineType": name,
-        "maxNodes": draw(st.integers(1, 100)),
-        "zones": cast("JsonValue", zones),
-        "upgrades": draw(st.sampled_from(["surge", "blue-green"])),
-        "diskGiB": draw(st.integers(30, 65536)),
-    }
-    if attached is not None:
-        pool["accelerator"] = cast("JsonValue", attached)
-    if capacity == "spot":
-        pool["gracefulShutdownSeconds"] = draw(st.sampled_from([0, 30, 120]))
-    return pool
-
-
-@st.composite
-def platforms(draw: DrawFn) -> Document:
-    """A valid GCP stack's document."""
-    recovery, days = draw(
-        st.tuples(st.just("soft-delete"), st.integers(7, 90))
-        | st.tuples(st.just("versioning"), st.integers(1, 3650))
-    )
-    checkpoints: Document = {
-        "retainDays": days,
-        "recovery": recovery,
-        "kmsKey": draw(st.sampled_from([GCP_KEY])),
-    }
-    if recovery == "soft-delete":
-        checkpoints["hierarchical"] = draw(st.booleans())
-    return {
-        "cloud": "gcp",
-        "protected": draw(st.booleans()),
-        "cluster": {
-            "channel": draw(st.sampled_from([channel.value for channel in Channel])),
-            "location": draw(st.sampled_from([GCP_REGION, *zones_of(GCP_REGION)])),
-            "access": draw(
-                st.sampled_from(
-                    [{"dnsEndpoint": {"allowExternal": True}}, {"authorizedNetworks": ["203.0.113.0/24"]}]
-                )
-            ),
-            "maintenance": {"exclusion": {"start": draw(st.dates()).isoformat()}},
-        },
-        "network": draw(st.sampled_from([BROUGHT, {"podsCidr": "10.44.0.0/14"}])),
-        "pools": [draw(pools(index)) for index in range(draw(st.integers(1, 4)))],
-        "checkpoints": checkpoints,
-    }
-
-
-@given(platforms())
-@settings(max_examples=40, deadline=None)
-def test_a_platform_written_again_reads_as_the_same(document: Document) -> None:
-    platform = read_gcp(document)
-    written = cast(
-        "Json",
-        json.loads(platform.model_dump_json(by_alias=True, exclude_none=True, exclude={"region", "project"})),
-    )
-    assert read_gcp({**written}) == platform, "nothing is lost or changed on the way"
-
-
-@given(platforms(), st.data())
-@settings(max_examples=40, deadline=None)
-def test_one_unknown_field_anywhere_is_exactly_one_problem(document: Document, data: st.DataObject) -> None:
-    document["network"] = {**cast("Document", document["network"])}
-    places = [
-        document,
-        *(cast("Document", document[name]) for name in ("network", "cluster", "checkpoints")),
-        *cast("list[Document]", document["pools"]),
-    ]
-    data.draw(st.sampled_from(places))["surprise"] = 1
-    (found,) = gcp_problems(document)
-    assert found.field.endswith(".surprise"), (
-        "the field is named, without the parser's names for what it tried"
-    )
-
-
-@given(
-    any_json(
-        "cluster",
-        "access",
-        "dnsEndpoint",
-        "network",
-        "podsCidr",
-        "pools",
-        "checkpoints",
-        "namespaces",
-        "ladder",
-    ),
-    st.sampled_from([None, "", "us-central1", "mars"]),
-)
-@settings(max_examples=150, deadline=None)
-def test_any_document_is_read_or_refused_and_nothing_else_happens(
-    document: JsonValue, region: str | None
-) -> None:
-    given_cloud: Document = {**document, "cloud": "gcp"} if isinstance(document, dict) else {"cloud": "gcp"}
-    found = gcp_problems(given_cloud, region)
-    assert found, "none of these has pools"
-    assert all(problem.fix for problem in found), "a refusal without a fix leaves the user alone"
-
-
-def documented() -> str:
-    text = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
-    _, _, rest = text.partition("\n## `gcp` only\n")
-    return rest.partition("\n## ")[0]
-
-
-def test_the_example_in_the_documentation_is_valid() -> None:
-    (example,) = re.findall(r"```yaml\n(.*?)```", documented(), re.DOTALL)
-    config = cast("dict[str, Document]", yaml.safe_load(example)["config"])
-    found = gcp_problems(config["holdfast:platform"], str(config["gcp:region"]), str(config["gcp:project"]))
-    assert not found, "it is copied before anything else is read"
-
-
-def sections_of(section: type[Section]) -> Iterator[type[Section]]:
-    yield section
-    for info in section.model_fields.values():
-        for part in (info.annotation, *get_args(info.annotation)):
-            for inner in (part, *get_args(part)):
-                if isinstance(inner, type) and issubclass(inner, Section):
-                    yield from sections_of(inner)
-
-
-def test_every_field_is_documented() -> None:
-    text = (
-        documented()
-        + (ROOT / "docs/configuration.md").read_text(encoding="utf-8").partition("\n## `local` only")[0]
-    )
-    fields = {name for section in sections_of(GcpDocument) for name in section.field_names()}
-    assert {"podsCidr", "podsRange", "allowExternal", "perZone", "ladder"} <= fields, "else this shows little"
-    missing = sorted(name for name in fields if not re.search(rf"\b{name}\b", text))
-    assert not missing, "what nobody finds nobody uses"

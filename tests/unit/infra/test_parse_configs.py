@@ -1,0 +1,236 @@
+"""Valid configurations of every cloud: they parse, survive a round trip, and need no SDK."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING, NamedTuple, cast, get_args
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.infra.aws.config.stack import AwsDocument
+from holdfast.infra.azure.config.stack import FixedDocument, NapDocument
+from holdfast.infra.config.base import Section
+from holdfast.infra.config.network_validation import fewest_bits
+from holdfast.infra.gcp.config.stack import GcpDocument
+from holdfast.infra.program import load_platform
+from holdfast.scheduling.labels import CapacityType
+from tests.support.builders.configurations import (
+    aws_problems,
+    azure_problems,
+    gcp_problems,
+    read_aws,
+    read_azure,
+    read_gcp,
+)
+from tests.support.doc_pages import ROOT
+from tests.support.strategies import cloud_configs
+from tests.support.strategies.any_json import any_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from hypothesis.strategies import SearchStrategy
+
+    from holdfast.scheduling.errors import Problem
+    from holdfast.scheduling.json import Json, JsonValue
+    from tests.support.builders.configurations import Document
+
+
+class Cloud(NamedTuple):
+    """What the tests need to know of a cloud; `settings` are the fields that are not in the document."""
+
+    read: Callable[..., Section]
+    problems: Callable[..., tuple[Problem, ...]]
+    documents: SearchStrategy[tuple[str, Document]]
+    settings: set[str]
+    sdk: str
+    sections: tuple[type[Section], ...]
+    fields: set[str]
+
+
+CLOUDS: Mapping[str, Cloud] = {
+    "aws": Cloud(
+        read_aws,
+        aws_problems,
+        cloud_configs.aws(),
+        {"region"},
+        "pulumi_aws",
+        (AwsDocument,),
+        {"efa", "vpcId", "serviceCidr", "ladder"},
+    ),
+    "azure": Cloud(
+        read_azure,
+        azure_problems,
+        cloud_configs.azure(),
+        {"location", "subscription_id", "tenant_id"},
+        "pulumi_azure_native",
+        (NapDocument, FixedDocument),
+        {"scaling", "vmSizes", "vmSize", "publicName", "ladder"},
+    ),
+    "gcp": Cloud(
+        read_gcp,
+        gcp_problems,
+        cloud_configs.gcp(),
+        {"region", "project"},
+        "pulumi_gcp",
+        (GcpDocument,),
+        {"podsCidr", "podsRange", "allowExternal", "perZone", "ladder"},
+    ),
+}
+every_cloud = pytest.mark.parametrize("cloud", CLOUDS)
+STACKS = ("aws-dev", "aws-prod", "azure-dev", "azure-prod", "gcp-dev", "gcp-prod", "local")
+
+
+@every_cloud
+@given(data=st.data())
+@settings(max_examples=25)
+def test_a_platform_written_again_parses_to_the_same(cloud: str, data: st.DataObject) -> None:
+    region, document = data.draw(CLOUDS[cloud].documents)
+    platform = CLOUDS[cloud].read(document, region)
+    text = platform.model_dump_json(by_alias=True, exclude_none=True, exclude=CLOUDS[cloud].settings)
+    written = cast("Json", json.loads(text))
+    assert CLOUDS[cloud].read({**written}, region) == platform, "nothing is lost or changed"
+
+
+def mappings(value: JsonValue) -> Iterator[Document]:
+    """Every mapping of a document that is a section: all except the values of lists of values."""
+    if isinstance(value, dict):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from mappings(inner)
+
+
+@every_cloud
+@given(data=st.data())
+@settings(max_examples=25)
+def test_an_unknown_field_anywhere_is_exactly_one_problem(cloud: str, data: st.DataObject) -> None:
+    region, document = data.draw(CLOUDS[cloud].documents)
+    document = cast("Document", json.loads(json.dumps(document)))
+    data.draw(st.sampled_from(list(mappings(document))))["surprise"] = 1
+    (found,) = CLOUDS[cloud].problems(document, region)
+    assert found.field.endswith(".surprise"), (
+        "the problem names the field, without Pydantic's tags of variants"
+    )
+
+
+@every_cloud
+@given(
+    document=any_json(
+        "cluster", "access", "scaling", "network", "cidr", "zones", "pools", "namespaces", "name"
+    )
+)
+@settings(max_examples=60)
+def test_any_document_parses_or_causes_problems_with_a_fix(cloud: str, document: JsonValue) -> None:
+    complete: Document = {**document, "cloud": cloud} if isinstance(document, dict) else {"cloud": cloud}
+    for region in (None, "mars"):
+        found = CLOUDS[cloud].problems(complete, region)
+        assert found, "a random document has no valid pools"
+        assert all(problem.fix for problem in found), "each problem has a fix"
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_every_stack_of_the_repository_is_valid_and_ends_on_demand(stack: str) -> None:
+    platform = load_platform(ROOT / f"stacks/Pulumi.{stack}.yaml")
+    assert platform.cloud == stack.partition("-")[0], "the file says which cloud it is for"
+    capacity = {pool.name: pool.capacity for pool in platform.pools}
+    for namespace in platform.namespaces:
+        assert capacity[namespace.ladder[-1].pool] is CapacityType.ON_DEMAND, (
+            f"{namespace.name} has a last resort"
+        )
+
+
+@pytest.mark.parametrize("stack", ["aws-dev", "azure-dev", "gcp-dev"])
+def test_a_development_stack_needs_no_gpu_quota_and_can_be_destroyed(stack: str) -> None:
+    platform = load_platform(ROOT / f"stacks/Pulumi.{stack}.yaml")
+    assert platform.cloud != "local", "a cloud's development stack"
+    assert not any(pool.has_gpus for pool in platform.scheduling_pools()), "new accounts have no GPU quota"
+    assert not platform.protected, "it is for experiments"
+    assert any(pool.capacity is CapacityType.SPOT for pool in platform.pools), "it shows what spot does"
+
+
+@every_cloud
+def test_parsing_a_stack_imports_no_sdk(cloud: str) -> None:
+    program = (
+        "import sys; from pathlib import Path; from holdfast.infra.program import load_platform; "
+        f"[load_platform(Path('stacks/Pulumi.{cloud}-' + kind + '.yaml')) for kind in ('dev', 'prod')]; "
+        f"print([name for name in ({CLOUDS[cloud].sdk!r}, 'pulumi_kubernetes') if name in sys.modules])"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert found.stdout.strip() == "[]", "rehearsals parse stacks often, and an SDK takes seconds to import"
+
+
+def documented(cloud: str) -> str:
+    """The chapter of a cloud in docs/configuration.md."""
+    text = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
+    return text.partition(f"\n## `{cloud}` only\n")[2].partition("\n## ")[0]
+
+
+@pytest.mark.parametrize(
+    ("cloud", "examples", "keys"),
+    [("azure", 2, ("azure-native:location",)), ("gcp", 1, ("gcp:region", "gcp:project"))],
+)
+def test_the_examples_of_the_documentation_are_valid(
+    cloud: str, examples: int, keys: tuple[str, ...]
+) -> None:
+    found = re.findall(r"```yaml\n(.*?)```", documented(cloud), re.DOTALL)
+    assert len(found) == examples, "one for each kind of stack"
+    for example in found:
+        config = cast("dict[str, Document]", yaml.safe_load(example)["config"])
+        values = [str(config[key]) for key in keys]
+        assert not CLOUDS[cloud].problems(config["holdfast:platform"], *values), "users copy it first"
+
+
+def sections_of(section: type[Section]) -> Iterator[type[Section]]:
+    """A section and those in its fields."""
+    yield section
+    for info in section.model_fields.values():
+        for part in (info.annotation, *get_args(info.annotation)):
+            for inner in (part, *get_args(part)):
+                if isinstance(inner, type) and issubclass(inner, Section):
+                    yield from sections_of(inner)
+
+
+@every_cloud
+def test_every_field_is_documented(cloud: str) -> None:
+    shared = (ROOT / "docs/configuration.md").read_text(encoding="utf-8").partition("\n## `local` only")[0]
+    text = documented(cloud) + shared
+    sections = [found for section in CLOUDS[cloud].sections for found in sections_of(section)]
+    fields = {name for section in sections for name in section.field_names()}
+    assert CLOUDS[cloud].fields <= fields, "the walk finds nested fields"
+    missing = sorted(name for name in fields if not re.search(rf"\b{name}\b", text))
+    assert not missing, "users find only documented fields"
+
+
+@pytest.mark.parametrize(("addresses", "bits"), [(0, 0), (1, 0), (2, 1), (4, 2), (5, 3), (256, 8), (257, 9)])
+def test_a_power_of_two_of_addresses_needs_no_extra_bit(addresses: int, bits: int) -> None:
+    assert fewest_bits(addresses) == bits, "one bit more would reject a network that is large enough"
+
+
+@pytest.mark.parametrize(
+    ("cloud", "change", "field"),
+    [
+        ("aws", {"cluster": {"serviceCidr": "10.0.0.0/{}"}}, ".cluster.serviceCidr"),
+        ("azure", {"network": {"servicesCidr": "10.0.0.0/{}"}}, ".network.servicesCidr"),
+        ("gcp", {"network": {"servicesCidr": "10.0.0.0/{}"}}, ".network.servicesCidr"),
+    ],
+)
+@pytest.mark.parametrize("valid", [True, False])
+def test_the_limits_of_service_ranges_are_inclusive(
+    cloud: str, change: Document, field: str, *, valid: bool
+) -> None:
+    limits = {"aws": (12, 24), "azure": (12, 28), "gcp": (16, 27)}[cloud]
+    for prefix in limits if valid else (limits[0] - 1, limits[1] + 1):
+        document = cast(
+            "Document", json.loads(json.dumps({"cloud": cloud, **change}).replace("{}", str(prefix)))
+        )
+        found = [problem for problem in CLOUDS[cloud].problems(document) if problem.field.endswith(field)]
+        about_size = [problem for problem in found if f"/{limits[0]} to /{limits[1]}" in problem.allowed]
+        assert bool(about_size) is not valid, f"/{prefix}: {[str(problem) for problem in found]}"
