@@ -46,7 +46,7 @@ STACKS: Final = tuple(_STACKS)
 
 @cache
 def recorded(name: str) -> tuple[StackResource, ...]:
-    """One of the repository's stacks, to be looked at."""
+    """One of the repository's stacks, as a fixed tuple."""
     return as_resources(_STACKS[name](name), name)
 
 

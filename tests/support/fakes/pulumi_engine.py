@@ -1,4 +1,4 @@
-"""Builds components under Pulumi's mocks and keeps what the engine would have been told.
+"""Builds components under Pulumi's mocks, and records every registration.
 
 A recording is handed out only after every registration has landed: whether something is absent can be asserted then,
 and not before.
@@ -17,9 +17,7 @@ import pulumi
 from pulumi.runtime import mocks as pulumi_mocks
 from pulumi.runtime import rpc, settings
 
-from tests.support.fakes.cloud_outputs import azure_inputs_shown, eks_outputs
-from tests.support.fakes.cloud_outputs import eks_outputs as computed_on_azure
-from tests.support.fakes.cloud_outputs import eks_outputs as computed_on_google_cloud
+from tests.support.fakes.cloud_outputs import azure_inputs_shown, azure_outputs, eks_outputs, gke_outputs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping
@@ -184,7 +182,7 @@ class _Echo(pulumi_mocks.Mocks):
         return dict(self._answer(args.token, arguments)), []
 
     def new_resource(self, args: pulumi_mocks.MockResourceArgs) -> tuple[str | None, dict[str, object]]:
-        # In a preview nothing has an identity yet: whoever needs one has to live with an unknown.
+        # In a preview no resource has an id: the program gets an unknown value.
         inputs = cast("dict[str, object]", args.inputs)  # pyright: ignore[reportUnknownMemberType] - untyped in the SDK
         computed = {} if self._preview else _computed(args.typ, args.name, inputs)
         return ("" if self._preview else f"{args.name}-id"), {
@@ -208,8 +206,8 @@ class _Echo(pulumi_mocks.Mocks):
 def _computed(kind: str, name: str, inputs: dict[str, object]) -> dict[str, object]:
     return {
         **eks_outputs(kind, inputs),
-        **computed_on_google_cloud(kind, inputs),
-        **computed_on_azure(kind, name, inputs),
+        **gke_outputs(kind, inputs),
+        **azure_outputs(kind, name, inputs),
     }
 
 

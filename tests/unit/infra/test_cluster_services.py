@@ -26,13 +26,13 @@ VALIDATIONS = ("training-jobsets-can-fall-back", "training-rayjobs-can-fall-back
 @pytest.mark.parametrize("cloud", CLOUDS)
 def test_jobs_are_judged_after_they_are_mended_and_by_a_kind_that_is_there(cloud: str) -> None:
     stack = CLOUDS[cloud]()
-    mending = {
+    job_admission = {
         each.name for each in stack.of(":MutatingAdmissionPolicyBinding") if "job-admission" in each.name
     }
-    assert mending, "jobs are mended"
+    assert job_admission, "job admission exists"
     for name in VALIDATIONS:
         earlier = stack.everything_before(stack.one(":ValidatingAdmissionPolicy", f"job-validation-{name}"))
-        assert earlier >= mending, "judged as they were written, all jobs would be found unable to move"
+        assert earlier >= job_admission, "validation of unchanged jobs would reject all of them"
         assert "fallback-policy-crd" in earlier, "ladders are what they are judged by"
 
 
@@ -49,7 +49,7 @@ def test_no_job_is_refused_for_a_ladder_that_is_not_written_yet(cloud: str) -> N
     for binding in CLOUDS[cloud]().of(":ValidatingAdmissionPolicyBinding"):
         reference = obj(obj(binding.inputs["spec"])["paramRef"])
         assert reference == {"name": "ladder", "parameterNotFoundAction": "Allow"}, (
-            "what comes before its ladder is admission's to refuse, which would have mended it"
+            "a job without a ladder is rejected by admission instead"
         )
 
 

@@ -93,7 +93,7 @@ def is_gpu(pool: Document) -> bool:
 
 @st.composite
 def ladders(draw: DrawFn, pools: list[Document]) -> list[Document]:
-    """A ladder over pools of one kind of machine, ending on-demand or on spot for ever."""
+    """A ladder over pools of one kind of machine, ending on demand or on spot without a limit."""
     gpu = draw(st.booleans())
     kind = [pool for pool in pools if is_gpu(pool) == gpu] or [pool for pool in pools if not is_gpu(pool)]
     chosen = draw(

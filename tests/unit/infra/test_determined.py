@@ -124,13 +124,13 @@ def test_all_problems_are_shown_at_once() -> None:
         "resource_pools[0",
         "resource_pools[1",
         "resource_pools[2",
-    }, "whoever fixes one should not meet the next one only then"
+    }, "one run reports all problems"
 
 
 def test_names_that_become_one_are_refused() -> None:
     (problem,) = refused({**SPOT_G4DN, "pool_name": "a100 spot"}, {**SPOT_G4DN, "pool_name": "a100-spot"})
     assert problem.field == "resource_pools[1].pool_name", (
-        "the second of them could not be told from the first"
+        "two pools would have the same name"
     )
 
 

@@ -110,7 +110,7 @@ def test_ladders_say_what_their_pools_are() -> None:
     ladder = stack().one(":FallbackPolicy", "namespace-vision-ladder")
     tiers = objects(mapping(ladder, "spec")["tiers"])
     assert [obj(tier["facts"])["capacity"] for tier in tiers] == ["spot", "on-demand"], (
-        "an empty pool has no node to be looked at"
+        "an empty pool has no node to inspect"
     )
 
 

@@ -101,5 +101,5 @@ def test_every_version_can_be_renovated() -> None:
         if re.fullmatch(r"# renovate: datasource=\S+ depName=\S+", marker)
     ]
     assert marked == ["KUBERNETES", "JOBSET", "KUBERAY", "KARPENTER", "NVIDIA_DEVICE_PLUGIN"], (
-        "all but those which follow another, or which no release feed tells of"
+        "all except those that follow another, or that have no release feed"
     )

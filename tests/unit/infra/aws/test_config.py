@@ -74,7 +74,7 @@ def test_a_region_tells_the_partition_of_its_arns(region: str, partition: str) -
             namespaces=[],
         )
 
-    assert aws_platform(change, region).partition == partition, "an ARN of another partition is nobody's"
+    assert aws_platform(change, region).partition == partition, "an ARN of another partition is invalid"
 
 
 def test_a_pool_by_family_has_the_machines_that_the_region_sells() -> None:
@@ -142,7 +142,7 @@ def test_the_production_stack_is_closed_redundant_and_protected() -> None:
     assert platform.network.nat == "per-zone", "a zone that fails takes no other zone's way out"
     assert not platform.cluster.public_access_cidrs, "its endpoint is private"
     assert platform.cluster.private_access_cidrs, "and lets in who deploys"
-    assert platform.protected, "nobody destroys it by a slip"
+    assert platform.protected, "it cannot be destroyed by accident"
     assert platform.account, "nor makes it in another account"
 
 

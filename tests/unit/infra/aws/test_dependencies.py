@@ -40,7 +40,7 @@ def test_namespaces_go_first_while_what_their_finalizers_wait_for_is_there(name:
     for namespace in namespaces:
         earlier = before(name, namespace)
         assert earlier >= OPERATORS, (
-            "a RayJob carries KubeRay's finalizer: without it the namespace stays for ever"
+            "a RayJob has KubeRay's finalizer: without KubeRay the namespace is never deleted"
         )
         assert earlier >= names(name, ":NodePool"), (
             "pods that still run hold their nodes, and with them the pools"
@@ -100,7 +100,7 @@ def test_its_identity_comes_after_the_agent_that_hands_it_out(name: str) -> None
     for association in stack(name).of(":PodIdentityAssociation"):
         if association.name != "cluster-services-ebs-identity":
             assert "cluster-addons-pod-identity" in before(name, association), (
-                f"{association.name} is of no use without"
+                f"{association.name} needs the agent"
             )
 
 

@@ -65,7 +65,7 @@ def test_an_isolated_network_that_is_brought_is_isolated_too() -> None:
 
     recording = composed(aws_platform(brought))
     assert recording.of(":InstanceProfile"), "IAM is out of reach there as well"
-    assert not recording.of(":VpcEndpoint"), "whoever owns the network sees to its endpoints"
+    assert not recording.of(":VpcEndpoint"), "the owner of the network manages its endpoints"
 
 
 def test_a_network_that_is_brought_is_used_by_its_ids_and_left_as_it_is() -> None:
@@ -123,5 +123,5 @@ def test_machines_with_fabric_adapters_share_a_group_and_others_do_not() -> None
 
 def test_without_fabric_adapters_nothing_is_made_for_them() -> None:
     recording = stack("aws-dev")
-    assert not recording.of(":EfaFabric"), "a group that nobody is in"
+    assert not recording.of(":EfaFabric"), "no pool needs the security group"
     assert "device-plugins-efa" not in {release.name for release in recording.of(":Release")}, "nor a plugin"

@@ -71,7 +71,7 @@ def test_another_account_is_refused_and_nothing_else_is_said_of_it() -> None:
 
 def test_a_stack_that_names_no_account_is_made_in_any() -> None:
     platform = aws_platform(lambda d: d.pop("account"))
-    assert not refused(platform, account(number="210987654321")), "nobody asked for another"
+    assert not refused(platform, account(number="210987654321")), "the stack names no account"
 
 
 def test_a_zone_that_the_account_does_not_have_is_refused() -> None:
@@ -107,7 +107,7 @@ def test_machines_that_no_zone_of_the_pool_sells_are_refused() -> None:
     }
     problems = list(preflight_problems(aws_platform(), account(offered=offered)))
     assert [problem.field for problem in problems] == [f"{PLATFORM}.pools[2]", f"{PLATFORM}.pools[3]"], (
-        "both pools of these machines would wait for ever"
+        "the pools of these machines would wait forever"
     )
     assert "us-west-2d" in problems[0].allowed, "where they could be had is said"
 
@@ -328,7 +328,7 @@ def test_without_an_answer_that_the_stack_needs_there_is_one_clear_message(token
     with pytest.raises(ConfigError) as error:
         lookups(silent_about(token))
     (problem,) = error.value.problems
-    assert problem.field == "AWS credentials", "what has to be mended"
+    assert problem.field == "AWS credentials", "the field to fix"
     assert "you may not ask" in problem.value, "the reason AWS gives"
     assert "pulumi config set aws:profile" in problem.fix, "and how"
 
@@ -397,12 +397,12 @@ def test_a_survey_says_what_may_not(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_services_default_is_the_clusters_own() -> None:
     from holdfast.components.cluster.eks.component import SERVICE_CIDR
 
-    assert aws_platform().cluster.service_cidr == SERVICE_CIDR, "one block, whoever is asked"
+    assert aws_platform().cluster.service_cidr == SERVICE_CIDR, "the default is the same in both places"
 
 
 def test_a_missing_cli_is_refused_with_the_way_to_get_it() -> None:
     problem = credential_plugin_problem(lambda _: None)
-    assert problem is not None, "the cluster would be made, and nobody would get in"
+    assert problem is not None, "otherwise the cluster is created without access to it"
     assert problem.field == "aws", "the user looks for another command"
     assert "Install it" in problem.fix, "the user is left alone with it"
 

@@ -143,7 +143,7 @@ def test_jobs_learn_where_to_checkpoint_and_may_write_there(namespace: str) -> N
     account = recording.one(":ServiceAccount", f"namespace-{namespace}-trainer")
     association = recording.one(":PodIdentityAssociation", f"checkpoint-access-of-{namespace}-association")
     assert text(association, "serviceAccount") == text(account, "metadata", "name"), (
-        "the pods that jobs are told to use"
+        "the service account that jobs use"
     )
     assert text(association, "namespace") == namespace, "of this namespace alone"
     policy = text(recording.one(":RolePolicy", f"checkpoint-access-of-{namespace}-policy"), "policy")
@@ -156,7 +156,7 @@ def test_the_cluster_is_reached_by_its_name_and_as_whoever_aws_is_asked_as() -> 
     command = mapping(user, "user", "exec")
     assert "holdfast-team-a" in objects(command, "args"), "the stack's own cluster"
     assert command["env"] == [{"name": "AWS_PROFILE", "value": "training"}], (
-        "else the token is somebody else's"
+        "otherwise the token is for another identity"
     )
 
 
@@ -250,7 +250,7 @@ def test_production_has_no_way_in_from_the_internet() -> None:
     (rule,) = [
         found for found in stack("aws-prod").of(":SecurityGroupIngressRule") if "cluster" in found.name
     ]
-    assert value(rule, "cidrIpv4") == "10.48.0.0/16", "but for whoever is named"
+    assert value(rule, "cidrIpv4") == "10.48.0.0/16", "except for the configured blocks"
 
 
 def test_development_is_reached_from_named_addresses_only() -> None:
@@ -300,7 +300,7 @@ def test_the_spot_role_is_the_accounts_and_bears_no_mark_of_a_stack() -> None:
 def test_machines_say_whose_they_are_whoever_starts_them() -> None:
     for node_class in stack("aws-dev").of(":EC2NodeClass"):
         assert mapping(node_class, "spec", "tags").items() >= MARKS.items(), (
-            "Karpenter tags as it is told here"
+            "Karpenter tags instances with these"
         )
         assert value(node_class, "spec", "tags", "ebs.csi.aws.com/cluster-name") == "holdfast-aws-dev", (
             "EKS's storage driver attaches volumes to machines with it, and to no others"

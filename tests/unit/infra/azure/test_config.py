@@ -55,7 +55,7 @@ def test_a_bare_pool_and_a_way_in_are_enough() -> None:
     assert platform.protected, "what is forgotten must not be what can be destroyed"
     assert platform.network == AzureNewNetwork(), "a network is made"
     assert platform.cluster.system_nodes.count == 2, "the operators outlive one of their nodes"
-    assert platform.cluster.login is Login.AZURE_CLI, "kubelogin takes whoever `az login` let in"
+    assert platform.cluster.login is Login.AZURE_CLI, "kubelogin uses the identity of `az login`"
     assert (platform.subscription_id, platform.tenant_id) == (None, None), "and Azure is asked whose they are"
 
 
@@ -115,7 +115,7 @@ def test_every_vm_size_is_of_the_family_by_which_it_is_found() -> None:
 
 def test_gpus_are_those_of_the_machine() -> None:
     assert [pool.has_gpus for pool in nap_platform().scheduling_pools()] == [False, False, True, True], (
-        "nobody had to say so"
+        "they follow from the machine type"
     )
     assert [pool.has_gpus for pool in fixed_platform().scheduling_pools()] == [False, False, True, True], (
         "in scale sets neither"
@@ -160,7 +160,7 @@ def tracked(stack: str) -> AzurePlatform:
 
 def test_both_ways_of_scaling_are_rehearsed() -> None:
     ways = {tracked(stack).cluster.scaling for stack in STACKS}
-    assert ways == set(Scaling), "what no stack does nobody would see break"
+    assert ways == set(Scaling), "each kind is rehearsed by a stack"
 
 
 def test_the_production_stack_is_closed_redundant_and_protected() -> None:
@@ -168,8 +168,8 @@ def test_the_production_stack_is_closed_redundant_and_protected() -> None:
     system = platform.cluster.system_nodes
     assert platform.cluster.access.private, "no address answers the internet"
     assert len(system.zones) == system.count == 3, "a zone that fails takes no more than one operators' node"
-    assert platform.protected, "nobody destroys it by a slip"
-    assert platform.cluster.maintenance.exclusions, "and nobody upgrades while all are away"
+    assert platform.protected, "it cannot be destroyed by accident"
+    assert platform.cluster.maintenance.exclusions, "and upgrades pause during the holidays"
     assert platform.cluster.disk_encryption_set, "its disks are behind a key of one's own"
     assert platform.checkpoints.redundancy == "Standard_ZRS", (
         "and a zone that fails takes no checkpoint with it"

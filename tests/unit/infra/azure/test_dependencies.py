@@ -41,7 +41,7 @@ def test_namespaces_go_first_while_what_their_finalizers_wait_for_is_there(name:
     for namespace in namespaces:
         earlier = before(name, namespace)
         assert earlier >= OPERATORS, (
-            "a RayJob carries KubeRay's finalizer: without it the namespace stays for ever"
+            "a RayJob has KubeRay's finalizer: without KubeRay the namespace is never deleted"
         )
         assert earlier >= {pool.name for pool in pools(name)}, "pods that still run write to the end"
         assert "fallback-policy-crd" in earlier, "its ladder is one of these"
@@ -110,7 +110,7 @@ def test_whatever_is_inside_goes_while_the_cluster_is_there(name: str) -> None:
 def test_checkpoints_are_in_a_group_that_no_cluster_takes_along(name: str) -> None:
     account = stack(name).one(":StorageAccount")
     assert before(name, account) & names(name, ":ResourceGroup") == {"checkpoints-group"}, (
-        "whoever deletes the stack's group deletes all in it"
+        "deletion of the resource group deletes everything in it"
     )
 
 

@@ -93,7 +93,7 @@ def test_without_an_answer_there_is_one_clear_message() -> None:
     with pytest.raises(ConfigError) as error:
         asking(lambda: check_subscription(nap_platform()), refused_to_answer)
     (problem,) = error.value.problems
-    assert problem.field == "Azure credentials", "what has to be mended"
+    assert problem.field == "Azure credentials", "the field to fix"
     assert "The refresh token has expired" in problem.value, "the reason Azure gives"
     assert "az login" in problem.fix, "and how"
 
@@ -131,7 +131,7 @@ def test_a_survey_raises_what_cannot_work() -> None:
 
 def test_a_missing_kubelogin_is_refused_with_how_to_get_it() -> None:
     problem = credential_plugin_problem(lambda _: None)
-    assert problem is not None, "nobody would get into the cluster, ten minutes after it was made"
+    assert problem is not None, "otherwise `pulumi up` fails ten minutes after it starts"
     assert problem.field == "kubelogin", "the command that is missing"
     assert "az aks install-cli" in problem.fix, "one way to get it"
 
@@ -168,7 +168,7 @@ def reached(
 
 
 def test_a_public_cluster_is_not_looked_for() -> None:
-    assert reached(nap_platform(), "timed out") == (None, []), "it says itself whom it lets in"
+    assert reached(nap_platform(), "timed out") == (None, []), "a public API server is not checked"
 
 
 @pytest.mark.parametrize(
@@ -216,10 +216,10 @@ def test_a_door_that_opens_is_told_from_one_that_does_not(monkeypatch: pytest.Mo
         return Door()
 
     monkeypatch.setattr(socket, "create_connection", connect)
-    assert connection_error("here") is None, "somebody answers"
+    assert connection_error("here") is None, "the host answers"
     assert opened == [(("here", 443), 5.0), "closed again"], "for seconds, and nothing is left open"
     assert connection_error("nowhere") == "Name or service not known", "the name is not known"
-    assert connection_error("slow") == "TimeoutError", "nobody answers; there is always a reason to show"
+    assert connection_error("slow") == "TimeoutError", "the host does not answer; there is always a reason"
 
 
 # --- names ----------------------------------------------------------------------------------------

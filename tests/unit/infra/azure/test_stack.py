@@ -152,12 +152,12 @@ def test_jobs_learn_where_to_checkpoint_and_may_write_there(name: str) -> None:
             "each in its own container"
         )
         account = recording.one(":ServiceAccount", f"namespace-{namespace}-trainer")
-        assert text(account, "metadata", "annotations", CLIENT_ID) == CLIENT, "its pods are somebody"
+        assert text(account, "metadata", "annotations", CLIENT_ID) == CLIENT, "its pods have an identity"
         credential = recording.one(
             ":FederatedIdentityCredential", f"checkpoint-access-of-{namespace}-credential"
         )
         assert text(credential, "subject") == f"system:serviceaccount:{namespace}:trainer", (
-            "the pods that jobs are told to use, of this namespace alone"
+            "the service account that jobs use, in this namespace only"
         )
         grant = recording.one(":RoleAssignment", f"checkpoint-access-of-{namespace}-checkpoints-assignment")
         assert text(grant, "roleDefinitionId").endswith(STORAGE_BLOB_DATA_CONTRIBUTOR), "to write blobs"
@@ -172,7 +172,7 @@ def test_the_cluster_is_reached_by_asking_kubelogin_and_holds_no_token(name: str
     assert text(user, "user", "exec", "command") == "kubelogin", "Azure's own"
     arguments = value(user, "user", "exec", "args")
     assert isinstance(arguments, list), "it has some"
-    assert PLATFORMS[name]().cluster.login.value in arguments, "as whom the stack's file says"
+    assert PLATFORMS[name]().cluster.login.value in arguments, "the login of the stack file"
     assert TENANT in arguments, "in the tenant that the cluster asks"
 
 
@@ -263,7 +263,7 @@ def test_development_can_go_without_a_trace() -> None:
 def test_production_has_no_way_in_from_the_internet() -> None:
     access = stack("azure-prod").one(":ManagedCluster")
     assert value(access, "apiServerAccessProfile", "enablePrivateCluster") is True, "no public address"
-    assert value(access, "apiServerAccessProfile", "authorizedIPRanges") is None, "and nobody let in to one"
+    assert value(access, "apiServerAccessProfile", "authorizedIPRanges") is None, "and no public access"
 
 
 def test_development_is_reached_from_named_addresses_and_by_its_own_nodes_only() -> None:
@@ -304,7 +304,7 @@ def test_production_is_upgraded_in_its_hours_and_not_on_its_holidays() -> None:
             "a written day: one that moves is a change in every plan"
         )
         assert value(window, "notAllowedDates") == [{"start": "2026-12-20", "end": "2027-01-06"}], (
-            "nobody is there to look"
+            "the rollout has no observer"
         )
 
 

@@ -74,7 +74,7 @@ def test_a_pool_has_the_gpus_of_its_machine() -> None:
     pool = gcp_platform().pools[2]
     machine = pool.machine()
     assert machine is not None, "it is known"
-    assert (machine.gpus, machine.accelerator) == (8, "nvidia-tesla-a100"), "nobody had to say so"
+    assert (machine.gpus, machine.accelerator) == (8, "nvidia-tesla-a100"), "they follow from the machine type"
     assert pool.as_pool().has_gpus, "so do the rules"
 
 
@@ -107,7 +107,7 @@ def test_a_preempted_node_has_what_is_written_or_30_seconds(given_seconds: int |
 def test_upgrades_replace_scarce_machines_in_place_unless_something_else_is_said() -> None:
     platform = gcp_platform(lambda d: entry(d, "pools", 0).update(upgrades="blue-green"))
     assert [pool.upgrades for pool in platform.pools[:2]] == [Upgrades.BLUE_GREEN, Upgrades.SURGE], (
-        "a second set of A100 machines is not to be had"
+        "there is no capacity for a second set of A100 machines"
     )
 
 
@@ -195,6 +195,6 @@ def test_the_production_stack_is_closed_redundant_and_protected() -> None:
     assert all(IPv4Network(block).is_private for block in blocks), "nor an address"
     assert platform.location == platform.region, "a zone that fails takes no control plane with it"
     assert len(platform.cluster.zones or ()) > 1, "nor the cluster's services"
-    assert platform.protected, "nobody destroys it by a slip"
-    assert platform.cluster.maintenance.exclusion, "and nobody upgrades the nodes of a running job"
+    assert platform.protected, "it cannot be destroyed by accident"
+    assert platform.cluster.maintenance.exclusion, "and no upgrade replaces the nodes of a running job"
     assert platform.cluster.database_key, "its secrets are behind a key of one's own"

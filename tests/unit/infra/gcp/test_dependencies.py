@@ -37,7 +37,7 @@ def test_namespaces_go_first_while_what_their_finalizers_wait_for_is_there(name:
     for namespace in namespaces:
         earlier = before(name, namespace)
         assert earlier >= OPERATORS, (
-            "a RayJob carries KubeRay's finalizer: without it the namespace stays for ever"
+            "a RayJob has KubeRay's finalizer: without KubeRay the namespace is never deleted"
         )
         assert earlier >= names(name, ":NodePool", ":ComputeClass"), "pods that still run write to the end"
         assert "fallback-policy-crd" in earlier, "its ladder is one of these"
@@ -93,7 +93,7 @@ def test_nobody_is_granted_anything_before_google_cloud_knows_the_pods_of_the_pr
 @every_stack
 def test_nodes_go_while_they_may_still_write_logs(name: str) -> None:
     for resource in [*stack(name).of(":Cluster"), *stack(name).of(":NodePool")]:
-        assert before(name, resource) >= NODE_ROLES, f"the nodes of {resource.name} come up as nobody"
+        assert before(name, resource) >= NODE_ROLES, f"the nodes of {resource.name} would have no roles"
 
 
 @every_stack

@@ -237,7 +237,7 @@ def test_stacks_whose_clusters_would_be_called_alike_are_told_apart(one: str, ot
 
 def test_a_missing_plugin_is_refused_with_how_to_get_it() -> None:
     problem = credential_plugin_problem(lambda _: None)
-    assert problem is not None, "nobody would get into the cluster, half an hour after it was made"
+    assert problem is not None, "otherwise `pulumi up` fails half an hour after it starts"
     assert problem.field == "gke-gcloud-auth-plugin", "the command that is missing"
     assert "gcloud components install gke-gcloud-auth-plugin" in problem.fix, "one way to get it"
 
@@ -286,7 +286,7 @@ def test_pulumi_up_is_refused_without_the_plugin_before_anything_is_asked(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert attempt(check_access=True).startswith("gke-gcloud-auth-plugin: got no such command"), (
-        "whoever runs it learns so in the first second"
+        "the problem appears in the first second"
     )
     plugin = tmp_path / "gke-gcloud-auth-plugin"
     plugin.touch(mode=0o755)
@@ -297,7 +297,7 @@ def test_pulumi_up_is_refused_without_the_plugin_before_anything_is_asked(
 def test_a_rehearsal_needs_no_plugin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert attempt(check_access=False).startswith("Google Cloud credentials"), (
-        "its API server is on this machine and asks nobody for a token"
+        "its API server is on this machine and needs no token"
     )
 
 
@@ -309,7 +309,7 @@ def test_pulumi_runs_the_program_with_its_commands(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr("holdfast.infra.program.run", listen)
     runpy.run_module("holdfast.infra.__main__")
-    assert runs == [True], "else nobody would look for the plugin"
+    assert runs == [True], "the program checks for the plugin"
 
 
 # --- asking ---------------------------------------------------------------------------------------
@@ -385,7 +385,7 @@ def test_without_an_answer_that_the_stack_needs_there_is_one_clear_message(token
     with pytest.raises(ConfigError) as error:
         lookups(silent_about(token), platform)
     (problem,) = error.value.problems
-    assert problem.field == "Google Cloud credentials", "what has to be mended"
+    assert problem.field == "Google Cloud credentials", "the field to fix"
     assert "you may not ask" in problem.value, "the reason Google gives"
     assert "gcloud auth application-default login" in problem.fix, "and how"
 

@@ -84,14 +84,14 @@ def test_jobs_learn_where_to_checkpoint_and_may_write_there(namespace: str) -> N
     assert text(account, "metadata", "name") == "trainer-gcp-prod", "the environment is in it"
     grant = recording.one(":ManagedFolderIamMember", f"checkpoint-access-of-{namespace}-trainers")
     assert text(grant, "member").endswith(f"/subject/ns/{namespace}/sa/trainer-gcp-prod"), (
-        "the pods that jobs are told to use, of this namespace alone"
+        "the service account that jobs use, in this namespace only"
     )
     assert text(grant, "bucket") == "checkpoints-bucket-0a1b2c3", "the stack's own bucket"
     assert text(grant, "managedFolder") == f"{namespace}/", "the very folder"
 
 
 def identities(recording: Recording) -> set[str]:
-    """Whoever gets something granted by a stack."""
+    """The principals that a stack grants something to."""
     members = {text(found, "member") for found in recording if value(found, "member") is not None}
     return {member for member in members if not any(agent in member for agent in GOOGLES_OWN)}
 
@@ -161,7 +161,7 @@ def test_a_class_stands_for_its_pools_and_for_nothing_else_ever() -> None:
         assert value(found, "spec", "priorities") == [{"nodepools": [pool]}], "by the name of its node pool"
         assert value(found, "spec", "whenUnsatisfiable") == "DoNotScaleUp", "no machine of GKE's choice"
         assert declared_taints(recording, pool).get("cloud.google.com/compute-class") == name, (
-            "GKE lets in those that select the class, and nobody else"
+            "only pods that select the class tolerate its nodes"
         )
         node_pool = recording.one(":NodePool", f"pool-{pool}-node-pool")
         assert value(node_pool, "nodeConfig", "labels", "cloud.google.com/compute-class") == name, (
@@ -183,14 +183,14 @@ def test_a_job_that_walks_a_ladder_of_classes_is_let_into_each_of_them() -> None
 
 
 def test_without_classes_none_is_made() -> None:
-    assert not stack("gcp-dev").of(":ComputeClass"), "nobody asked for one"
+    assert not stack("gcp-dev").of(":ComputeClass"), "no pool names a class"
 
 
 def test_a_cluster_has_a_name_that_gke_takes_whatever_the_stack_is_called() -> None:
     long = composed(gcp_platform(), name="Team_A.experiments-with-large-models")
     name = text(long.one(":Cluster"), "name")
     assert len(name) <= 40, f"{name}: GKE takes 40 characters"
-    assert name.startswith("holdfast-team-a-"), "and it can still be told whose it is"
+    assert name.startswith("holdfast-team-a-"), "and the name still shows the stack"
     assert text(stack("gcp-dev").one(":Cluster"), "name") == "holdfast-gcp-dev", "a short one stays as it is"
 
 
@@ -205,7 +205,7 @@ def test_what_cannot_be_had_back_is_protected_in_production_and_nothing_else() -
 
 def test_checkpoints_outlive_a_production_stack_even_once_it_may_go() -> None:
     kept = {found.name for found in stack("gcp-prod") if found.retain_on_delete}
-    assert kept == {"checkpoints-bucket", *GRANTS}, "with the grant without which nobody reads them"
+    assert kept == {"checkpoints-bucket", *GRANTS}, "with the grants that are needed to read them"
     assert value(stack("gcp-prod").one(":Bucket"), "forceDestroy") is False, (
         "Cloud Storage refuses to delete it as well"
     )
@@ -213,7 +213,7 @@ def test_checkpoints_outlive_a_production_stack_even_once_it_may_go() -> None:
 
 def test_the_cluster_of_production_refuses_to_go_by_hand_too() -> None:
     assert value(stack("gcp-prod").one(":Cluster"), "deletionProtection") is True, (
-        "whoever lifts Pulumi's protection alone has not meant it"
+        "removal of Pulumi's protection alone is not enough"
     )
 
 
@@ -222,7 +222,7 @@ def test_development_can_go_without_a_trace() -> None:
     assert not [found.name for found in recording if found.protect], "nothing is protected"
     assert not [found.name for found in recording if found.retain_on_delete], "and nothing stays"
     assert value(recording.one(":Bucket"), "forceDestroy") is True, "its checkpoints go with it"
-    assert value(recording.one(":Cluster"), "deletionProtection") is False, "nor does the provider refuse"
+    assert value(recording.one(":Cluster"), "deletionProtection") is False, "nor does the provider protect it"
 
 
 def test_production_has_no_way_in_from_the_internet() -> None:
@@ -233,7 +233,7 @@ def test_production_has_no_way_in_from_the_internet() -> None:
     ), "and no name that answers"
     assert value(cluster, "masterAuthorizedNetworksConfig", "cidrBlocks") == [
         {"cidrBlock": "10.48.0.0/20"}
-    ], "but for whoever is named"
+    ], "except for the configured blocks"
 
 
 def test_development_is_reached_from_named_addresses_only() -> None:
