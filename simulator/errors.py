@@ -1,5 +1,5 @@
-"""The failure every part of the rehearsal raises."""
+"""The error that the simulator and the rehearsal raise."""
 
 
 class RehearsalError(Exception):
-    """A failure the user can act on: its message names what went wrong and the fix."""
+    """An error that the user can fix: its message names the problem and the fix."""

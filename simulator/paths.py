@@ -1,4 +1,4 @@
-"""Where the rehearsal keeps its files."""
+"""The paths of the rehearsal's files."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,9 +8,9 @@ from holdfast.simulator.errors import RehearsalError
 
 @dataclass(frozen=True, kw_only=True)
 class Workspace:
-    """A checkout of the project, and the folders under it which the rehearsal writes.
+    """A checkout of the project, and the folders below it that the rehearsal writes.
 
-    Creates nothing: whoever writes into a folder makes it.
+    Creates no folders; the writers create them.
     """
 
     project_root: Path
@@ -26,32 +26,32 @@ class Workspace:
             if (folder / "Pulumi.yaml").is_file():
                 return cls(project_root=folder)
         raise RehearsalError(
-            f"{origin} is in no project: run from a folder at or below the one with Pulumi.yaml"
+            f"{origin} is not in a project; run the command in the folder with Pulumi.yaml or below it"
         )
 
     @property
     def state_dir(self) -> Path:
-        """Everything a rehearsal writes, one folder per stack."""
+        """The rehearsal's files, one folder per stack."""
         return self.project_root / ".rehearsal"
 
     @property
     def tools_bin(self) -> Path:
-        """The programs `make tools` builds."""
+        """The programs that `make tools` builds."""
         return self.project_root / ".tools" / "bin"
 
     @property
     def charts_dir(self) -> Path:
-        """The Helm charts `make tools` gathers."""
+        """The Helm charts that `make tools` downloads."""
         return self.project_root / ".tools" / "charts"
 
     def stack_dir(self, stack: str) -> Path:
-        """Return the folder of one stack's rehearsal."""
+        """Return the folder of a stack."""
         return self.state_dir / stack
 
     def kubeconfig(self, stack: str) -> Path:
-        """Return the kubeconfig of the control plane of one stack's rehearsal."""
+        """Return the kubeconfig of a stack's control plane."""
         return self.stack_dir(stack) / "kubeconfig"
 
     def logs_dir(self, stack: str) -> Path:
-        """Return the folder for the logs of the processes of one stack's rehearsal."""
+        """Return the folder for the logs of a stack's processes."""
         return self.stack_dir(stack) / "logs"

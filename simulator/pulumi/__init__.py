@@ -1,4 +1,4 @@
-"""Runs a stack through the real Pulumi engine: no account, no prompt, every cloud played by a stand-in."""
+"""Runs a stack with the real Pulumi engine and simulated providers: no cloud account and no prompts."""
 
 from holdfast.simulator.pulumi.display import Audience
 from holdfast.simulator.pulumi.events import EngineFailure, EngineKilled, Outcome, Verdict

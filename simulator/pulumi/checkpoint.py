@@ -1,4 +1,4 @@
-"""Reads the engine's state of a stack from its file."""
+"""Reads a stack's checkpoint, and adopts what an interrupted run created."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -13,9 +13,9 @@ from holdfast.scheduling.json import Json, JsonValue
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedResource:
-    """A resource in the state; `id` is empty for a component, `external` says it was only read.
+    """A resource in the checkpoint; `id` is empty for a component, `external` is set for one that was only read.
 
-    `protected`: the engine refuses to delete it; `retained`: the engine forgets it and leaves it where it is.
+    `protected`: the engine refuses to delete it; `retained`: the engine drops it from the state without deleting it.
     """
 
     urn: str
@@ -26,18 +26,18 @@ class RecordedResource:
 
     @property
     def name(self) -> str:
-        """Its logical name."""
+        """The logical name."""
         return self.urn.rsplit("::", 1)[-1]
 
     @property
     def type(self) -> str:
-        """Its type token, without those of its parents."""
+        """The type token, without the types of the parents."""
         return type_in(self.urn)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PendingOperation:
-    """An operation of which the engine did not learn the end; `inputs` is what it had asked for."""
+    """An operation that a killed engine had started; `inputs` are the requested properties."""
 
     kind: str
     urn: str
@@ -45,20 +45,20 @@ class PendingOperation:
 
     @property
     def name(self) -> str:
-        """The operation as one says it: `creating vpc`."""
+        """The operation in words: `creating vpc`."""
         return f"{self.kind} {self.urn.rsplit('::', 1)[-1]}"
 
     @property
     def type(self) -> str:
-        """The type token of its resource, without those of its parents."""
+        """The type token of the resource, without the types of the parents."""
         return type_in(self.urn)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint:
-    """A stack's state: what it has made, and what it was in the middle of.
+    """The state of a stack: its resources and its pending operations.
 
-    `latest` is the state as the file backend keeps it, in the format of `version`.
+    `latest` is the deployment in the file backend, in the format of `version`.
     """
 
     version: int = 3
@@ -66,7 +66,7 @@ class Checkpoint:
 
     @property
     def resources(self) -> tuple[RecordedResource, ...]:
-        """Everything the engine knows of, in the order in which it was made."""
+        """The resources, in the order of their creation."""
         return tuple(
             RecordedResource(
                 urn=str(entry["urn"]),
@@ -80,7 +80,7 @@ class Checkpoint:
 
     @property
     def pending(self) -> tuple[PendingOperation, ...]:
-        """The operations of which the engine did not learn the end."""
+        """The operations that a killed engine had started."""
         return tuple(
             PendingOperation(
                 kind=str(entry["type"]),
@@ -91,7 +91,7 @@ class Checkpoint:
         )
 
     def entries(self, name: str) -> list[Json]:
-        """Return a list of the state as it is kept."""
+        """Return a list of the deployment."""
         found = self.latest.get(name)
         if isinstance(found, str) or not isinstance(found, Sequence):
             return []
@@ -99,12 +99,12 @@ class Checkpoint:
 
 
 def type_in(urn: str) -> str:
-    """Return the type token in a URN, without those of its parents."""
+    """Return the type token in a URN, without the types of the parents."""
     return urn.split("::")[2].rsplit("$", 1)[-1]
 
 
 def read_checkpoint(file: Path) -> Checkpoint:
-    """Return the state in a file of the file backend; empty where there is none yet."""
+    """Return the checkpoint in a file of the file backend; an empty one where the file does not exist."""
     if not file.is_file():
         return Checkpoint()
     document = cast("Json", json.loads(file.read_text(encoding="utf-8")))
@@ -118,25 +118,25 @@ def _mapping(value: JsonValue) -> Json:
     return value if isinstance(value, Mapping) else {}
 
 
-# A second run would make such an object again, so the engine asks a human for its id. Its own flag for that,
-# `--import-pending-creates`, forgets the operation and imports nothing in a file backend (3.245).
+# The engine asks the user for the ids of pending creates. Its own flag for that,
+# `--import-pending-creates`, drops the operation and imports nothing in a file backend (3.245).
 CLEAR_PENDING = "--clear-pending-creates"
 
 
 def find_adoptable(checkpoint: Checkpoint, made: Callable[[PendingOperation], str | None]) -> dict[str, str]:
-    """Return, by URN, the ids of the objects which interrupted creates did make.
+    """Return, by URN, the ids of the objects that interrupted creates left in the cloud.
 
-    `made` returns the id of one such object, None where a create made nothing.
+    `made` returns the id of such an object, or None where the create had no effect.
     """
     creates = (operation for operation in checkpoint.pending if operation.kind == "creating")
     return {operation.urn: found for operation in creates if (found := made(operation)) is not None}
 
 
 def adopt(checkpoint: Checkpoint, ids: Mapping[str, str]) -> Deployment:
-    """Return the state with objects adopted that an interrupted create made; `ids` are theirs, by URN.
+    """Return the state with the objects of interrupted creates added; `ids` are by URN.
 
-    What the engine had asked for stands in for outputs until a refresh reads them. An object being replaced
-    is marked for deletion, as the engine does when the create of its successor is answered.
+    Their inputs serve as outputs until a refresh reads them. An object that is being replaced
+    is marked for deletion, as the engine does after the create of its replacement.
     """
     pending = [entry for entry in checkpoint.entries("pending_operations") if _urn(entry) not in ids]
     adopted = [

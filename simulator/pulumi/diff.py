@@ -1,4 +1,4 @@
-"""What differs between the inputs an object was made with and the new ones, property by property."""
+"""Compares old and new inputs property by property, and converts the result to the engine's message."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,23 +19,23 @@ class ChangeKind(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """One changed property, by its path: `tags.team`, `rules[0].port`, `tags["a.b"]`."""
+    """A changed property, by path: `tags.team`, `rules[0].port`, `tags["a.b"]`."""
 
     path: str
     kind: ChangeKind
 
     @property
     def top(self) -> str:
-        """The top-level property it is in."""
+        """The top-level property of the path."""
         return self.path.split(".")[0].split("[")[0]
 
     def within(self, paths: Iterable[str]) -> bool:
-        """Tell whether the change is at or below one of some paths, or takes one away."""
+        """Whether the change is at or below one of the paths, or removes a parent of one."""
         return any(_covers(path, self.path) or _covers(self.path, path) for path in paths)
 
 
 def changes(old: Properties, new: Properties) -> list[Change]:
-    """Return the changes from old inputs to new ones; null is absent, and an unknown value is a change."""
+    """Return the changes from old to new inputs; null equals absent, and an unknown value is a change."""
     return list(_of_maps(old, new, ""))
 
 
@@ -70,7 +70,7 @@ def _is_list(value: Value) -> bool:
 
 
 def _join(path: str, key: str) -> str:
-    """Join as the engine writes property paths: keys that would not read back are quoted."""
+    """Join in the engine's syntax for property paths: keys with special characters are quoted."""
     if path and any(character in key for character in '.[]"'):
         quoted = key.replace('"', '\\"')
         return f'{path}["{quoted}"]'
@@ -96,7 +96,7 @@ _REPLACING = {
 def diff_response(
     found: Sequence[Change], *, replacing: Collection[Change] = (), deletes_first: bool = False
 ) -> provider_pb2.DiffResponse:
-    """Return changes as the engine reads them; `replacing` are those that replace the resource."""
+    """Return changes as the engine's message; `replacing` are those that replace the resource."""
     detailed = {
         one.path: provider_pb2.PropertyDiff(
             kind=(_REPLACING if one in replacing else _PLAIN)[one.kind], inputDiff=True

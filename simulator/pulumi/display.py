@@ -1,4 +1,4 @@
-"""Shows the engine's own lines as they come."""
+"""Shows the engine's output, and reports what it waits for while it is silent."""
 
 import threading
 import time
@@ -10,7 +10,7 @@ from pulumi.automation.events import EngineEvent, StepEventMetadata
 
 OnLine = Callable[[str], None]
 
-# After a destroy the engine advises a command, which would not find this backend.
+# After a destroy the engine suggests a command that would not find this backend.
 _OF_A_STACK_KEPT_ELSEWHERE = (
     "The resources in the stack have been deleted, but the history and configuration",
     "If you want to remove the stack completely, run",
@@ -24,14 +24,14 @@ def quiet(line: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Audience:
-    """Who watches: `show` takes the engine's own lines, in `color` (`always`, `never`)."""
+    """Receives the engine's output: `show` gets its lines, in `color` (`always`, `never`)."""
 
     show: OnLine = quiet
     color: str = "never"
 
 
 class Display:
-    """Passes on the engine's lines, the traceback of a failed program left out: its message stays."""
+    """Passes on the engine's lines, without the traceback of a failed program."""
 
     def __init__(self, show: OnLine) -> None:
         self._show = show
@@ -47,12 +47,12 @@ class Display:
             self._show(line)
 
 
-# A release of an operator takes 5 to 20 s: what takes longer is worth a word.
+# A Helm release of an operator takes 5 to 20 s.
 QUIET_SECONDS = 10.0
 
 
 def progress_line(begun: Mapping[str, float], now: float) -> str | None:
-    """Return the line that names what is under way, by URN and begin, the longest first; None for nothing."""
+    """Return a line with the running operations, by URN and start time, the longest first; None for none."""
     if not begun:
         return None
     oldest_first = sorted(begun, key=lambda urn: begun[urn])
@@ -61,7 +61,7 @@ def progress_line(begun: Mapping[str, float], now: float) -> str | None:
 
 
 class ProgressReporter:
-    """Follows the engine's events for one command, and shows a notice after each quiet while."""
+    """Follows the engine's events of one command, and shows a progress line after each silent period."""
 
     def __init__(self, show: OnLine, *, quiet_seconds: float = QUIET_SECONDS) -> None:
         self._show = show
@@ -73,7 +73,7 @@ class ProgressReporter:
         self._thread = threading.Thread(target=self._watch, daemon=True, name="engine waiting")
 
     def line(self, line: str) -> None:
-        """Show a line of the engine's."""
+        """Show a line of the engine."""
         self._spoken.set()
         self._show(line)
 
@@ -110,6 +110,6 @@ class ProgressReporter:
 
 
 def _is_made_by_a_provider(metadata: StepEventMetadata) -> bool:
-    """Whether anything is waited for: a component ends with its children, not before."""
+    """Whether a provider runs the operation; a component only waits for its children."""
     state = metadata.new or metadata.old
     return state is not None and bool(state.custom)

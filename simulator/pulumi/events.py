@@ -1,4 +1,4 @@
-"""Reads the engine's events into a result."""
+"""Converts the engine's events to the result of a run, and its failures to one message."""
 
 import re
 import signal
@@ -18,10 +18,10 @@ UNCHANGING = frozenset({"same", "read", "refresh"})
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """A violation which a policy found.
+    """A policy violation.
 
-    `level` is `mandatory` (it stops the run) or `advisory`; `urn` names the resource, and is empty where
-    the policy judges the stack as a whole.
+    `level` is `mandatory` (it stops the run) or `advisory`; `urn` is the resource, empty for a policy on the
+    whole stack.
     """
 
     policy: str
@@ -31,13 +31,13 @@ class Verdict:
 
     @property
     def stops(self) -> bool:
-        """Whether the run may not go on."""
+        """Whether the violation stops the run."""
         return self.level == "mandatory"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """What the engine did, or in a preview would do, to one resource: its own operation name (`update`, ...)."""
+    """An operation of the engine on one resource, planned in a preview: `update`, ..."""
 
     operation: str
     urn: str
@@ -51,11 +51,11 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What one command did.
+    """The result of one command.
 
-    `changes` counts resources by the engine's own operation names (`create`, `same`, ...); `packs` names the
-    policy packs that judged the run, with their versions; `outputs` are the stack's, secrets and values still
-    unknown replaced by words; `problems` are the engine's error messages, one for each cause.
+    `changes` counts resources by operation (`create`, `same`, ...); `packs` are the versions of the policy
+    packs that checked the run, by name; `outputs` are the stack's, with placeholders for secrets and unknown
+    values; `problems` are the engine's error messages, one for each cause.
     """
 
     command: str
@@ -71,7 +71,7 @@ class Outcome:
 
     @property
     def changed(self) -> int:
-        """How many resources were, or in a preview would be, changed."""
+        """How many resources the run changed, or a preview would change."""
         return sum(count for operation, count in self.changes.items() if operation not in UNCHANGING)
 
     @property
@@ -81,9 +81,9 @@ class Outcome:
 
 
 class EngineFailure(RehearsalError):  # noqa: N818 - what it carries is an outcome, and the message reads as one
-    """The engine stopped: the program, a provider or a mandatory policy refused.
+    """The engine stopped because of the program, a provider, or a mandatory policy.
 
-    `outcome` is what was done until then.
+    `outcome` is the result up to the failure.
     """
 
     def __init__(self, outcome: Outcome, message: str) -> None:
@@ -92,19 +92,19 @@ class EngineFailure(RehearsalError):  # noqa: N818 - what it carries is an outco
 
 
 class EngineKilled(EngineFailure):
-    """The engine's process was killed; the next run takes up what it left."""
+    """The engine's process was killed; the next run recovers its pending operations."""
 
 
 def failure(outcome: Outcome, last: CommandResult | None) -> EngineFailure:
-    """Return the failure of a command, with one message for its cause."""
+    """Return the failure of a command, with one message for the cause."""
     title = f"{outcome.command} of {outcome.stack}"
     if last is not None and last.code == -signal.SIGKILL:
-        return EngineKilled(outcome, f"{title} was killed; run it again: it goes on from where it was")
+        return EngineKilled(outcome, f"{title} was killed; run it again to continue")
     return EngineFailure(outcome, f"{title} failed: {_cause(outcome, last.stderr if last else '')}")
 
 
 def stderr_message(stderr: str) -> str:
-    """Return what the engine said of its failure, without the word it begins with."""
+    """Return the engine's error output without the prefix `error: `."""
     said = [line.removeprefix("error: ") for line in stderr.splitlines() if line.strip()]
     return "\n".join(said) or "the engine gave no reason"
 
@@ -118,7 +118,7 @@ def _cause(outcome: Outcome, stderr: str) -> str:
     return stderr_message(stderr)
 
 
-# How the engine marks, inside an event's properties, a secret it has hidden and a value it does not know yet.
+# The engine's markers for hidden secrets and unknown values in the properties of an event.
 _SECRET_KEY = "4dabf18193072939515e22adb298388d"  # noqa: S105 - a marker, the same in every engine
 _UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 _COLOUR = re.compile(r"<\{%.*?%\}>|\x1b\[[0-9;]*m")
@@ -130,13 +130,13 @@ _STACK_TYPE = "pulumi:pulumi:Stack"
 
 
 class EventRecorder:
-    """Collects what a run's result is made of, on the thread that streams the events."""
+    """Collects the events of a run, on the thread that streams them."""
 
     def __init__(self) -> None:
         self._events: list[EngineEvent] = []
 
     def __call__(self, event: EngineEvent) -> None:
-        """Keep an event, unless it is one of the hundreds of debugging lines."""
+        """Record an event, except the hundreds of debug messages."""
         diagnostic = event.diagnostic_event
         if diagnostic is None or diagnostic.severity != "debug":
             self._events.append(event)
@@ -160,7 +160,7 @@ class EventRecorder:
 
 
 def verdicts(events: Iterable[EngineEvent]) -> tuple[Verdict, ...]:
-    """Return the policies' violations, each once and in their order."""
+    """Return the policy violations, each once, in order."""
     found = (event.policy_event for event in events)
     return tuple(
         dict.fromkeys(
@@ -177,7 +177,7 @@ def verdicts(events: Iterable[EngineEvent]) -> tuple[Verdict, ...]:
 
 
 def problems(events: Iterable[EngineEvent]) -> tuple[str, ...]:
-    """Return the messages of errors, each once, as one reads them: no colours, no traceback."""
+    """Return the error messages, each once, without colors and tracebacks."""
     found = (event.diagnostic_event for event in events)
     messages = (
         _of_resource(diagnostic.urn, without_traceback(plain(diagnostic.message)))
@@ -188,19 +188,19 @@ def problems(events: Iterable[EngineEvent]) -> tuple[str, ...]:
 
 
 def steps(events: Iterable[EngineEvent]) -> tuple[Step, ...]:
-    """Return the steps that change a resource, each once, in the order in which they were begun or, of a refresh, done."""
+    """Return the steps that change a resource, each once, in the order of their start (in a refresh: of their end)."""
     found: dict[Step, None] = {}
     for event in events:
         begun, done = event.resource_pre_event, event.res_outputs_event
         for summary in (begun, done):
-            # What a refresh found is known only when it is done.
+            # The result of a refresh is known only at its end.
             if summary is not None and summary.metadata.op not in UNCHANGING:
                 found[Step(operation=summary.metadata.op.value, urn=summary.metadata.urn)] = None
     return tuple(found)
 
 
 def stack_outputs(events: Iterable[EngineEvent]) -> Json:
-    """Return the stack's outputs as last announced; secrets and unknown values as words."""
+    """Return the stack's last outputs, with placeholders for secrets and unknown values."""
     outputs: Json = {}
     for event in events:
         done = event.res_outputs_event
@@ -210,7 +210,7 @@ def stack_outputs(events: Iterable[EngineEvent]) -> Json:
 
 
 def readable(value: JsonValue) -> JsonValue:
-    """Return a property with the engine's markers replaced by words."""
+    """Return a property with placeholders for the engine's markers."""
     if value == _UNKNOWN:
         return "[unknown]"
     if isinstance(value, Mapping):
@@ -223,7 +223,7 @@ def readable(value: JsonValue) -> JsonValue:
 
 
 def plain(text: str) -> str:
-    """Return a message without the engine's colours and outer space."""
+    """Return a message without colors and surrounding whitespace."""
     return _COLOUR.sub("", text).strip()
 
 

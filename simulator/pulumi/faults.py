@@ -1,4 +1,4 @@
-"""Failures on order: what a rehearsal tells its stand-in providers to suffer."""
+"""Injects failures into the simulated providers: refused creates, throttling, and a killed engine."""
 
 import threading
 from collections import Counter
@@ -6,30 +6,29 @@ from collections.abc import Callable
 
 from holdfast.simulator.errors import RehearsalError
 
-# Real providers give up after some 25 attempts over minutes. Ten keep the shape; the waits double from
-# 2 ms to at most 64 ms, so that giving up costs a third of a second.
+# Real providers give up after about 25 attempts in minutes. Here: 10, from 2 ms doubling to 64 ms, a third of a second.
 MAX_RETRIES = 10
 _FIRST_WAIT_SECONDS = 0.002
 _LONGEST_WAIT_SECONDS = 0.064
 
 
 class CreateRefusedError(RehearsalError):
-    """The cloud refused to create a resource, because `Faults.fail_create` said so."""
+    """The cloud refused to create a resource, because of `Faults.fail_create`."""
 
 
 class ThrottledError(RehearsalError):
-    """A call was throttled for longer than the provider's retries last."""
+    """A call was throttled more often than the provider retries."""
 
 
 class EngineCrashedError(Exception):
-    """The engine was killed during a call, which must therefore never be answered."""
+    """The engine was killed during a call, which therefore must not be answered."""
 
 
 class Faults:
-    """Failures ordered in advance; one object serves every stand-in of a run, on any thread.
+    """Faults to inject; one object serves all simulated providers of a run, on any thread.
 
-    Creates, deletes and calls are counted from 1 over all stand-ins, previews apart.
-    `on_crash` kills the engine; without one a crash cannot be ordered.
+    Creates, deletes and calls are counted from 1 over all providers; previews do not count.
+    `on_crash` kills the engine; the crash faults require it.
     """
 
     def __init__(self, *, on_crash: Callable[[], None] | None = None) -> None:
@@ -53,38 +52,38 @@ class Faults:
         self._order_crash("delete", at)
 
     def throttle(self, call_number: int, times: int) -> None:
-        """Turn the n-th call away so many times before it is served; above `MAX_RETRIES` it fails."""
+        """Throttle the n-th call so many times; above `MAX_RETRIES` it fails."""
         self._throttles[call_number] = times
 
     def ordered(self, when: str) -> frozenset[int | str]:
-        """Return the crashes after a `create` or `delete` that have not come yet."""
+        """Return the crashes after a `create` or `delete` that have not happened yet."""
         with self._lock:
             return frozenset(self._crashes[when])
 
     @property
     def creates(self) -> int:
-        """How many creates have begun."""
+        """The number of started creates."""
         return self._counts["create"]
 
     @property
     def deletes(self) -> int:
-        """How many deletes are done."""
+        """The number of finished deletes."""
         return self._counts["delete"]
 
     @property
     def calls(self) -> int:
-        """How many calls have begun; a retry is no new call."""
+        """The number of started calls; retries do not count."""
         return self._counts["call"]
 
     @property
     def retries(self) -> int:
-        """How many times a throttled call was tried again."""
+        """The number of retries of throttled calls."""
         return self._counts["retry"]
 
     def before_call(self, name: str, *, reason: str = "Rate exceeded") -> None:
-        """Count a call and, if it is to be throttled, try again as a provider does.
+        """Count a call and, where it is throttled, retry it as a provider does.
 
-        `reason` is the cloud's message. Raises ThrottledError where the retries do not last.
+        `reason` is the cloud's message. Raises ThrottledError after the last retry.
         """
         turned_away = self._throttles.pop(self._next("call"), 0)
         wait = _FIRST_WAIT_SECONDS
@@ -96,17 +95,17 @@ class Faults:
             raise ThrottledError(f"{name}: {reason}; gave up after {MAX_RETRIES} retries")
 
     def before_create(self, urn: str) -> None:
-        """Count a create. Raises CreateRefusedError where it is ordered to fail."""
+        """Count a create. Raises CreateRefusedError where this fault is injected."""
         message = self._refusals.pop(self._next("create"), None)
         if message is not None:
             raise CreateRefusedError(f"creating {_name(urn)}: {message}")
 
     def after_create(self, urn: str) -> None:
-        """Note that a create is done. Raises EngineCrashedError, the engine killed, where that is ordered."""
+        """Count a finished create. Kills the engine and raises EngineCrashedError where this fault is injected."""
         self._crash_if_ordered("create", self._next("created"), urn)
 
     def after_delete(self, urn: str) -> None:
-        """Note that a delete is done. Raises EngineCrashedError, the engine killed, where that is ordered."""
+        """Count a finished delete. Kills the engine and raises EngineCrashedError where this fault is injected."""
         self._crash_if_ordered("delete", self._next("delete"), urn)
 
     def _next(self, what: str) -> int:
@@ -116,7 +115,7 @@ class Faults:
 
     def _order_crash(self, when: str, at: int | str) -> None:
         if self._on_crash is None:
-            raise ValueError("a crash needs `on_crash`, the callback that kills the engine")
+            raise ValueError("Faults has no `on_crash`; pass the callback that kills the engine")
         self._crashes[when].add(at)
 
     def _crash_if_ordered(self, when: str, number: int, urn: str) -> None:

@@ -1,4 +1,4 @@
-"""Reads a kubeconfig: which API server it leads to, and how it says who is asking."""
+"""Reads a kubeconfig: the API server of its context, and the command that authenticates the user."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,10 +12,9 @@ from holdfast.simulator.kubernetes_client.objects import mapping, sequence
 
 @dataclass(frozen=True, kw_only=True)
 class Connection:
-    """What the current context of a kubeconfig stands for.
+    """The current context of a kubeconfig.
 
-    `cluster` is its cluster entry; `command` the program that is asked for a token, "" where none is, with its
-    `arguments`.
+    `cluster` is the cluster entry; `command` and `arguments` are the user's `exec` command, "" for none.
     """
 
     cluster: Json = field(default_factory=dict[str, JsonValue])
@@ -38,9 +37,9 @@ class Connection:
 
 
 def read_connection(configuration: Json) -> Connection | None:
-    """Return what a provider's `kubeconfig`, `context` and `cluster` lead to; None for a kubeconfig that leads nowhere.
+    """Return the connection of a provider's `kubeconfig`, `context` and `cluster`; None without a cluster.
 
-    A kubeconfig is a path, its text, or its content.
+    A kubeconfig is a path, YAML text, or a mapping.
     """
     document = _document(configuration.get("kubeconfig"))
     context = _entry(
@@ -63,7 +62,7 @@ def _document(kubeconfig: JsonValue) -> Json:
     try:
         text = Path(kubeconfig).expanduser().read_text(encoding="utf-8")
     except (OSError, RuntimeError, ValueError):
-        # Not the name of a file, and mostly far too long for one.
+        # The text of a kubeconfig, usually too long for a path.
         text = kubeconfig
     try:
         return mapping(cast("JsonValue", yaml.safe_load(text)))

@@ -1,4 +1,4 @@
-"""The part of the provider protocol that is about the plugin and its configuration, not about resources."""
+"""The provider protocol without resources: configuration of the plugin, and the gRPC server."""
 
 import json
 import threading
@@ -25,10 +25,9 @@ from holdfast.simulator.pulumi.values import Properties, from_struct, has_unknow
 
 
 class Plugin(ResourceProviderServicer):
-    """Answers the engine's questions about the plugin, and keeps the configuration of each instance.
+    """Implements the plugin's methods of the protocol, and stores the configuration of each provider instance.
 
-    The engine attaches every instance of a package, default and explicit, to this one server. What tells
-    them apart is the connection: each instance dials its own.
+    All instances of a package, default and explicit, use this server; each has its own connection.
     """
 
     def __init__(self, version: str) -> None:
@@ -42,35 +41,35 @@ class Plugin(ResourceProviderServicer):
             return self._configurations.get(context.peer(), {})
 
     def Attach(self, request: plugin_pb2.PluginAttach, context: grpc.ServicerContext) -> empty_pb2.Empty:
-        """Accept the engine that found this server's port in its settings."""
+        """Accept the engine, which knows this server's port from its environment."""
         return empty_pb2.Empty()
 
     def Handshake(
         self, request: provider_pb2.ProviderHandshakeRequest, context: grpc.ServicerContext
     ) -> provider_pb2.ProviderHandshakeResponse:
-        """Tell the engine what kinds of values may be sent."""
+        """Announce support for secrets."""
         return provider_pb2.ProviderHandshakeResponse(accept_secrets=True)
 
     def GetPluginInfo(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> plugin_pb2.PluginInfo:
-        """Give the version of the installed SDK: it is what the program was written against."""
+        """Return the version of the installed SDK, which the program uses."""
         return plugin_pb2.PluginInfo(version=self._version)
 
     def CheckConfig(
         self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext
     ) -> provider_pb2.CheckResponse:
-        """Take a provider's configuration as it is."""
+        """Accept any configuration."""
         return provider_pb2.CheckResponse(inputs=request.news)
 
     def DiffConfig(
         self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext
     ) -> provider_pb2.DiffResponse:
-        """Say what changed in a provider's configuration; it never needs replacing."""
+        """Return the changes of a provider's configuration; none replaces the provider."""
         return diff_response(changes(from_struct(request.old_inputs), from_struct(request.news)))
 
     def Configure(
         self, request: provider_pb2.ConfigureRequest, context: grpc.ServicerContext
     ) -> provider_pb2.ConfigureResponse:
-        """Keep the configuration of one provider instance."""
+        """Store the configuration of one provider instance."""
         given = from_struct(request.args)
         configuration = {
             name: _parsed(reveal(value)) for name, value in given.items() if not has_unknown(value)
@@ -80,12 +79,12 @@ class Plugin(ResourceProviderServicer):
         return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True)
 
     def Cancel(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> empty_pb2.Empty:
-        """Take note that the run is being cancelled: no call here waits for anything."""
+        """Do nothing: no call here waits."""
         return empty_pb2.Empty()
 
 
 def _parsed(value: JsonValue) -> JsonValue:
-    """Undo the text form in which the engine passes nested configuration."""
+    """Parse the JSON text in which the engine passes nested configuration."""
     if not isinstance(value, str):
         return value
     try:
@@ -102,9 +101,9 @@ _Handler: TypeAlias = Callable[[Message, grpc.ServicerContext], Message]
 
 
 class InitFailedError(RehearsalError):
-    """A resource was created or updated but did not come up: the engine records it and retries on the next run.
+    """A resource was created or updated but failed to initialize: the engine records it and retries in the next run.
 
-    `reasons` are the messages shown, one a line; `properties` is its state as far as known.
+    `reasons` are the messages to show; `properties` are the known outputs.
     """
 
     def __init__(
@@ -118,7 +117,7 @@ class InitFailedError(RehearsalError):
         )
 
     def status(self) -> bytes:
-        """Return the failure as the engine reads it beside the error."""
+        """Return the failure as the details of a gRPC status."""
         packed = any_pb2.Any(
             type_url="type.googleapis.com/pulumirpc.ErrorResourceInitFailed",
             value=self._detail.SerializeToString(),
@@ -128,14 +127,14 @@ class InitFailedError(RehearsalError):
 
 
 class Served:
-    """A provider being served; closes at the end of its `with` block."""
+    """A running provider server; it stops at the end of its `with` block."""
 
     def __init__(self, server: grpc.Server, port: int) -> None:
         self._server = server
         self.port = port
 
     def close(self) -> None:
-        """Stop serving; calls still open are cancelled. Harmless when repeated."""
+        """Stop the server and cancel open calls; idempotent."""
         self._server.stop(grace=None).wait()
 
     def __enter__(self) -> "Served":
@@ -148,8 +147,8 @@ class Served:
 def serve(servicer: ResourceProviderServicer) -> Served:
     """Serve a provider on an ephemeral loopback port.
 
-    What a method raises reaches the user as one message: RehearsalError as it is, InitFailedError with the state
-    of the resource, anything else as an internal error. EngineCrashedError leaves the call unanswered.
+    Exceptions reach the user as one message: RehearsalError unchanged, InitFailedError with the state of the
+    resource, all others as internal errors. A call that raises EngineCrashedError is not answered.
     """
     server = grpc.server(
         futures.ThreadPoolExecutor(_THREADS),
@@ -166,7 +165,7 @@ def serve(servicer: ResourceProviderServicer) -> Served:
 
 
 class _Answering(grpc.ServerInterceptor):
-    """Turns what a provider's method raises into the answer the engine understands."""
+    """Converts the exceptions of a provider's methods to gRPC errors."""
 
     def intercept_service(
         self,
@@ -188,7 +187,7 @@ def _answering(behaviour: _Handler, method: str) -> _Handler:
         try:
             return behaviour(request, context)
         except EngineCrashedError:
-            _wait_until_nobody_listens(context)
+            _wait_until_disconnected(context)
             context.abort(grpc.StatusCode.CANCELLED, "the engine is gone")
         except Exception as failure:  # noqa: BLE001 - the last frame before the wire: nothing else could report it
             _abort(context, failure, method)
@@ -206,16 +205,16 @@ def _abort(context: grpc.ServicerContext, failure: Exception, method: str) -> No
     context.abort(grpc.StatusCode.INTERNAL, _internal_error(method, failure))
 
 
-def _wait_until_nobody_listens(context: grpc.ServicerContext) -> None:
+def _wait_until_disconnected(context: grpc.ServicerContext) -> None:
     ended = threading.Event()
     if context.add_callback(ended.set):
         ended.wait()
 
 
 def _internal_error(method: str, failure: Exception) -> str:
-    """Say where it was raised: there is no traceback to look that up in."""
+    """Include the source line, because the engine shows no traceback."""
     frame = failure.__traceback__
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next
     where = f" at {frame.tb_frame.f_code.co_filename}:{frame.tb_lineno}" if frame else ""
-    return f"the stand-in provider failed in {method.rsplit('/', 1)[-1]}: {type(failure).__name__}: {failure}{where}"
+    return f"the simulated provider failed in {method.rsplit('/', 1)[-1]}: {type(failure).__name__}: {failure}{where}"

@@ -1,4 +1,4 @@
-"""The engine as a process that can be interrupted, and killed with all it started."""
+"""The engine's process, and the program that it runs: interrupting, killing, and cleaning up after both."""
 
 import asyncio
 import signal
@@ -22,43 +22,43 @@ from semver import VersionInfo
 from holdfast.scheduling.errors import ConfigError
 from holdfast.simulator.errors import RehearsalError
 
-# What the lookup of the tool promises at least; the Automation API asks for it to choose how events arrive.
+# The minimum that the tool lookup guarantees; the Automation API chooses the event transport by it.
 _ENGINE_VERSION = VersionInfo(3, 245, 0)
 
-# A process that does not die at once of SIGKILL is in the middle of a disk access.
+# A process survives SIGKILL only during a disk access.
 _KILLED_SECONDS = 10.0
-# Operations under way may last longer; a program that is still at work then is waited for in vain.
+# Operations may take longer; the program is cancelled after this.
 _ORDERLY_SECONDS = 10.0
 
 OnLine = Callable[[str], None]
 
 
 class EngineProcess:
-    """The engine while it runs; nothing at other times."""
+    """The engine's process, while a command runs."""
 
     def __init__(self) -> None:
         self._running: subprocess.Popen[str] | None = None
 
     def started(self, process: subprocess.Popen[str]) -> None:
-        """Note the process that is the engine from now on."""
+        """Record the engine's process."""
         self._running = process
 
     def ended(self) -> None:
-        """Note that the engine is gone."""
+        """Record that the process has ended."""
         self._running = None
 
     def interrupt(self) -> None:
-        """Ask the engine to finish what it has begun and to stop."""
+        """Send SIGINT: the engine finishes running operations and stops."""
         if self._running is not None:
             self._running.send_signal(signal.SIGINT)
 
     def kill(self) -> None:
-        """Kill the engine, then what it started, and wait until that is gone. Harmless when it does not run."""
+        """Kill the engine and its child processes, and wait for their end; do nothing where it does not run."""
         if self._running is None:
             return
         with suppress(psutil.NoSuchProcess):
             engine = psutil.Process(self._running.pid)
-            # Plugins lead process groups of their own. The engine dies first, or it would report their end.
+            # Plugins have their own process groups. The engine is killed first, because it would report their end.
             family = [engine, *engine.children(recursive=True)]
             for process in family:
                 with suppress(psutil.NoSuchProcess):
@@ -67,11 +67,11 @@ class EngineProcess:
 
 
 class EngineCommand(PulumiCommand):
-    """The `pulumi` command: started with a fixed environment, in a session of its own.
+    """The `pulumi` command, with a fixed environment and its own session.
 
-    Arguments: `executable`, its file; `environment`, all it sees of the user's; `process`, told of its life;
-    `on_end`, called when a command has ended in whatever way.
-    Ctrl-C reaches this process alone, which passes it on once: the engine then ends in order.
+    `environment` is the whole environment of the command; `process` records its process; `on_end` is called after
+    each command, also a failed one.
+    Only this process receives Ctrl-C. It forwards the first one, and the engine shuts down gracefully.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class EngineCommand(PulumiCommand):
         process: EngineProcess,
         on_end: Callable[[], None],
     ) -> None:
-        # The base class would start the command to learn a version that the tool lookup has checked (0.3 s).
+        # The base class would run the command for its version, which the tool lookup has checked (0.3 s).
         self.command = str(executable)
         self.version = _ENGINE_VERSION
         self.last: CommandResult | None = None
@@ -93,7 +93,7 @@ class EngineCommand(PulumiCommand):
 
     @contextmanager
     def adding(self, *flags: str) -> Generator[None]:
-        """Add flags, for which the Automation API has no parameter, to the commands run inside the block."""
+        """Add flags that the Automation API does not support to the commands inside the block."""
         self._flags = flags
         try:
             yield
@@ -108,7 +108,7 @@ class EngineCommand(PulumiCommand):
         on_output: OnLine | None = None,
         on_error: OnLine | None = None,
     ) -> CommandResult:
-        """Run one command to its end. Raises CommandError where it fails."""
+        """Run one command. Raises CommandError where it fails."""
         said: dict[str, list[str]] = {"stdout": [], "stderr": []}
         running = subprocess.Popen(
             [self.command, "--non-interactive", *args, *self._flags],
@@ -142,7 +142,7 @@ class EngineCommand(PulumiCommand):
         return self.last
 
     def _end(self, running: subprocess.Popen[str]) -> None:
-        """Let the engine end in order, and the program where it waits for that; a second Ctrl-C kills the engine."""
+        """Shut the engine down gracefully, then the program; a second Ctrl-C kills the engine."""
         self._process.interrupt()
         try:
             try:
@@ -156,7 +156,7 @@ class EngineCommand(PulumiCommand):
 
 
 def engine_environment(user: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of the user without any setting of an engine: account, backend, stack, options."""
+    """Return the user's environment without the settings of Pulumi: account, backend, stack, options."""
     return {name: value for name, value in user.items() if not name.startswith("PULUMI_")}
 
 
@@ -174,7 +174,7 @@ def _reader(stream: IO[str] | None, said: list[str], on_line: OnLine | None) -> 
 def _finish(
     readers: Iterable[threading.Thread], streams: Iterable[tuple[IO[str] | None, list[str], OnLine | None]]
 ) -> None:
-    """Read to the end and close. An interruption can come before every reader has begun."""
+    """Read to the end and close. An interrupt can arrive before all readers have started."""
     for reader in readers:
         if reader.is_alive():
             reader.join()
@@ -183,16 +183,16 @@ def _finish(
             stream.close()
 
 
-# A program that computes for longer than this after the engine is gone is left to itself.
+# A program that computes for longer after the end of the engine is abandoned.
 _END_SECONDS = 10.0
 _CLOSE_SECONDS = 0.5
 
 
 class HostedProgram:
-    """A program as the Automation API takes it: a function that registers resources.
+    """Runs a program, a function that registers resources, for the Automation API.
 
-    A refused configuration, or an error raised on purpose, keeps its text. Anything else is a fault of the
-    program: named in one line, its traceback kept in `log`.
+    ConfigError and RehearsalError keep their message. Any other exception is reported in one line, with its
+    traceback in `log`.
     """
 
     def __init__(self, program: Callable[[], None], *, log: Path) -> None:
@@ -203,7 +203,7 @@ class HostedProgram:
         self._ended = threading.Event()
 
     def __call__(self) -> None:
-        """Run the program. Raises RunError, which the engine shows as its message alone."""
+        """Run the program. Raises RunError, of which the engine shows only the message."""
         self._outlive_the_engine()
         try:
             self._program()
@@ -218,13 +218,13 @@ class HostedProgram:
             raise RunError(f"the program failed: {reason} (traceback: {self._log})") from None
 
     def end(self) -> None:
-        """End what still runs once the engine is gone, and wait for it. Harmless when nothing does."""
+        """Cancel the program after the end of the engine, and wait for it; do nothing where it does not run."""
         if self._loop is None or self._task is None or self._loop.is_closed():
             return
         if not self._ended.is_set():
             self._loop.call_soon_threadsafe(self._task.cancel)
             self._ended.wait(_END_SECONDS)
-        # The Automation API closes its loop, unless the engine is gone: then it fails at its own log line before.
+        # The Automation API does not close its loop after a killed engine, because its own log call fails before.
         deadline = time.monotonic() + _CLOSE_SECONDS
         while not self._loop.is_closed() and time.monotonic() < deadline:
             time.sleep(_CLOSE_SECONDS / 20)
@@ -232,10 +232,10 @@ class HostedProgram:
             self._loop.close()
 
     def _outlive_the_engine(self) -> None:
-        """Keep the loop running when calls to a killed engine fail, until `end`.
+        """Keep the event loop running after calls to a killed engine fail, until `end`.
 
-        The Automation API stops the loop then, in the middle of the program, and nothing ever runs the rest:
-        its clean-up would be run by the garbage collector, and fail there.
+        The Automation API would stop the loop in the middle of the program, and the garbage collector would run its
+        cleanup and fail.
         """
         self._loop = asyncio.get_running_loop()
         self._task = asyncio.current_task()
@@ -256,11 +256,11 @@ _OWN_CONNECTIONS = ("grpc.use_local_subchannel_pool", 1)
 
 
 def use_separate_connections() -> None:
-    """Give each run of a program connections of its own. Once is enough.
+    """Give each run of a program its own gRPC connections; one call per process is enough.
 
-    gRPC shares them by address within a process, together with their back-off: a killed engine's channels live on, and
-    the next engine that happens on the same free port is refused for up to two minutes without being asked. Seen once
-    in some hundred runs, "Connection refused" by an engine that listened.
+    By default gRPC shares connections by address within a process, including their backoff. The channels of a killed
+    engine survive, so calls to the next engine on the same port fail for up to two minutes with "Connection refused",
+    although it listens. This happened in about one of a hundred runs.
     """
     if _OWN_CONNECTIONS not in _GRPC_CHANNEL_OPTIONS:
         _GRPC_CHANNEL_OPTIONS.append(_OWN_CONNECTIONS)

@@ -1,4 +1,4 @@
-"""Serves stand-in providers to the engine, or lends it the plugins that are used for real."""
+"""Serves simulated providers to the engine, or links the user's own plugins into its home."""
 
 import shutil
 from collections.abc import Generator, Mapping
@@ -18,31 +18,31 @@ _BIN = Path(__file__).parent / "bin"
 
 
 def install_pack_launcher(home: Path, environment: Mapping[str, str]) -> None:
-    """Let the engine run policy packs written in Python, unless its own launcher is on the path.
+    """Install the launcher of Python policy packs, unless the engine's own is on the path.
 
-    As a plugin, not on the path: the engine would print a warning for one it finds there.
+    As a plugin: the engine prints a warning for a launcher on the path.
     """
     if shutil.which(_LAUNCHER, path=environment.get("PATH")) is None:
         lend_plugin(_BIN, home, name="analyzer-policy-python-v1.0.0")
 
 
 def installed_plugin(package: str, environment: Mapping[str, str]) -> Path | None:
-    """Return the folder of the user's plugin for a package, at the version its Python package asks for.
+    """Return the folder of the user's plugin for a package, in the version of the Python SDK.
 
-    None where it is not installed, or only in part.
+    None where it is not installed, or only partially.
     """
     home = Path(environment.get("PULUMI_HOME") or Path.home() / ".pulumi")
     name = f"resource-{package}-v{version(f'pulumi-{package}')}"
     folder = home / "plugins" / name
-    # The engine marks a download that did not end by a file beside the folder.
+    # The engine marks an incomplete download with this file.
     partial = folder.with_name(f"{name}.partial")
     return folder if folder.is_dir() and not partial.exists() else None
 
 
 def lend_plugin(plugin: Path, home: Path, *, name: str | None = None) -> None:
-    """Make a plugin known in another home of the engine.
+    """Link a plugin into another home of the engine.
 
-    Its files are linked one by one, since the engine passes over a folder that is itself a link.
+    The files are linked one by one, because the engine ignores a folder that is a link.
     """
     lent = home / "plugins" / (name or plugin.name)
     lent.mkdir(parents=True, exist_ok=True)
@@ -53,14 +53,14 @@ def lend_plugin(plugin: Path, home: Path, *, name: str | None = None) -> None:
 
 
 class ProviderSource(Protocol):
-    """Plays the providers of a stack."""
+    """Provides the simulated providers of a stack."""
 
     def provider(self, package: str) -> ResourceProviderServicer:
-        """Return the stand-in of a package."""
+        """Return the simulated provider of a package."""
         ...
 
     def made(self, operation: PendingOperation) -> str | None:
-        """Return the id of the object an interrupted create did make, None where it made nothing."""
+        """Return the id of the object that an interrupted create left in the cloud, None for none."""
         ...
 
 
@@ -68,10 +68,10 @@ class ProviderSource(Protocol):
 def serving(
     subject: Subject, providers: ProviderSource, *, home: Path, user: Mapping[str, str]
 ) -> Generator[str]:
-    """Serve a stand-in for each package, or lend the engine the user's own plugin where the subject takes it.
+    """Serve a simulated provider for each package, or link the user's own plugin where the subject allows it.
 
-    Yields what the engine reads in PULUMI_DEBUG_PROVIDERS. `home` is the engine's; `user` the environment in
-    which the user's own home of the engine is looked up.
+    Yields the value of PULUMI_DEBUG_PROVIDERS. `home` is the engine's home; `user` is the user's environment, which
+    names the user's own home.
     """
     with ExitStack() as served:
         ports: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""A stack under rehearsal: preview, up, refresh and destroy by the real engine."""
+"""Runs preview, up, refresh and destroy of one stack with the real engine."""
 
 import os
 import time
@@ -38,7 +38,7 @@ from holdfast.simulator.tools.locate import find_tool
 
 
 class _Listeners(TypedDict):
-    """What the Automation API is told, for one command, of where its output goes."""
+    """The output arguments of a command of the Automation API."""
 
     on_output: OnLine
     on_event: OnEvent
@@ -46,14 +46,14 @@ class _Listeners(TypedDict):
     suppress_progress: bool
 
 
-# Providers are served from here: to look for their plugins first costs 2.4 s, on a stack of two resources.
+# The providers are served from here; the search for plugins takes 2.4 s on a stack of two resources.
 _NO_LOOK_FOR_PLUGINS = "--skip-plugin-pre-install"
 
 
 class Rehearsal:
-    """One stack, its providers being served; made by `Rehearsal.open`.
+    """One stack with running providers; created by `Rehearsal.open`.
 
-    Every command raises EngineFailure where the engine stops, with what was done until then.
+    Each command raises EngineFailure where the engine stops, with the result up to then.
     """
 
     def __init__(
@@ -88,11 +88,10 @@ class Rehearsal:
         process: EngineProcess | None = None,
         place: str | None = None,
     ) -> Generator["Rehearsal"]:
-        """Serve the providers, copy project and stack file, and yield the stack.
+        """Serve the providers, copy the project and stack files, and yield the stack.
 
-        `process`, where given, is told of the engine's process, so that it can be killed; `place` is the folder
-        the stack is kept in, by default that of its name. Raises RehearsalError where the engine is missing or its
-        stack cannot be made.
+        `process` records the engine's process, so that tests can kill it; `place` is the folder of the stack, by
+        default its name. Raises RehearsalError where the engine is missing or the stack is locked.
         """
         folder = EngineFolder.of(place or stack, workspace)
         folder.prepare(project=subject.project, stack=stack, settings=subject.settings)
@@ -127,7 +126,7 @@ class Rehearsal:
             )
 
     def preview(self) -> Outcome:
-        """Return what an `up` would do; nothing is changed."""
+        """Return the changes that `up` would make."""
         return self._run(
             "preview",
             lambda to: self._stack.preview(
@@ -136,12 +135,12 @@ class Rehearsal:
         )
 
     def up(self, *, judged: bool = False) -> Outcome:
-        """Make everything as the program says, once the policies have seen the plan.
+        """Run `up` after a preview with the policies.
 
-        They judge a whole stack at the end of a run: without a preview a violation stops `up` when all is made.
-        `judged`: they have seen this plan.
+        Stack policies run at the end of a run: without the preview a violation stops `up` after all resources are
+        created. `judged`: the policies have already checked this plan.
         """
-        self._take_up_what_was_left()
+        self._recover()
         if self._packs and not judged:
             self.preview()
         return self._run(
@@ -150,30 +149,30 @@ class Rehearsal:
         )
 
     def refresh(self) -> Outcome:
-        """Read what there is into the stack's state."""
-        self._take_up_what_was_left()
+        """Update the stack's state from the cloud."""
+        self._recover()
         return self._run("refresh", lambda to: self._stack.refresh(**to))
 
     def destroy(self) -> Outcome:
-        """Remove everything, what depends on others first.
+        """Delete all resources, dependents first.
 
-        As with the engine's own command, the plan comes first: without it what is protected is met on the way, when
-        much of the rest is gone. Where nothing is, the plan cannot be refused, and is left out.
+        Like the engine's command it previews first: otherwise a protected resource stops the run after many others are
+        deleted. Without protected resources the preview is skipped.
         """
-        self._take_up_what_was_left()
+        self._recover()
         if any(one.protected for one in self._checkpoint().resources):
             self._run("destroy", lambda to: self._stack.preview_destroy(**to))
         return self._run("destroy", lambda to: self._stack.destroy(**to))
 
-    def _take_up_what_was_left(self) -> None:
-        """Release the locks of dead runs and read what became of the operations they did not see end."""
+    def _recover(self) -> None:
+        """Release the locks of killed runs, and recover their pending operations."""
         name, stack = self._subject.name, self._stack.name
         release_stale_locks(self._folder.locks(name, stack), stack=stack)
         checkpoint = self._checkpoint()
         if not checkpoint.pending:
             return
         names = ", ".join(operation.name for operation in checkpoint.pending)
-        self._audience.show(f"The run before was killed in the middle of {names}: reading what became of it.")
+        self._audience.show(f"The previous run was killed during {names}: reading the result from the cloud.")
         ids = find_adoptable(checkpoint, self._stand_ins.made)
         if ids:
             self._stack.import_stack(adopt(checkpoint, ids))
@@ -208,7 +207,7 @@ class Rehearsal:
                 "on_output": on_output,
                 "on_event": on_event,
                 "color": self._audience.color,
-                # Its dots come in lines of their own, long after what they were to bridge: `reporter` says more.
+                # Its dots arrive late and on separate lines; `reporter` replaces them.
                 "suppress_progress": True,
             }
             try:

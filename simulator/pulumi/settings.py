@@ -1,4 +1,4 @@
-"""The project and stack files a rehearsal runs with: copies, since the engine writes into them."""
+"""The project, stack file and program of a run; the files are copies, because the engine writes to them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,16 +12,16 @@ from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.paths import Workspace
 
 _SALT = "encryptionsalt"
-# What ties a stack to an account: another secrets provider, and configuration kept with a service.
+# The account of a stack: another secrets provider, and configuration in a service.
 _OF_AN_ACCOUNT = ("secretsprovider", "encryptedkey", "environment", _SALT)
-# What ties the project to its folder: the program is run in this process, the stack file lies beside the copy.
+# Paths of the project: the program runs in this process, and the stack file is next to the copy.
 _OF_THE_FOLDER = ("main", "stackConfigDir", "backend", "template")
 
-SECRET_STAND_IN = "rehearsed-secret"  # noqa: S105 - what stands for a secret that only the real stack can read
+SECRET_PLACEHOLDER = "rehearsed-secret"  # noqa: S105 - the placeholder of secrets that only the real stack can decrypt
 
 
 def rehearsed_project(tracked: Json) -> Json:
-    """Return the project file to rehearse with: the tracked one without what ties it to its folder."""
+    """Return the tracked project file without its paths."""
     return {
         **{key: value for key, value in tracked.items() if key not in _OF_THE_FOLDER},
         "runtime": "python",
@@ -29,10 +29,10 @@ def rehearsed_project(tracked: Json) -> Json:
 
 
 def rehearsed_stack(tracked: Json, previous: Json) -> Json:
-    """Return the stack file to rehearse with.
+    """Return the tracked stack file without its account.
 
-    Takes the tracked file and the copy of the run before: its salt goes with the state it encrypted. A secret
-    in the tracked file is encrypted for somebody else, so a fixed word stands for it.
+    `previous` is the copy of the previous run, whose salt belongs to the state. Encrypted values of the tracked file
+    cannot be decrypted here and become a placeholder.
     """
     kept = {key: value for key, value in tracked.items() if key not in _OF_AN_ACCOUNT}
     config = kept.get("config")
@@ -46,7 +46,7 @@ def rehearsed_stack(tracked: Json, previous: Json) -> Json:
 def _without_ciphertext(value: JsonValue) -> JsonValue:
     if isinstance(value, Mapping):
         if set(value) == {"secure"}:
-            return SECRET_STAND_IN
+            return SECRET_PLACEHOLDER
         return {key: _without_ciphertext(inner) for key, inner in value.items()}
     if isinstance(value, list):
         return [_without_ciphertext(inner) for inner in value]
@@ -56,7 +56,7 @@ def _without_ciphertext(value: JsonValue) -> JsonValue:
 def stack_file(stack: str, workspace: Workspace) -> Path:
     """Return the tracked file of a stack.
 
-    Raises RehearsalError naming the stacks there are, where this one is not among them.
+    Raises RehearsalError with the names of the existing stacks where it does not exist.
     """
     project = read_yaml(workspace.project_root / "Pulumi.yaml")
     folder = workspace.project_root / str(project.get("stackConfigDir", "."))
@@ -65,14 +65,16 @@ def stack_file(stack: str, workspace: Workspace) -> Path:
         there = sorted(
             found.name.removeprefix("Pulumi.").removesuffix(".yaml") for found in folder.glob("Pulumi.*.yaml")
         )
-        raise RehearsalError(f"there is no stack {stack!r} (no {file}); stacks: {', '.join(there) or 'none'}")
+        raise RehearsalError(
+            f"there is no stack {stack!r} (no {file}); use one of the stacks: {', '.join(there) or 'none'}"
+        )
     return file
 
 
 def read_yaml(file: Path) -> Json:
     """Return the mapping in a YAML file; empty where the file is missing or empty.
 
-    Raises RehearsalError where it is no YAML, or no mapping.
+    Raises RehearsalError where it is not YAML or not a mapping.
     """
     if not file.is_file():
         return {}
@@ -83,7 +85,7 @@ def read_yaml(file: Path) -> Json:
     if read is None:
         return {}
     if not isinstance(read, Mapping):
-        raise RehearsalError(f"{file} must hold a mapping, as `config:` with its keys below")
+        raise RehearsalError(f"{file} is not a mapping; write `config:` with its keys below")
     return read
 
 
@@ -94,13 +96,12 @@ def write_yaml(file: Path, content: Json) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """A program and what the engine needs to run it.
+    """A program and the settings of the engine that runs it.
 
-    Arguments: `program`, registers the resources; `project` and `settings`, the content of Pulumi.yaml and of
-    the stack's file; `packages`, the providers it uses, by Pulumi's names; `policy_packs`, folders, and
-    `policy_settings`, a file for each of them or none at all;
-    `cloud`, where its platform is; `protected`, whether its engine is to refuse a destroy;
-    `own_plugins`, packages of which the user's own plugin, where it is installed, is as good as the stand-in.
+    `program` registers the resources; `project` and `settings` are the content of Pulumi.yaml and of the stack's
+    file; `packages` are the names of its providers; `policy_packs` are folders, and `policy_settings` one file for
+    each of them or none at all; `cloud` is the cloud of its platform; `protected`: the engine refuses a destroy;
+    `own_plugins` are the packages for which the user's installed plugin may replace the simulator.
     """
 
     program: Callable[[], None]
@@ -115,11 +116,11 @@ class Subject:
 
     @classmethod
     def holdfast(cls, stack: str, workspace: Workspace) -> "Subject":
-        """Return this project's own program with a stack's configuration and the policy pack.
+        """Return this project's program with a stack's configuration and the policy pack.
 
-        Raises ConfigError for a configuration the program would refuse, RehearsalError for an unknown stack.
+        Raises ConfigError for an invalid configuration, RehearsalError for an unknown stack.
         """
-        # Here and not above: a program brings its providers' SDKs, half a second and 50 MB for a cloud's.
+        # A local import, because a cloud's SDK takes half a second and 50 MB.
         from holdfast.infra.program import load_platform, provider_packages, run
 
         file = stack_file(stack, workspace)
@@ -133,11 +134,11 @@ class Subject:
             policy_packs=(workspace.project_root / "policies",),
             cloud=platform.cloud,
             protected=getattr(platform, "protected", False) is True,
-            # Its kubeconfig is that of the control plane here. A cloud's would be a stand-in's, and lead nowhere.
+            # The local stack's kubeconfig is that of a real API server; a simulated cloud's is not.
             own_plugins=frozenset({"kubernetes"} if is_local else ()),
         )
 
     @property
     def name(self) -> str:
-        """The project's name."""
+        """The name of the project."""
         return str(self.project["name"])

@@ -1,4 +1,4 @@
-"""The engine's property values: protobuf structs on the wire, plain Python inside."""
+"""Converts the engine's property values between protobuf structs and Python."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ _UNKNOWNS = frozenset(
 
 
 class Unknown(Enum):
-    """A value that exists only after `up`: its one member is `UNKNOWN`."""
+    """The type of `UNKNOWN`, a value that exists only after `up`."""
 
     UNKNOWN = _UNKNOWN_STRING
 
@@ -45,7 +45,7 @@ UNKNOWN = Unknown.UNKNOWN
 
 @dataclass(frozen=True)
 class Secret:
-    """A value the engine keeps encrypted; never shown in a message."""
+    """A value that the engine encrypts; never shown in a message."""
 
     value: "Value"
 
@@ -55,7 +55,7 @@ class Secret:
 
 @dataclass(frozen=True, kw_only=True)
 class Reference:
-    """A resource as an output of a component; only ever sent to the engine, never received."""
+    """A resource as an output of a component; sent to the engine, never received."""
 
     urn: str
     id: "Value"
@@ -70,18 +70,18 @@ Properties: TypeAlias = Mapping[str, Value]
 def from_struct(struct: struct_pb2.Struct) -> dict[str, Value]:
     """Return the properties in a struct, whole numbers as `int`.
 
-    Raises RehearsalError for a file asset or archive: the stand-ins keep JSON only.
+    Raises RehearsalError for a file asset or archive: the simulated clouds store only JSON.
     """
     return {key: _decode(value, key) for key, value in struct.fields.items()}
 
 
 def to_struct(properties: Properties) -> struct_pb2.Struct:
-    """Return properties as the struct the engine reads."""
+    """Return properties as a struct."""
     return struct_pb2.Struct(fields={key: _encode(value) for key, value in properties.items()})
 
 
 def has_unknown(value: Value) -> bool:
-    """Tell whether any part of a value is known only after `up`."""
+    """Whether any part of a value is known only after `up`."""
     if isinstance(value, Secret):
         return has_unknown(value.value)
     if isinstance(value, Mapping):
@@ -92,7 +92,7 @@ def has_unknown(value: Value) -> bool:
 
 
 def has_secret(value: Value) -> bool:
-    """Tell whether any part of a value is secret."""
+    """Whether any part of a value is secret."""
     if isinstance(value, Mapping):
         return any(has_secret(item) for item in value.values())
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -101,7 +101,7 @@ def has_secret(value: Value) -> bool:
 
 
 def strip_secrets(value: Value) -> Value:
-    """Return a value with every secret in it replaced by what it holds; unknowns stay."""
+    """Return a value with its secrets unwrapped; unknown values stay."""
     if isinstance(value, Secret):
         return strip_secrets(value.value)
     if isinstance(value, Mapping):
@@ -112,9 +112,9 @@ def strip_secrets(value: Value) -> Value:
 
 
 def reveal(value: Value) -> JsonValue:
-    """Return a wholly known value as plain JSON, secrets laid open.
+    """Return a known value as JSON, with its secrets unwrapped.
 
-    Raises ValueError where a part is unknown or a resource: ask `has_unknown` first.
+    Raises ValueError where a part is unknown or a resource.
     """
     if isinstance(value, Unknown | Reference):
         raise ValueError(f"{value!r} has no JSON form")  # noqa: TRY004 - the value is wrong, not its type
@@ -153,8 +153,8 @@ def _decode_object(struct: struct_pb2.Struct, path: str) -> Value:
         return _decode_reference(struct, path)
     if signature in (_ASSET, _ARCHIVE):
         raise RehearsalError(
-            f"{path}: a file asset or archive cannot be rehearsed; pass its content as text, "
-            "or keep the resource out of rehearsed stacks"
+            f"{path}: a file asset or archive cannot be simulated; pass its content as text, "
+            "or remove the resource from simulated stacks"
         )
     return {key: _decode(item, f"{path}.{key}") for key, item in struct.fields.items()}
 
@@ -166,7 +166,7 @@ def _decode_output(struct: struct_pb2.Struct, path: str) -> Value:
 
 
 def _decode_reference(struct: struct_pb2.Struct, path: str) -> Value:
-    """Stand for a resource by its id, or a component, which has none, by its URN."""
+    """Return the id of a resource, or the URN of a component, which has no id."""
     name = "id" if "id" in struct.fields else "urn"
     return _decode(struct.fields[name], path)
 

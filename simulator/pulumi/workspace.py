@@ -1,4 +1,4 @@
-"""The Automation API's workspace and stack, without the commands whose answers are known here already."""
+"""The engine's files of one stack: project copy, checkpoint, locks, and the Automation API's workspace."""
 
 import json
 import secrets
@@ -24,7 +24,7 @@ from holdfast.simulator.pulumi.settings import read_yaml, rehearsed_project, reh
 
 @dataclass(frozen=True, kw_only=True)
 class EngineFolder:
-    """What the engine keeps of one stack: project copy, state, home and passphrase.
+    """The folder of one stack: project copy, state, home and passphrase.
 
     Creates nothing before `prepare`.
     """
@@ -38,7 +38,7 @@ class EngineFolder:
 
     @property
     def project(self) -> Path:
-        """The copy of the project and stack file."""
+        """The copies of the project and stack files."""
         return self.root / "project"
 
     @property
@@ -48,12 +48,12 @@ class EngineFolder:
 
     @property
     def home(self) -> Path:
-        """The engine's home: its plugins and its own settings."""
+        """PULUMI_HOME: plugins and settings."""
         return self.root / "home"
 
     @property
     def passphrase(self) -> Path:
-        """The file with the passphrase of this stack's secrets."""
+        """The file with the passphrase of the stack's secrets."""
         return self.root / "passphrase"
 
     @property
@@ -62,11 +62,11 @@ class EngineFolder:
         return self.root / "clouds"
 
     def environment(self) -> dict[str, str]:
-        """Return what points the engine here: no account, no question, no download."""
+        """Return the engine's environment: this backend, no account, no prompts, no downloads."""
         return {
             "PULUMI_HOME": str(self.home),
-            # Without `skip` each state file has a second one beside it that is not written at one stroke: a run
-            # killed at that moment leaves it cut off, and then no command reads the state any more.
+            # Without `skip` the engine writes a second file for each checkpoint, not atomically: after a kill during
+            # the write no command can read the state.
             "PULUMI_BACKEND_URL": f"file://{self.state}?metadata=skip",
             "PULUMI_CONFIG_PASSPHRASE_FILE": str(self.passphrase),
             "PULUMI_SKIP_UPDATE_CHECK": "true",
@@ -75,15 +75,15 @@ class EngineFolder:
         }
 
     def checkpoint(self, project: str, stack: str) -> Path:
-        """Return the file with the stack's state."""
+        """Return the checkpoint file of a stack."""
         return self.state / ".pulumi" / "stacks" / project / f"{stack}.json"
 
     def locks(self, project: str, stack: str) -> Path:
-        """Return the folder with the stack's locks."""
+        """Return the folder with the locks of a stack."""
         return self.state / ".pulumi" / "locks" / "organization" / project / stack
 
     def prepare(self, *, project: Json, stack: str, settings: Json) -> None:
-        """Make the folders and copy the project and the stack's settings; the tracked files stay untouched."""
+        """Create the folders and copy the project and stack files; the tracked files do not change."""
         for folder in (self.project, self.state, self.home, self.cloud_states):
             folder.mkdir(parents=True, exist_ok=True)
         self.root.chmod(0o700)
@@ -95,13 +95,13 @@ class EngineFolder:
         write_yaml(copy, rehearsed_stack(settings, previous=read_yaml(copy)))
 
 
-# Clock and process table round differently; a process this much younger than the lock is another one.
+# Clock and process table round differently; a process that is younger than the lock by more is another one.
 _CLOCK_SLACK_SECONDS = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Lock:
-    """A lock file of the file backend: the process that wrote it, the machine, and when (seconds, Unix time)."""
+    """A lock file of the file backend: its process, host, and time (Unix time in seconds)."""
 
     file: Path
     pid: int
@@ -110,15 +110,15 @@ class Lock:
 
 
 def read_locks(folder: Path) -> tuple[Lock, ...]:
-    """Return the locks in a folder; one that is no lock file, or not yet written in full, is left out."""
+    """Return the locks in a folder, without other files and incomplete ones."""
     return tuple(lock for lock in map(_read_lock, sorted(folder.glob("*.json"))) if lock is not None)
 
 
 def is_held(lock: Lock, *, hostname: str, started: Callable[[int], float | None]) -> bool:
-    """Whether the process behind a lock may still run.
+    """Whether the process of a lock may still run.
 
-    `started` returns when the engine process with that id was started, None where there is none. What
-    another machine wrote cannot be judged from here, and counts as held.
+    `started` returns the start time of the engine process with an id, None for no such process. A lock of another
+    host counts as held, because its processes are not visible.
     """
     if lock.hostname != hostname:
         return True
@@ -127,7 +127,7 @@ def is_held(lock: Lock, *, hostname: str, started: Callable[[int], float | None]
 
 
 def engine_started(pid: int) -> float | None:
-    """Return when the engine with this process id was started, in Unix time; None where it does not run."""
+    """Return the start time (Unix) of the engine with this process id; None where it does not run."""
     try:
         process = psutil.Process(pid)
         if process.status() == psutil.STATUS_ZOMBIE or not process.name().startswith("pulumi"):
@@ -138,16 +138,16 @@ def engine_started(pid: int) -> float | None:
 
 
 def release_stale_locks(folder: Path, *, stack: str) -> int:
-    """Remove the locks whose processes are dead and return how many there were.
+    """Remove the locks of dead processes and return their number.
 
-    Raises RehearsalError where a living run holds one.
+    Raises RehearsalError where a running process holds one.
     """
     locks, hostname = read_locks(folder), socket.gethostname()
     for lock in locks:
         if is_held(lock, hostname=hostname, started=engine_started):
             raise RehearsalError(
-                f"stack {stack} is locked: process {lock.pid} on {lock.hostname} is at work on it; "
-                f"wait for it, or end it, then try again (lock: {lock.file})"
+                f"stack {stack} is locked by process {lock.pid} on {lock.hostname}; "
+                f"wait for its end or stop it, then try again (lock: {lock.file})"
             )
     for lock in locks:
         lock.file.unlink(missing_ok=True)
@@ -174,8 +174,8 @@ def _read_lock(file: Path) -> Lock | None:
 class EngineWorkspace(LocalWorkspace):
     """The copied project of one stack on the file backend.
 
-    The Automation API starts the command some seven times for one `up`; with what this class answers from
-    files and events it is once, and twice for a stack that is new.
+    The Automation API runs about seven commands for one `up`; this class reads files and events instead, so that
+    there is one.
     """
 
     def __init__(
@@ -191,7 +191,7 @@ class EngineWorkspace(LocalWorkspace):
         self._project = project
 
     def select_stack(self, stack_name: str) -> None:
-        """Look the stack up in the file backend. Raises StackNotFoundError where it is not there."""
+        """Look up the checkpoint file. Raises StackNotFoundError where it does not exist."""
         if not self._folder.checkpoint(self._project, stack_name).is_file():
             raise StackNotFoundError(
                 CommandResult(stdout="", stderr=f"no state of stack {stack_name}", code=1)
@@ -214,18 +214,18 @@ class EngineWorkspace(LocalWorkspace):
         beside.replace(file)
 
     def stack_outputs(self, stack_name: str) -> OutputMap:  # noqa: ARG002 - the base class's signature
-        """Return nothing: outputs are taken from events, where secrets are hidden; the command would show them."""
+        """Return nothing: outputs come from events, which hide secrets."""
         return {}
 
 
 class EngineStack(Stack):
-    """One stack of an EngineWorkspace, made where it is not there."""
+    """One stack of an EngineWorkspace, created where it does not exist."""
 
     def __init__(self, name: str, workspace: EngineWorkspace) -> None:
         super().__init__(name, workspace, StackInitMode.CREATE_OR_SELECT)
 
     def info(self, show_secrets: bool = True) -> UpdateSummary:  # noqa: ARG002 - the base class's signature
-        """Return an empty summary: counts and durations are taken from events."""
+        """Return an empty summary: counts and durations come from events."""
         return UpdateSummary(
             kind="update",
             start_time=datetime.now(tz=UTC),

@@ -196,7 +196,7 @@ def test_the_lock_of_a_killed_run_does_not_stop_the_next(tmp_path: Path) -> None
 
 def test_the_lock_of_a_living_run_stops_the_next_with_its_process(tmp_path: Path) -> None:
     write_lock(_lock_folder(tmp_path), pid=7, hostname="elsewhere", written=1.0)
-    with pytest.raises(RehearsalError, match="process 7 on elsewhere is at work on it"):
+    with pytest.raises(RehearsalError, match="locked by process 7 on elsewhere"):
         run(a_target(tmp_path, _nothing, packages=()), lambda rehearsal: rehearsal.up())
 
 

@@ -10,7 +10,7 @@ from holdfast.scheduling.json import Json, JsonValue
 from holdfast.simulator.errors import RehearsalError
 from holdfast.simulator.paths import Workspace
 from holdfast.simulator.pulumi.settings import (
-    SECRET_STAND_IN,
+    SECRET_PLACEHOLDER,
     read_yaml,
     rehearsed_project,
     rehearsed_stack,
@@ -48,8 +48,8 @@ def test_a_secret_for_somebody_else_is_replaced_wherever_it_is() -> None:
     tracked = {"config": {"a:top": {"secure": "v1:x"}, "a:deep": {"list": [{"key": {"secure": "v1:y"}}]}}}
     copied = rehearsed_stack(tracked, previous={})
     assert copied["config"] == {
-        "a:top": SECRET_STAND_IN,
-        "a:deep": {"list": [{"key": SECRET_STAND_IN}]},
+        "a:top": SECRET_PLACEHOLDER,
+        "a:deep": {"list": [{"key": SECRET_PLACEHOLDER}]},
     }, "ciphertext that nobody here can read would stop the run"
 
 
@@ -95,5 +95,5 @@ def test_a_file_that_is_no_yaml_is_named(tmp_path: Path) -> None:
 def test_a_file_that_holds_no_mapping_is_refused(tmp_path: Path) -> None:
     listed = tmp_path / "Pulumi.listed.yaml"
     listed.write_text("- config")
-    with pytest.raises(RehearsalError, match="must hold a mapping"):
+    with pytest.raises(RehearsalError, match="is not a mapping"):
         read_yaml(listed)
