@@ -34,9 +34,16 @@ SECONDS: Final[Mapping[str, float]] = {
     "tests/cluster/gke": 35,
     "tests/cluster/aks_pools": 35,
     "tests/cluster/cloud_clusters": 30,
+    "tests/unit/infra/azure": 40,
+    "tests/unit/infra/aws": 25,
+    "tests/unit/policies/test_any_stack.py": 20,
+    "tests/unit/infra/gcp": 15,
 }
-OTHERS: Final = 0.05
+OTHERS: Final = 0.02
 
+
+#: Folders whose files register the same stacks, which a worker keeps after the first time.
+TOGETHER: Final = ("tests/unit/infra/aws", "tests/unit/infra/azure", "tests/unit/infra/gcp")
 
 #: Every test here makes all that it needs: each may run on any worker.
 INDEPENDENT: Final = ("tests/soak/", "tests/cluster/rehearsal/test_whole_life.py")
@@ -45,15 +52,15 @@ INDEPENDENT: Final = ("tests/soak/", "tests/cluster/rehearsal/test_whole_life.py
 def scope_of(nodeid: str) -> str:
     """Return the scope of a test, which one worker runs: its folder, its file, or the test alone.
 
-    The folder is the scope where it has a `conftest.py`, whose fixtures share a cluster.
+    The folder is the scope where a `conftest.py` shares a cluster, or where the files share the stacks they register.
     """
     return nodeid if nodeid.startswith(INDEPENDENT) else _scope_of_file(nodeid.partition("::")[0])
 
 
 @cache
 def _scope_of_file(path: str) -> str:
-    folder = Path(path).parent
-    return str(folder) if (ROOT / folder / "conftest.py").is_file() else path
+    folder = str(Path(path).parent)
+    return folder if folder in TOGETHER or (ROOT / folder / "conftest.py").is_file() else path
 
 
 def longest_first(items: list[pytest.Item]) -> None:

@@ -11,6 +11,8 @@ from typing import cast
 import pytest
 import yaml
 
+from tests.support.scheduling import SECONDS, TOGETHER
+
 ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -43,3 +45,7 @@ def test_every_folder_of_cluster_tests_is_in_one_shard() -> None:
 )
 def test_a_change_needs_the_shards_that_run_its_code(path: str, shards: set[str]) -> None:
     assert set(chosen(changed=f"{path}\n")) == shards
+
+
+def test_every_scope_with_a_known_time_exists() -> None:
+    assert [scope for scope in (*SECONDS, *TOGETHER) if not (ROOT / scope).exists()] == []
